@@ -1,0 +1,25 @@
+"""vicinal learns what "near" should mean on your data."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vicinal.comparison import compare
+    from vicinal.nca import NCA
+
+__version__ = "0.1.0"
+__all__ = ["NCA", "__version__", "compare"]
+
+# Loaded when first asked for: the command's help should not wait for SciPy, nor a fit
+# for model selection.
+_HOMES = {"NCA": "vicinal.nca", "compare": "vicinal.comparison"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'vicinal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,120 @@
+"""What happens beside a climb: printing, callbacks, and keeping the latest map."""
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self
+
+from vicinal._typing import FloatArray
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # before scikit-learn 1.9 there is no callback protocol
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in for scikit-learn's: nobody can set a callback, none is called."""
+
+        def _init_callback_context(self, **_: Any) -> "_NoContext":
+            return _NoContext()
+
+
+__all__ = ["CallbackSupportMixin", "Monitor"]
+
+
+class _NoContext:
+    """A callback context without callbacks."""
+
+    def subcontext(self, **_: Any) -> "_NoContext":
+        return self
+
+    def call_on_fit_task_begin(self, **_: Any) -> None:
+        """Call nobody."""
+
+    def call_on_fit_task_end(self, **_: Any) -> bool:
+        return False
+
+
+class Monitor:
+    """Watches the iterations of one fit; a solver calls it after each.
+
+    Parameters
+    ----------
+    estimator : estimator with `max_iter`, `verbose` and `callback`
+        Who is being fitted.
+    X, y : array-likes
+        The training data, passed on to scikit-learn's callbacks.
+    start : ndarray of shape (n_components, n_features)
+        The initial map.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any, start: FloatArray) -> None:
+        self.components = start
+        self.n_iter = 0
+        self.curve: list[float] = []
+        self._estimator = estimator
+        self._data = {"estimator": estimator, "X": X, "y": y}
+        self._callback: Callable[[FloatArray, int], object] | None = estimator.callback
+        self._context = estimator._init_callback_context(
+            max_subtasks=estimator.max_iter
+        )
+        self._task: Any = None
+        self._began = self._ticked = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        self._context.call_on_fit_task_begin(**self._data)
+        self._begin_task()
+        self._say(f"{'iteration':>10} {'objective':>16} {'seconds':>9}")
+        return self
+
+    def __call__(self, components: FloatArray, curve: list[float]) -> bool:
+        """Take note of an iteration; True asks the solver to stop."""
+        self.components, self.curve = components, curve
+        self.n_iter += 1
+        now = time.perf_counter()
+        self._say(f"{self.n_iter:>10} {curve[-1]:>16.6e} {now - self._ticked:>9.3f}")
+        self._ticked = now
+        stop = self._end_task()
+        if self._callback is not None:
+            try:
+                self._callback(components.ravel(), self.n_iter)
+            except StopIteration:
+                stop = True
+        if not stop and self.n_iter < self._estimator.max_iter:
+            self._begin_task()
+        return stop
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._task is not None:  # an iteration that was announced and never ran
+            self._task.call_on_fit_task_end(estimator=self._estimator)
+        if kind is None:
+            self._say(f"took {time.perf_counter() - self._began:.2f} s")
+            self._context.call_on_fit_task_end(
+                **self._data, reconstruction_attributes=self._as_if_fitted
+            )
+
+    def _begin_task(self) -> None:
+        self._task = self._context.subcontext(task_name="iteration")
+        self._task.call_on_fit_task_begin(**self._data)
+
+    def _end_task(self) -> bool:
+        task, self._task = self._task, None
+        return bool(
+            task.call_on_fit_task_end(
+                **self._data, reconstruction_attributes=self._as_if_fitted
+            )
+        )
+
+    def _as_if_fitted(self) -> dict[str, Any]:
+        """Return what makes a copy of the estimator usable as it now stands."""
+        return {"components_": self.components, "n_iter_": self.n_iter}
+
+    def _say(self, line: str) -> None:
+        if self._estimator.verbose:
+            sys.stdout.write(f"[{type(self._estimator).__name__}] {line}\n")
+            sys.stdout.flush()

@@ -1,0 +1,229 @@
+"""Data sets by name: scikit-learn's own, `.npz` files in a folder, or OpenML.
+
+Files that a user names by their path (CSV, Parquet) are not read here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+__all__ = ["Dataset", "available", "load"]
+
+_FOLDER_VARIABLE = "VICINAL_DATA"
+_BUNDLED = ("iris", "wine", "digits", "breast_cancer")
+# name: (OpenML's name, its version, how many of the last rows are the test part)
+_OPENML = {"mnist": ("mnist_784", 1, 10_000)}
+# A name becomes part of a path: no separators, no drive letters, no leading dot.
+_NAME = re.compile(r"\w[\w.+-]*", re.ASCII)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A labelled table.
+
+    Attributes
+    ----------
+    name : str
+        What `load` was asked for.
+    X : ndarray of shape (n_samples, n_features)
+        Floating point.
+    y : ndarray of shape (n_samples,)
+        Class names where they are known, else integers; floats in a data set
+        for regression.
+    feature_names : list of str or None
+        One for each column.
+    is_test : ndarray of bool of shape (n_samples,) or None
+        The rows of the official test part, where there is one.
+    """
+
+    name: str
+    X: NDArray[np.floating[Any]]
+    y: NDArray[Any]
+    feature_names: list[str] | None = None
+    is_test: NDArray[np.bool_] | None = None
+
+
+def available() -> list[str]:
+    """Names that `load` finds on this machine, without a download.
+
+    Returns
+    -------
+    list of str
+        The bundled data sets, then the stems of the `.npz` files in the folder
+        that the environment variable ``VICINAL_DATA`` names.
+    """
+    folder = _folder()
+    if folder is None or not folder.is_dir():
+        return list(_BUNDLED)
+    stems = {path.stem for path in folder.glob("*.npz") if path.is_file()}
+    own = {stem for stem in stems if _NAME.fullmatch(stem)}
+    return [*_BUNDLED, *sorted(own.difference(_BUNDLED))]
+
+
+def load(name: str) -> Dataset:
+    """Load a data set by its name.
+
+    Parameters
+    ----------
+    name : str
+        ``"iris"``, ``"wine"``, ``"digits"`` or ``"breast_cancer"``; or the stem
+        of an `.npz` file in the folder that the environment variable
+        ``VICINAL_DATA`` names; or ``"mnist"``, which is fetched from OpenML
+        when that folder does not hold it.
+
+    Returns
+    -------
+    Dataset
+        The table, its labels, and what else is known of it.
+
+    Raises
+    ------
+    ValueError
+        When there is no such data set, or its file does not hold one.
+
+    Notes
+    -----
+    An `.npz` file holds `X` (two-dimensional, numeric) and `y` (one label for
+    each row), and optionally `class_names` (`y` then indexes them),
+    `feature_names` and `is_test`. Integers in `X` become float32. The file is
+    read without pickle, so it cannot run code.
+
+    Examples
+    --------
+    >>> from vicinal.datasets import load
+    >>> wine = load("wine")
+    >>> wine.X.shape
+    (178, 13)
+    >>> wine.feature_names[:2]
+    ['alcohol', 'malic_acid']
+    >>> sorted(set(wine.y.tolist()))
+    ['class_0', 'class_1', 'class_2']
+    """
+    if name in _BUNDLED:
+        return _load_bundled(name)
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is not a data set's name. {_advice()}")
+    folder = _folder()
+    if folder is not None and (path := folder / f"{name}.npz").is_file():
+        return _load_npz(name, path)
+    if name in _OPENML:
+        return _fetch(name)
+    raise ValueError(f"There is no data set {name!r}. {_advice()}")
+
+
+def _folder() -> Path | None:
+    value = os.environ.get(_FOLDER_VARIABLE)
+    return Path(value) if value else None
+
+
+def _advice() -> str:
+    known = available()
+    names = ", ".join([*known, *(name for name in _OPENML if name not in known)])
+    return (
+        f"Valid names: {names}. To add your own, set the environment variable "
+        f"{_FOLDER_VARIABLE} to a folder of .npz files with the arrays X and y."
+    )
+
+
+def _load_bundled(name: str) -> Dataset:
+    from sklearn import datasets
+
+    loader: Callable[[], Any] = getattr(datasets, f"load_{name}")
+    bunch = loader()
+    return Dataset(
+        name=name,
+        X=bunch.data,
+        y=np.asarray(bunch.target_names)[bunch.target],
+        feature_names=[str(feature) for feature in bunch.feature_names],
+    )
+
+
+def _fetch(name: str) -> Dataset:
+    from sklearn.datasets import fetch_openml
+
+    openml_name, version, n_test = _OPENML[name]
+    try:
+        # liac-arff is slower than the other parser, but does not need pandas.
+        bunch = fetch_openml(
+            openml_name, version=version, as_frame=False, parser="liac-arff"
+        )
+    except OSError as error:
+        raise OSError(
+            f"{name!r} could not be fetched from OpenML ({error}). {_advice()}"
+        ) from error
+    n_samples = len(bunch.target)
+    return Dataset(
+        name=name,
+        X=bunch.data.astype(np.float32),
+        y=bunch.target.astype(str),
+        feature_names=[str(feature) for feature in bunch.feature_names],
+        is_test=np.arange(n_samples) >= n_samples - n_test,
+    )
+
+
+def _load_npz(name: str, path: Path) -> Dataset:
+    arrays = _read_npz(path)
+
+    def reject(problem: str) -> ValueError:
+        return ValueError(f"{path.name} is not a data set: {problem}.")
+
+    missing = [key for key in ("X", "y") if key not in arrays]
+    if missing:
+        raise reject(f"it has no array {' and no array '.join(missing)}")
+    X, y = arrays["X"], arrays["y"]
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise reject(
+            f"X must be a 2-D array of numbers, not {X.ndim}-D of type {X.dtype}"
+        )
+    if y.shape != X.shape[:1] or y.dtype.kind not in "fiubU":
+        raise reject(
+            f"y must hold one number or string for each of the {len(X)} rows of X, "
+            f"but has shape {y.shape} and type {y.dtype}"
+        )
+    if (class_names := arrays.get("class_names")) is not None:
+        indexes = y.dtype.kind in "iu" and class_names.ndim == 1
+        if not indexes or (y.size and not 0 <= y.min() <= y.max() < len(class_names)):
+            raise reject("y does not index class_names")
+        y = class_names[y]
+    if (features := arrays.get("feature_names")) is not None and (
+        features.shape != X.shape[1:] or features.dtype.kind != "U"
+    ):
+        raise reject("feature_names must hold one string for each column of X")
+    if (is_test := arrays.get("is_test")) is not None and (
+        is_test.shape != y.shape or is_test.dtype != np.bool_
+    ):
+        raise reject("is_test must hold one boolean for each row of X")
+    return Dataset(
+        name=name,
+        X=X if X.dtype.kind == "f" else X.astype(np.float32),
+        y=y,
+        feature_names=None if features is None else features.tolist(),
+        is_test=is_test,
+    )
+
+
+def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
+    """Read the arrays that a data set may have; other members stay unread."""
+    wanted = ("X", "y", "class_names", "feature_names", "is_test")
+    try:
+        # Opened here, because np.load leaves a broken archive open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {key: archive[key] for key in wanted if key in archive.files}
+    # A damaged or hostile archive fails in a dozen ways, from zlib's to overflow.
+    except Exception as error:
+        raise ValueError(
+            f"{path.name} cannot be read as an .npz file without pickle: {error}"
+        ) from error
+    # A member that is not in NumPy's format comes back as its bytes.
+    return {k: array for k, array in arrays.items() if isinstance(array, np.ndarray)}

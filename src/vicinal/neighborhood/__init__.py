@@ -1,0 +1,20 @@
+"""The engine: weighs the edges between all points, a block of rows at a time.
+
+No n×n array is ever held, and nothing here knows of estimators or optimisers.
+"""
+
+from vicinal.neighborhood.blocks import back_project, effective_n_threads, project
+from vicinal.neighborhood.pull import Pull, Rule, pull
+from vicinal.neighborhood.rules import ClassRuns, ExpectedMatches, LogMatches
+
+__all__ = [
+    "ClassRuns",
+    "ExpectedMatches",
+    "LogMatches",
+    "Pull",
+    "Rule",
+    "back_project",
+    "effective_n_threads",
+    "project",
+    "pull",
+]

@@ -1,0 +1,197 @@
+"""Compiled kernels, one row of pairs at a time; the only compiled code.
+
+A rule's kernel takes a block of inner products ⟨z_i, z_j⟩ and leaves in its
+place the weights v_ij of the edges i→j; it writes the rule's value for each row.
+The steps that rules share are the small functions at the top. No infinity ever
+occurs: what stands for "not a neighbour" is the large finite number `FAR`.
+
+Importing this module loads Numba; only a rule does, when it first weighs.
+"""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+from vicinal._typing import FloatArray, IntArray
+
+# Sums may be reordered (vector lanes) and multiplications fused; NaN and infinity
+# keep their meaning.
+_FLAGS = {"reassoc", "contract", "arcp", "nsz"}
+
+
+def _exp(x: float) -> float:
+    """exp(x) for x ≤ 0, as a polynomial that vectorises; exactly 0 when negligible.
+
+    2^k · exp(r) with |r| ≤ ½ ln 2: k goes into the exponent's bits, and exp(r) is
+    1 + r + r²·P(r) with Chebyshev coefficients. Below the cut-off the result cannot
+    change a sum whose largest term is 1, and a true zero keeps the products that
+    follow out of slow subnormal numbers.
+    """
+    raise NotImplementedError("compiled code only")
+
+
+# No "reassoc" here: it would simplify away the rounding by a large constant and the
+# two-part ln 2.
+@overload(_exp, jit_options={"fastmath": {"contract", "nsz"}})
+def _exp_compiled(x):
+    if x == types.float32:
+
+        def exp32(x):
+            f, i = np.float32, np.int32
+            y = x if x > f(-60.0) else f(-60.0)
+            # Adding 1.5·2²³ leaves the nearest integer in the lowest bits.
+            shifted = f(y * f(1.4426950408889634) + f(12582912.0))
+            k = f(shifted - f(12582912.0))
+            r = y - k * f(0.693359375) + k * f(2.12194440054691e-4)
+            p = f(1.3926183587713495e-3)
+            p = p * r + f(8.363179052722577e-3)
+            p = p * r + f(4.1666554617204574e-2)
+            p = p * r + f(1.6666576989698776e-1)
+            p = p * r + f(0.5)
+            p = p * r * r + r + f(1.0)
+            two_to_k = i((f(shifted).view(i) + i(127)) << i(23)).view(f)
+            return p * two_to_k if x > f(-60.0) else f(0.0)
+
+        return exp32
+
+    def exp64(x):
+        f, i = np.float64, np.int64
+        y = x if x > -600.0 else -600.0
+        shifted = f(y * 1.4426950408889634 + 6755399441055744.0)
+        k = shifted - 6755399441055744.0
+        r = y - k * 0.693147180369123816490 - k * 1.90821492927058770002e-10
+        p = 2.5100385495510319e-8
+        p = p * r + 2.7620088445409748e-7
+        p = p * r + 2.7557268459997065e-6
+        p = p * r + 2.4801521295954375e-5
+        p = p * r + 1.9841269863053617e-4
+        p = p * r + 1.3888888917213717e-3
+        p = p * r + 8.3333333333300618e-3
+        p = p * r + 4.1666666666624128e-2
+        p = p * r + 1.6666666666666667e-1
+        p = p * r + 0.5
+        p = p * r * r + r + 1.0
+        two_to_k = i((f(shifted).view(i) + i(1023)) << i(52)).view(f)
+        return p * two_to_k if x > -600.0 else 0.0
+
+    return exp64
+
+
+def _bits(row: FloatArray) -> IntArray:
+    """Return the row's bits as integers: they order as non-negative floats do.
+
+    A minimum of integers vectorises; one of floats does not, for fear of NaN.
+    """
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_bits)
+def _bits_compiled(row):
+    if row.dtype == types.float32:
+        return lambda row: row.view(np.int32)
+    return lambda row: row.view(np.int64)
+
+
+def _number(bits: int) -> float:
+    """Return the float that has these bits; undoes `_bits` for one element."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_number)
+def _number_compiled(bits):
+    if bits == types.int32:
+        return lambda bits: np.int32(bits).view(np.float32)
+    return lambda bits: np.int64(bits).view(np.float64)
+
+
+@njit(nogil=True, fastmath=_FLAGS)
+def _least(row):
+    """Return the smallest of a row of non-negative numbers."""
+    bits = _bits(row)
+    least = bits[0]
+    for j in range(1, bits.shape[0]):
+        least = min(least, bits[j])
+    return _number(least)
+
+
+@njit(nogil=True, fastmath=_FLAGS)
+def _to_squared_distances(row, norms, i, far):
+    """Turn ⟨z_i, z_j⟩ into ‖z_i − z_j‖², with j = i at `far`; return the least."""
+    zero, two, norm = row.dtype.type(0), row.dtype.type(2), norms[i]
+    row[i] = -far
+    bits = _bits(row)
+    least = _bits(norms)[i]  # of the right integer type; replaced at j = 0
+    for j in range(row.shape[0]):
+        distance = (norm + norms[j]) - two * row[j]
+        row[j] = distance if distance > zero else zero
+        least = bits[j] if j == 0 else min(least, bits[j])
+    return _number(least)
+
+
+@njit(nogil=True, fastmath=_FLAGS)
+def _to_exponentials(row, shift):
+    """Turn squared distances into exp(shift − d²); return their sum."""
+    total = row.dtype.type(0)
+    for j in range(row.shape[0]):
+        e = _exp(shift - row[j])
+        row[j] = e
+        total += e
+    return total
+
+
+@njit(nogil=True, fastmath=_FLAGS)
+def _scale(row, factor):
+    for j in range(row.shape[0]):
+        row[j] *= factor
+
+
+@njit(nogil=True, cache=True, fastmath=_FLAGS)
+def expected_matches(block, norms, first, starts, stops, far, values):
+    """Weigh by NCA's eq. 5, v_ij = p_ij (p_i − [c_i = c_j]); values are p_i, eq. 2.
+
+    Row r of the block is point i = first + r, whose class are the points
+    starts[i] … stops[i] − 1.
+    """
+    for r in range(block.shape[0]):
+        row, i = block[r], first + r
+        left, same, right = row[: starts[i]], row[starts[i] : stops[i]], row[stops[i] :]
+        nearest = _to_squared_distances(row, norms, i, far)
+        matched = _to_exponentials(same, nearest)
+        missed = _to_exponentials(left, nearest) + _to_exponentials(right, nearest)
+        total = matched + missed
+        values[r] = matched / total
+        # p_i − 1 is −missed / total: no cancellation when p_i is nearly 1.
+        _scale(same, -missed / (total * total))
+        _scale(left, matched / (total * total))
+        _scale(right, matched / (total * total))
+
+
+@njit(nogil=True, cache=True, fastmath=_FLAGS)
+def log_matches(block, norms, first, starts, stops, far, values):
+    """Weigh by NCA's eq. 7, v_ij = p_ij (1 − [c_i = c_j] / p_i); values are log p_i.
+
+    A point that is alone in its class can be matched by no map: it adds nothing.
+    """
+    for r in range(block.shape[0]):
+        row, i = block[r], first + r
+        left, same, right = row[: starts[i]], row[starts[i] : stops[i]], row[stops[i] :]
+        if same.shape[0] < 2:
+            row[:] = 0
+            values[r] = 0
+            continue
+        nearest = _to_squared_distances(row, norms, i, far)
+        # The class has a shift of its own, so that its sum never underflows.
+        nearest_match = _least(same)
+        share = _exp(nearest - nearest_match)
+        matched = _to_exponentials(same, nearest_match)
+        missed = _to_exponentials(left, nearest) + _to_exponentials(right, nearest)
+        total = share * matched + missed
+        if share > 0:
+            values[r] = -np.log1p(missed / (share * matched))
+        else:
+            values[r] = (nearest - nearest_match) + np.log(matched / total)
+        _scale(same, -missed / (total * matched))
+        _scale(left, 1 / total)
+        _scale(right, 1 / total)

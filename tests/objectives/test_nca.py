@@ -1,0 +1,152 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+from sklearn.neighbors import NeighborhoodComponentsAnalysis
+
+from tests.oracles import nca_value_and_gradient
+from vicinal._typing import FloatArray, IntArray
+from vicinal.objectives import NCAObjective
+
+KINDS = ["expected", "log"]
+D = 5
+
+
+def awkward(name: str) -> tuple[FloatArray, IntArray]:
+    """Data sets that break careless code."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, D)), rng.integers(3, size=60)
+    if name == "singletons":
+        y[:10] = 100 + np.arange(10)
+    elif name == "duplicates":
+        X[30:] = X[:30]
+    elif name == "outlier":
+        X[0] *= 1e4
+    elif name == "far class":
+        X[y == 2] += 1e3
+    elif name == "two points":
+        X, y = X[:2], np.array([0, 0])
+    return X, y
+
+
+CASES = ["plain", "singletons", "duplicates", "outlier", "far class", "two points"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rank", [1, 2, D])
+@pytest.mark.parametrize("case", CASES)
+def test_equals_the_papers_sums(kind: str, rank: int, case: str) -> None:
+    X, y = awkward(case)
+    A = np.random.default_rng(1).normal(size=(rank, D))
+    value, gradient = NCAObjective(X, y, kind).value_and_gradient(A)
+    expected_value, expected_gradient = nca_value_and_gradient(X, y, A, kind)
+    np.testing.assert_allclose(value, expected_value, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        gradient,
+        expected_gradient,
+        rtol=1e-6,
+        atol=1e-8 * (1 + np.abs(expected_gradient).max()),
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rank", [1, 2, D])
+@pytest.mark.parametrize("case", ["plain", "singletons", "duplicates"])
+def test_the_gradient_is_that_of_the_value(kind: str, rank: int, case: str) -> None:
+    X, y = awkward(case)
+    A = 0.5 * np.random.default_rng(2).normal(size=(rank, D))
+    objective = NCAObjective(X, y, kind)
+    gradient = objective.value_and_gradient(A)[1]
+    step = 1e-6
+    for index in np.ndindex(A.shape):
+        up, down = A.copy(), A.copy()
+        up[index] += step
+        down[index] -= step
+        rise = (
+            objective.value_and_gradient(up)[0] - objective.value_and_gradient(down)[0]
+        )
+        np.testing.assert_allclose(
+            gradient[index], rise / (2 * step), rtol=1e-4, atol=1e-4
+        )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("case", CASES)
+def test_float32_is_computed_in_float32_and_near_the_truth(
+    kind: str, case: str
+) -> None:
+    X, y = awkward(case)
+    A = np.random.default_rng(3).normal(size=(2, D))
+    value, gradient = NCAObjective(X.astype(np.float32), y, kind).value_and_gradient(A)
+    assert gradient.dtype == np.float32
+    expected_value, expected = nca_value_and_gradient(X, y, A, kind)
+    # ‖a‖² + ‖b‖² − 2ab in float32 costs a distance of s² an error of about 1e-7 s².
+    spread = np.abs((X - X.mean(axis=0)) @ A.T).max() ** 2
+    tolerance = 1e-5 + 1e-6 * spread
+    assert abs(value - expected_value) <= tolerance * (1 + abs(expected_value))
+    assert np.abs(gradient - expected).max() <= tolerance * (1 + np.abs(expected).max())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scale", [1e-30, 1e-6, 1e6, 1e30])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_finite_at_any_scale(kind: str, scale: float, dtype: Any) -> None:
+    X, y = awkward("outlier")
+    objective = NCAObjective((X * scale).astype(dtype), y, kind)
+    value, gradient = objective.value_and_gradient(np.eye(2, D))
+    assert np.isfinite(value)
+    assert np.isfinite(gradient).all()
+
+
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 2**31), kind=st.sampled_from(KINDS))
+def test_invariant_to_order_and_to_the_names_of_the_classes(
+    seed: int, kind: str
+) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(30, 4)), rng.integers(4, size=30)
+    A = rng.normal(size=(2, 4))
+    value, gradient = NCAObjective(X, y, kind).value_and_gradient(A)
+    order = rng.permutation(30)
+    names = rng.permutation(np.array(["b", "a", "d", "c"]))
+    other = NCAObjective(X[order], names[y[order]], kind).value_and_gradient(A)
+    np.testing.assert_allclose(other[0], value, rtol=1e-10)
+    np.testing.assert_allclose(other[1], gradient, rtol=1e-7, atol=1e-9)
+
+
+def test_one_class_or_only_lone_points_leave_nothing_to_climb() -> None:
+    X = awkward("plain")[0]
+    for kind in KINDS:
+        for y, value in [
+            (np.zeros(60), 60 if kind == "expected" else 0),
+            (np.arange(60), 0),
+        ]:
+            result = NCAObjective(X, y, kind).value_and_gradient(np.eye(2, D))
+            assert result[0] == value
+            assert (result[1] == 0).all()
+
+
+def test_equals_scikit_learns_loss() -> None:
+    X, y = load_iris(return_X_y=True)
+    A = np.random.default_rng(0).normal(size=(3, 4))
+    peer = NeighborhoodComponentsAnalysis()
+    peer.n_iter_ = 1
+    loss, gradient = peer._loss_grad_lbfgs(A.ravel(), X, y[:, None] == y)
+    value, ours = NCAObjective(X, y).value_and_gradient(A)
+    np.testing.assert_allclose(value, loss, rtol=1e-12)
+    np.testing.assert_allclose(ours.ravel(), gradient, rtol=1e-7, atol=1e-7)
+
+
+def test_bad_input_is_named() -> None:
+    X, y = awkward("plain")
+    with pytest.raises(ValueError, match=r"kind must be one of \['expected', 'log'\]"):
+        NCAObjective(X, y, "accuracy")
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        NCAObjective(X, y[:-1])
+    with pytest.raises(ValueError, match="contains NaN"):
+        NCAObjective(np.where(X > 2, np.nan, X), y)
+    with pytest.raises(ValueError, match=r"shape \(n_components, 5\), got \(2, 4\)"):
+        NCAObjective(X, y).value_and_gradient(np.eye(2, 4))

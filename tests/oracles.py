@@ -1,0 +1,41 @@
+"""The papers' sums, written naively: float64, n×n, no shortcut. Only for small n."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal._typing import FloatArray
+
+
+def softmax(exponents: FloatArray) -> FloatArray:
+    """exp(e) / Σ exp(e), shifted so that it cannot overflow."""
+    e = np.exp(exponents - exponents.max())
+    return e / e.sum()
+
+
+def nca_value_and_gradient(
+    X: FloatArray, y: NDArray[Any], A: FloatArray, kind: str
+) -> tuple[float, FloatArray]:
+    """f with eq. 5, or g with eq. 7, of the NCA paper."""
+    X, A = X.astype(np.float64), A.astype(np.float64)
+    value, inner = 0.0, np.zeros((X.shape[1], X.shape[1]))
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        same = others & (y == y[i])
+        x_ij = X[i] - X
+        exponent = -((x_ij @ A.T) ** 2).sum(axis=1)
+        p_ij = np.zeros(len(X))
+        p_ij[others] = softmax(exponent[others])  # eq. 1
+        everyone = (p_ij[:, None] * x_ij).T @ x_ij
+        if kind == "expected":
+            p_i = p_ij[same].sum()  # eq. 2
+            value += p_i
+            inner += p_i * everyone
+            inner -= (p_ij[same, None] * x_ij[same]).T @ x_ij[same]
+        elif same.any():
+            value += np.logaddexp.reduce(exponent[same])
+            value -= np.logaddexp.reduce(exponent[others])
+            matches = softmax(exponent[same])  # p_ij / p_i
+            inner += everyone - (matches[:, None] * x_ij[same]).T @ x_ij[same]
+    return value, 2 * A @ inner

@@ -1,0 +1,50 @@
+import numpy as np
+
+from vicinal._typing import FloatArray
+from vicinal.solvers import LBFGS
+
+
+class Hill:
+    """−‖H (A − top)‖², which has one summit."""
+
+    top = np.array([[1.0, -2.0, 3.0], [0.0, 5.0, -1.0]])
+    steepness = np.array([1.0, 3.0, 10.0])
+
+    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
+        off = (components - self.top) * self.steepness
+        return -float((off**2).sum()), -2 * off * self.steepness
+
+
+def test_finds_the_summit_and_tells_the_way() -> None:
+    seen: list[tuple[FloatArray, float]] = []
+
+    def note(components: FloatArray, curve: list[float]) -> bool:
+        seen.append((components, curve[-1]))
+        return False
+
+    solution = LBFGS(max_iter=100, tol=1e-12).maximize(Hill(), np.zeros((2, 3)), note)
+    np.testing.assert_allclose(solution.components, Hill.top, atol=1e-4)
+    assert solution.converged
+    assert solution.n_iter == len(seen) == len(solution.curve) - 1
+    assert solution.curve[0] == Hill().value_and_gradient(np.zeros((2, 3)))[0]
+    assert [value for _, value in seen] == solution.curve[1:]
+    assert np.all(np.diff(solution.curve) >= 0)
+    for components, value in seen:
+        assert Hill().value_and_gradient(components)[0] == value
+
+
+def test_running_out_of_iterations_is_no_convergence() -> None:
+    solution = LBFGS(max_iter=1, tol=0).maximize(
+        Hill(), np.zeros((2, 3)), lambda *_: False
+    )
+    assert not solution.converged
+    assert solution.n_iter == 1
+
+
+def test_a_callback_can_stop_it() -> None:
+    solution = LBFGS(max_iter=50).maximize(
+        Hill(), np.zeros((2, 3)), lambda _, curve: curve[-1] > -100
+    )
+    assert solution.converged
+    assert solution.n_iter < 50
+    assert solution.message == "stopped by a callback"
