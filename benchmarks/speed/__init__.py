@@ -1,0 +1,1 @@
+"""Speed against peers, as ratios in one run: ``python -m benchmarks.speed NAME``."""

@@ -1,0 +1,35 @@
+"""How times and memory are taken: the same way for us and for the peer."""
+
+import time
+import tracemalloc
+from collections.abc import Callable
+
+
+def seconds(function: Callable[[], object], repeats: int) -> float:
+    """Return the least time of several calls, after one that does not count.
+
+    The least, because other work on the machine only ever adds.
+    """
+    function()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def peak_megabytes(function: Callable[[], object]) -> float:
+    """Return the most memory that a call holds beyond what was there before."""
+    function()  # what is compiled or cached once is not the call's own
+    tracemalloc.start()
+    function()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 1e6
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
