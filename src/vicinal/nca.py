@@ -19,6 +19,7 @@ from vicinal._base import FLOATS, LinearMetric
 from vicinal._monitor import CallbackSupportMixin, Monitor
 from vicinal._starts import STARTS, starting_map
 from vicinal._typing import FloatArray, IntArray
+from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective
 from vicinal.solvers import LBFGS, Solution
 
@@ -171,7 +172,9 @@ default="auto"
         solver = LBFGS(self.max_iter, self.tol)
         monitor = Monitor(self, points, labels, start)
         try:
-            with monitor:
+            # For the whole climb: threads that BLAS has woken for the optimiser's own
+            # small products would spin on the cores that the engine needs.
+            with single_threaded_blas(), monitor:
                 solution = solver.maximize(objective, start, on_iteration=monitor)
         except KeyboardInterrupt:
             if self.warm_start and monitor.n_iter:

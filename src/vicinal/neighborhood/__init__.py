@@ -3,7 +3,12 @@
 No n×n array is ever held, and nothing here knows of estimators or optimisers.
 """
 
-from vicinal.neighborhood.blocks import back_project, effective_n_threads, project
+from vicinal.neighborhood.blocks import (
+    back_project,
+    effective_n_threads,
+    project,
+    single_threaded_blas,
+)
 from vicinal.neighborhood.pull import Pull, Rule, pull
 from vicinal.neighborhood.rules import ClassRuns, ExpectedMatches, LogMatches
 
@@ -17,4 +22,5 @@ __all__ = [
     "effective_n_threads",
     "project",
     "pull",
+    "single_threaded_blas",
 ]
