@@ -87,7 +87,7 @@ def evaluation(case: Case) -> list[str]:
 
 def whole_fit(case: Case) -> list[str]:
     """Time both fits with their defaults, and compare the heights they reach."""
-    shared = {"n_components": case.n_components, "random_state": 0}
+    shared: dict[str, Any] = {"n_components": case.n_components, "random_state": 0}
     referee = NCAObjective(case.X.astype(np.float64), case.y)
     times, heights = [], []
     for estimator in (NeighborhoodComponentsAnalysis(**shared), NCA(**shared)):
