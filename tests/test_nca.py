@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from vicinal import NCA
 from vicinal._starts import starting_map
@@ -25,7 +25,15 @@ ignore_convergence = pytest.mark.filterwarnings(
 
 
 @ignore_convergence
-@parametrize_with_checks([NCA(), NCA(1, objective="log", init="random")])
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        pair
+        for nca in (NCA(), NCA(1, objective="log", init="random"))
+        for pair in estimator_checks_generator(nca)
+    ],
+    ids=lambda part: getattr(getattr(part, "func", None), "__name__", str(part)),
+)
 def test_scikit_learns_checks(estimator: NCA, check: object) -> None:
     check(estimator)  # type: ignore[operator]
 
