@@ -15,20 +15,29 @@ def softmax(exponents: FloatArray) -> FloatArray:
 
 
 def nca_value_and_gradient(
-    X: FloatArray, y: NDArray[Any], A: FloatArray, kind: str
+    X: FloatArray,
+    y: NDArray[Any],
+    A: FloatArray,
+    kind: str,
+    prior: FloatArray | None = None,
 ) -> tuple[float, FloatArray]:
-    """f with eq. 5, or g with eq. 7, of the NCA paper."""
+    """f with eq. 5, g with eq. 7 of the NCA paper; 3.12 to 3.14 of the thesis."""
+    mass = np.ones(len(X))
+    if kind == "class-density":
+        _, codes, sizes = np.unique(y, return_inverse=True, return_counts=True)
+        p_c = np.full(len(sizes), 1 / len(sizes)) if prior is None else prior
+        mass = (p_c / sizes)[codes]
     X, A = X.astype(np.float64), A.astype(np.float64)
     value, inner = 0.0, np.zeros((X.shape[1], X.shape[1]))
     for i in range(len(X)):
         others = np.arange(len(X)) != i
         same = others & (y == y[i])
         x_ij = X[i] - X
-        exponent = -((x_ij @ A.T) ** 2).sum(axis=1)
+        exponent = -((x_ij @ A.T) ** 2).sum(axis=1) + np.log(mass)
         p_ij = np.zeros(len(X))
         p_ij[others] = softmax(exponent[others])  # eq. 1
         everyone = (p_ij[:, None] * x_ij).T @ x_ij
-        if kind == "expected":
+        if kind != "log":
             p_i = p_ij[same].sum()  # eq. 2
             value += p_i
             inner += p_i * everyone

@@ -1,15 +1,19 @@
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.cluster import DBSCAN, OPTICS
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import roc_auc_score
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.metrics import pairwise_distances, roc_auc_score, silhouette_score
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 from vicinal import NCA
+from vicinal._typing import FloatArray
 
 X, y = load_iris(return_X_y=True)
 
@@ -41,6 +45,33 @@ def test_the_metric_serves_scikit_learn_and_pickles(fitted: NCA) -> None:
     Z = fitted.transform(X)
     by_map = KNeighborsClassifier(3).fit(Z, y).predict(Z)
     np.testing.assert_array_equal(by_metric, by_map)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, bool, int, np.float32])
+def test_the_metric_takes_numbers_of_any_type(fitted: NCA, dtype: Any) -> None:
+    u, v = np.array([[1, 0, 1, 0], [0, 1, 1, 1]], dtype=dtype)
+    metric = fitted.get_metric()
+    assert metric(u, v) == pytest.approx(metric(u.astype(float), v.astype(float)))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda metric, Z: pairwise_distances(Z, metric=metric),
+        lambda metric, Z: NearestNeighbors(metric=metric, algorithm="brute").fit(Z),
+        lambda metric, Z: silhouette_score(Z, y[::5], metric=metric),
+        lambda metric, Z: DBSCAN(metric=metric, algorithm="brute").fit(Z),
+        lambda metric, Z: OPTICS(metric=metric).fit(Z),
+    ],
+)
+def test_the_metric_serves_wherever_pairs_are_measured(
+    fitted: NCA, use: Callable[[Any, FloatArray], Any]
+) -> None:
+    use(fitted.get_metric(), X[::5])
+    distances = pairwise_distances(X[::5], metric=fitted.get_metric())
+    np.testing.assert_allclose(
+        distances, pairwise_distances(fitted.transform(X[::5])), atol=1e-6
+    )
 
 
 def test_the_metric_is_not_changed_by_a_later_fit(fitted: NCA) -> None:

@@ -5,6 +5,7 @@ from contextlib import redirect_stdout
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.datasets import load_iris
@@ -93,6 +94,12 @@ if has_callbacks:
         scores = [row["accuracy"] for row in log if row["task_name"] == "iteration"]
         assert len(scores) == 4
         assert scores[-1] == training_accuracy(nca, X, y)
+
+    def test_callbacks_see_the_frame_that_fit_was_given() -> None:
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        monitor = ScoringMonitor(scoring={"accuracy": training_accuracy})
+        NCA(2, init="pca", max_iter=4).set_callbacks(monitor).fit(frame, y)
+        assert len(monitor.get_logs().data) == 5  # and no warning about names
 
     def test_progress_bar_alone_and_in_a_pipeline() -> None:
         for estimator in (

@@ -3,15 +3,18 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+from joblib import parallel_config
 from sklearn.base import clone
-from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import estimator_checks_generator
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from vicinal import NCA
 from vicinal._starts import starting_map
@@ -29,7 +32,11 @@ ignore_convergence = pytest.mark.filterwarnings(
     ("estimator", "check"),
     [
         pair
-        for nca in (NCA(), NCA(1, objective="log", init="random"))
+        for nca in (
+            NCA(),
+            NCA(1, objective="log", init="random"),
+            NCA(objective="class-density", init="rca", alpha=1e-3, solver="cg"),
+        )
         for pair in estimator_checks_generator(nca)
     ],
     ids=lambda part: getattr(getattr(part, "func", None), "__name__", str(part)),
@@ -80,12 +87,14 @@ def test_without_matches_to_gain_the_start_comes_back(
     assert nca.n_iter_ == 0
 
 
-@pytest.mark.parametrize("objective", ["expected", "log"])
+@pytest.mark.parametrize("objective", ["expected", "log", "class-density"])
 def test_the_curve_climbs(objective: str) -> None:
     nca = NCA(2, init="pca", objective=objective, max_iter=300).fit(X, y)
     assert len(nca.objective_curve_) == nca.n_iter_ + 1
     assert np.all(np.diff(nca.objective_curve_) >= 0)
     assert nca.objective_curve_[-1] > nca.objective_curve_[0]
+    height = NCAObjective(X, y, objective).value_and_gradient(nca.components_)[0]
+    assert nca.objective_curve_[-1] == pytest.approx(height, rel=1e-9)
 
 
 def test_it_helps_nearest_neighbours() -> None:
@@ -100,6 +109,9 @@ def test_it_helps_nearest_neighbours() -> None:
 def test_stopping_early_is_always_a_warning() -> None:
     with pytest.warns(ConvergenceWarning, match=r"in 2 iterations .*raise max_iter"):
         NCA(init="pca", n_components=2, max_iter=2).fit(X, y)
+    with pytest.warns(ConvergenceWarning) as caught:
+        NCA(init="pca", n_components=2, max_iter=2).fit(X, y)
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
@@ -119,6 +131,57 @@ def test_float32_stays_float32_and_reaches_the_same_height() -> None:
     assert single.objective_curve_[-1] == pytest.approx(
         double.objective_curve_[-1], rel=1e-2
     )
+
+
+@pytest.mark.parametrize("far_away", [1e5, 1e6, 1e7])
+def test_float32_bears_one_far_outlier(far_away: float) -> None:
+    points, labels = load_wine(return_X_y=True)
+    points = scale(points)
+    points[0, 0] = far_away
+    single = points.astype(np.float32)
+    nca = NCA(init="identity", max_iter=200).fit(single, labels)
+    height = NCAObjective(single.astype(float), labels).value_and_gradient(
+        nca.components_
+    )[0]
+    assert nca.objective_curve_[-1] == pytest.approx(height, rel=1e-3)
+    assert height > 176
+
+
+def test_a_float32_climb_survives_steps_that_would_overflow() -> None:
+    points, labels = load_breast_cancer(return_X_y=True)
+    points = (points * 1e4).astype(np.float32)
+    nca = NCA(2, init="random", objective="log", max_iter=30, random_state=2, tol=0)
+    with pytest.warns(ConvergenceWarning):
+        nca.fit(points, labels)
+    assert nca.n_iter_ >= 22
+    assert np.isfinite(nca.components_).all()
+
+
+def test_blas_is_held_for_the_whole_climb_and_given_back() -> None:
+    def threads_of_blas(*_: object) -> int:
+        pools = threadpool_info()
+        return max(p["num_threads"] for p in pools if p["user_api"] == "blas")
+
+    seen = []
+    with threadpool_limits(2, user_api="blas"):
+        NCA(2, init="pca", max_iter=200, callback=lambda *_: seen.append(
+            threads_of_blas())).fit(X, y)  # fmt: skip
+        assert threads_of_blas() == 2
+    assert set(seen) == {1}
+
+
+def test_threaded_searches_leave_blas_as_it_was() -> None:
+    search = GridSearchCV(
+        make_pipeline(NCA(2, tol=1), KNeighborsClassifier()),
+        {"nca__init": ["pca", "identity", "whiten"]},
+        n_jobs=2,
+    )
+    with threadpool_limits(2, user_api="blas"):
+        with parallel_config(backend="threading"):
+            search.fit(X, y)
+        assert {
+            p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"
+        } == {2}
 
 
 def test_seeds() -> None:
@@ -167,22 +230,28 @@ def interrupt(_: FloatArray, n: int) -> None:
 
 
 def test_an_interrupt_keeps_the_map_only_with_warm_start() -> None:
-    nca = NCA(2, init="pca", max_iter=500).fit(X, y)
-    before = nca.components_.copy()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    nca = NCA(2, init="pca", max_iter=500).fit(frame, y).set_params(callback=interrupt)
+    before = dict(vars(nca))
     with pytest.raises(KeyboardInterrupt):
-        nca.set_params(callback=interrupt).fit(X + 1, y)
-    np.testing.assert_array_equal(nca.components_, before)
+        nca.fit(X[:, :3], y)
+    assert vars(nca) == before
+    with pytest.raises(ValueError, match="Unknown label type"):
+        nca.fit(X[:, :3], np.linspace(0, 1, 150))
+    assert vars(nca) == before
 
     fresh = NCA(2, init="pca", callback=interrupt)
+    before = dict(vars(fresh))
     with pytest.raises(KeyboardInterrupt):
         fresh.fit(X, y)
-    assert not hasattr(fresh, "components_")
+    assert vars(fresh) == before
 
     warm = NCA(2, init="pca", callback=interrupt, warm_start=True)
     with pytest.raises(KeyboardInterrupt):
         warm.fit(X, y)
     assert warm.n_iter_ == 3
     assert len(warm.objective_curve_) == 4
+    assert warm.transform(X).shape == (150, 2)
     height = NCAObjective(X, y).value_and_gradient(warm.components_)[0]
     assert height == pytest.approx(warm.objective_curve_[-1])
 

@@ -48,14 +48,78 @@ def test_auto_chooses(n_components: int | None, codes: object, chosen: str) -> N
     )
 
 
-def test_classes_with_one_mean_leave_zero_rows() -> None:
+def within_class_covariance(A: FloatArray) -> FloatArray:
+    Z = X @ A.T
+    residuals = Z - np.stack([Z[y == c].mean(axis=0) for c in range(3)])[y]
+    return np.asarray(residuals.T @ residuals / len(Z))
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_rca_gives_the_classes_unit_covariance(d: int) -> None:
+    np.testing.assert_allclose(
+        within_class_covariance(start("rca", d)), np.eye(d), atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("d", [1, 2, 4])
+def test_whitening_gives_all_points_unit_covariance(d: int) -> None:
+    Z = X @ start("whiten", d).T
+    np.testing.assert_allclose(np.cov(Z.T, bias=True), np.eye(d).squeeze(), atol=1e-8)
+
+
+def test_rca_at_low_rank_keeps_what_separates_the_classes() -> None:
+    leading = X @ start("rca", 1).T
+    lda = X @ start("lda", 1).T
+    assert abs(np.corrcoef(leading[:, 0], lda[:, 0])[0, 1]) > 0.99
+
+
+def test_lda_is_completed_where_the_classes_are_too_few() -> None:
+    A = start("lda", 4)
+    np.testing.assert_array_equal(A[:2], start("lda", 2))
+    assert np.linalg.matrix_rank(A) == 4
+
+
+@pytest.mark.parametrize("init", ["rca", "whiten", "lda"])
+def test_scale_is_undone(init: str) -> None:
+    for unit in (1e-20, 1e20):
+        rng = np.random.RandomState(0)
+        A = starting_map(init, X * unit, y, 2, rng)
+        np.testing.assert_allclose(A * unit, start(init, 2), rtol=1e-5, atol=1e-8)
+
+
+def test_a_constant_column_is_no_trouble_to_whitening() -> None:
+    points = np.column_stack([X, np.ones(150)])
+    for init in ("rca", "whiten"):
+        A = starting_map(init, points, y, None, np.random.RandomState(0))
+        assert np.isfinite(A).all()
+        np.testing.assert_allclose(A[:, 4], 0, atol=1e-12)
+
+
+def test_lda_without_scatter_is_an_error_and_auto_goes_on() -> None:
+    points = np.repeat(np.eye(3, 4), 5, axis=0)
+    codes = np.repeat([0, 1, 2], 5)
+    rng = np.random.RandomState(0)
+    with pytest.raises(ValueError, match="no class has points that differ"):
+        starting_map("lda", points, codes, 2, rng)
+    np.testing.assert_array_equal(
+        starting_map("auto", points, codes, 2, rng),
+        starting_map("pca", points, codes, 2, rng),
+    )
+
+
+def test_without_classes_there_is_no_lda() -> None:
+    with pytest.raises(ValueError, match="init='lda' needs classes"):
+        start("lda", 2, None)
+    np.testing.assert_array_equal(start("auto", 2, None), start("pca", 2))
+
+
+def test_classes_with_one_mean_are_completed() -> None:
     points = np.repeat([[1.0, 0], [-1, 0], [0, 1], [0, -1]], 3, axis=0)
     points = np.vstack([points, points, points + 5])
     codes = np.repeat([0, 1, 2], 12)
     rng = np.random.RandomState(0)
     A = starting_map("lda", points, codes, 2, rng)
-    assert A.shape == (2, 2)
-    assert (A[1] == 0).all()
+    assert np.linalg.matrix_rank(A) == 2
 
 
 @pytest.mark.parametrize(
@@ -67,7 +131,6 @@ def test_classes_with_one_mean_leave_zero_rows() -> None:
         (np.full((2, 4), np.nan), 2, "contains NaN"),
         (np.zeros(4), None, "Expected 2D array"),
         ("pca", 5, "n_components=5 is more than the 4 features"),
-        ("lda", 3, "at most n_classes - 1 = 2 components"),
     ],
 )
 def test_impossible_starts_are_named(

@@ -4,15 +4,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from vicinal.classify import NCAClassifier
     from vicinal.comparison import compare
     from vicinal.nca import NCA
+    from vicinal.regress import NCARegressor
 
 __version__ = "0.1.0"
-__all__ = ["NCA", "__version__", "compare"]
+__all__ = ["NCA", "NCAClassifier", "NCARegressor", "__version__", "compare"]
 
 # Loaded when first asked for: the command's help should not wait for SciPy, nor a fit
 # for model selection.
-_HOMES = {"NCA": "vicinal.nca", "compare": "vicinal.comparison"}
+_HOMES = {
+    "NCA": "vicinal.nca",
+    "NCAClassifier": "vicinal.classify",
+    "NCARegressor": "vicinal.regress",
+    "compare": "vicinal.comparison",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,7 @@
 """What every learned linear metric can do once it is fitted."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,14 +16,12 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vicinal._typing import FloatArray
-
-FLOATS = [np.float64, np.float32]
-"""What estimators compute in: float32 stays, everything else becomes float64."""
+from vicinal.objectives.pairs import FLOATS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # hashable, as scikit-learn wants a metric to be
 class LearnedMetric:
-    """A distance between two vectors, for any `metric=` argument; it can be pickled.
+    """A distance between two vectors, for `metric=` arguments; it can be pickled.
 
     Parameters
     ----------
@@ -33,7 +33,8 @@ class LearnedMetric:
 
     def __call__(self, u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
         """Return the distance between u and v, or its square."""
-        difference = np.asarray(u) - np.asarray(v)
+        # As floats: unsigned integers would wrap around.
+        difference = np.asarray(u, dtype=float) - np.asarray(v, dtype=float)
         if difference.shape != self.components.shape[1:]:
             raise ValueError(
                 f"Expected two vectors of {self.components.shape[1]} features, got "
@@ -77,8 +78,9 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def get_metric(self) -> LearnedMetric:
         """Return the distance as a function of two vectors.
 
-        It serves any `metric=` argument; where there are many points, it is far
-        faster to `transform` them and use the Euclidean metric.
+        It serves the `metric=` arguments that call a function for each pair; where
+        there are many points, it is far faster to `transform` them and use the
+        Euclidean metric.
         """
         check_is_fitted(self)
         return LearnedMetric(self.components_.copy())
@@ -122,6 +124,21 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             The scores, as `sklearn.metrics.roc_auc_score` wants them.
         """
         return -self.pair_distance(pairs)
+
+    @contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        """Take back what validation has noted, unless a map was kept."""
+        noted = ("n_features_in_", "feature_names_in_")
+        before = {name: self.__dict__[name] for name in noted if hasattr(self, name)}
+        components = getattr(self, "components_", None)
+        try:
+            yield
+        except BaseException:
+            if getattr(self, "components_", None) is components:
+                for name in noted:
+                    self.__dict__.pop(name, None)
+                self.__dict__.update(before)
+            raise
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -44,15 +44,25 @@ class Monitor:
         Who is being fitted.
     X, y : array-likes
         The training data, passed on to scikit-learn's callbacks.
-    start : ndarray of shape (n_components, n_features)
-        The initial map.
+    start : ndarray of shape (n_components, n_features) or (n_features,)
+        The initial map, or the diagonal of a diagonal one.
+    expand : callable
+        Makes `components_` of what the solver works on.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, start: FloatArray) -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        start: FloatArray,
+        expand: Callable[[FloatArray], FloatArray],
+    ) -> None:
         self.components = start
         self.n_iter = 0
         self.curve: list[float] = []
         self._estimator = estimator
+        self._expand = expand
         self._data = {"estimator": estimator, "X": X, "y": y}
         self._callback: Callable[[FloatArray, int], object] | None = estimator.callback
         self._context = estimator._init_callback_context(
@@ -112,7 +122,7 @@ class Monitor:
 
     def _as_if_fitted(self) -> dict[str, Any]:
         """Return what makes a copy of the estimator usable as it now stands."""
-        return {"components_": self.components, "n_iter_": self.n_iter}
+        return {"components_": self._expand(self.components), "n_iter_": self.n_iter}
 
     def _say(self, line: str) -> None:
         if self._estimator.verbose:

@@ -9,13 +9,13 @@ from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray, IntArray
 
-STARTS = ("auto", "pca", "lda", "identity", "random")
+STARTS = ("auto", "pca", "lda", "rca", "whiten", "identity", "random")
 
 
 def starting_map(
     init: str | ArrayLike,
     X: FloatArray,
-    codes: IntArray,
+    codes: IntArray | None,
     n_components: int | None,
     random_state: RandomState,
 ) -> FloatArray:
@@ -27,8 +27,9 @@ def starting_map(
         A name in `STARTS`, or the map itself.
     X : ndarray of shape (n_samples, n_features)
         The points.
-    codes : ndarray of shape (n_samples,)
-        Their classes, as integers from 0.
+    codes : ndarray of shape (n_samples,) or None
+        Their classes, as integers from 0; None where there are no classes, and then
+        neither "lda" nor "rca".
     n_components : int or None
         The rows that the map shall have; None is as many as `init` has, or else the
         number of features.
@@ -48,12 +49,18 @@ def starting_map(
         )
     d = n_components or X.shape[1]
     if init == "auto":
-        init = _chosen(X, codes, d)
+        return _auto(X, codes, d, random_state)
     if init == "identity":
         return np.eye(d, X.shape[1])
     if init == "random":
         return random_state.standard_normal(size=(d, X.shape[1]))
-    return _principal(X, d, random_state) if init == "pca" else _lda(X, codes, d)
+    if init == "pca":
+        return _pca(X, d, random_state)
+    if init == "whiten":
+        return _whiten(X, d)
+    if codes is None:
+        raise ValueError(f"init={init!r} needs classes; use 'pca' or 'whiten' here.")
+    return _lda(X, codes, d) if init == "lda" else _rca(X, codes, d)
 
 
 def _given(init: ArrayLike, n_features: int, n_components: int | None) -> FloatArray:
@@ -74,16 +81,23 @@ def _given(init: ArrayLike, n_features: int, n_components: int | None) -> FloatA
     return components
 
 
-def _chosen(X: FloatArray, codes: IntArray, d: int) -> str:
+def _auto(
+    X: FloatArray, codes: IntArray | None, d: int, random_state: RandomState
+) -> FloatArray:
     """Choose as scikit-learn's NCA does, except where its choice could not be fitted.
 
-    LDA needs more points than classes; without that, labels say nothing.
+    LDA needs more points than classes, and points that differ inside a class.
     """
     n, n_features = X.shape
-    n_classes = codes.max() + 1
-    if d <= min(n_features, n_classes - 1) and n > n_classes:
-        return "lda"
-    return "pca" if d < min(n_features, n) else "identity"
+    n_classes = 0 if codes is None else codes.max() + 1
+    if codes is not None and d <= min(n_features, n_classes - 1) and n > n_classes:
+        try:
+            return _lda(X, codes, d)
+        except ValueError:
+            pass
+    if d < min(n_features, n):
+        return _pca(X, d, random_state)
+    return np.eye(d, n_features)
 
 
 def _moderate(X: FloatArray) -> tuple[FloatArray, float]:
@@ -94,10 +108,11 @@ def _moderate(X: FloatArray) -> tuple[FloatArray, float]:
     largest = float(np.abs(X).max())
     if largest == 0 or 1e-10 < largest < 1e10:
         return X, 1.0
-    return X / np.float64(largest), largest
+    return X.astype(np.float64) / largest, largest
 
 
-def _principal(X: FloatArray, d: int, random_state: RandomState) -> FloatArray:
+def _pca(X: FloatArray, d: int, random_state: RandomState) -> FloatArray:
+    """Return the leading eigenvectors of S (eq. 3.15)."""
     from sklearn.decomposition import PCA
 
     pca = PCA(d, random_state=random_state)
@@ -108,18 +123,66 @@ def _principal(X: FloatArray, d: int, random_state: RandomState) -> FloatArray:
 
 
 def _lda(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
+    """Return LDA's directions (eq. 3.16, 3.17), completed by RCA's where they end."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-    n_classes = codes.max() + 1
-    if d > n_classes - 1:
-        raise ValueError(
-            f"init='lda' gives at most n_classes - 1 = {n_classes - 1} components, "
-            f"fewer than the {d} asked for; lower n_components, or use init='pca'."
-        )
     points, unit = _moderate(X)
-    scalings = LinearDiscriminantAnalysis().fit(points, codes).scalings_.T[:d] / unit
-    if len(scalings) < d:  # classes whose means coincide
-        missing = d - len(scalings)
-        scalings = np.vstack([scalings, np.zeros((missing, X.shape[1]))])
-    components: FloatArray = scalings
+    try:
+        found = LinearDiscriminantAnalysis().fit(points, codes).scalings_.T[:d] / unit
+    except IndexError:
+        raise ValueError(
+            "init='lda' finds no direction: no class has points that differ; use "
+            "init='pca' or 'identity'."
+        ) from None
+    if len(found) < d:
+        # What LDA has said already is taken out of the points before RCA looks.
+        directions = np.linalg.qr(found.T)[0]
+        rest = X - (X @ directions) @ directions.T
+        found = np.vstack([found, _rca(rest, codes, d - len(found))])
+    components: FloatArray = found
     return components
+
+
+def _whiten(X: FloatArray, d: int) -> FloatArray:
+    """Return S^(−1/2), or at low rank the principal components, each of variance 1."""
+    axes, deviations, unit = _spread(X - X.mean(axis=0, dtype=np.float64))
+    if d == X.shape[1]:
+        return _symmetric(axes, deviations, unit)
+    return _filled((axes / deviations).T[::-1][:d] / unit, d)
+
+
+def _rca(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
+    """Return S_W^(−1/2), or at low rank the main directions of what it maps to."""
+    points = X.astype(np.float64)
+    sizes = np.bincount(codes)
+    means = np.stack(
+        [np.bincount(codes, weights=column) / sizes for column in points.T], axis=1
+    )
+    axes, deviations, unit = _spread(points - means[codes])
+    if d == X.shape[1]:
+        return _symmetric(axes, deviations, unit)
+    whitened = (points / unit) @ (axes / deviations)
+    whitened -= whitened.mean(axis=0)
+    turn = np.linalg.eigh(whitened.T @ whitened)[1][:, ::-1][:, :d]
+    return _filled(turn.T @ (axes / deviations).T / unit, d)
+
+
+def _spread(residuals: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return the axes along which the residuals vary, how much, and in what unit.
+
+    Variances are in ascending order; directions without any are left out.
+    """
+    moderate, unit = _moderate(residuals)
+    variances, axes = np.linalg.eigh(moderate.T @ moderate / len(moderate))
+    kept = variances > 1e-10 * max(variances.max(), np.finfo(float).tiny)
+    return axes[:, kept], np.sqrt(variances[kept]), unit
+
+
+def _symmetric(axes: FloatArray, deviations: FloatArray, unit: float) -> FloatArray:
+    inverse_root: FloatArray = (axes / deviations) @ axes.T / unit
+    return inverse_root
+
+
+def _filled(rows: FloatArray, d: int) -> FloatArray:
+    """Return d rows: zeros where the data have fewer dimensions."""
+    return np.vstack([rows, np.zeros((d - len(rows), rows.shape[1]))])

@@ -1,30 +1,32 @@
 """Neighbourhood components analysis: the estimator."""
 
-import warnings
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import LabelEncoder
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from vicinal._base import FLOATS, LinearMetric
-from vicinal._monitor import CallbackSupportMixin, Monitor
-from vicinal._starts import STARTS, starting_map
+from vicinal._annealing import Annealing
+from vicinal._climb import ClimbingMetric, at_least_one
+from vicinal._dimensions import enough_components, ordered_by_size
+from vicinal._early_stopping import EarlyStopping, hold_out
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective
-from vicinal.solvers import LBFGS, Solution
+from vicinal.objectives.nca import KINDS
+from vicinal.objectives.pairs import FLOATS
+from vicinal.solvers import Solution
+
+ANNEALED = ("magnitude", "data-variance", "projected-variance")
 
 
-class NCA(CallbackSupportMixin, LinearMetric):
+class NCA(ClimbingMetric):
     """Neighbourhood components analysis.
 
     Learns the linear map under which points most often pick a neighbour of their own
@@ -38,20 +40,46 @@ class NCA(CallbackSupportMixin, LinearMetric):
 
     Parameters
     ----------
-    n_components : int or None, default=None
+    n_components : int, "auto" or None, default=None
         Rows of the map: the dimension that the points are mapped to. None is the
-        number of features.
-    objective : {"expected", "log"}, default="expected"
+        number of features. "auto" learns a map of full rank, orders its rows by their
+        singular values, keeps the fewest that give the best leave-one-out 3-NN
+        accuracy, and goes on from there.
+    objective : {"expected", "log", "class-density"}, default="expected"
         What to maximise: "expected" is f (eq. 3 of [1]_), the expected number of
         points classified rightly; "log" is g (eq. 6), their log-probability, which
-        heeds the worst points most.
-    init : {"auto", "pca", "lda", "identity", "random"} or array-like, \
-default="auto"
+        heeds the worst points most; "class-density" is f of class densities (eq. 3.13
+        of [2]_), in which small classes count as much as large ones.
+    form : {"full", "diagonal"}, default="full"
+        "diagonal" learns one non-negative weight for each feature, `feature_weights_`,
+        and mixes no features. Starts are then "auto" (all 1), "identity", "whiten"
+        (1 / standard deviation) or an array of shape (n_features,).
+    init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
+array-like, default="auto"
         The map to start from. "auto" is "lda" where n_components is below the number
-        of classes, else "pca" where that reduces the dimension, else "identity". An
-        array has shape (n_components, n_features).
-    solver : {"auto", "lbfgs"}, default="auto"
+        of classes, else "pca" where that reduces the dimension, else "identity".
+        "rca" and "whiten" give the classes, or all points, unit covariance. An array
+        has shape (n_components, n_features).
+    solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay"}, \
+default="auto"
         How to climb. "auto" is "lbfgs".
+    alpha : float, default=0.0
+        λ of eq. 3.22 of [2]_, for each training point: n · alpha · ‖A‖² is taken from
+        the objective, which keeps the map, and with it the overfitting, small.
+    anneal : bool or {"magnitude", "data-variance", "projected-variance"}, \
+default=False
+        Start at full rank and press the map down to n_components row by row
+        (algorithm 3.2 of [2]_): each time the row of the smallest size, or the one
+        along which the data, or the mapped points, vary least. True is "magnitude".
+    early_stopping : bool, default=False
+        Hold out part of the points, stop when they no longer profit, and keep the map
+        that suited them best.
+    validation_fraction : float, default=0.1
+        How much to hold out.
+    n_iter_no_change : int, default=25
+        Iterations without a better held-out score to wait for.
+    class_prior : array-like of shape (n_classes,), "empirical" or None, default=None
+        p(c) of "class-density", classes in sorted order; None is uniform.
     warm_start : bool, default=False
         Start from the map of the last fit, if there is one; `init` and
         `n_components` are then ignored. An interrupted fit (Ctrl-C) keeps its map.
@@ -67,7 +95,7 @@ default="auto"
     verbose : int, default=0
         Above 0, prints a line for each iteration.
     random_state : int, RandomState or None, default=None
-        For init="random", and for the randomised PCA of large data.
+        For init="random", the randomised PCA of large data, and what is held out.
     n_jobs : int or None, default=None
         Threads. None is as many as BLAS would use; −1 is all cores. The result is
         the same for any number.
@@ -80,6 +108,12 @@ default="auto"
         The optimiser's iterations.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
         The objective at the start and after each iteration.
+    effective_neighbors_ : ndarray of shape (n_samples,)
+        How many neighbours each training point listens to: the perplexity of p_i.
+    feature_weights_ : ndarray of shape (n_features,)
+        The diagonal of the map, with form="diagonal" only.
+    validation_curve_ : ndarray of shape (n_iter_ + 1,)
+        The mean held-out score, with early_stopping only.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -89,6 +123,7 @@ default="auto"
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
        Analysis. Advances in Neural Information Processing Systems 17, 2004.
+    .. [2] Oneață. Fast low-rank metric learning. University of Edinburgh, 2011.
 
     Examples
     --------
@@ -108,26 +143,31 @@ default="auto"
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "objective": [StrOptions({"expected", "log"})],
-        "init": [StrOptions(set(STARTS)), "array-like"],
-        "solver": [StrOptions({"auto", "lbfgs"})],
-        "warm_start": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "callback": [callable, None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        **ClimbingMetric._parameter_constraints,
+        "n_components": [at_least_one, StrOptions({"auto"}), None],
+        "objective": [StrOptions(set(KINDS))],
+        "form": [StrOptions({"full", "diagonal"})],
+        "anneal": ["boolean", StrOptions(set(ANNEALED))],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "class_prior": ["array-like", StrOptions({"empirical"}), None],
     }
 
     def __init__(
         self,
-        n_components: int | None = None,
+        n_components: int | str | None = None,
         *,
         objective: str = "expected",
+        form: str = "full",
         init: str | ArrayLike = "auto",
         solver: str = "auto",
+        alpha: float = 0.0,
+        anneal: bool | str = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 25,
+        class_prior: ArrayLike | str | None = None,
         warm_start: bool = False,
         max_iter: int = 50,
         tol: float = 1e-5,
@@ -138,8 +178,15 @@ default="auto"
     ) -> None:
         self.n_components = n_components
         self.objective = objective
+        self.form = form
         self.init = init
         self.solver = solver
+        self.alpha = alpha
+        self.anneal = anneal
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_prior = class_prior
         self.warm_start = warm_start
         self.max_iter = max_iter
         self.tol = tol
@@ -149,7 +196,9 @@ default="auto"
         self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """Learn the map.
 
         Parameters
@@ -158,56 +207,173 @@ default="auto"
             The points.
         y : array-like of shape (n_samples,)
             Their classes.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            How many equal points each row stands for. The starts "pca", "lda", "rca"
+            and "whiten" do not look at it.
 
         Returns
         -------
         self
         """
-        points, labels = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
-        check_classification_targets(labels)
-        codes = LabelEncoder().fit_transform(labels)
-
-        start = self._start(points, codes)
-        objective = NCAObjective(points, codes, self.objective, n_jobs=self.n_jobs)
-        solver = LBFGS(self.max_iter, self.tol)
-        monitor = Monitor(self, points, labels, start)
-        try:
-            # For the whole climb: threads that BLAS has woken for the optimiser's own
-            # small products would spin on the cores that the engine needs.
-            with single_threaded_blas(), monitor:
-                solution = solver.maximize(objective, start, on_iteration=monitor)
-        except KeyboardInterrupt:
-            if self.warm_start and monitor.n_iter:
-                self._keep(monitor, points.dtype)
-            raise
-
-        if not solution.converged:
-            warnings.warn(
-                f"NCA did not converge in {solution.n_iter} iterations "
-                f"({solution.message}); raise max_iter or tol, or standardise X.",
-                ConvergenceWarning,
-                stacklevel=2,
+        with self._unchanged_on_error():
+            points, labels = validate_data(
+                self, X, y, dtype=FLOATS, ensure_min_samples=2
             )
-        self._keep(solution, points.dtype)
+            check_classification_targets(labels)
+            codes = LabelEncoder().fit_transform(labels)
+            weights = _check_sample_weight(
+                sample_weight, points, dtype=np.float64, ensure_non_negative=True
+            )
+            if not weights.all():  # a row of weight 0 is as good as not there
+                kept = weights > 0
+                points, codes, weights = points[kept], codes[kept], weights[kept]
+            if len(points) < 2:
+                raise ValueError("Fewer than two rows have a weight above 0.")
+            solution = self._learn(points, codes, weights, (X, y))
+        self._warn_unless_converged(solution)
         return self
 
-    def _start(self, X: FloatArray, codes: IntArray) -> FloatArray:
-        if self.warm_start and hasattr(self, "components_"):
-            if self.components_.shape[1] != X.shape[1]:
-                raise ValueError(
-                    f"X has {X.shape[1]} features, but the map to start from "
-                    f"(warm_start=True) has {self.components_.shape[1]}."
-                )
-            return self.components_
-        random_state = check_random_state(self.random_state)
-        return starting_map(self.init, X, codes, self.n_components, random_state)
+    def suggest_n_neighbors(self) -> int:
+        """Return a k for k-NN: what the learned scale amounts to.
 
-    def _keep(self, reached: Solution | Monitor, dtype: np.dtype[Any]) -> None:
-        self.components_ = reached.components.astype(dtype)
-        self.n_iter_ = reached.n_iter
-        self.objective_curve_ = np.array(reached.curve)
+        The scale of A decides how many neighbours a point listens to, so that NCA
+        learns "a real-valued estimate of the optimal number of neighbours" (section 2
+        of [1]_). This is the median of `effective_neighbors_`, rounded; odd, so that
+        two classes cannot tie.
+        """
+        typical = float(np.median(self.effective_neighbors_))
+        return max(1, 2 * round((typical - 1) / 2) + 1)
+
+    def _learn(
+        self, X: FloatArray, codes: IntArray, weights: FloatArray, data: tuple[Any, Any]
+    ) -> Solution:
+        start = None
+        if self.n_components == "auto":
+            quiet: dict[str, Any] = {"n_components": None, "callback": None}
+            full = NCA(**{name: getattr(self, name) for name in NCA().get_params()})
+            full.set_params(**quiet, verbose=0, warm_start=False).fit(X, codes, weights)
+            turned = ordered_by_size(full.components_)
+            start = turned[: enough_components(X, codes, turned)]
+        solution = self._solve(X, codes, weights, data, start)
+        self.effective_neighbors_ = self._objective(
+            X, codes, weights
+        ).effective_neighbors(solution.components)
+        self._keep(solution, partial(_expand, dtype=X.dtype))
+        if self.form == "diagonal":
+            self.feature_weights_ = np.diag(self.components_).copy()
+        return solution
+
+    def _solve(
+        self,
+        X: FloatArray,
+        codes: IntArray,
+        weights: FloatArray,
+        data: tuple[Any, Any],
+        start: FloatArray | None,
+    ) -> Solution:
+        """Climb on all points, or on those that early stopping leaves."""
+        expand = partial(_expand, dtype=X.dtype)
+        if not self.early_stopping:
+            objective = self._objective(X, codes, weights)
+            start = self._first_map(X, codes, objective) if start is None else start
+            return self._climb(objective, start, data, expand)
+        rows, held = hold_out(codes, self.validation_fraction, self.random_state)
+        objective = self._objective(X[rows], codes[rows], weights[rows])
+        if start is None:
+            start = self._first_map(X[rows], codes[rows], objective)
+        score = partial(self._held_out_score, objective, X[held], codes[held])
+        stopper = EarlyStopping(score, self.n_iter_no_change, start)
+        solution = self._climb(objective, start, data, expand, stopper.watch)
+        self.validation_curve_ = np.array(stopper.curve)
+        return stopper.best(solution)
+
+    def _objective(
+        self, X: FloatArray, codes: IntArray, weights: FloatArray
+    ) -> NCAObjective:
+        return NCAObjective(
+            X,
+            codes,
+            self.objective,
+            sample_weight=weights,
+            class_prior=self.class_prior,
+            n_jobs=self.n_jobs,
+        )
+
+    def _first_map(
+        self, X: FloatArray, codes: IntArray, objective: NCAObjective
+    ) -> FloatArray:
+        if self.form == "diagonal":
+            return self._first_diagonal(X)
+        d = None if self.n_components == "auto" else self.n_components
+        if not self.anneal:
+            return self._start(X, codes, d)
+        if d is None or d >= X.shape[1]:
+            raise ValueError(
+                f"anneal={self.anneal!r} goes down from {X.shape[1]} dimensions: give "
+                "an n_components below that."
+            )
+        full = self._start(X, codes, None)
+        return Annealing(partial(_least_row, X, self.anneal)).reduce(objective, full, d)
+
+    def _first_diagonal(self, X: FloatArray) -> FloatArray:
+        n_features = X.shape[1]
+        if self.n_components not in (None, n_features) or self.anneal:
+            raise ValueError(
+                "form='diagonal' keeps all features: n_components must be None and "
+                "anneal False."
+            )
+        if self.warm_start and hasattr(self, "feature_weights_"):
+            return self.feature_weights_
+        if isinstance(self.init, str):
+            if self.init in ("auto", "identity"):
+                return np.ones(n_features)
+            if self.init == "whiten":
+                deviation = X.std(axis=0, dtype=np.float64)
+                return np.where(deviation > 0, 1 / np.maximum(deviation, 1e-300), 1.0)
+            raise ValueError(
+                f"init={self.init!r} mixes features; with form='diagonal' use 'auto', "
+                "'identity', 'whiten' or an array of shape (n_features,)."
+            )
+        given = np.asarray(self.init, dtype=np.float64)
+        if given.shape != (n_features,) or not np.isfinite(given).all():
+            raise ValueError(
+                f"With form='diagonal' init must be {n_features} finite numbers, got "
+                f"an array of shape {given.shape}."
+            )
+        return given
+
+    def _held_out_score(
+        self,
+        objective: NCAObjective,
+        X: FloatArray,
+        codes: IntArray,
+        components: FloatArray,
+    ) -> float:
+        """Return the mean of p_i, or of log p_i, of points that were held out."""
+        proba = objective.class_probabilities(components, X)
+        p = proba[np.arange(len(X)), codes].astype(np.float64)
+        if self.objective == "log":
+            p = np.log(np.maximum(p, np.finfo(X.dtype).tiny))
+        return float(p.mean())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _expand(components: FloatArray, dtype: Any) -> FloatArray:
+    """Return the map as `components_`; a diagonal one with weights of one sign."""
+    if components.ndim == 1:
+        components = np.diag(np.abs(components))
+    return components.astype(dtype)
+
+
+def _least_row(X: FloatArray, measure: bool | str, A: FloatArray) -> int:
+    """Return the row of the map to anneal next (thesis, after algorithm 3.2)."""
+    if measure == "projected-variance":
+        return int(np.argmin((X @ A.T).var(axis=0)))
+    if measure == "data-variance":
+        directions = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
+        return int(np.argmin((X @ directions.T).var(axis=0)))
+    return int(np.argmin(np.linalg.norm(A, axis=1)))

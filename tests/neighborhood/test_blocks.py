@@ -1,5 +1,6 @@
 import itertools
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,25 @@ from vicinal.neighborhood.blocks import (
     back_project,
     blocks,
     effective_n_threads,
+    lanes,
     project,
     rows_per_block,
     share,
+    single_threaded_blas,
 )
 
 
 def test_blocks_cover_every_row_once() -> None:
-    slices = list(blocks(10, 4))
-    assert slices == [slice(0, 4), slice(4, 8), slice(8, 10)]
+    slices = list(blocks(slice(2, 12), 4))
+    assert slices == [slice(2, 6), slice(6, 10), slice(10, 12)]
+
+
+@pytest.mark.parametrize("n_rows", [1, 5, 100, 1601, 100_000])
+def test_lanes_are_few_and_made_of_whole_blocks(n_rows: int) -> None:
+    found = lanes(n_rows, 10)
+    assert len(found) <= 16
+    assert [row for lane in found for row in range(n_rows)[lane]] == list(range(n_rows))
+    assert all(lane.start % 10 == 0 for lane in found)
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
@@ -45,7 +56,7 @@ def test_share_does_each_part_once(n_threads: int) -> None:
     def do(_: int, rows: slice) -> None:
         done[rows] += 1
 
-    share(lambda: do, blocks(25, 2), n_threads)
+    share(lambda: do, blocks(slice(0, 25), 2), n_threads)
     assert (done == 1).all()
 
 
@@ -56,7 +67,8 @@ def test_share_holds_blas_to_one_thread_and_gives_it_back() -> None:
 
     seen = []
     with threadpool_limits(2, user_api="blas"):
-        share(lambda: lambda *_: seen.append(threads_of_blas()), blocks(3, 1), 1)
+        three = blocks(slice(0, 3), 1)
+        share(lambda: lambda *_: seen.append(threads_of_blas()), three, 1)
         after = threads_of_blas()
     assert seen == [{1}] * 3
     assert after == {2}
@@ -66,6 +78,7 @@ def test_share_holds_blas_to_one_thread_and_gives_it_back() -> None:
 def test_an_error_in_any_thread_reaches_the_caller(failing_thread: str) -> None:
     caller = threading.get_ident()
     both_work = threading.Barrier(2, timeout=30)
+    done = []
 
     def do(_: int, rows: slice) -> None:
         if rows.start < 2:
@@ -73,16 +86,37 @@ def test_an_error_in_any_thread_reaches_the_caller(failing_thread: str) -> None:
         is_caller = threading.get_ident() == caller
         if is_caller == (failing_thread == "caller"):
             raise ZeroDivisionError
+        time.sleep(0.01)
+        done.append(rows)
 
     with pytest.raises(ZeroDivisionError):
-        share(lambda: do, blocks(50, 1), 2)
+        share(lambda: do, blocks(slice(0, 500), 1), 2)
+    if failing_thread == "caller":  # the other finishes its part and stops
+        assert len(done) < 100
+
+
+def test_overlapping_holds_on_blas_give_it_back_when_the_last_ends() -> None:
+    def threads_of_blas() -> int:
+        pools = threadpool_info()
+        return max(p["num_threads"] for p in pools if p["user_api"] == "blas")
+
+    with threadpool_limits(2, user_api="blas"):
+        first, second = single_threaded_blas(), single_threaded_blas()
+        first.__enter__()
+        second.__enter__()
+        assert threads_of_blas() == 1
+        assert effective_n_threads(None) == min(2, effective_n_threads(-1))
+        first.__exit__(None, None, None)
+        assert threads_of_blas() == 1
+        second.__exit__(None, None, None)
+        assert threads_of_blas() == 2
 
 
 def test_a_block_stays_within_working_memory() -> None:
     bytes_per_row = 8 * 10**6
     with sklearn.config_context(working_memory=1024):
-        assert rows_per_block(10**6, bytes_per_row) == 16
-    with sklearn.config_context(working_memory=128):
+        assert rows_per_block(10**6, bytes_per_row) == 8
+    with sklearn.config_context(working_memory=256):
         assert rows_per_block(10**6, bytes_per_row) == 2
     with sklearn.config_context(working_memory=1):
         assert rows_per_block(10**6, bytes_per_row) == 1
@@ -97,6 +131,8 @@ def test_none_is_as_many_threads_as_blas_may_use() -> None:
     assert effective_n_threads(-1000) == 1
     with pytest.raises(ValueError, match="n_jobs == 0"):
         effective_n_threads(0)
+    with pytest.raises(TypeError, match="n_jobs must be an instance of int"):
+        effective_n_threads(2.5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

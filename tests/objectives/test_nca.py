@@ -11,7 +11,7 @@ from tests.oracles import nca_value_and_gradient
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import NCAObjective
 
-KINDS = ["expected", "log"]
+KINDS = ["expected", "log", "class-density"]
 D = 5
 
 
@@ -54,7 +54,7 @@ def test_equals_the_papers_sums(kind: str, rank: int, case: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("rank", [1, 2, D])
-@pytest.mark.parametrize("case", ["plain", "singletons", "duplicates"])
+@pytest.mark.parametrize("case", CASES)
 def test_the_gradient_is_that_of_the_value(kind: str, rank: int, case: str) -> None:
     X, y = awkward(case)
     A = 0.5 * np.random.default_rng(2).normal(size=(rank, D))
@@ -69,7 +69,10 @@ def test_the_gradient_is_that_of_the_value(kind: str, rank: int, case: str) -> N
             objective.value_and_gradient(up)[0] - objective.value_and_gradient(down)[0]
         )
         np.testing.assert_allclose(
-            gradient[index], rise / (2 * step), rtol=1e-4, atol=1e-4
+            gradient[index],
+            rise / (2 * step),
+            rtol=1e-4,
+            atol=1e-4 * (1 + np.abs(gradient).max()),
         )
 
 
@@ -79,13 +82,14 @@ def test_float32_is_computed_in_float32_and_near_the_truth(
     kind: str, case: str
 ) -> None:
     X, y = awkward(case)
+    X = (X + 100).astype(np.float32)
     A = np.random.default_rng(3).normal(size=(2, D))
-    value, gradient = NCAObjective(X.astype(np.float32), y, kind).value_and_gradient(A)
-    assert gradient.dtype == np.float32
+    value, gradient = NCAObjective(X, y, kind).value_and_gradient(A)
     expected_value, expected = nca_value_and_gradient(X, y, A, kind)
-    # ‖a‖² + ‖b‖² − 2ab in float32 costs a distance of s² an error of about 1e-7 s².
-    spread = np.abs((X - X.mean(axis=0)) @ A.T).max() ** 2
-    tolerance = 1e-5 + 1e-6 * spread
+    # float32 could not tell distances apart beside a far outlier: float64 steps in.
+    wide = case in ("outlier", "far class")
+    assert gradient.dtype == (np.float64 if wide else np.float32)
+    tolerance = 1e-6 if wide else 1e-4
     assert abs(value - expected_value) <= tolerance * (1 + abs(expected_value))
     assert np.abs(gradient - expected).max() <= tolerance * (1 + np.abs(expected).max())
 
@@ -118,11 +122,11 @@ def test_invariant_to_order_and_to_the_names_of_the_classes(
 
 
 def test_one_class_or_only_lone_points_leave_nothing_to_climb() -> None:
-    X = awkward("plain")[0]
+    X = awkward("plain")[0][:20]
     for kind in KINDS:
         for y, value in [
-            (np.zeros(60), 60 if kind == "expected" else 0),
-            (np.arange(60), 0),
+            (np.zeros(20), 0 if kind == "log" else 20),
+            (np.arange(20), 0),
         ]:
             result = NCAObjective(X, y, kind).value_and_gradient(np.eye(2, D))
             assert result[0] == value
@@ -142,7 +146,9 @@ def test_equals_scikit_learns_loss() -> None:
 
 def test_bad_input_is_named() -> None:
     X, y = awkward("plain")
-    with pytest.raises(ValueError, match=r"kind must be one of \['expected', 'log'\]"):
+    with pytest.raises(
+        ValueError, match=r"kind must be one of \['class-density', 'expected', 'log'\]"
+    ):
         NCAObjective(X, y, "accuracy")
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         NCAObjective(X, y[:-1])

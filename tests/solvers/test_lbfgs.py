@@ -1,18 +1,8 @@
 import numpy as np
 
+from tests.solvers.hills import Hill
 from vicinal._typing import FloatArray
 from vicinal.solvers import LBFGS
-
-
-class Hill:
-    """−‖H (A − top)‖², which has one summit."""
-
-    top = np.array([[1.0, -2.0, 3.0], [0.0, 5.0, -1.0]])
-    steepness = np.array([1.0, 3.0, 10.0])
-
-    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
-        off = (components - self.top) * self.steepness
-        return -float((off**2).sum()), -2 * off * self.steepness
 
 
 def test_finds_the_summit_and_tells_the_way() -> None:

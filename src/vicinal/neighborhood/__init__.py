@@ -9,17 +9,31 @@ from vicinal.neighborhood.blocks import (
     project,
     single_threaded_blas,
 )
-from vicinal.neighborhood.pull import Pull, Rule, pull
-from vicinal.neighborhood.rules import ClassRuns, ExpectedMatches, LogMatches
+from vicinal.neighborhood.pull import Pull, Rule, average, look, pull
+from vicinal.neighborhood.rules import (
+    ClassRuns,
+    ExpectedMatches,
+    LogMatches,
+    Masses,
+    Perplexities,
+    SoftMatches,
+    SquaredErrors,
+)
 
 __all__ = [
     "ClassRuns",
     "ExpectedMatches",
     "LogMatches",
+    "Masses",
+    "Perplexities",
     "Pull",
     "Rule",
+    "SoftMatches",
+    "SquaredErrors",
+    "average",
     "back_project",
     "effective_n_threads",
+    "look",
     "project",
     "pull",
     "single_threaded_blas",

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import lru_cache
+from numbers import Integral
 from typing import Any
 
 import joblib
 import numpy as np
 import sklearn
+from sklearn.utils import check_scalar
 from threadpoolctl import ThreadpoolController
 
 from vicinal._typing import FloatArray
@@ -24,6 +26,9 @@ CACHE_BYTES = 4 * 2**20
 # Fewer rows starve the matrix products; below this, threads cost more than they give.
 MIN_ROWS = 16
 ROWS_WORTH_A_THREAD = 256
+# Into how many parts the rows are shared out, and so the most threads that are of use
+# and the most partial sums that can wait for their turn.
+N_LANES = 16
 
 
 @lru_cache(maxsize=1)
@@ -31,9 +36,49 @@ def _threadpools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def single_threaded_blas() -> AbstractContextManager[Any]:
+class _BlasHold:
+    """Holds BLAS to one thread while anybody, on any thread, wants it so.
+
+    The limit belongs to the process: each fit saving and restoring it by itself would
+    leave it at one for good when two fits overlap.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._threads_before = 1
+        self._limit: Any = None
+
+    def threads(self) -> int:
+        """Return how many threads BLAS may use when it is not held."""
+        with self._lock:
+            return self._threads_before if self._holders else self._allowed()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._holders:
+                self._threads_before = self._allowed()
+                self._limit = _threadpools().limit(limits=1, user_api="blas")
+            self._holders += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._holders -= 1
+            if not self._holders:
+                self._limit.restore_original_limits()
+
+    @staticmethod
+    def _allowed() -> int:
+        pools = _threadpools().select(user_api="blas").info()
+        return min((pool["num_threads"] for pool in pools), default=1)
+
+
+_blas_hold = _BlasHold()
+
+
+def single_threaded_blas() -> AbstractContextManager[None]:
     """Hold BLAS to one thread: the threads are ours, one block each."""
-    return _threadpools().limit(limits=1, user_api="blas")
+    return _blas_hold
 
 
 def effective_n_threads(n_jobs: int | None) -> int:
@@ -48,12 +93,8 @@ def effective_n_threads(n_jobs: int | None) -> int:
     """
     cores = int(joblib.cpu_count())
     if n_jobs is None:
-        blas = [
-            pool["num_threads"]
-            for pool in _threadpools().info()
-            if pool["user_api"] == "blas"
-        ]
-        return max(1, min([cores, *blas]))
+        return max(1, min(cores, _blas_hold.threads()))
+    check_scalar(n_jobs, "n_jobs", Integral)
     if n_jobs == 0:
         raise ValueError("n_jobs == 0 has no meaning; use None, 1 or more, or -1.")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
@@ -62,20 +103,25 @@ def effective_n_threads(n_jobs: int | None) -> int:
 def rows_per_block(n_rows: int, bytes_per_row: int) -> int:
     """Return how many rows make a block.
 
-    The block should stay in the cache, must fit scikit-learn's `working_memory`
-    several times over (one for each thread), and there should be enough blocks to
-    share out.
+    The block should stay in the cache, must fit scikit-learn's `working_memory` once
+    for each of the lanes, and there should be enough blocks to share out.
     """
-    budget = sklearn.get_config()["working_memory"] * 2**20 / 8
+    budget = sklearn.get_config()["working_memory"] * 2**20 / N_LANES
     cached = max(MIN_ROWS, CACHE_BYTES // bytes_per_row)
-    shared = max(ROWS_WORTH_A_THREAD, -(-n_rows // 16))
+    shared = max(ROWS_WORTH_A_THREAD, -(-n_rows // N_LANES))
     return int(max(1, min(cached, shared, budget // bytes_per_row, n_rows)))
 
 
-def blocks(n_rows: int, size: int) -> Iterator[slice]:
-    """Yield consecutive slices of `size` rows; the last may be shorter."""
-    for start in range(0, n_rows, size):
-        yield slice(start, min(start + size, n_rows))
+def blocks(rows: slice, size: int) -> Iterator[slice]:
+    """Yield consecutive slices of `size` of the rows; the last may be shorter."""
+    for start in range(rows.start, rows.stop, size):
+        yield slice(start, min(start + size, rows.stop))
+
+
+def lanes(n_rows: int, size: int) -> list[slice]:
+    """Return at most N_LANES consecutive slices, each of whole blocks of `size`."""
+    n_blocks = -(-n_rows // size)
+    return list(blocks(slice(0, n_rows), -(-n_blocks // N_LANES) * size))
 
 
 class OrderedSum:
@@ -112,7 +158,7 @@ def share(
     parts: Iterable[slice],
     n_threads: int,
 ) -> None:
-    """Do all parts on n_threads threads, of which the caller is one.
+    """Do all parts on at most n_threads threads, of which the caller is one.
 
     Parameters
     ----------
@@ -120,7 +166,7 @@ def share(
         Called once on each thread; returns the function that does one part, given
         its position and rows. What the outer call allocates is the thread's own.
     parts : iterable of slice
-        The blocks of rows.
+        The rows of each part.
     n_threads : int
         How many threads at most.
     """
@@ -152,28 +198,31 @@ def share(
 
 
 def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray:
-    """Return Z = X Aᵀ, in blocks of rows."""
-    Z = np.empty((len(X), len(components)), dtype=X.dtype)
+    """Return Z = X Aᵀ, in blocks of rows, in the wider type of the two."""
+    dtype = np.result_type(X, components)
+    Z = np.empty((len(X), len(components)), dtype=dtype)
 
     def do(_: int, rows: slice) -> None:
-        np.matmul(X[rows], components.T, out=Z[rows])
+        np.matmul(X[rows].astype(dtype, copy=False), components.T, out=Z[rows])
 
-    share(lambda: do, blocks(*_of_features(X)), n_threads)
+    share(lambda: do, _parts(X), n_threads)
     return Z
 
 
 def back_project(G: FloatArray, X: FloatArray, n_threads: int) -> FloatArray:
-    """Return GᵀX, summed over blocks of rows."""
+    """Return GᵀX, summed over blocks of rows, in the wider type of the two."""
     shape = (G.shape[1], X.shape[1])
-    product = OrderedSum(np.zeros(shape, dtype=X.dtype))
+    dtype = np.result_type(G, X)
+    product = OrderedSum(np.zeros(shape, dtype=dtype))
 
     def do(position: int, rows: slice) -> None:
-        term = np.matmul(G[rows].T, X[rows], out=product.buffer())
-        product.add(position, term)
+        block = X[rows].astype(dtype, copy=False)
+        product.add(position, np.matmul(G[rows].T, block, out=product.buffer()))
 
-    share(lambda: do, blocks(*_of_features(X)), n_threads)
+    share(lambda: do, _parts(X), n_threads)
     return product.total
 
 
-def _of_features(X: FloatArray) -> tuple[int, int]:
-    return len(X), rows_per_block(len(X), X.shape[1] * X.itemsize)
+def _parts(X: FloatArray) -> Iterator[slice]:
+    size = rows_per_block(len(X), X.shape[1] * X.itemsize)
+    return blocks(slice(0, len(X)), size)

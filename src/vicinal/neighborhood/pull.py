@@ -2,39 +2,46 @@
 
 `pull` walks the rows of the n×n graph in blocks. The rule turns a block of inner
 products into weights V; what is kept of them is each row's value and the product
-of the graph's Laplacian with the points.
+of the graph's Laplacian with the points. `look` keeps the values alone, and `average`
+what new points see of the old.
 """
 
-from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from vicinal._typing import FloatArray
-from vicinal.neighborhood.blocks import OrderedSum, blocks, rows_per_block, share
-from vicinal.neighborhood.rules import far
+from vicinal._typing import FloatArray, IntArray
+from vicinal.neighborhood.blocks import (
+    OrderedSum,
+    blocks,
+    lanes,
+    rows_per_block,
+    share,
+)
+from vicinal.neighborhood.rules import Masses, far
 
 
 class Rule(Protocol):
     """What a method says about the edges: a row of distances in, weights out."""
 
-    def weigh(
-        self, block: FloatArray, norms: FloatArray, rows: slice, values: FloatArray
-    ) -> None:
-        """Replace a block of inner products by the weights of the edges, in place.
+    @property
+    def kernel(self) -> str:
+        """Name of the function in `rows` that weighs a block.
 
-        Parameters
-        ----------
-        block : array of shape (n_rows, n_points)
-            ⟨z_i, z_j⟩ for the rows i of the block and all points j. On return v_ij,
-            the weight of the edge i→j, with v_ii = 0.
-        norms : array of shape (n_points,)
-            ‖z_j‖².
-        rows : slice
-            Which points the block's rows are.
-        values : array of shape (n_rows,)
-            On return, the rule's value for each row.
+        It is called with the block of inner products ⟨z_i, z_j⟩, the squared norms
+        ‖z_j‖², the number of the block's first row, the rule's `arguments`, and an
+        array for the rows' values; it leaves the weights v_ij in the block.
         """
+
+    @property
+    def arguments(self) -> tuple[FloatArray | IntArray, ...]:
+        """What the kernel wants to know of all points."""
+
+
+Use: TypeAlias = Callable[[int, Iterator[tuple[slice, FloatArray]]], None]
+"""Takes a lane's position, and its blocks of weights with the rows they are of."""
 
 
 class Pull(NamedTuple):
@@ -69,38 +76,134 @@ def pull(points: FloatArray, rule: Rule, n_threads: int = 1) -> Pull:
     n, d = points.shape
     # Neither the distances nor L Z depend on the origin, but their rounding does.
     Z = points - points.mean(axis=0)
-    norms = np.einsum("ij,ij->i", Z, Z)
-    if not norms.max() < far(Z.dtype) / 8:
-        raise ValueError(
-            "Under this map the points are too far apart for their squared distances "
-            f"to be {Z.dtype} numbers. Scale the data, for instance with "
-            "sklearn.preprocessing.StandardScaler, or scale the map down."
-        )
     # A column of ones carries the row and column sums along with the products; zeros
     # fill up to a width that BLAS is quick at.
     width = -(-(d + 1) // 4) * 4
     carried = np.zeros((n, width), dtype=Z.dtype)
     carried[:, :d] = Z
     carried[:, d] = 1
-
-    size = rows_per_block(n, n * Z.itemsize)
-    values = np.empty(n, dtype=Z.dtype)
     by_row = np.empty_like(carried)
     by_column = OrderedSum(np.zeros_like(carried))
 
+    def multiplier() -> Use:
+        scratch = np.empty_like(carried)
+
+        def multiply(
+            position: int, weighed: Iterator[tuple[slice, FloatArray]]
+        ) -> None:
+            term = by_column.buffer()
+            term[:] = 0
+            for rows, block in weighed:
+                np.matmul(block, carried, out=by_row[rows])
+                term += np.matmul(block.T, carried[rows], out=scratch)
+            by_column.add(position, term)
+
+        return multiply
+
+    values = _walk(Z, rule, n_threads, multiplier)
+    both = by_row + by_column.total
+    return Pull(values, both[:, d : d + 1] * Z - both[:, :d])
+
+
+def look(points: FloatArray, rule: Rule, n_threads: int = 1) -> FloatArray:
+    """Return the rule's values alone; parameters as for `pull`."""
+
+    def pass_by(_: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
+        deque(weighed, maxlen=0)
+
+    return _walk(points - points.mean(axis=0), rule, n_threads, lambda: pass_by)
+
+
+def _walk(
+    Z: FloatArray,
+    rule: Rule,
+    n_threads: int,
+    user: Callable[[], Use],
+) -> FloatArray:
+    """Weigh block after block, hand them to the threads' users, and return the values.
+
+    A lane is a run of blocks; a thread takes one lane after the other.
+    """
+    from vicinal.neighborhood import rows as kernels  # loads Numba
+
+    weigh = getattr(kernels, rule.kernel)
+    n = len(Z)
+    norms = _squared_norms(Z)
+    values = np.empty(n, dtype=Z.dtype)
+    size = rows_per_block(n, n * Z.itemsize)
+
     def visitor() -> Callable[[int, slice], None]:
         buffer = np.empty((size, n), dtype=Z.dtype)
+        use = user()
 
-        def visit(position: int, rows: slice) -> None:
+        def weighed(lane: slice) -> Iterator[tuple[slice, FloatArray]]:
+            for rows in blocks(lane, size):
+                block = buffer[: rows.stop - rows.start]
+                np.matmul(Z[rows], Z.T, out=block)
+                weigh(block, norms, rows.start, *rule.arguments, values[rows])
+                yield rows, block
+
+        return lambda position, lane: use(position, weighed(lane))
+
+    share(visitor, lanes(n, size), n_threads)
+    return values
+
+
+def average(
+    queries: FloatArray,
+    points: FloatArray,
+    targets: FloatArray,
+    masses: Masses,
+    n_threads: int = 1,
+) -> FloatArray:
+    """Return Σ_j p_ij t_j: what each query sees in its soft neighbours.
+
+    Parameters
+    ----------
+    queries : array of shape (n_queries, n_components)
+        New points, in the same space and of the same type as the old.
+    points : array of shape (n_points, n_components)
+        The points that can be picked.
+    targets : array of shape (n_points, n_targets)
+        What to average: indicators of the classes, or numbers.
+    masses : Masses
+        What the points weigh as neighbours.
+    n_threads : int, default=1
+        The result is the same for any number.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_targets)
+    """
+    from vicinal.neighborhood import rows as kernels  # loads Numba
+
+    origin = points.mean(axis=0)
+    Q, Z = queries - origin, points - origin
+    query_norms, norms = _squared_norms(Q), _squared_norms(Z)
+    size = rows_per_block(len(Q), len(Z) * Z.itemsize)
+    out = np.empty((len(Q), targets.shape[1]), dtype=Z.dtype)
+
+    def visitor() -> Callable[[int, slice], None]:
+        buffer = np.empty((size, len(Z)), dtype=Z.dtype)
+
+        def visit(_: int, rows: slice) -> None:
             block = buffer[: rows.stop - rows.start]
-            np.matmul(Z[rows], Z.T, out=block)
-            rule.weigh(block, norms, rows, values[rows])
-            np.matmul(block, carried, out=by_row[rows])
-            term = np.matmul(block.T, carried[rows], out=by_column.buffer())
-            by_column.add(position, term)
+            np.matmul(Q[rows], Z.T, out=block)
+            kernels.normalise(block, query_norms[rows], norms, masses.offsets)
+            np.matmul(block, targets, out=out[rows])
 
         return visit
 
-    share(visitor, blocks(n, size), n_threads)
-    both = by_row + by_column.total
-    return Pull(values, both[:, d : d + 1] * Z - both[:, :d])
+    share(visitor, blocks(slice(0, len(Q)), size), n_threads)
+    return out
+
+
+def _squared_norms(Z: FloatArray) -> FloatArray:
+    norms: FloatArray = np.einsum("ij,ij->i", Z, Z)
+    if not norms.max(initial=0) < far(Z.dtype) / 8:
+        raise ValueError(
+            "Under this map the points are too far apart for their squared distances "
+            f"to be {Z.dtype} numbers. Scale the data, for instance with "
+            "sklearn.preprocessing.StandardScaler, or scale the map down."
+        )
+    return norms

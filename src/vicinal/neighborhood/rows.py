@@ -3,7 +3,11 @@
 A rule's kernel takes a block of inner products ⟨z_i, z_j⟩ and leaves in its
 place the weights v_ij of the edges i→j; it writes the rule's value for each row.
 The steps that rules share are the small functions at the top. No infinity ever
-occurs: what stands for "not a neighbour" is the large finite number `FAR`.
+occurs: the distance to what is no neighbour is a large finite number.
+
+A neighbour j may have a mass: p_ij ∝ mass_j exp(−d²). It comes as the offset
+log max mass − log mass_j ≥ 0, which is added to the squared distances; so does what a
+point adds to its own sum, selves[i], which is nothing unless it stands for several.
 
 Importing this module loads Numba; only a rule does, when it first weighs.
 """
@@ -19,6 +23,14 @@ from vicinal._typing import FloatArray, IntArray
 # Sums may be reordered (vector lanes) and multiplications fused; NaN and infinity
 # keep their meaning.
 _FLAGS = {"reassoc", "contract", "arcp", "nsz"}
+
+
+def _kernel(function):
+    """Compile when first called, and keep the result on disk where that is possible."""
+    try:
+        return njit(nogil=True, cache=True, fastmath=_FLAGS)(function)
+    except RuntimeError:  # neither the package's folder nor the user's can be written
+        return njit(nogil=True, fastmath=_FLAGS)(function)
 
 
 def _exp(x: float) -> float:
@@ -117,17 +129,24 @@ def _least(row):
 
 
 @njit(nogil=True, fastmath=_FLAGS)
-def _to_squared_distances(row, norms, i, far):
-    """Turn ⟨z_i, z_j⟩ into ‖z_i − z_j‖², with j = i at `far`; return the least."""
-    zero, two, norm = row.dtype.type(0), row.dtype.type(2), norms[i]
-    row[i] = -far
+def _to_squared_distances(row, norm, norms, offsets):
+    """Turn ⟨z_i, z_j⟩ into ‖z_i − z_j‖² plus the offset of j; return the least."""
+    zero, two = row.dtype.type(0), row.dtype.type(2)
     bits = _bits(row)
-    least = _bits(norms)[i]  # of the right integer type; replaced at j = 0
+    least = _bits(norms)[0]  # of the right integer type; replaced at j = 0
     for j in range(row.shape[0]):
         distance = (norm + norms[j]) - two * row[j]
-        row[j] = distance if distance > zero else zero
+        row[j] = (distance if distance > zero else zero) + offsets[j]
         least = bits[j] if j == 0 else min(least, bits[j])
     return _number(least)
+
+
+@njit(nogil=True, fastmath=_FLAGS)
+def _to_distances_of(row, i, norms, offsets, selves):
+    """Turn row i into squared distances with offsets, its own entry into selves[i]."""
+    # Before the loop, so that the least is over what i may pick.
+    row[i] = norms[i] - (selves[i] - offsets[i]) / 2
+    return _to_squared_distances(row, norms[i], norms, offsets)
 
 
 @njit(nogil=True, fastmath=_FLAGS)
@@ -147,29 +166,31 @@ def _scale(row, factor):
         row[j] *= factor
 
 
-@njit(nogil=True, cache=True, fastmath=_FLAGS)
-def expected_matches(block, norms, first, starts, stops, far, values):
+@_kernel
+def expected_matches(
+    block, norms, first, starts, stops, offsets, selves, counts, values
+):
     """Weigh by NCA's eq. 5, v_ij = p_ij (p_i − [c_i = c_j]); values are p_i, eq. 2.
 
     Row r of the block is point i = first + r, whose class are the points
-    starts[i] … stops[i] − 1.
+    starts[i] … stops[i] − 1, and whose term in the sum counts counts[i] times.
     """
     for r in range(block.shape[0]):
         row, i = block[r], first + r
         left, same, right = row[: starts[i]], row[starts[i] : stops[i]], row[stops[i] :]
-        nearest = _to_squared_distances(row, norms, i, far)
+        nearest = _to_distances_of(row, i, norms, offsets, selves)
         matched = _to_exponentials(same, nearest)
         missed = _to_exponentials(left, nearest) + _to_exponentials(right, nearest)
         total = matched + missed
         values[r] = matched / total
         # p_i − 1 is −missed / total: no cancellation when p_i is nearly 1.
-        _scale(same, -missed / (total * total))
-        _scale(left, matched / (total * total))
-        _scale(right, matched / (total * total))
+        _scale(same, -counts[i] * missed / (total * total))
+        _scale(left, counts[i] * matched / (total * total))
+        _scale(right, counts[i] * matched / (total * total))
 
 
-@njit(nogil=True, cache=True, fastmath=_FLAGS)
-def log_matches(block, norms, first, starts, stops, far, values):
+@_kernel
+def log_matches(block, norms, first, starts, stops, offsets, selves, counts, values):
     """Weigh by NCA's eq. 7, v_ij = p_ij (1 − [c_i = c_j] / p_i); values are log p_i.
 
     A point that is alone in its class can be matched by no map: it adds nothing.
@@ -177,11 +198,11 @@ def log_matches(block, norms, first, starts, stops, far, values):
     for r in range(block.shape[0]):
         row, i = block[r], first + r
         left, same, right = row[: starts[i]], row[starts[i] : stops[i]], row[stops[i] :]
-        if same.shape[0] < 2:
+        if same.shape[0] < 2 and counts[i] <= 1:
             row[:] = 0
             values[r] = 0
             continue
-        nearest = _to_squared_distances(row, norms, i, far)
+        nearest = _to_distances_of(row, i, norms, offsets, selves)
         # The class has a shift of its own, so that its sum never underflows.
         nearest_match = _least(same)
         share = _exp(nearest - nearest_match)
@@ -192,6 +213,73 @@ def log_matches(block, norms, first, starts, stops, far, values):
             values[r] = -np.log1p(missed / (share * matched))
         else:
             values[r] = (nearest - nearest_match) + np.log(matched / total)
-        _scale(same, -missed / (total * matched))
-        _scale(left, 1 / total)
-        _scale(right, 1 / total)
+        _scale(same, -counts[i] * missed / (total * matched))
+        _scale(left, counts[i] / total)
+        _scale(right, counts[i] / total)
+
+
+@_kernel
+def soft_matches(block, norms, first, targets, offsets, selves, counts, values):
+    """Weigh by soft matches: v_ij = p_ij (κ_i − κ_ij); values are κ_i = Σ_j p_ij κ_ij.
+
+    κ_ij = exp(−(t_i − t_j)²) says how far two targets agree (NCA, section 5).
+    """
+    for r in range(block.shape[0]):
+        row, i = block[r], first + r
+        nearest = _to_distances_of(row, i, norms, offsets, selves)
+        total = _to_exponentials(row, nearest)
+        agreement = row.dtype.type(0)
+        for j in range(row.shape[0]):
+            gap = targets[i] - targets[j]
+            agreement += row[j] * _exp(-gap * gap)
+        agreement /= total
+        values[r] = agreement
+        factor = counts[i] / total
+        for j in range(row.shape[0]):
+            gap = targets[i] - targets[j]
+            row[j] *= factor * (agreement - _exp(-gap * gap))
+
+
+@_kernel
+def squared_errors(block, norms, first, targets, offsets, selves, counts, values):
+    """Weigh by kernel regression: v_ij = 2 p_ij (t_i − t̂_i)(t̂_i − t_j).
+
+    Values are −(t_i − t̂_i)² with t̂_i = Σ_j p_ij t_j, the mean of the neighbours.
+    """
+    for r in range(block.shape[0]):
+        row, i = block[r], first + r
+        nearest = _to_distances_of(row, i, norms, offsets, selves)
+        total = _to_exponentials(row, nearest)
+        mean = row.dtype.type(0)
+        for j in range(row.shape[0]):
+            mean += row[j] * (targets[j] - targets[i])
+        # From here on relative to t_i, which costs no digits where targets are large.
+        mean /= total
+        values[r] = -mean * mean
+        factor = -2 * counts[i] * mean / total
+        for j in range(row.shape[0]):
+            row[j] *= factor * (mean - (targets[j] - targets[i]))
+
+
+@_kernel
+def perplexities(block, norms, first, offsets, selves, values):
+    """Write exp(−Σ_j p_ij log p_ij), the effective number of neighbours of i."""
+    for r in range(block.shape[0]):
+        row, i = block[r], first + r
+        nearest = _to_distances_of(row, i, norms, offsets, selves)
+        total, moment = row.dtype.type(0), row.dtype.type(0)
+        for j in range(row.shape[0]):
+            further = nearest - row[j]
+            e = _exp(further)
+            total += e
+            moment += e * further if e > 0 else row.dtype.type(0)
+        values[r] = total * np.exp(-moment / total)
+
+
+@_kernel
+def normalise(block, query_norms, norms, offsets):
+    """Turn inner products of queries and points into p_ij; each row sums to 1."""
+    for r in range(block.shape[0]):
+        row = block[r]
+        nearest = _to_squared_distances(row, query_norms[r], norms, offsets)
+        _scale(row, 1 / _to_exponentials(row, nearest))

@@ -5,15 +5,54 @@ are one run of columns: no label is looked at inside the loop over pairs.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
 
 
-def far(dtype: np.dtype[np.floating]) -> np.floating:
+def far(dtype: np.dtype[Any]) -> Any:
     """Return the number that stands for the distance to what is no neighbour."""
     return dtype.type(1e38 if dtype == np.float32 else 1e300)
+
+
+@dataclass(frozen=True)
+class Masses:
+    """How much each point weighs: as a neighbour, to itself, and in the sum.
+
+    Attributes
+    ----------
+    offsets : ndarray of shape (n_points,)
+        log max mass − log mass_j, of the points as neighbours: p_ij ∝ mass_j exp(−d²).
+    selves : ndarray of shape (n_points,)
+        The same for what a point adds to its own sum: `far` for a single point; a
+        point that stands for c equal ones has c − 1 of them as neighbours.
+    counts : ndarray of shape (n_points,)
+        How often a point's own term counts in the objective.
+    """
+
+    offsets: FloatArray
+    selves: FloatArray
+    counts: FloatArray
+
+    @classmethod
+    def build(
+        cls, counts: FloatArray, mass_of_one: FloatArray, dtype: np.dtype[Any]
+    ) -> "Masses":
+        """Build from how many points each stands for, and the mass of one of them."""
+        masses = np.log(counts) + np.log(mass_of_one)
+        selves = np.full(len(counts), float(far(dtype)))
+        several = counts > 1
+        selves[several] = masses.max() - (
+            np.log(counts[several] - 1) + np.log(mass_of_one[several])
+        )
+        return cls(
+            (masses.max() - masses).astype(dtype),
+            # A count barely above 1 adds next to nothing: no less than nothing.
+            np.clip(selves, 0, far(dtype)).astype(dtype),
+            counts.astype(dtype),
+        )
 
 
 @dataclass(frozen=True)
@@ -35,42 +74,58 @@ class ExpectedMatches:
     """NCA's f, eq. 3: the value is p_i, the chance that i picks a match."""
 
     classes: ClassRuns
+    masses: Masses
+    kernel = "expected_matches"
 
-    def weigh(
-        self, block: FloatArray, norms: FloatArray, rows: slice, values: FloatArray
-    ) -> None:
-        """Weigh by eq. 5; see `Rule.weigh`."""
-        from vicinal.neighborhood import rows as kernels
-
-        kernels.expected_matches(
-            block,
-            norms,
-            rows.start,
-            self.classes.starts,
-            self.classes.stops,
-            far(block.dtype),
-            values,
-        )
+    @property
+    def arguments(self) -> tuple[FloatArray | IntArray, ...]:
+        """What the kernel wants to know of all points."""
+        return (self.classes.starts, self.classes.stops, *_of(self.masses))
 
 
 @dataclass(frozen=True)
-class LogMatches:
+class LogMatches(ExpectedMatches):
     """NCA's g, eq. 6: the value is log p_i."""
 
-    classes: ClassRuns
+    kernel = "log_matches"
 
-    def weigh(
-        self, block: FloatArray, norms: FloatArray, rows: slice, values: FloatArray
-    ) -> None:
-        """Weigh by eq. 7; see `Rule.weigh`."""
-        from vicinal.neighborhood import rows as kernels
 
-        kernels.log_matches(
-            block,
-            norms,
-            rows.start,
-            self.classes.starts,
-            self.classes.stops,
-            far(block.dtype),
-            values,
-        )
+@dataclass(frozen=True)
+class SoftMatches:
+    """Soft matches of targets (NCA, section 5): the value is Σ_j p_ij κ_ij.
+
+    κ_ij = exp(−(t_i − t_j)²), so that the targets' unit sets the width.
+    """
+
+    targets: FloatArray
+    masses: Masses
+    kernel = "soft_matches"
+
+    @property
+    def arguments(self) -> tuple[FloatArray | IntArray, ...]:
+        """What the kernel wants to know of all points."""
+        return (self.targets, *_of(self.masses))
+
+
+@dataclass(frozen=True)
+class SquaredErrors(SoftMatches):
+    """Kernel regression (MLKR): the value is −(t_i − Σ_j p_ij t_j)²."""
+
+    kernel = "squared_errors"
+
+
+@dataclass(frozen=True)
+class Perplexities:
+    """No weights; the value is the effective number of neighbours of i."""
+
+    masses: Masses
+    kernel = "perplexities"
+
+    @property
+    def arguments(self) -> tuple[FloatArray | IntArray, ...]:
+        """What the kernel wants to know of all points."""
+        return (self.masses.offsets, self.masses.selves)
+
+
+def _of(masses: Masses) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return masses.offsets, masses.selves, masses.counts

@@ -1,34 +1,34 @@
-"""NCA's objectives f and g, and their gradients."""
+"""NCA's objectives for classes: f, g, and f of the class densities."""
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import column_or_1d
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import check_array, check_X_y
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
 
-from vicinal._typing import FloatArray
+from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
     ClassRuns,
     ExpectedMatches,
     LogMatches,
+    Masses,
     Rule,
-    back_project,
-    effective_n_threads,
-    project,
-    pull,
+    average,
 )
+from vicinal.objectives.pairs import FLOATS, PairObjective
 
-_RULES: dict[str, Callable[[ClassRuns], Rule]] = {
+_RULES: dict[str, type[ExpectedMatches]] = {
     "expected": ExpectedMatches,
     "log": LogMatches,
+    "class-density": ExpectedMatches,
 }
-
-# Beyond this a squared distance between float32 rows could overflow.
-_FLOAT32_LIMIT = 1e15
+KINDS = tuple(_RULES)
 
 
-class NCAObjective:
+class NCAObjective(PairObjective):
     """How well a linear map makes points pick neighbours of their own class.
 
     Point i picks j ≠ i as its neighbour with probability
@@ -38,13 +38,20 @@ class NCAObjective:
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        The points. float32 is computed with in float32, anything else in float64.
+        The points. float32 is computed with in float32, except at maps under which
+        it could not tell distances apart; anything else in float64.
     y : array-like of shape (n_samples,)
         Their classes.
-    kind : {"expected", "log"}, default="expected"
+    kind : {"expected", "log", "class-density"}, default="expected"
         "expected" is f(A) = Σ_i p_i (eq. 3), the expected number of points that are
-        classified rightly; "log" is g(A) = Σ_i log p_i (eq. 6). A point alone in its
-        class has p_i = 0 under any map: g leaves its term out.
+        classified rightly. "log" is g(A) = Σ_i log p_i (eq. 6); a point alone in its
+        class has p_i = 0 under any map, and g leaves its term out. "class-density" is
+        Σ_i p(c_i | A x_i) for the class densities of [2]_ (eq. 3.12 and 3.13): the
+        neighbours of class c weigh p(c) / N_c each.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        How many equal points each row stands for. Rows of weight 0 are left out.
+    class_prior : array-like of shape (n_classes,), "empirical" or None, default=None
+        p(c) of "class-density", in the order of the sorted labels; None is uniform.
     n_jobs : int or None, default=None
         Threads; None is as many as BLAS would use. The result does not depend on it.
 
@@ -52,6 +59,7 @@ class NCAObjective:
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
        Analysis. Advances in Neural Information Processing Systems 17, 2004.
+    .. [2] Oneață. Fast low-rank metric learning. University of Edinburgh, 2011.
 
     Examples
     --------
@@ -70,51 +78,101 @@ class NCAObjective:
         y: ArrayLike,
         kind: str = "expected",
         *,
+        sample_weight: ArrayLike | None = None,
+        class_prior: ArrayLike | str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         if kind not in _RULES:
             raise ValueError(f"kind must be one of {sorted(_RULES)}, got {kind!r}.")
-        self.X: FloatArray = check_array(
-            X, dtype=[np.float64, np.float32], ensure_min_samples=2
+        points, labels = check_X_y(X, y, dtype=FLOATS, ensure_min_samples=2)
+        check_classification_targets(labels)
+        counts = _check_sample_weight(
+            sample_weight, points, dtype=np.float64, ensure_non_negative=True
         )
-        labels = column_or_1d(y)
-        check_consistent_length(X, labels)
-        if self.X.dtype == np.float32 and np.abs(self.X).max() > _FLOAT32_LIMIT:
-            self.X = self.X.astype(np.float64)
-        codes = np.unique(labels, return_inverse=True)[1]
+        if not counts.all():
+            kept = counts > 0
+            points, labels, counts = points[kept], labels[kept], counts[kept]
+        codes = LabelEncoder().fit_transform(labels)
         # The rules want each class to be one run of points.
-        self._order = np.argsort(codes, kind="stable")
-        self._rule = _RULES[kind](ClassRuns.from_sorted(codes[self._order]))
-        self._n_threads = effective_n_threads(n_jobs)
+        order = np.argsort(codes, kind="stable")
+        codes, counts = codes[order], counts[order]
+        runs = ClassRuns.from_sorted(codes)
 
-    def value_and_gradient(self, components: ArrayLike) -> tuple[float, FloatArray]:
-        """Evaluate at a map, in O(dDn + dn²) and without an n×n array.
+        mass_of_one = np.ones(len(codes))
+        if kind == "class-density":
+            sizes = np.bincount(codes, weights=counts).astype(np.float64)
+            mass_of_one = (check_class_prior(class_prior, sizes) / sizes)[codes]
 
-        The gradient is 2 Σ_ij v_ij (A x_ij) x_ijᵀ with the rule's weights v_ij
-        (eq. 5 and 7), which is 2 (L Z)ᵀX for the Laplacian L of v and Z = X Aᵀ.
+        def make_rule(masses: Masses, _: np.dtype[Any]) -> Rule:
+            return _RULES[kind](runs, masses)
+
+        super().__init__(points, order, counts, mass_of_one, make_rule, n_jobs)
+        self._codes = codes
+
+    def class_probabilities(self, components: ArrayLike, X: ArrayLike) -> FloatArray:
+        """Return p(c | x) of new points by the NCA rule (thesis, eq. 3.25 and 3.12).
 
         Parameters
         ----------
-        components : array-like of shape (n_components, n_features)
-            The map A.
+        components : array-like of shape (n_components, n_features) or (n_features,)
+            The map A, or the diagonal of a diagonal one.
+        X : array-like of shape (n_queries, n_features)
+            Points that are not among those of the objective.
 
         Returns
         -------
-        value : float
-            f(A) or g(A): a sum over the points, not a mean.
-        gradient : ndarray of shape (n_components, n_features)
-            Its derivative with respect to A.
+        ndarray of shape (n_queries, n_classes)
+            Σ_{j ∈ c} p_ij over the objective's points, classes in sorted order.
         """
-        A = np.asarray(components, dtype=self.X.dtype)
-        if A.ndim != 2 or A.shape[1] != self.X.shape[1]:
+        A = self._checked(components).astype(self.X.dtype)
+        Z = self._map(A)[self._order]
+        queries = check_array(X, dtype=self.X.dtype)
+        Q = queries * A if A.ndim == 1 else queries @ A.T
+        masses = Masses.build(self._counts, self._mass_of_one, Z.dtype)
+        return vote(Q, Z, self._codes, masses, self._n_threads)
+
+
+def vote(
+    queries: FloatArray,
+    points: FloatArray,
+    codes: IntArray,
+    masses: Masses,
+    n_threads: int,
+) -> FloatArray:
+    """Return Σ_{j ∈ c} p_ij for each query i and class c, of projected points."""
+    indicators = np.eye(codes.max() + 1, dtype=points.dtype)[codes]
+    return average(queries, points, indicators, masses, n_threads)
+
+
+def check_class_prior(prior: ArrayLike | str | None, sizes: FloatArray) -> FloatArray:
+    """Return p(c) for each class.
+
+    Parameters
+    ----------
+    prior : array-like of shape (n_classes,), "empirical" or None
+        What the user gave; None is uniform.
+    sizes : ndarray of shape (n_classes,)
+        How many points each class has.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        Positive numbers that sum to 1.
+    """
+    if prior is None:
+        return np.full(len(sizes), 1 / len(sizes))
+    if isinstance(prior, str):
+        if prior != "empirical":
             raise ValueError(
-                f"components must have shape (n_components, {self.X.shape[1]}), "
-                f"got {A.shape}."
+                f"class_prior must be 'empirical', None or an array, got {prior!r}."
             )
-        Z = project(self.X, A, self._n_threads)[self._order]
-        values, product = pull(Z, self._rule, self._n_threads)
-        LZ = np.empty_like(Z)
-        LZ[self._order] = product
-        gradient = back_project(LZ, self.X, self._n_threads)
-        gradient *= 2
-        return float(values.sum(dtype=np.float64)), gradient
+        return sizes / sizes.sum()
+    given = np.asarray(prior, dtype=np.float64)
+    if given.shape != sizes.shape:
+        raise ValueError(
+            f"class_prior must have one entry for each of the {len(sizes)} classes, "
+            f"got shape {given.shape}."
+        )
+    if not (np.isfinite(given).all() and (given > 0).all()):
+        raise ValueError(f"class_prior must be positive throughout, got {given}.")
+    return given / given.sum()

@@ -1,6 +1,28 @@
 """Solvers: how to climb. They know nothing of labels, rows or estimators."""
 
+from vicinal.solvers.ascent import GradientAscent
 from vicinal.solvers.base import Objective, Solution
+from vicinal.solvers.cg import ConjugateGradient
 from vicinal.solvers.lbfgs import LBFGS
+from vicinal.solvers.step_rules import BoldDriver, DecayingSteps, DeltaBarDelta
 
-__all__ = ["LBFGS", "Objective", "Solution"]
+# What estimators call them.
+SOLVERS: dict[str, type[LBFGS | ConjugateGradient | GradientAscent]] = {
+    "lbfgs": LBFGS,
+    "cg": ConjugateGradient,
+    "bold-driver": BoldDriver,
+    "delta-bar-delta": DeltaBarDelta,
+    "decay": DecayingSteps,
+}
+
+__all__ = [
+    "LBFGS",
+    "SOLVERS",
+    "BoldDriver",
+    "ConjugateGradient",
+    "DecayingSteps",
+    "DeltaBarDelta",
+    "GradientAscent",
+    "Objective",
+    "Solution",
+]

@@ -1,0 +1,129 @@
+"""What the estimators that climb an objective share: parameters, solver, result."""
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from vicinal._base import LinearMetric
+from vicinal._monitor import CallbackSupportMixin, Monitor
+from vicinal._starts import STARTS, starting_map
+from vicinal._typing import FloatArray, IntArray
+from vicinal.neighborhood import single_threaded_blas
+from vicinal.objectives import Penalised
+from vicinal.solvers import SOLVERS, Objective, Solution
+from vicinal.solvers.base import OnIteration
+
+at_least_one = Interval(Integral, 1, None, closed="left")
+at_least_zero = Interval(Real, 0, None, closed="left")
+
+
+class ClimbingMetric(CallbackSupportMixin, LinearMetric):
+    """Base of the estimators that maximise an objective over linear maps."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [at_least_one, None],
+        "init": [StrOptions(set(STARTS)), "array-like"],
+        "solver": [StrOptions({"auto", *SOLVERS})],
+        "alpha": [at_least_zero],
+        "warm_start": ["boolean"],
+        "max_iter": [at_least_one],
+        "tol": [at_least_zero],
+        "callback": [callable, None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+    n_components: Any
+    init: str | ArrayLike
+    solver: str
+    alpha: float
+    warm_start: bool
+    max_iter: int
+    tol: float
+    callback: Callable[[FloatArray, int], object] | None
+    verbose: int
+    random_state: int | np.random.RandomState | None
+    n_jobs: int | None
+    n_iter_: int
+    objective_curve_: FloatArray
+
+    def _start(
+        self, X: FloatArray, codes: IntArray | None, n_components: int | None
+    ) -> FloatArray:
+        """Return the map of the last fit with warm_start, or else what init says."""
+        if self.warm_start and hasattr(self, "components_"):
+            if self.components_.shape[1] != X.shape[1]:
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but the map to start from "
+                    f"(warm_start=True) has {self.components_.shape[1]}."
+                )
+            return self.components_
+        random_state = check_random_state(self.random_state)
+        return starting_map(self.init, X, codes, n_components, random_state)
+
+    def _climb(
+        self,
+        objective: Objective,
+        start: FloatArray,
+        data: tuple[Any, Any],
+        expand: Callable[[FloatArray], FloatArray],
+        watch: Callable[[OnIteration], OnIteration] | None = None,
+    ) -> Solution:
+        """Hand objective and start to the solver, and return what it found.
+
+        Parameters
+        ----------
+        objective : Objective
+            What to climb, without the penalty.
+        start : ndarray of shape (n_components, n_features) or (n_features,)
+            The first map, or the diagonal of a diagonal one.
+        data : tuple
+            X and y as the user gave them, for callbacks.
+        expand : callable
+            Makes `components_` of what the solver works on.
+        watch : callable, optional
+            Wraps what is called after each iteration.
+        """
+        if self.alpha:
+            objective = Penalised(objective, self.alpha * len(data[0]))
+        name = "lbfgs" if self.solver == "auto" else self.solver
+        solver = SOLVERS[name](max_iter=self.max_iter, tol=self.tol)
+        monitor = Monitor(self, *data, start, expand)
+        on_iteration: OnIteration = monitor if watch is None else watch(monitor)
+        try:
+            # For the whole climb: threads that BLAS has woken for the optimiser's own
+            # small products would spin on the cores that the engine needs.
+            with single_threaded_blas(), monitor:
+                solution: Solution = solver.maximize(objective, start, on_iteration)
+        except KeyboardInterrupt:
+            if self.warm_start and monitor.n_iter:
+                self._keep(monitor, expand)
+            raise
+        return solution
+
+    def _warn_unless_converged(self, solution: Solution) -> None:
+        """Warn; to be called by fit itself, so that the warning names its caller."""
+        if not solution.converged:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in {solution.n_iter} "
+                f"iterations ({solution.message}); raise max_iter or tol, or "
+                "standardise X.",
+                ConvergenceWarning,
+                stacklevel=4,  # past this, fit, and scikit-learn's wrapper of fit
+            )
+
+    def _keep(
+        self,
+        reached: Solution | Monitor,
+        expand: Callable[[FloatArray], FloatArray],
+    ) -> None:
+        self.components_ = expand(reached.components)
+        self.n_iter_ = reached.n_iter
+        self.objective_curve_ = np.array(reached.curve)

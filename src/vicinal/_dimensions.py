@@ -1,0 +1,51 @@
+"""How many dimensions a learned map needs."""
+
+import numpy as np
+
+from vicinal._typing import FloatArray, IntArray
+
+
+def ordered_by_size(components: FloatArray) -> FloatArray:
+    """Turn a map so that its rows are ordered by their singular values.
+
+    The distances stay as they are: A = U S Vᵀ, and S Vᵀ is as good a map.
+    """
+    _, sizes, axes = np.linalg.svd(components, full_matrices=False)
+    turned: FloatArray = sizes[:, None] * axes
+    return turned
+
+
+def enough_components(
+    X: FloatArray, codes: IntArray, components: FloatArray, n_neighbors: int = 3
+) -> int:
+    """Return the least number of leading rows with the best leave-one-out accuracy.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The points.
+    codes : ndarray of shape (n_samples,)
+        Their classes.
+    components : ndarray of shape (n_components, n_features)
+        A map with rows in the order of their importance.
+    n_neighbors : int, default=3
+        The k of k-NN.
+    """
+    Z = X @ components.T
+    candidates = sorted({*range(1, min(17, len(components) + 1))} | {
+        round(len(components) ** t) for t in np.linspace(0, 1, 25)
+    })  # fmt: skip
+    n_neighbors = min(n_neighbors, len(X) - 1)
+    accuracies = [_leave_one_out(Z[:, :k], codes, n_neighbors) for k in candidates]
+    return candidates[int(np.argmax(accuracies))]
+
+
+def _leave_one_out(Z: FloatArray, codes: IntArray, n_neighbors: int) -> float:
+    from sklearn.neighbors import NearestNeighbors  # slow to import
+
+    # Without points to ask for, a point is not its own neighbour.
+    nearest = NearestNeighbors(n_neighbors=n_neighbors).fit(Z).kneighbors()[1]
+    votes = codes[nearest]
+    counts = (votes[:, :, None] == votes[:, None, :]).sum(axis=2)
+    winners = votes[np.arange(len(Z)), counts.argmax(axis=1)]
+    return float((winners == codes).mean())

@@ -1,0 +1,78 @@
+"""Metric learning for kernel regression."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vicinal._typing import FloatArray
+from vicinal.regress import NCARegressor
+
+
+class MLKR(NCARegressor):
+    """Metric learning for kernel regression.
+
+    Learns the linear map under which the neighbours' weighted mean,
+    ŷ_i = Σ_j p_ij y_j with p_ij ∝ exp(−‖A x_i − A x_j‖²), has the least leave-one-out
+    squared error Σ_i (y_i − ŷ_i)² [1]_. It is :class:`vicinal.NCARegressor` with
+    objective="squared-error".
+
+    Parameters
+    ----------
+    n_components, init, solver, alpha, warm_start, max_iter, tol, callback, verbose, \
+random_state, n_jobs
+        As for :class:`vicinal.NCARegressor`.
+
+    References
+    ----------
+    .. [1] Weinberger, Tesauro. Metric Learning for Kernel Regression. Artificial
+       Intelligence and Statistics, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.classic import MLKR
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 5))
+    >>> y = X[:, 0] ** 2 + X[:, 1]
+    >>> model = MLKR(n_components=2, max_iter=200).fit(X[:200], y[:200])
+    >>> bool(model.score(X[200:], y[200:]) > 0.8)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        name: constraint
+        for name, constraint in NCARegressor._parameter_constraints.items()
+        if name not in ("objective", "width")
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        init: str | ArrayLike = "auto",
+        solver: str = "auto",
+        alpha: float = 0.0,
+        warm_start: bool = False,
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        callback: Callable[[FloatArray, int], object] | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            objective="squared-error",
+            init=init,
+            solver=solver,
+            alpha=alpha,
+            warm_start=warm_start,
+            max_iter=max_iter,
+            tol=tol,
+            callback=callback,
+            verbose=verbose,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )

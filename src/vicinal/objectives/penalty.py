@@ -1,0 +1,36 @@
+"""A penalty on the size of the map."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vicinal._typing import FloatArray
+from vicinal.solvers.base import Objective
+
+
+class Penalised:
+    """An objective minus λ_i times the squared size of each row i of the map.
+
+    g(A) = f(A) − Σ_i λ_i Σ_j A_ij² (thesis, eq. 3.26 and 3.27); with one λ for all rows
+    it is eq. 3.22 and 3.23. Without it nothing keeps the map from growing.
+
+    Parameters
+    ----------
+    objective : Objective
+        What to climb.
+    penalty : float or array-like of shape (n_components,)
+        λ, or one for each row.
+    """
+
+    def __init__(self, objective: Objective, penalty: ArrayLike) -> None:
+        self.objective = objective
+        self.penalty = np.asarray(penalty, dtype=np.float64)
+
+    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
+        """Evaluate at a map; see the unpenalised objective."""
+        value, gradient = self.objective.value_and_gradient(components)
+        weighted = (
+            self.penalty[..., None] * components
+            if self.penalty.ndim
+            else (self.penalty * components)
+        )
+        return value - float((weighted * components).sum()), gradient - 2 * weighted

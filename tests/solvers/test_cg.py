@@ -1,0 +1,40 @@
+import numpy as np
+from sklearn.datasets import load_iris
+
+from tests.solvers.hills import Hill, Times, go_on
+from vicinal.objectives import NCAObjective
+from vicinal.solvers import ConjugateGradient
+from vicinal.solvers.stopping import relative_change
+
+
+def test_needs_as_many_iterations_as_a_quadratic_has_curvatures() -> None:
+    solution = ConjugateGradient(tol=1e-9).maximize(Hill(), np.zeros((2, 3)), go_on)
+    np.testing.assert_allclose(solution.components, Hill.top, atol=1e-6)
+    assert solution.converged
+    # Three curvatures, each line search not quite exact.
+    assert solution.n_iter <= 6
+
+
+def test_never_descends() -> None:
+    X, y = load_iris(return_X_y=True)
+    solution = ConjugateGradient().maximize(NCAObjective(X, y), np.eye(2, 4), go_on)
+    assert np.all(np.diff(solution.curve) >= 0)
+
+
+def test_stops_on_a_small_gain_while_the_gradient_is_large() -> None:
+    X, y = load_iris(return_X_y=True)
+    objective = Times(1000, NCAObjective(X, y))
+    solution = ConjugateGradient(tol=1e-3).maximize(objective, np.eye(2, 4), go_on)
+    assert solution.converged
+    assert solution.message == "an iteration gained less than tol"
+    *before, last = map(relative_change, solution.curve[:-1], solution.curve[1:])
+    assert last <= 1e-3 < min(before)
+    _, gradient = objective.value_and_gradient(solution.components)
+    assert np.abs(gradient).max() > 1e-3
+
+
+def test_stops_where_the_gradient_is_small() -> None:
+    near = Hill.top + 1e-4
+    solution = ConjugateGradient(tol=0.1).maximize(Hill(), near, go_on)
+    assert solution.converged
+    assert solution.n_iter == 0
