@@ -48,3 +48,19 @@ def nca_value_and_gradient(
             matches = softmax(exponent[same])  # p_ij / p_i
             inner += everyone - (matches[:, None] * x_ij[same]).T @ x_ij[same]
     return value, 2 * A @ inner
+
+
+def target_value(
+    X: FloatArray, t: FloatArray, A: FloatArray, kind: str, width: float = 1.0
+) -> float:
+    """Σ_ij p_ij κ_ij (NCA, section 5), or −Σ_i (t_i − Σ_j p_ij t_j)² (MLKR)."""
+    value = 0.0
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        exponent = -(((X[i] - X[others]) @ A.T) ** 2).sum(axis=1)
+        p = softmax(exponent)
+        if kind == "soft-match":
+            value += p @ np.exp(-((t[i] - t[others]) ** 2) / (2 * width**2))
+        else:
+            value -= (t[i] - p @ t[others]) ** 2
+    return float(value)

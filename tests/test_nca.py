@@ -35,7 +35,7 @@ ignore_convergence = pytest.mark.filterwarnings(
         for nca in (
             NCA(),
             NCA(1, objective="log", init="random"),
-            NCA(objective="class-density", init="rca", alpha=1e-3, solver="cg"),
+            NCA(objective="class-density", alpha=1e-3, solver="cg"),
         )
         for pair in estimator_checks_generator(nca)
     ],

@@ -17,6 +17,7 @@ from vicinal._starts import STARTS, starting_map
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import Penalised
+from vicinal.objectives.pairs import PairObjective
 from vicinal.solvers import SOLVERS, Objective, Solution
 from vicinal.solvers.base import OnIteration
 
@@ -70,7 +71,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
 
     def _climb(
         self,
-        objective: Objective,
+        objective: PairObjective,
         start: FloatArray,
         data: tuple[Any, Any],
         expand: Callable[[FloatArray], FloatArray],
@@ -80,7 +81,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
 
         Parameters
         ----------
-        objective : Objective
+        objective : PairObjective
             What to climb, without the penalty.
         start : ndarray of shape (n_components, n_features) or (n_features,)
             The first map, or the diagonal of a diagonal one.
@@ -91,8 +92,9 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         watch : callable, optional
             Wraps what is called after each iteration.
         """
+        to_climb: Objective = objective
         if self.alpha:
-            objective = Penalised(objective, self.alpha * len(data[0]))
+            to_climb = Penalised(objective, self.alpha * objective.n_points)
         name = "lbfgs" if self.solver == "auto" else self.solver
         solver = SOLVERS[name](max_iter=self.max_iter, tol=self.tol)
         monitor = Monitor(self, *data, start, expand)
@@ -101,7 +103,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
             # For the whole climb: threads that BLAS has woken for the optimiser's own
             # small products would spin on the cores that the engine needs.
             with single_threaded_blas(), monitor:
-                solution: Solution = solver.maximize(objective, start, on_iteration)
+                solution: Solution = solver.maximize(to_climb, start, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and monitor.n_iter:
                 self._keep(monitor, expand)

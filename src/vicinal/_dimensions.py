@@ -18,7 +18,10 @@ def ordered_by_size(components: FloatArray) -> FloatArray:
 def enough_components(
     X: FloatArray, codes: IntArray, components: FloatArray, n_neighbors: int = 3
 ) -> int:
-    """Return the least number of leading rows with the best leave-one-out accuracy.
+    """Return the least number of leading rows that do as well as any, leaving one out.
+
+    "As well" is within one standard error of the best accuracy: without that, noise
+    would decide between numbers that do not differ.
 
     Parameters
     ----------
@@ -37,7 +40,13 @@ def enough_components(
     })  # fmt: skip
     n_neighbors = min(n_neighbors, len(X) - 1)
     accuracies = [_leave_one_out(Z[:, :k], codes, n_neighbors) for k in candidates]
-    return candidates[int(np.argmax(accuracies))]
+    best = max(accuracies)
+    error = np.sqrt(best * (1 - best) / len(X))
+    return next(
+        k
+        for k, accuracy in zip(candidates, accuracies, strict=True)
+        if accuracy >= best - error
+    )
 
 
 def _leave_one_out(Z: FloatArray, codes: IntArray, n_neighbors: int) -> float:

@@ -43,8 +43,8 @@ class NCA(ClimbingMetric):
     n_components : int, "auto" or None, default=None
         Rows of the map: the dimension that the points are mapped to. None is the
         number of features. "auto" learns a map of full rank, orders its rows by their
-        singular values, keeps the fewest that give the best leave-one-out 3-NN
-        accuracy, and goes on from there.
+        singular values, keeps the fewest whose leave-one-out 3-NN accuracy is within
+        a standard error of the best, and goes on from there.
     objective : {"expected", "log", "class-density"}, default="expected"
         What to maximise: "expected" is f (eq. 3 of [1]_), the expected number of
         points classified rightly; "log" is g (eq. 6), their log-probability, which

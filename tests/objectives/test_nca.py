@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
+from tests.objectives.differences import by_differences
 from tests.oracles import nca_value_and_gradient
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import NCAObjective
@@ -60,20 +61,71 @@ def test_the_gradient_is_that_of_the_value(kind: str, rank: int, case: str) -> N
     A = 0.5 * np.random.default_rng(2).normal(size=(rank, D))
     objective = NCAObjective(X, y, kind)
     gradient = objective.value_and_gradient(A)[1]
-    step = 1e-6
-    for index in np.ndindex(A.shape):
-        up, down = A.copy(), A.copy()
-        up[index] += step
-        down[index] -= step
-        rise = (
-            objective.value_and_gradient(up)[0] - objective.value_and_gradient(down)[0]
-        )
-        np.testing.assert_allclose(
-            gradient[index],
-            rise / (2 * step),
-            rtol=1e-4,
-            atol=1e-4 * (1 + np.abs(gradient).max()),
-        )
+    np.testing.assert_allclose(
+        gradient,
+        by_differences(objective, A),
+        rtol=1e-4,
+        atol=1e-4 * (1 + np.abs(gradient).max()),
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_diagonal_map_is_its_diagonal(kind: str) -> None:
+    X, y = awkward("plain")
+    a = np.random.default_rng(4).normal(size=D)
+    objective = NCAObjective(X, y, kind)
+    value, gradient = objective.value_and_gradient(a)
+    full_value, full_gradient = objective.value_and_gradient(np.diag(a))
+    assert value == pytest.approx(full_value, rel=1e-12)
+    np.testing.assert_allclose(gradient, np.diag(full_gradient), rtol=1e-9, atol=1e-9)
+
+
+def test_class_prior() -> None:
+    X, y = awkward("plain")
+    A = np.random.default_rng(5).normal(size=(2, D))
+    prior = np.array([0.6, 0.3, 0.1])
+    value, gradient = NCAObjective(
+        X, y, "class-density", class_prior=5 * prior
+    ).value_and_gradient(A)
+    expected = nca_value_and_gradient(X, y, A, "class-density", prior)
+    assert value == pytest.approx(expected[0], rel=1e-10)
+    np.testing.assert_allclose(gradient, expected[1], rtol=1e-7, atol=1e-9)
+    # With the classes' own shares as prior, all neighbours weigh the same: f itself.
+    empirical = NCAObjective(X, y, "class-density", class_prior="empirical")
+    plain = NCAObjective(X, y)
+    assert empirical.value_and_gradient(A)[0] == pytest.approx(
+        plain.value_and_gradient(A)[0], rel=1e-12
+    )
+    with pytest.raises(ValueError, match="'empirical', None or an array"):
+        NCAObjective(X, y, "class-density", class_prior="flat")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_are_counts(kind: str) -> None:
+    X, y = awkward("singletons")
+    rng = np.random.default_rng(6)
+    counts = rng.integers(0, 4, size=60)
+    A = 0.3 * rng.normal(size=(2, D))
+    weighted = NCAObjective(X, y, kind, sample_weight=counts)
+    repeated = NCAObjective(np.repeat(X, counts, axis=0), np.repeat(y, counts), kind)
+    value, gradient = weighted.value_and_gradient(A)
+    expected_value, expected = repeated.value_and_gradient(A)
+    assert value == pytest.approx(expected_value, rel=1e-10)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fractional_weights_have_the_right_gradient(kind: str) -> None:
+    X, y = awkward("plain")
+    rng = np.random.default_rng(7)
+    objective = NCAObjective(X, y, kind, sample_weight=rng.uniform(0.1, 3, size=60))
+    A = 0.5 * rng.normal(size=(2, D))
+    np.testing.assert_allclose(
+        objective.value_and_gradient(A)[1],
+        by_differences(objective, A),
+        rtol=1e-4,
+        atol=1e-4,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -174,13 +174,18 @@ def share(
     n_threads = min(n_threads, len(todo))
 
     def work() -> None:
-        do = worker()
-        while True:
-            try:
-                position, rows = todo.popleft()
-            except IndexError:
-                return
-            do(position, rows)
+        try:
+            do = worker()
+            while True:
+                try:
+                    position, rows = todo.popleft()
+                except IndexError:
+                    return
+                do(position, rows)
+        except BaseException:
+            # An error or Ctrl-C: the other threads finish their part and stop.
+            todo.clear()
+            raise
 
     with single_threaded_blas():
         if n_threads <= 1:
@@ -188,13 +193,9 @@ def share(
             return
         with ThreadPoolExecutor(n_threads - 1) as pool:
             helpers = [pool.submit(work) for _ in range(n_threads - 1)]
-            try:
-                work()
-                for helper in helpers:
-                    helper.result()
-            finally:
-                # On an error or Ctrl-C the other threads finish their part and stop.
-                todo.clear()
+            work()
+            for helper in helpers:
+                helper.result()
 
 
 def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray:

@@ -63,6 +63,11 @@ class PairObjective:
         self._n_threads = effective_n_threads(n_jobs)
         self._rules: dict[np.dtype[Any], Rule] = {}
 
+    @property
+    def n_points(self) -> float:
+        """How many points the rows stand for."""
+        return float(self._counts.sum())
+
     def value_and_gradient(self, components: ArrayLike) -> tuple[float, FloatArray]:
         """Evaluate at a map, in O(dDn + dn²) and without an n×n array.
 

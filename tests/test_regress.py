@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from vicinal import NCARegressor
+from vicinal.classic import MLKR
+from vicinal.objectives import TargetObjective
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 6))
+t = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        pair
+        for regressor in (NCARegressor(), MLKR())
+        for pair in estimator_checks_generator(regressor)
+    ],
+    ids=lambda part: getattr(getattr(part, "func", None), "__name__", str(part)),
+)
+def test_scikit_learns_checks(estimator: NCARegressor, check: object) -> None:
+    check(estimator)  # type: ignore[operator]
+
+
+def test_the_prediction_is_the_mean_of_soft_neighbours() -> None:
+    model = NCARegressor(2, max_iter=300).fit(X[:200], t[:200])
+    Z, Q = X[:200] @ model.components_.T, X[200:] @ model.components_.T
+    distances = ((Q[:, None] - Z[None]) ** 2).sum(axis=2)
+    weights = np.exp(distances.min(axis=1, keepdims=True) - distances)
+    expected = weights @ t[:200] / weights.sum(axis=1)
+    np.testing.assert_allclose(model.predict(X[200:]), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["soft-match", "squared-error"])
+def test_it_listens_to_the_features_that_matter(kind: str) -> None:
+    model = NCARegressor(objective=kind, max_iter=300).fit(X[:200], t[:200])
+    listened = np.linalg.norm(model.components_, axis=0)
+    assert listened[:2].min() > 2 * listened[2:].max()
+    assert model.score(X[200:], t[200:]) > 0.85
+    plain = KNeighborsRegressor(5).fit(X[:200], t[:200]).score(X[200:], t[200:])
+    assert model.score(X[200:], t[200:]) > plain
+
+
+def test_mlkr_is_the_regressor_with_the_squared_error() -> None:
+    mlkr = MLKR(2, max_iter=300).fit(X, t)
+    same = NCARegressor(2, objective="squared-error", max_iter=300).fit(X, t)
+    np.testing.assert_array_equal(mlkr.components_, same.components_)
+    value = TargetObjective(X, t, "squared-error").value_and_gradient(mlkr.components_)
+    assert mlkr.objective_curve_[-1] == pytest.approx(value[0], rel=1e-9)
+
+
+def test_the_unit_of_the_targets_does_not_matter() -> None:
+    one = NCARegressor(2, max_iter=300, alpha=1e-2).fit(X, t)
+    other = NCARegressor(2, max_iter=300, alpha=1e-2).fit(X, 1e4 * t + 1e6)
+    np.testing.assert_allclose(other.components_, one.components_, rtol=1e-2, atol=1e-2)
+    np.testing.assert_allclose(
+        other.predict(X[:9]), 1e4 * one.predict(X[:9]) + 1e6, rtol=1e-4
+    )
+
+
+def test_constant_targets_leave_the_start_alone() -> None:
+    model = NCARegressor(2, init="identity").fit(X, np.ones(300))
+    np.testing.assert_array_equal(model.components_, np.eye(2, 6))
+    np.testing.assert_allclose(model.predict(X), 1)
+
+
+def test_it_helps_on_real_data() -> None:
+    points, targets = load_diabetes(return_X_y=True)
+    learned = make_pipeline(StandardScaler(), NCARegressor(2, max_iter=300, alpha=1e-3))
+    plain = make_pipeline(StandardScaler(), KNeighborsRegressor(5))
+    gain = (
+        cross_val_score(learned, points, targets).mean()
+        - cross_val_score(plain, points, targets).mean()
+    )
+    assert gain > 0
+
+
+def test_wrong_parameters() -> None:
+    with pytest.raises(ValueError, match="init='lda' needs classes"):
+        NCARegressor(2, init="lda").fit(X, t)
+    with pytest.raises(ValueError, match="'width' parameter"):
+        NCARegressor(width=0.0).fit(X, t)
