@@ -95,6 +95,16 @@ def test_a_constant_column_is_no_trouble_to_whitening() -> None:
         np.testing.assert_allclose(A[:, 4], 0, atol=1e-12)
 
 
+@pytest.mark.parametrize("init", ["rca", "whiten", "lda"])
+def test_more_features_than_points(init: str) -> None:
+    points = np.random.default_rng(0).normal(size=(20, 300))
+    codes = np.repeat([0, 1], 10)
+    A = starting_map(init, points, codes, 5, np.random.RandomState(0))
+    assert A.shape == (5, 300)
+    assert np.isfinite(A).all()
+    assert np.linalg.matrix_rank(A) == 5
+
+
 def test_lda_without_scatter_is_an_error_and_auto_goes_on() -> None:
     points = np.repeat(np.eye(3, 4), 5, axis=0)
     codes = np.repeat([0, 1, 2], 5)

@@ -173,7 +173,12 @@ def _spread(residuals: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     Variances are in ascending order; directions without any are left out.
     """
     moderate, unit = _moderate(residuals)
-    variances, axes = np.linalg.eigh(moderate.T @ moderate / len(moderate))
+    n, n_features = moderate.shape
+    if n < n_features:  # the covariance would be larger than the points
+        _, sizes, turned = np.linalg.svd(moderate, full_matrices=False)
+        variances, axes = sizes[::-1] ** 2 / n, turned[::-1].T
+    else:
+        variances, axes = np.linalg.eigh(moderate.T @ moderate / n)
     kept = variances > 1e-10 * max(variances.max(), np.finfo(float).tiny)
     return axes[:, kept], np.sqrt(variances[kept]), unit
 

@@ -173,23 +173,46 @@ def test_a_bad_drop_sends_it_back_to_the_best(rule: type[GradientAscent]) -> Non
     values = [60.0, 110.0, 101.0, 99.0, 111.0]
     search = [10.0, 11.0, 11.0] if rule is DecayingSteps else [10.0]
     watched = Watched(Scripted(chain(search, values)))
-    solution = rule(max_iter=5).maximize(watched, np.ones((2, 3)), go_on)
+    seen = []
+
+    def note(components: FloatArray, _: list[float]) -> bool:
+        seen.append(components)
+        return False
+
+    solution = rule(max_iter=5).maximize(watched, np.ones((2, 3)), note)
     assert solution.curve == [10.0, 60.0, 110.0, 101.0, 110.0, 111.0]
-    _, at_60, best, lower, dropped, again = watched.maps[len(search) - 1 :]
-    del at_60
-    # The slope is 1 everywhere, so that a step is its η.
-    eta_of_the_drop = (dropped - lower)[0, 0]
-    np.testing.assert_allclose(again - best, eta_of_the_drop / 2)
+    at_60, best, lower, dropped, again = watched.maps[len(search) :]
+    np.testing.assert_array_equal(seen, [at_60, best, lower, best, again])
     np.testing.assert_array_equal(solution.components, again)
+    # The slope is 1 everywhere, so that a step is its η.
+    np.testing.assert_allclose(again - best, (dropped - lower) / 2)
 
 
-def test_delta_bar_delta_gets_down_to_the_steps_that_a_ridge_needs() -> None:
+def test_delta_bar_delta_halves_kappa_when_it_goes_back() -> None:
+    watched = Watched(Scripted(iter([10.0, 60.0, 0.0, 70.0, 80.0])))
+    DeltaBarDelta(max_iter=4).maximize(watched, np.ones((2, 3)), go_on)
+    _, best, dropped, again, last = (entries[0, 0] for entries in watched.maps)
+    eta, kappa = (dropped - best) / 2, 0.1  # 0.1 is the first step's η, and κ 1 of it
+    assert again - best == pytest.approx(eta)
+    assert last - again == pytest.approx(eta + kappa / 2)
+
+
+def test_delta_bar_delta_survives_a_first_step_that_is_far_too_long() -> None:
     class Ridge(Hill):
         steepness = np.array([1.0, 30.0, 1000.0])
 
     solver = DeltaBarDelta(max_iter=500, tol=0, first_step=10.0)
     solution = solver.maximize(Ridge(), START, go_on)
     assert max(solution.curve) > 1e-4 * solution.curve[0]
+
+
+def test_decay_searches_on_until_a_step_raises() -> None:
+    watched = Watched(Scripted(iter([10.0, 5.0, 4.0, 12.0, 11.0, 12.0])))
+    DecayingSteps(max_iter=1).maximize(watched, np.ones((2, 3)), go_on)
+    np.testing.assert_allclose(
+        [entries[0, 0] - 1 for entries in watched.maps],
+        [0, 0.1, 0.1 / 2, 0.1 / 4, 0.1 / 8, 0.1 / 4],
+    )
 
 
 @pytest.mark.parametrize("first_step", [1e-2, 1.0, 30.0])

@@ -14,9 +14,8 @@ from vicinal.solvers.stopping import relative_change
 class ConjugateGradient:
     """Climb with the conjugate gradients of Polak and Ribière (thesis, section 3.3.1).
 
-    Each iteration searches along a line for a map that satisfies Wolfe's conditions;
-    this takes two or three evaluations, more where the first iterations must find the
-    scale of the objective.
+    Each iteration searches along a line for a map that satisfies Wolfe's conditions,
+    which takes about two evaluations of the objective.
 
     Parameters
     ----------

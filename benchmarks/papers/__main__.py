@@ -1,0 +1,15 @@
+"""Run one of the papers' comparisons by its name."""
+
+import argparse
+
+from benchmarks.papers import nca_peer, nca_small
+
+COMPARISONS = {"nca-small": nca_small.main, "nca-peer": nca_peer.main}
+
+parser = argparse.ArgumentParser(
+    prog="python -m benchmarks.papers", description=__doc__
+)
+parser.add_argument("name", choices=sorted(COMPARISONS))
+parser.add_argument("--splits", type=int, help="random splits; default: the paper's")
+arguments = parser.parse_args()
+COMPARISONS[arguments.name](arguments.splits)
