@@ -2,9 +2,13 @@
 
 import argparse
 
-from benchmarks.papers import nca_peer, nca_small
+from benchmarks.papers import nca_peer, nca_small, nca_starts
 
-COMPARISONS = {"nca-small": nca_small.main, "nca-peer": nca_peer.main}
+COMPARISONS = {
+    "nca-small": nca_small.main,
+    "nca-starts": nca_starts.main,
+    "nca-peer": nca_peer.main,
+}
 
 parser = argparse.ArgumentParser(
     prog="python -m benchmarks.papers", description=__doc__

@@ -38,6 +38,9 @@ class _NoContext:
 class Monitor:
     """Watches the iterations of one fit; a solver calls it after each.
 
+    It has what a :class:`vicinal.solvers.Solution` has, so that an interrupted fit can
+    keep the best map so far.
+
     Parameters
     ----------
     estimator : estimator with `max_iter`, `verbose` and `callback`
@@ -58,7 +61,7 @@ class Monitor:
         start: FloatArray,
         expand: Callable[[FloatArray], FloatArray],
     ) -> None:
-        self.components = start
+        self.components = self._current = start
         self.n_iter = 0
         self.curve: list[float] = []
         self._estimator = estimator
@@ -79,8 +82,11 @@ class Monitor:
 
     def __call__(self, components: FloatArray, curve: list[float]) -> bool:
         """Take note of an iteration; True asks the solver to stop."""
-        self.components, self.curve = components, curve
+        self.curve = curve
         self.n_iter += 1
+        self._current = components
+        if curve[-1] >= max(curve):
+            self.components = components
         now = time.perf_counter()
         self._say(f"{self.n_iter:>10} {curve[-1]:>16.6e} {now - self._ticked:>9.3f}")
         self._ticked = now
@@ -122,7 +128,7 @@ class Monitor:
 
     def _as_if_fitted(self) -> dict[str, Any]:
         """Return what makes a copy of the estimator usable as it now stands."""
-        return {"components_": self._expand(self.components), "n_iter_": self.n_iter}
+        return {"components_": self._expand(self._current), "n_iter_": self.n_iter}
 
     def _say(self, line: str) -> None:
         if self._estimator.verbose:

@@ -92,10 +92,11 @@ def pull(points: FloatArray, rule: Rule, n_threads: int = 1) -> Pull:
             position: int, weighed: Iterator[tuple[slice, FloatArray]]
         ) -> None:
             term = by_column.buffer()
-            term[:] = 0
-            for rows, block in weighed:
+            for k, (rows, block) in enumerate(weighed):
                 np.matmul(block, carried, out=by_row[rows])
-                term += np.matmul(block.T, carried[rows], out=scratch)
+                product = np.matmul(block.T, carried[rows], out=scratch if k else term)
+                if k:
+                    term += product
             by_column.add(position, term)
 
         return multiply
