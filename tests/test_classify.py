@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
@@ -8,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from vicinal import NCA, NCAClassifier
+from vicinal._typing import FloatArray
 
 X, y = load_iris(return_X_y=True)
 
@@ -78,8 +81,53 @@ def test_regularised_probabilities_are_of_use() -> None:
     assert log_loss(y, proba) < 0.2
 
 
-def test_a_class_without_weight_is_no_class() -> None:
-    model = NCAClassifier(2, init="pca", max_iter=300)
-    model.fit(X, y, sample_weight=(y > 0).astype(float))
-    np.testing.assert_array_equal(model.classes_, [1, 2])
+@pytest.mark.parametrize("absent", [0, 1, 2])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"early_stopping": True},
+        {"init": "rca"},
+        {"objective": "class-density", "class_prior": [0.2, 0.3, 0.5]},
+    ],
+)
+def test_a_class_without_weight_is_no_class(
+    absent: int, settings: dict[str, Any]
+) -> None:
+    model = NCAClassifier(2, **{"init": "pca", "max_iter": 300, **settings})
+    model.fit(X, y, sample_weight=(y != absent).astype(float))
+    np.testing.assert_array_equal(model.classes_, np.delete([0, 1, 2], absent))
     assert model.predict_proba(X).shape == (150, 2)
+    assert np.isnan(model.effective_neighbors_).sum() == 50
+
+
+def interrupt(_: FloatArray, n: int) -> None:
+    if n == 5:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_classifier_predicts_with_the_map_it_kept() -> None:
+    model = NCAClassifier(2, init="pca", warm_start=True, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    cold = NCAClassifier(2, init=model.components_, max_iter=1, tol=1e9).fit(X, y)
+    assert (model.predict(X) == y).mean() > 0.95
+    assert model.effective_neighbors_.shape == (150,)
+    np.testing.assert_allclose(
+        model.predict_proba(X).sum(axis=1), cold.predict_proba(X).sum(axis=1)
+    )
+    model.set_params(alpha=0.5)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    np.testing.assert_allclose(model._points, X @ model.components_.T)
+
+
+def test_one_far_outlier_in_float32() -> None:
+    points = X.astype(np.float32).copy()
+    points[0, 0] = 1e5
+    model = NCAClassifier(init="identity", max_iter=20, tol=1).fit(points, y)
+    Z = points.astype(float) @ model.components_.T.astype(float)
+    weights = np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2))
+    votes = np.stack([weights[:, y == c].sum(axis=1) for c in range(3)], axis=1)
+    expected = votes / votes.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(points), expected, atol=1e-3)

@@ -6,7 +6,6 @@ from vicinal import NCA
 from vicinal._early_stopping import EarlyStopping, hold_out
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import NCAObjective
-from vicinal.solvers import Solution
 
 X, y = load_iris(return_X_y=True)
 
@@ -26,8 +25,7 @@ def test_the_best_map_is_kept_and_the_wait_is_limited() -> None:
     watched = stopper.watch(lambda *_: False)
     stops = [watched(A, []) for A in maps[1:6]]
     assert stops == [False, False, False, False, True]
-    best = stopper.best(Solution(maps[5], 5, [], True, ""))
-    assert best.components[0, 0] == 2
+    assert stopper.best[0, 0] == 2
     assert stopper.curve == [0.0, 1.0, 3.0, 2.0, 2.5, 2.9]
 
 
@@ -70,5 +68,24 @@ def test_a_class_that_cannot_be_shared_is_an_error() -> None:
     labels[0] = 3
     with pytest.raises(ValueError, match="rarest class has 1 of 150"):
         NCA(early_stopping=True).fit(X, labels)
-    with pytest.raises(ValueError, match="lower validation_fraction"):
-        NCA(early_stopping=True, validation_fraction=0.99).fit(X, y)
+
+
+@pytest.mark.parametrize("fraction", [0.01, 0.5, 0.99])
+def test_no_class_is_emptied_on_either_side(fraction: float) -> None:
+    codes = np.repeat([0, 1, 2], [100, 2, 98])
+    train, held = hold_out(codes, fraction, 0)
+    assert np.bincount(codes[train]).min() >= 1
+    assert np.bincount(codes[held]).min() >= 1
+    NCA(2, early_stopping=True, validation_fraction=fraction, max_iter=300).fit(
+        np.random.default_rng(0).normal(size=(200, 4)), codes
+    )
+
+
+def test_held_out_rows_count_by_their_weight() -> None:
+    points, labels = noisy()
+    weights = np.where(np.arange(120) % 3, 1.0, 1e-9)
+    flipped = np.where(np.arange(120) % 3, labels, 1 - labels)
+    settings = {"early_stopping": True, "random_state": 0, "validation_fraction": 0.3}
+    nca = NCA(2, init="pca", max_iter=300, **settings)  # type: ignore[arg-type]
+    told = nca.fit(points, flipped, sample_weight=weights).validation_curve_.max()
+    assert told > nca.fit(points, flipped).validation_curve_.max() + 0.05

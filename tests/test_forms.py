@@ -40,6 +40,28 @@ def test_a_diagonal_climb_starts_where_it_is_told_to() -> None:
     assert again.fit(X, y).n_iter_ <= 2
 
 
+def test_a_refit_leaves_nothing_of_other_settings() -> None:
+    nca = NCA(form="diagonal", early_stopping=True, max_iter=300).fit(X, y)
+    assert hasattr(nca, "feature_weights_")
+    assert hasattr(nca, "validation_curve_")
+    nca.set_params(form="full", early_stopping=False).fit(X, y)
+    assert not hasattr(nca, "feature_weights_")
+    assert not hasattr(nca, "validation_curve_")
+
+
+def test_a_diagonal_climb_goes_on_after_an_interrupt() -> None:
+    def interrupt(_: FloatArray, n: int) -> None:
+        if n == 3:
+            raise KeyboardInterrupt
+
+    nca = NCA(form="diagonal", warm_start=True, max_iter=300, callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        nca.fit(X, y)
+    reached = nca.objective_curve_[-1]
+    nca.set_params(callback=None).fit(X, y)
+    assert nca.objective_curve_[0] == pytest.approx(reached)
+
+
 def test_callbacks_see_a_diagonal_as_a_map() -> None:
     calls: list[FloatArray] = []
     NCA(form="diagonal", max_iter=300, callback=lambda a, _: calls.append(a)).fit(X, y)
@@ -64,6 +86,13 @@ def test_the_number_of_components_can_be_found() -> None:
     nca = NCA("auto", max_iter=300, objective="log", alpha=1e-2).fit(points, labels)
     assert nca.components_.shape == (2, 10)
     assert nca.transform(points).shape == (300, len(nca.components_))
+
+
+def test_a_number_that_was_found_is_kept_by_a_warm_start() -> None:
+    points, labels = two_of_ten()
+    nca = NCA("auto", max_iter=300, alpha=1e-2, warm_start=True).fit(points, labels)
+    reached = nca.objective_curve_[-1]
+    assert nca.fit(points, labels).objective_curve_[0] == pytest.approx(reached)
 
 
 def test_effective_neighbors_are_the_perplexity() -> None:

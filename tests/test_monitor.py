@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.fixes import parse_version
 
-from vicinal import NCA
+from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal._monitor import CallbackSupportMixin, _NoContext
 
 X, y = load_iris(return_X_y=True)
@@ -94,6 +94,16 @@ if has_callbacks:
         scores = [row["accuracy"] for row in log if row["task_name"] == "iteration"]
         assert len(scores) == 4
         assert scores[-1] == training_accuracy(nca, X, y)
+
+    def test_scoring_monitor_scores_what_can_predict() -> None:
+        for model, scoring, target in (
+            (NCAClassifier(2, init="pca", max_iter=4), "accuracy", y),
+            (NCARegressor(2, max_iter=4), "r2", X[:, 0]),
+        ):
+            monitor = ScoringMonitor(scoring=scoring)
+            model.set_callbacks(monitor).fit(X, target)
+            scores = [row[scoring] for row in monitor.get_logs().data]
+            assert scores[-1] == pytest.approx(model.score(X, target))
 
     def test_callbacks_see_the_frame_that_fit_was_given() -> None:
         frame = pd.DataFrame(X, columns=list("abcd"))

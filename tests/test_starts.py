@@ -87,6 +87,19 @@ def test_scale_is_undone(init: str) -> None:
         np.testing.assert_allclose(A * unit, start(init, 2), rtol=1e-5, atol=1e-8)
 
 
+@pytest.mark.parametrize("init", ["rca", "whiten"])
+def test_a_feature_in_a_small_unit_is_whitened_too(init: str) -> None:
+    points = X * [1, 1, 1, 1e-5]
+    A = starting_map(init, points, y, None, np.random.RandomState(0))
+    np.testing.assert_allclose(
+        np.linalg.svd(points @ A.T - (points @ A.T).mean(axis=0))[1],
+        np.linalg.svd(X @ start(init, None).T - (X @ start(init, None).T).mean(axis=0))[
+            1
+        ],
+        rtol=1e-3,
+    )
+
+
 def test_a_constant_column_is_no_trouble_to_whitening() -> None:
     points = np.column_stack([X, np.ones(150)])
     for init in ("rca", "whiten"):

@@ -41,6 +41,8 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
+    # Fitted attributes that only some settings give, and a refit must not leave.
+    _sometimes: ClassVar[tuple[str, ...]] = ()
     n_components: Any
     init: str | ArrayLike
     solver: str
@@ -59,22 +61,29 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         self, X: FloatArray, codes: IntArray | None, n_components: int | None
     ) -> FloatArray:
         """Return the map of the last fit with warm_start, or else what init says."""
-        if self.warm_start and hasattr(self, "components_"):
-            if self.components_.shape[1] != X.shape[1]:
-                raise ValueError(
-                    f"X has {X.shape[1]} features, but the map to start from "
-                    f"(warm_start=True) has {self.components_.shape[1]}."
-                )
+        if self._is_warm(X):
             return self.components_
         random_state = check_random_state(self.random_state)
         return starting_map(self.init, X, codes, n_components, random_state)
+
+    def _is_warm(self, X: FloatArray) -> bool:
+        """Return whether to go on from the map of the last fit."""
+        if not (self.warm_start and hasattr(self, "components_")):
+            return False
+        if self.components_.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but the map to start from "
+                f"(warm_start=True) has {self.components_.shape[1]}."
+            )
+        return True
 
     def _climb(
         self,
         objective: PairObjective,
         start: FloatArray,
         data: tuple[Any, Any],
-        expand: Callable[[FloatArray], FloatArray],
+        state: Callable[[FloatArray], dict[str, Any]],
+        keep: Callable[[Solution | Monitor], None],
         watch: Callable[[OnIteration], OnIteration] | None = None,
     ) -> Solution:
         """Hand objective and start to the solver, and return what it found.
@@ -87,8 +96,10 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
             The first map, or the diagonal of a diagonal one.
         data : tuple
             X and y as the user gave them, for callbacks.
-        expand : callable
-            Makes `components_` of what the solver works on.
+        state : callable
+            The fitted attributes that follow from a map, for callbacks.
+        keep : callable
+            Makes the estimator fitted; called here after Ctrl-C with warm_start.
         watch : callable, optional
             Wraps what is called after each iteration.
         """
@@ -97,7 +108,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
             to_climb = Penalised(objective, self.alpha * objective.n_points)
         name = "lbfgs" if self.solver == "auto" else self.solver
         solver = SOLVERS[name](max_iter=self.max_iter, tol=self.tol)
-        monitor = Monitor(self, *data, start, expand)
+        monitor = Monitor(self, *data, start, state)
         on_iteration: OnIteration = monitor if watch is None else watch(monitor)
         try:
             # For the whole climb: threads that BLAS has woken for the optimiser's own
@@ -106,7 +117,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
                 solution: Solution = solver.maximize(to_climb, start, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and monitor.n_iter:
-                self._keep(monitor, expand)
+                keep(monitor)
             raise
         return solution
 
@@ -121,11 +132,10 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
                 stacklevel=4,  # past this, fit, and scikit-learn's wrapper of fit
             )
 
-    def _keep(
-        self,
-        reached: Solution | Monitor,
-        expand: Callable[[FloatArray], FloatArray],
-    ) -> None:
-        self.components_ = expand(reached.components)
+    def _keep(self, reached: Solution | Monitor, attributes: dict[str, Any]) -> None:
+        """Make the estimator fitted, all at once."""
+        for name in self._sometimes:
+            self.__dict__.pop(name, None)
+        self.__dict__.update(attributes)
         self.n_iter_ = reached.n_iter
         self.objective_curve_ = np.array(reached.curve)

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.solvers.base import OnIteration, Solution
+from vicinal.solvers.base import OnIteration
 
 
 def hold_out(
@@ -23,20 +24,22 @@ def hold_out(
     random_state : int, RandomState or None
         Seed.
     """
-    from sklearn.model_selection import train_test_split  # slow to import
-
     sizes = np.bincount(codes)
-    held = max(int(np.ceil(fraction * len(codes))), len(sizes))
-    if sizes.min() < 2 or len(codes) - held < len(sizes):
+    if sizes.min() < 2:
         raise ValueError(
-            "early_stopping=True holds out some rows of each class, and the rarest "
-            f"class has {sizes.min()} of {len(codes)}; lower validation_fraction, drop "
-            "classes of one row, or turn early_stopping off."
+            "early_stopping=True holds out some rows of each class and learns from the "
+            f"others, and the rarest class has {sizes.min()} of {len(codes)} rows; "
+            "drop classes of one row, or turn early_stopping off."
         )
-    train, test = train_test_split(
-        np.arange(len(codes)), test_size=held, stratify=codes, random_state=random_state
+    rng = check_random_state(random_state)
+    shares = np.clip(np.rint(fraction * sizes).astype(int), 1, sizes - 1)
+    held = np.concatenate(
+        [
+            rng.permutation(np.flatnonzero(codes == c))[:share]
+            for c, share in enumerate(shares)
+        ]
     )
-    return np.sort(train), np.sort(test)
+    return np.setdiff1d(np.arange(len(codes)), held), np.sort(held)
 
 
 class EarlyStopping:
@@ -75,9 +78,7 @@ class EarlyStopping:
 
         return watched
 
-    def best(self, solution: Solution) -> Solution:
-        """Return the solution with the best map in place of the last."""
-        return Solution(
-            self._best, solution.n_iter, solution.curve, solution.converged,
-            f"best held-out score after {self._best_iteration} iterations",
-        )  # fmt: skip
+    @property
+    def best(self) -> FloatArray:
+        """The map with the best held-out score."""
+        return self._best

@@ -49,8 +49,8 @@ class Monitor:
         The training data, passed on to scikit-learn's callbacks.
     start : ndarray of shape (n_components, n_features) or (n_features,)
         The initial map, or the diagonal of a diagonal one.
-    expand : callable
-        Makes `components_` of what the solver works on.
+    state : callable
+        The fitted attributes that follow from a map.
     """
 
     def __init__(
@@ -59,13 +59,13 @@ class Monitor:
         X: Any,
         y: Any,
         start: FloatArray,
-        expand: Callable[[FloatArray], FloatArray],
+        state: Callable[[FloatArray], dict[str, Any]],
     ) -> None:
         self.components = self._current = start
         self.n_iter = 0
         self.curve: list[float] = []
         self._estimator = estimator
-        self._expand = expand
+        self._state = state
         self._data = {"estimator": estimator, "X": X, "y": y}
         self._callback: Callable[[FloatArray, int], object] | None = estimator.callback
         self._context = estimator._init_callback_context(
@@ -128,7 +128,7 @@ class Monitor:
 
     def _as_if_fitted(self) -> dict[str, Any]:
         """Return what makes a copy of the estimator usable as it now stands."""
-        return {"components_": self._expand(self._current), "n_iter_": self.n_iter}
+        return {**self._state(self._current), "n_iter_": self.n_iter}
 
     def _say(self, line: str) -> None:
         if self._estimator.verbose:

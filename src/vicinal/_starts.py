@@ -179,7 +179,7 @@ def _spread(residuals: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         variances, axes = sizes[::-1] ** 2 / n, turned[::-1].T
     else:
         variances, axes = np.linalg.eigh(moderate.T @ moderate / n)
-    kept = variances > 1e-10 * max(variances.max(), np.finfo(float).tiny)
+    kept = variances > 1e-13 * max(variances.max(), np.finfo(float).tiny)
     return axes[:, kept], np.sqrt(variances[kept]), unit
 
 

@@ -7,12 +7,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from vicinal._typing import FloatArray, IntArray
-from vicinal.nca import NCA
+from vicinal._typing import FloatArray
+from vicinal.nca import NCA, Problem
 from vicinal.neighborhood import Masses, effective_n_threads
-from vicinal.objectives.nca import check_class_prior, vote
+from vicinal.objectives.nca import vote
 from vicinal.objectives.pairs import FLOATS
-from vicinal.solvers import Solution
 
 
 class NCAClassifier(ClassifierMixin, NCA):
@@ -54,21 +53,21 @@ random_state, n_jobs
 
     classes_: NDArray[Any]
 
-    def _learn(
-        self, X: FloatArray, codes: IntArray, weights: FloatArray, data: tuple[Any, Any]
-    ) -> Solution:
-        solution = super()._learn(X, codes, weights, data)
-        # A class all of whose rows weigh nothing is no class.
-        present, codes = np.unique(codes, return_inverse=True)
-        self.classes_ = np.unique(np.asarray(data[1]))[present]
-        self._codes = codes
-        self._points = X @ self.components_.T
+    def _state(self, problem: Problem, components: FloatArray) -> dict[str, Any]:
+        """Return the fitted attributes that follow from a map."""
+        state = super()._state(problem, components)
+        codes, weights = problem.codes, problem.weights
         mass_of_one = np.ones(len(codes))
         if self.objective == "class-density":
-            sizes = np.bincount(codes, weights=weights).astype(np.float64)
-            mass_of_one = (check_class_prior(self.class_prior, sizes) / sizes)[codes]
-        self._masses = Masses.build(weights, mass_of_one, X.dtype)
-        return solution
+            sizes = np.bincount(codes, weights=weights)
+            mass_of_one = (problem.prior / sizes)[codes]
+        return {
+            **state,
+            "classes_": problem.classes,
+            "_codes": codes,
+            "_points": problem.X @ state["components_"].T,
+            "_masses": Masses.build(weights, mass_of_one, problem.X.dtype),
+        }
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return p(c | x) of each class.

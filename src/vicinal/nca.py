@@ -1,25 +1,32 @@
 """Neighbourhood components analysis: the estimator."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
 
 from vicinal._annealing import Annealing
 from vicinal._climb import ClimbingMetric, at_least_one
 from vicinal._dimensions import enough_components, ordered_by_size
 from vicinal._early_stopping import EarlyStopping, hold_out
+from vicinal._monitor import Monitor
 from vicinal._typing import FloatArray, IntArray
-from vicinal.objectives import NCAObjective
-from vicinal.objectives.nca import KINDS
+from vicinal.neighborhood import single_threaded_blas
+from vicinal.objectives import NCAObjective, Penalised
+from vicinal.objectives.nca import KINDS, check_class_prior
 from vicinal.objectives.pairs import FLOATS
 from vicinal.solvers import Solution
 
@@ -109,7 +116,8 @@ default=False
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
         The objective at the start and after each iteration.
     effective_neighbors_ : ndarray of shape (n_samples,)
-        How many neighbours each training point listens to: the perplexity of p_i.
+        How many neighbours each training point listens to: the perplexity of p_i. NaN
+        for rows of weight 0.
     feature_weights_ : ndarray of shape (n_features,)
         The diagonal of the map, with form="diagonal" only.
     validation_curve_ : ndarray of shape (n_iter_ + 1,)
@@ -153,6 +161,8 @@ default=False
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "class_prior": ["array-like", StrOptions({"empirical"}), None],
     }
+
+    _sometimes: ClassVar[tuple[str, ...]] = ("feature_weights_", "validation_curve_")
 
     def __init__(
         self,
@@ -220,16 +230,21 @@ default=False
                 self, X, y, dtype=FLOATS, ensure_min_samples=2
             )
             check_classification_targets(labels)
-            codes = LabelEncoder().fit_transform(labels)
+            encoder = LabelEncoder().fit(labels)
+            codes = encoder.transform(labels)
             weights = _check_sample_weight(
                 sample_weight, points, dtype=np.float64, ensure_non_negative=True
             )
-            if not weights.all():  # a row of weight 0 is as good as not there
-                kept = weights > 0
+            kept = weights > 0
+            if not kept.all():  # a row of weight 0 is as good as not there
                 points, codes, weights = points[kept], codes[kept], weights[kept]
             if len(points) < 2:
                 raise ValueError("Fewer than two rows have a weight above 0.")
-            solution = self._learn(points, codes, weights, (X, y))
+            present, codes = np.unique(codes, return_inverse=True)
+            prior = self._prior(encoder.classes_, present, codes, weights)
+            classes = encoder.classes_[present]
+            problem = Problem(points, codes, weights, prior, classes, kept, (X, y))
+            solution = self._learn(problem)
         self._warn_unless_converged(solution)
         return self
 
@@ -237,83 +252,126 @@ default=False
         """Return a k for k-NN: what the learned scale amounts to.
 
         The scale of A decides how many neighbours a point listens to, so that NCA
-        learns "a real-valued estimate of the optimal number of neighbours" (section 2
-        of [1]_). This is the median of `effective_neighbors_`, rounded; odd, so that
-        two classes cannot tie.
+        learns the number of neighbours along with the metric (section 2 of [1]_). This
+        is the median of `effective_neighbors_`, rounded; odd, so that two classes
+        cannot tie.
         """
-        typical = float(np.median(self.effective_neighbors_))
+        check_is_fitted(self)
+        typical = float(np.nanmedian(self.effective_neighbors_))
         return max(1, 2 * round((typical - 1) / 2) + 1)
 
-    def _learn(
-        self, X: FloatArray, codes: IntArray, weights: FloatArray, data: tuple[Any, Any]
-    ) -> Solution:
-        start = None
-        if self.n_components == "auto":
-            quiet: dict[str, Any] = {"n_components": None, "callback": None}
-            full = NCA(**{name: getattr(self, name) for name in NCA().get_params()})
-            full.set_params(**quiet, verbose=0, warm_start=False).fit(X, codes, weights)
-            turned = ordered_by_size(full.components_)
-            start = turned[: enough_components(X, codes, turned)]
-        solution = self._solve(X, codes, weights, data, start)
-        self.effective_neighbors_ = self._objective(
-            X, codes, weights
-        ).effective_neighbors(solution.components)
-        self._keep(solution, partial(_expand, dtype=X.dtype))
-        if self.form == "diagonal":
-            self.feature_weights_ = np.diag(self.components_).copy()
+    def _learn(self, problem: "Problem") -> Solution:
+        """Climb on all points, or on those that early stopping leaves."""
+        start = self._found_start(problem)
+        state = partial(self._state, problem)
+        if not self.early_stopping:
+            objective = self._objective(problem)
+            if start is None:
+                start = self._first_map(problem, objective)
+            keep = partial(self._finish, problem)
+            solution = self._climb(objective, start, problem.data, state, keep)
+            keep(solution)
+            return solution
+
+        rows, held = hold_out(
+            problem.codes, self.validation_fraction, self.random_state
+        )
+        part = problem.part(rows)
+        objective = self._objective(part)
+        start = self._first_map(part, objective) if start is None else start
+        score = partial(self._held_out_score, objective, problem.part(held))
+        stopper = EarlyStopping(score, self.n_iter_no_change, start)
+
+        def keep_best(reached: Solution | Monitor) -> None:
+            self._finish(problem, reached, stopper.best)
+            self.validation_curve_ = np.array(stopper.curve)
+
+        solution = self._climb(
+            objective, start, problem.data, state, keep_best, stopper.watch
+        )
+        keep_best(solution)
         return solution
 
-    def _solve(
+    def _state(self, problem: "Problem", components: FloatArray) -> dict[str, Any]:
+        """Return the fitted attributes that follow from a map."""
+        if components.ndim == 2:
+            return {"components_": components.astype(problem.X.dtype)}
+        # The sign of a weight changes no distance.
+        weights = np.abs(components).astype(problem.X.dtype)
+        return {"components_": np.diag(weights), "feature_weights_": weights}
+
+    def _finish(
         self,
-        X: FloatArray,
+        problem: "Problem",
+        reached: Solution | Monitor,
+        components: FloatArray | None = None,
+    ) -> None:
+        """Make the estimator fitted with a map: by default the one reached."""
+        A = reached.components if components is None else components
+        seen = np.full(len(problem.kept), np.nan, dtype=problem.X.dtype)
+        seen[problem.kept] = self._objective(problem).effective_neighbors(A)
+        self._keep(reached, {**self._state(problem, A), "effective_neighbors_": seen})
+
+    def _found_start(self, problem: "Problem") -> FloatArray | None:
+        """Return the start that n_components="auto" finds; None where it is not set."""
+        if self.n_components != "auto" or self._is_warm(problem.X):
+            return None
+        if self.form == "diagonal" or self.anneal:
+            raise ValueError(
+                "n_components='auto' goes neither with form='diagonal', which keeps "
+                "all features, nor with anneal, which must know where to go."
+            )
+        full = NCA(**{name: getattr(self, name) for name in NCA().get_params()})
+        full.set_params(n_components=None, callback=None, verbose=0, warm_start=False)
+        full.set_params(class_prior=problem.prior)
+        full.fit(problem.X, problem.codes, problem.weights)
+        turned = ordered_by_size(full.components_)
+        return turned[: enough_components(problem.X, problem.codes, turned)]
+
+    def _prior(
+        self,
+        classes: NDArray[Any],
+        present: IntArray,
         codes: IntArray,
         weights: FloatArray,
-        data: tuple[Any, Any],
-        start: FloatArray | None,
-    ) -> Solution:
-        """Climb on all points, or on those that early stopping leaves."""
-        expand = partial(_expand, dtype=X.dtype)
-        if not self.early_stopping:
-            objective = self._objective(X, codes, weights)
-            start = self._first_map(X, codes, objective) if start is None else start
-            return self._climb(objective, start, data, expand)
-        rows, held = hold_out(codes, self.validation_fraction, self.random_state)
-        objective = self._objective(X[rows], codes[rows], weights[rows])
-        if start is None:
-            start = self._first_map(X[rows], codes[rows], objective)
-        score = partial(self._held_out_score, objective, X[held], codes[held])
-        stopper = EarlyStopping(score, self.n_iter_no_change, start)
-        solution = self._climb(objective, start, data, expand, stopper.watch)
-        self.validation_curve_ = np.array(stopper.curve)
-        return stopper.best(solution)
+    ) -> FloatArray:
+        """Return p(c) of the classes that are present, from what is said of all."""
+        sizes = np.bincount(codes, weights=weights).astype(np.float64)
+        if self.class_prior is None or isinstance(self.class_prior, str):
+            return check_class_prior(self.class_prior, sizes)
+        given = check_class_prior(self.class_prior, np.ones(len(classes)))[present]
+        return given / given.sum()
 
-    def _objective(
-        self, X: FloatArray, codes: IntArray, weights: FloatArray
-    ) -> NCAObjective:
+    def _objective(self, problem: "Problem") -> NCAObjective:
         return NCAObjective(
-            X,
-            codes,
+            problem.X,
+            problem.codes,
             self.objective,
-            sample_weight=weights,
-            class_prior=self.class_prior,
+            sample_weight=problem.weights,
+            class_prior=problem.prior,
             n_jobs=self.n_jobs,
         )
 
-    def _first_map(
-        self, X: FloatArray, codes: IntArray, objective: NCAObjective
-    ) -> FloatArray:
+    def _first_map(self, problem: "Problem", objective: NCAObjective) -> FloatArray:
+        X = problem.X
         if self.form == "diagonal":
             return self._first_diagonal(X)
         d = None if self.n_components == "auto" else self.n_components
-        if not self.anneal:
-            return self._start(X, codes, d)
+        if not self.anneal or self._is_warm(X):
+            return self._start(X, problem.codes, d)
         if d is None or d >= X.shape[1]:
             raise ValueError(
                 f"anneal={self.anneal!r} goes down from {X.shape[1]} dimensions: give "
                 "an n_components below that."
             )
-        full = self._start(X, codes, None)
-        return Annealing(partial(_least_row, X, self.anneal)).reduce(objective, full, d)
+        full = self._start(X, problem.codes, None)
+        if len(full) < d:
+            raise ValueError(f"init has {len(full)} rows, fewer than n_components={d}.")
+        annealing = Annealing(partial(_least_row, X, self.anneal))
+        with single_threaded_blas():
+            return annealing.reduce(
+                Penalised(objective, self.alpha * objective.n_points), full, d
+            )
 
     def _first_diagonal(self, X: FloatArray) -> FloatArray:
         n_features = X.shape[1]
@@ -322,8 +380,8 @@ default=False
                 "form='diagonal' keeps all features: n_components must be None and "
                 "anneal False."
             )
-        if self.warm_start and hasattr(self, "feature_weights_"):
-            return self.feature_weights_
+        if self._is_warm(X) and self.components_.shape[0] == n_features:
+            return np.diag(self.components_)
         if isinstance(self.init, str):
             if self.init in ("auto", "identity"):
                 return np.ones(n_features)
@@ -343,18 +401,14 @@ default=False
         return given
 
     def _held_out_score(
-        self,
-        objective: NCAObjective,
-        X: FloatArray,
-        codes: IntArray,
-        components: FloatArray,
+        self, objective: NCAObjective, held: "Problem", components: FloatArray
     ) -> float:
         """Return the mean of p_i, or of log p_i, of points that were held out."""
-        proba = objective.class_probabilities(components, X)
-        p = proba[np.arange(len(X)), codes].astype(np.float64)
+        proba = objective.class_probabilities(components, held.X)
+        p = proba[np.arange(len(held.X)), held.codes].astype(np.float64)
         if self.objective == "log":
-            p = np.log(np.maximum(p, np.finfo(X.dtype).tiny))
-        return float(p.mean())
+            p = np.log(np.maximum(p, np.finfo(held.X.dtype).tiny))
+        return float(np.average(p, weights=held.weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -362,11 +416,25 @@ default=False
         return tags
 
 
-def _expand(components: FloatArray, dtype: Any) -> FloatArray:
-    """Return the map as `components_`; a diagonal one with weights of one sign."""
-    if components.ndim == 1:
-        components = np.diag(np.abs(components))
-    return components.astype(dtype)
+@dataclass(frozen=True)
+class Problem:
+    """What fit was given, validated: rows of weight above 0, classes as numbers."""
+
+    X: FloatArray
+    codes: IntArray
+    weights: FloatArray
+    prior: FloatArray
+    classes: NDArray[Any]
+    kept: NDArray[np.bool_]
+    """Which of the user's rows these are."""
+    data: tuple[Any, Any]
+    """X and y as the user gave them."""
+
+    def part(self, rows: IntArray) -> "Problem":
+        """Return the same problem with some of its rows."""
+        return replace(
+            self, X=self.X[rows], codes=self.codes[rows], weights=self.weights[rows]
+        )
 
 
 def _least_row(X: FloatArray, measure: bool | str, A: FloatArray) -> int:

@@ -1,7 +1,6 @@
 """Regression by soft neighbours under a learned metric."""
 
 from collections.abc import Callable
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -16,10 +15,12 @@ from sklearn.utils.validation import (
 )
 
 from vicinal._climb import ClimbingMetric
+from vicinal._monitor import Monitor
 from vicinal._typing import FloatArray
 from vicinal.neighborhood import Masses, average, effective_n_threads
 from vicinal.objectives import TargetObjective
 from vicinal.objectives.pairs import FLOATS
+from vicinal.solvers import Solution
 
 
 class NCARegressor(RegressorMixin, ClimbingMetric):
@@ -53,7 +54,8 @@ default="auto"
     components_ : ndarray of shape (n_components, n_features)
         The learned map A.
     effective_neighbors_ : ndarray of shape (n_samples,)
-        How many neighbours each training point listens to: the perplexity of p_i.
+        How many neighbours each training point listens to: the perplexity of p_i. NaN
+        for rows of weight 0.
     n_iter_ : int
         The optimiser's iterations.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
@@ -141,38 +143,52 @@ default="auto"
             weights = _check_sample_weight(
                 sample_weight, points, dtype=np.float64, ensure_non_negative=True
             )
-            if not weights.all():
-                kept = weights > 0
+            targets = targets.astype(np.float64)
+            kept = weights > 0
+            if not kept.all():
                 points, targets, weights = points[kept], targets[kept], weights[kept]
             if len(points) < 2:
                 raise ValueError("Fewer than two rows have a weight above 0.")
+            # In units of their own spread: neither the solver's tolerances nor float32
+            # should see what unit the user has chosen.
+            middle = float(np.average(targets, weights=weights))
+            unit = float(np.sqrt(np.average((targets - middle) ** 2, weights=weights)))
+            unit = unit if unit > 0 else 1.0
+            scaled = (targets - middle) / unit
             objective = TargetObjective(
                 points,
-                targets,
+                scaled,
                 self.objective,
-                width=self._width(targets, weights),
+                width=1 / 3 if isinstance(self.width, str) else self.width / unit,
                 sample_weight=weights,
                 n_jobs=self.n_jobs,
             )
+
+            def state(components: FloatArray) -> dict[str, Any]:
+                A = components.astype(points.dtype)
+                n = len(points)
+                return {
+                    "components_": A,
+                    "_points": points @ A.T,
+                    "_targets": scaled.astype(points.dtype)[:, None],
+                    "_middle": middle,
+                    "_unit": unit,
+                    "_masses": Masses.build(weights, np.ones(n), points.dtype),
+                }
+
+            def keep(reached: Solution | Monitor) -> None:
+                A = reached.components
+                seen = np.full(len(kept), np.nan, dtype=points.dtype)
+                seen[kept] = objective.effective_neighbors(A)
+                self._keep(reached, {**state(A), "effective_neighbors_": seen})
+                if self.objective == "squared-error":
+                    self.objective_curve_ *= unit**2
+
             start = self._start(points, None, self.n_components)
-            expand = partial(np.asarray, dtype=points.dtype)
-            solution = self._climb(objective, start, (X, y), expand)
-            self.effective_neighbors_ = objective.effective_neighbors(
-                solution.components
-            )
-            self._keep(solution, expand)
-            self._points = points @ self.components_.T
-            self._targets = targets.astype(points.dtype)[:, None]
-            self._masses = Masses.build(weights, np.ones(len(points)), points.dtype)
+            solution = self._climb(objective, start, (X, y), state, keep)
+            keep(solution)
         self._warn_unless_converged(solution)
         return self
-
-    def _width(self, targets: FloatArray, weights: FloatArray) -> float:
-        if not isinstance(self.width, str):
-            return self.width
-        mean = np.average(targets, weights=weights)
-        deviation = np.sqrt(np.average((targets - mean) ** 2, weights=weights))
-        return float(deviation / 3) if deviation > 0 else 1.0
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Return the mean target of each point's soft neighbours.
@@ -191,4 +207,4 @@ default="auto"
         queries = points.astype(self._points.dtype, copy=False) @ self.components_.T
         n_threads = effective_n_threads(self.n_jobs)
         means = average(queries, self._points, self._targets, self._masses, n_threads)
-        return means[:, 0]
+        return self._middle + self._unit * means[:, 0].astype(np.float64)

@@ -112,6 +112,11 @@ def test_weights_are_counts(kind: str) -> None:
     expected_value, expected = repeated.value_and_gradient(A)
     assert value == pytest.approx(expected_value, rel=1e-10)
     np.testing.assert_allclose(gradient, expected, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(
+        np.repeat(weighted.effective_neighbors(A), counts[counts > 0]),
+        repeated.effective_neighbors(A),
+        rtol=1e-9,
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)

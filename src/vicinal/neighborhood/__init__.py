@@ -9,7 +9,7 @@ from vicinal.neighborhood.blocks import (
     project,
     single_threaded_blas,
 )
-from vicinal.neighborhood.pull import Pull, Rule, average, look, pull
+from vicinal.neighborhood.pull import Pull, Rule, average, look, pull, resolvable
 from vicinal.neighborhood.rules import (
     ClassRuns,
     ExpectedMatches,
@@ -36,5 +36,6 @@ __all__ = [
     "look",
     "project",
     "pull",
+    "resolvable",
     "single_threaded_blas",
 ]

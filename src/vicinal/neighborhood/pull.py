@@ -180,6 +180,10 @@ def average(
 
     origin = points.mean(axis=0)
     Q, Z = queries - origin, points - origin
+    if not (resolvable(Q) and resolvable(Z)):
+        Q, Z = queries.astype(np.float64), points.astype(np.float64)
+        wide = Masses(*(part.astype(np.float64) for part in masses))
+        return average(Q, Z, targets.astype(np.float64), wide, n_threads)
     query_norms, norms = _squared_norms(Q), _squared_norms(Z)
     size = rows_per_block(len(Q), len(Z) * Z.itemsize)
     out = np.empty((len(Q), targets.shape[1]), dtype=Z.dtype)
@@ -197,6 +201,20 @@ def average(
 
     share(visitor, blocks(slice(0, len(Q)), size), n_threads)
     return out
+
+
+def resolvable(Z: FloatArray) -> bool:
+    """Return whether float32 can tell the distances between these points apart.
+
+    ‖a‖² + ‖b‖² − 2ab rounds a squared distance by about eps · ‖z‖². Where that would
+    change an exponential by a tenth, float64 is called for. Z has its origin in the
+    middle; float64 has nothing to give way to.
+    """
+    if Z.dtype != np.float32 or not Z.size:
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        spread = np.square(np.abs(Z).max()) * Z.shape[1]
+    return bool(np.finfo(np.float32).eps * spread < 0.1)
 
 
 def _squared_norms(Z: FloatArray) -> FloatArray:

@@ -262,8 +262,12 @@ def squared_errors(block, norms, first, targets, offsets, selves, counts, values
 
 
 @_kernel
-def perplexities(block, norms, first, offsets, selves, values):
-    """Write exp(−Σ_j p_ij log p_ij), the effective number of neighbours of i."""
+def perplexities(block, norms, first, offsets, selves, copies, values):
+    """Write exp(−Σ_j p_ij log p_ij), the effective number of neighbours of i.
+
+    A row that stands for several points, the logarithm of whose number is copies[j],
+    shares its p_ij out among them.
+    """
     for r in range(block.shape[0]):
         row, i = block[r], first + r
         nearest = _to_distances_of(row, i, norms, offsets, selves)
@@ -272,7 +276,10 @@ def perplexities(block, norms, first, offsets, selves, values):
             further = nearest - row[j]
             e = _exp(further)
             total += e
-            moment += e * further if e > 0 else row.dtype.type(0)
+            moment += e * (further - copies[j]) if e > 0 else row.dtype.type(0)
+        if copies[i] > 0:  # of the point's own copies, one is the point itself
+            e = _exp(nearest - row[i])
+            moment += e * (copies[i] - np.log(np.exp(copies[i]) - 1))
         values[r] = total * np.exp(-moment / total)
 
 

@@ -4,6 +4,7 @@ A rule that compares labels wants the points sorted by class, so that a row's ma
 are one run of columns: no label is looked at inside the loop over pairs.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,9 @@ class Masses:
     offsets: FloatArray
     selves: FloatArray
     counts: FloatArray
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return iter((self.offsets, self.selves, self.counts))
 
     @classmethod
     def build(
@@ -80,7 +84,7 @@ class ExpectedMatches:
     @property
     def arguments(self) -> tuple[FloatArray | IntArray, ...]:
         """What the kernel wants to know of all points."""
-        return (self.classes.starts, self.classes.stops, *_of(self.masses))
+        return (self.classes.starts, self.classes.stops, *self.masses)
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class SoftMatches:
     @property
     def arguments(self) -> tuple[FloatArray | IntArray, ...]:
         """What the kernel wants to know of all points."""
-        return (self.targets, *_of(self.masses))
+        return (self.targets, *self.masses)
 
 
 @dataclass(frozen=True)
@@ -124,8 +128,6 @@ class Perplexities:
     @property
     def arguments(self) -> tuple[FloatArray | IntArray, ...]:
         """What the kernel wants to know of all points."""
-        return (self.masses.offsets, self.masses.selves)
-
-
-def _of(masses: Masses) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return masses.offsets, masses.selves, masses.counts
+        # Below 1 there are no copies to share with.
+        copies = np.log(np.maximum(self.masses.counts, 1))
+        return (self.masses.offsets, self.masses.selves, copies)

@@ -98,10 +98,11 @@ class NCAObjective(PairObjective):
         codes, counts = codes[order], counts[order]
         runs = ClassRuns.from_sorted(codes)
 
+        sizes = np.bincount(codes, weights=counts).astype(np.float64)
+        prior = check_class_prior(class_prior, sizes)
         mass_of_one = np.ones(len(codes))
         if kind == "class-density":
-            sizes = np.bincount(codes, weights=counts).astype(np.float64)
-            mass_of_one = (check_class_prior(class_prior, sizes) / sizes)[codes]
+            mass_of_one = (prior / sizes)[codes]
 
         def make_rule(masses: Masses, _: np.dtype[Any]) -> Rule:
             return _RULES[kind](runs, masses)

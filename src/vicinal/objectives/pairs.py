@@ -17,14 +17,11 @@ from vicinal.neighborhood import (
     look,
     project,
     pull,
+    resolvable,
 )
 
 FLOATS = [np.float64, np.float32]
 """What is computed in: float32 stays, everything else becomes float64."""
-
-# ‖a‖² + ‖b‖² − 2ab rounds a squared distance by about eps · ‖z‖². Where that would
-# change an exponential by a tenth, float32 is given up for the one evaluation.
-_ROUNDING = 0.1
 
 
 class PairObjective:
@@ -135,12 +132,7 @@ class PairObjective:
         """Return Z, in float64 where float32 would not do for its distances."""
         with np.errstate(over="ignore", invalid="ignore"):
             Z = self._map(A.astype(self.X.dtype))
-            spread = np.abs(Z - Z.mean(axis=0)).max()
-            if Z.dtype == np.float32 and not (
-                np.finfo(np.float32).eps * np.square(spread) * Z.shape[1] < _ROUNDING
-            ):
-                Z = self._map(A)
-        return Z
+            return Z if resolvable(Z - Z.mean(axis=0)) else self._map(A)
 
     def _map(self, A: FloatArray) -> FloatArray:
         return self.X * A if A.ndim == 1 else project(self.X, A, self._n_threads)
