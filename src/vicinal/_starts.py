@@ -127,13 +127,13 @@ def _lda(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
     points, unit = _moderate(X)
-    try:
-        found = LinearDiscriminantAnalysis().fit(points, codes).scalings_.T[:d] / unit
-    except IndexError:
+    scatter = np.abs(_within_classes(points, codes)).max()
+    if scatter <= np.finfo(points.dtype).eps * np.abs(points).max():
         raise ValueError(
             "init='lda' finds no direction: no class has points that differ; use "
             "init='pca' or 'identity'."
-        ) from None
+        )
+    found = LinearDiscriminantAnalysis().fit(points, codes).scalings_.T[:d] / unit
     if len(found) < d:
         # What LDA has said already is taken out of the points before RCA looks.
         directions = np.linalg.qr(found.T)[0]
@@ -153,18 +153,22 @@ def _whiten(X: FloatArray, d: int) -> FloatArray:
 
 def _rca(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
     """Return S_W^(−1/2), or at low rank the main directions of what it maps to."""
-    points = X.astype(np.float64)
-    sizes = np.bincount(codes)
-    means = np.stack(
-        [np.bincount(codes, weights=column) / sizes for column in points.T], axis=1
-    )
-    axes, deviations, unit = _spread(points - means[codes])
+    axes, deviations, unit = _spread(_within_classes(X, codes))
     if d == X.shape[1]:
         return _symmetric(axes, deviations, unit)
-    whitened = (points / unit) @ (axes / deviations)
+    whitened = (X.astype(np.float64) / unit) @ (axes / deviations)
     whitened -= whitened.mean(axis=0)
     turn = np.linalg.eigh(whitened.T @ whitened)[1][:, ::-1][:, :d]
     return _filled(turn.T @ (axes / deviations).T / unit, d)
+
+
+def _within_classes(X: FloatArray, codes: IntArray) -> FloatArray:
+    """Return the points relative to the means of their classes."""
+    sizes = np.bincount(codes)
+    means = np.stack(
+        [np.bincount(codes, weights=column) / sizes for column in X.T], axis=1
+    )
+    return X - means[codes]
 
 
 def _spread(residuals: FloatArray) -> tuple[FloatArray, FloatArray, float]:

@@ -47,8 +47,8 @@ random_state, n_jobs
     >>> from vicinal import NCAClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = NCAClassifier(n_components=2, max_iter=200)
-    >>> print(f"{cross_val_score(model, X, y).mean():.2f}")
-    0.97
+    >>> bool(cross_val_score(model, X, y).mean() > 0.94)
+    True
     """
 
     classes_: NDArray[Any]
