@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vicinal._base import LinearMetric
 from vicinal._monitor import CallbackSupportMixin, Monitor
@@ -17,7 +18,7 @@ from vicinal._starts import STARTS, starting_map
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import Penalised
-from vicinal.objectives.pairs import PairObjective
+from vicinal.objectives.pairs import FLOATS, PairObjective
 from vicinal.solvers import SOLVERS, Objective, Solution
 from vicinal.solvers.base import OnIteration
 
@@ -131,6 +132,12 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
                 ConvergenceWarning,
                 stacklevel=4,  # past this, fit, and scikit-learn's wrapper of fit
             )
+
+    def _queries(self, X: ArrayLike) -> FloatArray:
+        """Validate new points and map them to where the training points are."""
+        check_is_fitted(self)
+        points: FloatArray = validate_data(self, X, reset=False, dtype=FLOATS)
+        return points.astype(self.components_.dtype, copy=False) @ self.components_.T
 
     def _keep(self, reached: Solution | Monitor, attributes: dict[str, Any]) -> None:
         """Make the estimator fitted, all at once."""

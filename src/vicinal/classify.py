@@ -5,13 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vicinal._typing import FloatArray
 from vicinal.nca import NCA, Problem
 from vicinal.neighborhood import Masses, effective_n_threads
 from vicinal.objectives.nca import vote
-from vicinal.objectives.pairs import FLOATS
 
 
 class NCAClassifier(ClassifierMixin, NCA):
@@ -82,9 +80,7 @@ random_state, n_jobs
         ndarray of shape (n_samples, n_classes)
             Classes in the order of `classes_`.
         """
-        check_is_fitted(self)
-        points: FloatArray = validate_data(self, X, reset=False, dtype=FLOATS)
-        queries = points.astype(self._points.dtype, copy=False) @ self.components_.T
+        queries = self._queries(X)
         n_threads = effective_n_threads(self.n_jobs)
         proba = vote(queries, self._points, self._codes, self._masses, n_threads)
         return proba / proba.sum(axis=1, keepdims=True)

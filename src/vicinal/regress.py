@@ -8,11 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from vicinal._climb import ClimbingMetric
 from vicinal._monitor import Monitor
@@ -202,9 +198,7 @@ default="auto"
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
-        points: FloatArray = validate_data(self, X, reset=False, dtype=FLOATS)
-        queries = points.astype(self._points.dtype, copy=False) @ self.components_.T
+        queries = self._queries(X)
         n_threads = effective_n_threads(self.n_jobs)
         means = average(queries, self._points, self._targets, self._masses, n_threads)
         return self._middle + self._unit * means[:, 0].astype(np.float64)

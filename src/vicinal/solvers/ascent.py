@@ -82,23 +82,7 @@ class GradientAscent(ABC):
     def maximize(
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
     ) -> Solution:
-        """Climb the objective from a start.
-
-        Parameters
-        ----------
-        objective : Objective
-            What to climb.
-        start : ndarray
-            The first map, of any shape.
-        on_iteration : callable
-            Called after each iteration with the map and the objective's values so
-            far, the start's first; True stops.
-
-        Returns
-        -------
-        Solution
-            The best map, which need not be the last.
-        """
+        """Climb the objective from a start; see `vicinal.solvers.base.Solver`."""
         first = here = best = look(objective, start.astype(np.float64))
         curve = [first.value]
 

@@ -41,3 +41,28 @@ class Solution:
     curve: list[float]
     converged: bool
     message: str
+
+
+class Solver(Protocol):
+    """How to climb, with what it wants to know in its constructor."""
+
+    def maximize(
+        self, objective: Objective, start: FloatArray, on_iteration: OnIteration
+    ) -> Solution:
+        """Climb the objective from a start.
+
+        Parameters
+        ----------
+        objective : Objective
+            What to climb.
+        start : ndarray
+            The first map, of any shape.
+        on_iteration : callable
+            Called after each iteration with the map and the objective's values so
+            far, the start's first; True stops.
+
+        Returns
+        -------
+        Solution
+            The best map that was found.
+        """

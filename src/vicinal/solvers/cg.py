@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from scipy.optimize import OptimizeResult, minimize
-
 from vicinal._typing import FloatArray
 from vicinal.solvers.base import Objective, OnIteration, Solution
+from vicinal.solvers.by_scipy import maximize_by_scipy
 from vicinal.solvers.stopping import relative_change
 
 
@@ -32,57 +30,13 @@ class ConjugateGradient:
     def maximize(
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
     ) -> Solution:
-        """Climb the objective from a start.
-
-        Parameters
-        ----------
-        objective : Objective
-            What to climb.
-        start : ndarray
-            The first map, of any shape.
-        on_iteration : callable
-            Called after each iteration with the map and the objective's values so
-            far, the start's first; True stops.
-
-        Returns
-        -------
-        Solution
-            The last map, which is the best: an iteration never descends.
-        """
-        curve: list[float] = []
-        reason = ""
-
-        def descend(flat: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = objective.value_and_gradient(flat.reshape(start.shape))
-            if not curve:
-                curve.append(value)
-            # The line search compares nearby values, whatever the objective's type.
-            return -value, -gradient.ravel().astype(np.float64)
-
-        def after_iteration(intermediate_result: OptimizeResult) -> None:
-            nonlocal reason
-            curve.append(-float(intermediate_result.fun))
-            components = intermediate_result.x.reshape(start.shape).copy()
-            if on_iteration(components, curve):
-                reason = "stopped by a callback"
+        """Climb the objective from a start; see `vicinal.solvers.base.Solver`."""
+        return maximize_by_scipy(
+            objective,
+            start,
+            on_iteration,
             # SciPy's CG knows a bound on the gradient only, which is a sum over points.
-            elif relative_change(*curve[-2:]) <= self.tol:
-                reason = "an iteration gained less than tol"
-            if reason:
-                raise StopIteration
-
-        result = minimize(
-            descend,
-            start.ravel().astype(np.float64),
-            jac=True,
+            is_enough=lambda curve: relative_change(*curve[-2:]) <= self.tol,
             method="CG",
             options={"maxiter": self.max_iter, "gtol": self.tol},
-            callback=after_iteration,
-        )
-        return Solution(
-            components=result.x.reshape(start.shape),
-            n_iter=int(result.nit),
-            curve=curve,
-            converged=bool(reason or result.success),
-            message=reason or str(result.message),
         )

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-from scipy.optimize import OptimizeResult, minimize
-
 from vicinal._typing import FloatArray
 from vicinal.solvers.base import Objective, OnIteration, Solution
+from vicinal.solvers.by_scipy import maximize_by_scipy
 
 
 @dataclass(frozen=True)
@@ -28,54 +26,12 @@ class LBFGS:
     def maximize(
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
     ) -> Solution:
-        """Climb the objective from a start.
-
-        Parameters
-        ----------
-        objective : Objective
-            What to climb.
-        start : ndarray of shape (n_components, n_features)
-            The first map.
-        on_iteration : callable
-            Called after each iteration with the map and the objective's values so
-            far, the start's first; True stops.
-
-        Returns
-        -------
-        Solution
-            The last map, which is the best: an iteration never descends.
-        """
-        curve: list[float] = []
-        stopped = False
-
-        def descend(flat: FloatArray) -> tuple[float, FloatArray]:
-            value, gradient = objective.value_and_gradient(flat.reshape(start.shape))
-            if not curve:
-                curve.append(value)
-            # SciPy's L-BFGS is written for float64, whatever the objective computes in.
-            return -value, -gradient.ravel().astype(np.float64)
-
-        def after_iteration(intermediate_result: OptimizeResult) -> None:
-            nonlocal stopped
-            curve.append(-float(intermediate_result.fun))
-            components = intermediate_result.x.reshape(start.shape).copy()
-            if on_iteration(components, curve):
-                stopped = True
-                raise StopIteration
-
-        result = minimize(
-            descend,
-            start.ravel().astype(np.float64),
-            jac=True,
+        """Climb the objective from a start; see `vicinal.solvers.base.Solver`."""
+        return maximize_by_scipy(
+            objective,
+            start,
+            on_iteration,
             method="L-BFGS-B",
             tol=self.tol,
             options={"maxiter": self.max_iter},
-            callback=after_iteration,
-        )
-        return Solution(
-            components=result.x.reshape(start.shape),
-            n_iter=int(result.nit),
-            curve=curve,
-            converged=stopped or bool(result.success),
-            message="stopped by a callback" if stopped else str(result.message),
         )
