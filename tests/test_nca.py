@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from joblib import parallel_config
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
@@ -292,3 +293,17 @@ def test_importing_vicinal_does_not_load_numba_or_the_optional_parts() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_sample_weight_is_routed_through_a_pipeline() -> None:
+    weights = np.random.default_rng(0).integers(1, 4, size=150)
+    alone = NCA(2, init="identity", max_iter=300).fit(X, y, sample_weight=weights)
+    plain = NCA(2, init="identity", max_iter=300).fit(X, y)
+    with config_context(enable_metadata_routing=True):
+        asking = NCA(2, init="identity", max_iter=300).set_fit_request(
+            sample_weight=True
+        )
+        pipeline = make_pipeline(asking, KNeighborsClassifier())
+        pipeline.fit(X, y, sample_weight=weights)
+    np.testing.assert_array_equal(pipeline[0].components_, alone.components_)
+    assert not np.allclose(alone.components_, plain.components_)
