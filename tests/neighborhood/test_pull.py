@@ -65,15 +65,21 @@ class Given:
     kernel = "given"
 
     def __init__(self, V: FloatArray) -> None:
-        self.arguments = (V,)
+        self.of_rows: tuple[FloatArray, ...] = (V,)
+        self.of_columns: tuple[FloatArray, ...] = ()
 
 
 def given(
-    block: FloatArray, norms: FloatArray, first: int, V: FloatArray, values: FloatArray
+    block: FloatArray,
+    own: IntArray,
+    norms_of: FloatArray,
+    V: FloatArray,
+    norms: FloatArray,
+    values: FloatArray,
 ) -> None:
-    rows = slice(first, first + len(block))
-    values[:] = norms[rows]
-    block[:] = V[rows]
+    values[:] = norms[own]
+    np.testing.assert_array_equal(norms[own], norms_of)
+    block[:] = V
 
 
 @pytest.mark.parametrize("n", [2, 5, 300, 1100])
@@ -89,6 +95,30 @@ def test_the_product_is_that_of_the_laplacian(
     np.testing.assert_allclose(product, laplacian @ Z, rtol=1e-9, atol=1e-9)
     centred = Z - Z.mean(axis=0)
     np.testing.assert_allclose(values, (centred**2).sum(axis=1))
+
+
+def test_only_queries_look_for_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vicinal.neighborhood.rows.given", given, raising=False)
+    rng = np.random.default_rng(0)
+    Z, V = rng.normal(size=(900, 3)), rng.normal(size=(900, 900))
+    queries = rng.choice(900, 600, replace=False)
+    edges = np.zeros_like(V)
+    edges[queries] = V[queries]
+    W = edges + edges.T
+    values, product = pull(Z, Given(V), 2, queries)
+    np.testing.assert_allclose(product, np.diag(W.sum(axis=1)) @ Z - W @ Z, atol=1e-9)
+    norms = ((Z - Z.mean(axis=0)) ** 2).sum(axis=1)
+    np.testing.assert_allclose(values, norms[queries])
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_queries_see_what_they_see_among_all(rule: MakeRule) -> None:
+    Z, y = make(3, 500, 3, 4)
+    queries = np.random.default_rng(0).permutation(500)[:77]
+    seen = pull(Z, rule(y, np.float64), 2, queries).values
+    among_all = pull(Z, rule(y, np.float64)).values[queries]
+    np.testing.assert_allclose(seen, among_all, rtol=1e-12)
+    np.testing.assert_array_equal(look(Z, rule(y, np.float64), 1, queries), seen)
 
 
 @pytest.mark.parametrize("rule", RULES)

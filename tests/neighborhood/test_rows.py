@@ -53,8 +53,8 @@ def test_a_point_is_never_its_own_neighbour(dtype: Any) -> None:
     norms = (Z**2).sum(axis=1)
     row = (Z @ Z[1]).astype(dtype)
     offsets = np.array([0, 0, 1], dtype=dtype)
-    selves = np.full(3, 1e38, dtype=dtype)
-    assert rows._to_distances_of(row, 1, norms, offsets, selves) == 5
+    far = dtype(1e38)
+    assert rows._to_distances_of(row, 1, norms[1], norms, offsets, far) == 5
     np.testing.assert_array_equal(row[[0, 2]], [9, 5])
     assert row[1] >= 1e37
 
@@ -63,6 +63,5 @@ def test_a_point_that_stands_for_several_is() -> None:
     Z = np.array([[0.0], [3.0]])
     norms = (Z**2).sum(axis=1)
     row = Z @ Z[1]
-    selves = np.array([1e300, 0.25])
-    assert rows._to_distances_of(row, 1, norms, np.zeros(2), selves) == 0.25
+    assert rows._to_distances_of(row, 1, norms[1], norms, np.zeros(2), 0.25) == 0.25
     np.testing.assert_array_equal(row, [9, 0.25])

@@ -30,14 +30,19 @@ class Rule(Protocol):
     def kernel(self) -> str:
         """Name of the function in `rows` that weighs a block.
 
-        It is called with the block of inner products ⟨z_i, z_j⟩, the squared norms
-        ‖z_j‖², the number of the block's first row, the rule's `arguments`, and an
-        array for the rows' values; it leaves the weights v_ij in the block.
+        It is called with the block of inner products ⟨z_i, z_j⟩, the columns at which
+        the rows' points stand, their squared norms, `of_rows` of these rows, the
+        columns' squared norms, `of_columns`, and an array for the rows' values; it
+        leaves the weights v_ij in the block.
         """
 
     @property
-    def arguments(self) -> tuple[FloatArray | IntArray, ...]:
-        """What the kernel wants to know of all points."""
+    def of_rows(self) -> tuple[FloatArray | IntArray, ...]:
+        """What the kernel wants to know of the points that look for neighbours."""
+
+    @property
+    def of_columns(self) -> tuple[FloatArray, ...]:
+        """What the kernel wants to know of the points that are looked at."""
 
 
 Use: TypeAlias = Callable[[int, Iterator[tuple[slice, FloatArray]]], None]
@@ -48,13 +53,18 @@ class Pull(NamedTuple):
     """What the engine returns."""
 
     values: FloatArray
-    """The rule's value for each point."""
+    """The rule's value for each point that looks for neighbours."""
     laplacian_product: FloatArray
     """L Z, with L the Laplacian of the symmetric weights V + Vᵀ."""
 
 
-def pull(points: FloatArray, rule: Rule, n_threads: int = 1) -> Pull:
-    """Weigh all edges between the points and return the values and L Z.
+def pull(
+    points: FloatArray,
+    rule: Rule,
+    n_threads: int = 1,
+    queries: IntArray | None = None,
+) -> Pull:
+    """Weigh the edges between the points and return the values and L Z.
 
     With V the rule's weights, L = diag((V + Vᵀ)1) − V − Vᵀ, so that
     ZᵀL X = Σ_ij v_ij (z_i − z_j)(x_i − x_j)ᵀ for any X.
@@ -67,13 +77,17 @@ def pull(points: FloatArray, rule: Rule, n_threads: int = 1) -> Pull:
         How distances become weights and values.
     n_threads : int, default=1
         The result is the same, bit for bit, for any number.
+    queries : ndarray of int or None, default=None
+        Which of the points look for neighbours, without repeats; None is all. They
+        look at all points, and the edges from other points weigh nothing.
 
     Returns
     -------
     Pull
-        Values of shape (n_points,) and a product of the points' shape.
+        Values of shape (n_queries,) and a product of the points' shape.
     """
     n, d = points.shape
+    which = np.arange(n) if queries is None else queries
     # Neither the distances nor L Z depend on the origin, but their rounding does.
     Z = points - points.mean(axis=0)
     # A column of ones carries the row and column sums along with the products; zeros
@@ -82,7 +96,7 @@ def pull(points: FloatArray, rule: Rule, n_threads: int = 1) -> Pull:
     carried = np.zeros((n, width), dtype=Z.dtype)
     carried[:, :d] = Z
     carried[:, d] = 1
-    by_row = np.empty_like(carried)
+    by_row = np.empty((len(which), width), dtype=Z.dtype)
     by_column = OrderedSum(np.zeros_like(carried))
 
     def multiplier() -> Use:
@@ -94,30 +108,40 @@ def pull(points: FloatArray, rule: Rule, n_threads: int = 1) -> Pull:
             term = by_column.buffer()
             for k, (rows, block) in enumerate(weighed):
                 np.matmul(block, carried, out=by_row[rows])
-                product = np.matmul(block.T, carried[rows], out=scratch if k else term)
+                product = np.matmul(
+                    block.T, carried[which[rows]], out=scratch if k else term
+                )
                 if k:
                     term += product
             by_column.add(position, term)
 
         return multiply
 
-    values = _walk(Z, rule, n_threads, multiplier)
-    both = by_row + by_column.total
+    values = _walk(Z, rule, which, n_threads, multiplier)
+    both = by_column.total
+    both[which] += by_row
     return Pull(values, both[:, d : d + 1] * Z - both[:, :d])
 
 
-def look(points: FloatArray, rule: Rule, n_threads: int = 1) -> FloatArray:
+def look(
+    points: FloatArray,
+    rule: Rule,
+    n_threads: int = 1,
+    queries: IntArray | None = None,
+) -> FloatArray:
     """Return the rule's values alone; parameters as for `pull`."""
 
     def pass_by(_: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
         deque(weighed, maxlen=0)
 
-    return _walk(points - points.mean(axis=0), rule, n_threads, lambda: pass_by)
+    which = np.arange(len(points)) if queries is None else queries
+    return _walk(points - points.mean(axis=0), rule, which, n_threads, lambda: pass_by)
 
 
 def _walk(
     Z: FloatArray,
     rule: Rule,
+    which: IntArray,
     n_threads: int,
     user: Callable[[], Use],
 ) -> FloatArray:
@@ -128,10 +152,11 @@ def _walk(
     from vicinal.neighborhood import rows as kernels  # loads Numba
 
     weigh = getattr(kernels, rule.kernel)
-    n = len(Z)
+    n, n_rows = len(Z), len(which)
     norms = _squared_norms(Z)
-    values = np.empty(n, dtype=Z.dtype)
-    size = rows_per_block(n, n * Z.itemsize)
+    values = np.empty(n_rows, dtype=Z.dtype)
+    size = rows_per_block(n_rows, n * Z.itemsize)
+    of_rows, of_columns = (norms, *rule.of_rows), (norms, *rule.of_columns)
 
     def visitor() -> Callable[[int, slice], None]:
         buffer = np.empty((size, n), dtype=Z.dtype)
@@ -140,13 +165,15 @@ def _walk(
         def weighed(lane: slice) -> Iterator[tuple[slice, FloatArray]]:
             for rows in blocks(lane, size):
                 block = buffer[: rows.stop - rows.start]
-                np.matmul(Z[rows], Z.T, out=block)
-                weigh(block, norms, rows.start, *rule.arguments, values[rows])
+                own = which[rows]
+                np.matmul(Z[own], Z.T, out=block)
+                known = (known[own] for known in of_rows)
+                weigh(block, own, *known, *of_columns, values[rows])
                 yield rows, block
 
         return lambda position, lane: use(position, weighed(lane))
 
-    share(visitor, lanes(n, size), n_threads)
+    share(visitor, lanes(n_rows, size), n_threads)
     return values
 
 

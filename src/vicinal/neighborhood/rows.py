@@ -1,13 +1,14 @@
 """Compiled kernels, one row of pairs at a time; the only compiled code.
 
 A rule's kernel takes a block of inner products ⟨z_i, z_j⟩ and leaves in its
-place the weights v_ij of the edges i→j; it writes the rule's value for each row.
+place the weights v_ij of the edges i→j; it writes the rule's value for each row. Row r
+is a point that stands at column own[r], and has the squared norm norms_of[r].
 The steps that rules share are the small functions at the top. No infinity ever
 occurs: the distance to what is no neighbour is a large finite number.
 
 A neighbour j may have a mass: p_ij ∝ mass_j exp(−d²). It comes as the offset
 log max mass − log mass_j ≥ 0, which is added to the squared distances; so does what a
-point adds to its own sum, selves[i], which is nothing unless it stands for several.
+point adds to its own sum, selves[r], which is nothing unless it stands for several.
 
 Importing this module loads Numba; only a rule does, when it first weighs.
 """
@@ -142,11 +143,11 @@ def _to_squared_distances(row, norm, norms, offsets):
 
 
 @njit(nogil=True, fastmath=_FLAGS)
-def _to_distances_of(row, i, norms, offsets, selves):
-    """Turn row i into squared distances with offsets, its own entry into selves[i]."""
+def _to_distances_of(row, i, norm, norms, offsets, itself):
+    """Turn a row into squared distances with offsets, its own entry i into itself."""
     # Before the loop, so that the least is over what i may pick.
-    row[i] = norms[i] - (selves[i] - offsets[i]) / 2
-    return _to_squared_distances(row, norms[i], norms, offsets)
+    row[i] = norms[i] - (itself - offsets[i]) / 2
+    return _to_squared_distances(row, norm, norms, offsets)
 
 
 @njit(nogil=True, fastmath=_FLAGS)
@@ -168,41 +169,43 @@ def _scale(row, factor):
 
 @_kernel
 def expected_matches(
-    block, norms, first, starts, stops, offsets, selves, counts, values
+    block, own, norms_of, starts, stops, selves, counts, norms, offsets, values
 ):
     """Weigh by NCA's eq. 5, v_ij = p_ij (p_i − [c_i = c_j]); values are p_i, eq. 2.
 
-    Row r of the block is point i = first + r, whose class are the points
-    starts[i] … stops[i] − 1, and whose term in the sum counts counts[i] times.
+    The class of row r are the columns starts[r] … stops[r] − 1; its term in the sum
+    counts counts[r] times.
     """
     for r in range(block.shape[0]):
-        row, i = block[r], first + r
-        left, same, right = row[: starts[i]], row[starts[i] : stops[i]], row[stops[i] :]
-        nearest = _to_distances_of(row, i, norms, offsets, selves)
+        row = block[r]
+        left, same, right = row[: starts[r]], row[starts[r] : stops[r]], row[stops[r] :]
+        nearest = _to_distances_of(row, own[r], norms_of[r], norms, offsets, selves[r])
         matched = _to_exponentials(same, nearest)
         missed = _to_exponentials(left, nearest) + _to_exponentials(right, nearest)
         total = matched + missed
         values[r] = matched / total
         # p_i − 1 is −missed / total: no cancellation when p_i is nearly 1.
-        _scale(same, -counts[i] * missed / (total * total))
-        _scale(left, counts[i] * matched / (total * total))
-        _scale(right, counts[i] * matched / (total * total))
+        _scale(same, -counts[r] * missed / (total * total))
+        _scale(left, counts[r] * matched / (total * total))
+        _scale(right, counts[r] * matched / (total * total))
 
 
 @_kernel
-def log_matches(block, norms, first, starts, stops, offsets, selves, counts, values):
+def log_matches(
+    block, own, norms_of, starts, stops, selves, counts, norms, offsets, values
+):
     """Weigh by NCA's eq. 7, v_ij = p_ij (1 − [c_i = c_j] / p_i); values are log p_i.
 
     A point that is alone in its class can be matched by no map: it adds nothing.
     """
     for r in range(block.shape[0]):
-        row, i = block[r], first + r
-        left, same, right = row[: starts[i]], row[starts[i] : stops[i]], row[stops[i] :]
-        if same.shape[0] < 2 and counts[i] <= 1:
+        row = block[r]
+        left, same, right = row[: starts[r]], row[starts[r] : stops[r]], row[stops[r] :]
+        if same.shape[0] < 2 and counts[r] <= 1:
             row[:] = 0
             values[r] = 0
             continue
-        nearest = _to_distances_of(row, i, norms, offsets, selves)
+        nearest = _to_distances_of(row, own[r], norms_of[r], norms, offsets, selves[r])
         # The class has a shift of its own, so that its sum never underflows.
         nearest_match = _least(same)
         share = _exp(nearest - nearest_match)
@@ -213,20 +216,20 @@ def log_matches(block, norms, first, starts, stops, offsets, selves, counts, val
             values[r] = -np.log1p(missed / (share * matched))
         else:
             values[r] = (nearest - nearest_match) + np.log(matched / total)
-        _scale(same, -counts[i] * missed / (total * matched))
-        _scale(left, counts[i] / total)
-        _scale(right, counts[i] / total)
+        _scale(same, -counts[r] * missed / (total * matched))
+        _scale(left, counts[r] / total)
+        _scale(right, counts[r] / total)
 
 
 @_kernel
-def soft_matches(block, norms, first, targets, offsets, selves, counts, values):
+def soft_matches(block, own, norms_of, selves, counts, norms, offsets, targets, values):
     """Weigh by soft matches: v_ij = p_ij (κ_i − κ_ij); values are κ_i = Σ_j p_ij κ_ij.
 
     κ_ij = exp(−(t_i − t_j)²) says how far two targets agree (NCA, section 5).
     """
     for r in range(block.shape[0]):
-        row, i = block[r], first + r
-        nearest = _to_distances_of(row, i, norms, offsets, selves)
+        row, i = block[r], own[r]
+        nearest = _to_distances_of(row, i, norms_of[r], norms, offsets, selves[r])
         total = _to_exponentials(row, nearest)
         agreement = row.dtype.type(0)
         for j in range(row.shape[0]):
@@ -234,21 +237,23 @@ def soft_matches(block, norms, first, targets, offsets, selves, counts, values):
             agreement += row[j] * _exp(-gap * gap)
         agreement /= total
         values[r] = agreement
-        factor = counts[i] / total
+        factor = counts[r] / total
         for j in range(row.shape[0]):
             gap = targets[i] - targets[j]
             row[j] *= factor * (agreement - _exp(-gap * gap))
 
 
 @_kernel
-def squared_errors(block, norms, first, targets, offsets, selves, counts, values):
+def squared_errors(
+    block, own, norms_of, selves, counts, norms, offsets, targets, values
+):
     """Weigh by kernel regression: v_ij = 2 p_ij (t_i − t̂_i)(t̂_i − t_j).
 
     Values are −(t_i − t̂_i)² with t̂_i = Σ_j p_ij t_j, the mean of the neighbours.
     """
     for r in range(block.shape[0]):
-        row, i = block[r], first + r
-        nearest = _to_distances_of(row, i, norms, offsets, selves)
+        row, i = block[r], own[r]
+        nearest = _to_distances_of(row, i, norms_of[r], norms, offsets, selves[r])
         total = _to_exponentials(row, nearest)
         mean = row.dtype.type(0)
         for j in range(row.shape[0]):
@@ -256,21 +261,21 @@ def squared_errors(block, norms, first, targets, offsets, selves, counts, values
         # From here on relative to t_i, which costs no digits where targets are large.
         mean /= total
         values[r] = -mean * mean
-        factor = -2 * counts[i] * mean / total
+        factor = -2 * counts[r] * mean / total
         for j in range(row.shape[0]):
             row[j] *= factor * (mean - (targets[j] - targets[i]))
 
 
 @_kernel
-def perplexities(block, norms, first, offsets, selves, copies, values):
+def perplexities(block, own, norms_of, selves, norms, offsets, copies, values):
     """Write exp(−Σ_j p_ij log p_ij), the effective number of neighbours of i.
 
     A row that stands for several points, the logarithm of whose number is copies[j],
     shares its p_ij out among them.
     """
     for r in range(block.shape[0]):
-        row, i = block[r], first + r
-        nearest = _to_distances_of(row, i, norms, offsets, selves)
+        row, i = block[r], own[r]
+        nearest = _to_distances_of(row, i, norms_of[r], norms, offsets, selves[r])
         total, moment = row.dtype.type(0), row.dtype.type(0)
         for j in range(row.shape[0]):
             further = nearest - row[j]

@@ -40,6 +40,10 @@ class Masses:
     def __iter__(self) -> Iterator[FloatArray]:
         return iter((self.offsets, self.selves, self.counts))
 
+    def __getitem__(self, rows: IntArray) -> "Masses":
+        """Return the masses of some of the points."""
+        return Masses(self.offsets[rows], self.selves[rows], self.counts[rows])
+
     @classmethod
     def build(
         cls, counts: FloatArray, mass_of_one: FloatArray, dtype: np.dtype[Any]
@@ -82,9 +86,15 @@ class ExpectedMatches:
     kernel = "expected_matches"
 
     @property
-    def arguments(self) -> tuple[FloatArray | IntArray, ...]:
-        """What the kernel wants to know of all points."""
-        return (self.classes.starts, self.classes.stops, *self.masses)
+    def of_rows(self) -> tuple[FloatArray | IntArray, ...]:
+        """What the kernel wants to know of the points as rows."""
+        masses = self.masses
+        return (self.classes.starts, self.classes.stops, masses.selves, masses.counts)
+
+    @property
+    def of_columns(self) -> tuple[FloatArray, ...]:
+        """What the kernel wants to know of the points as columns."""
+        return (self.masses.offsets,)
 
 
 @dataclass(frozen=True)
@@ -106,9 +116,14 @@ class SoftMatches:
     kernel = "soft_matches"
 
     @property
-    def arguments(self) -> tuple[FloatArray | IntArray, ...]:
-        """What the kernel wants to know of all points."""
-        return (self.targets, *self.masses)
+    def of_rows(self) -> tuple[FloatArray, ...]:
+        """What the kernel wants to know of the points as rows."""
+        return (self.masses.selves, self.masses.counts)
+
+    @property
+    def of_columns(self) -> tuple[FloatArray, ...]:
+        """What the kernel wants to know of the points as columns."""
+        return (self.masses.offsets, self.targets)
 
 
 @dataclass(frozen=True)
@@ -126,8 +141,12 @@ class Perplexities:
     kernel = "perplexities"
 
     @property
-    def arguments(self) -> tuple[FloatArray | IntArray, ...]:
-        """What the kernel wants to know of all points."""
+    def of_rows(self) -> tuple[FloatArray, ...]:
+        """What the kernel wants to know of the points as rows."""
+        return (self.masses.selves,)
+
+    @property
+    def of_columns(self) -> tuple[FloatArray, ...]:
+        """What the kernel wants to know of the points as columns."""
         # Below 1 there are no copies to share with.
-        copies = np.log(np.maximum(self.masses.counts, 1))
-        return (self.masses.offsets, self.masses.selves, copies)
+        return (self.masses.offsets, np.log(np.maximum(self.masses.counts, 1)))
