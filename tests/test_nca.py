@@ -264,8 +264,9 @@ def test_verbose_prints_a_line_for_each_iteration(
     nca = NCA(2, init="pca", max_iter=4, verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("[NCA] ") for line in lines)
-    assert lines[0].split()[1:] == ["iteration", "objective", "seconds"]
-    assert [int(line.split()[1]) for line in lines[1:-1]] == [1, 2, 3, 4]
+    assert lines[0].split()[1:] == ["solver", "lbfgs"]
+    assert lines[1].split()[1:] == ["iteration", "objective", "seconds", "left"]
+    assert [int(line.split()[1]) for line in lines[2:-1]] == [1, 2, 3, 4]
     assert float(lines[-2].split()[2]) == pytest.approx(
         nca.objective_curve_[-1], rel=1e-6
     )

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -13,14 +14,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vicinal._base import LinearMetric
+from vicinal._frame import Frame
 from vicinal._monitor import CallbackSupportMixin, Monitor
-from vicinal._starts import STARTS, starting_map
+from vicinal._starts import FROM_THE_DATA, STARTS, starting_map
+from vicinal._stochastic import BATCH_SIZE, N_REFERENCES, STEPS, StochasticClimb
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import single_threaded_blas
-from vicinal.objectives import Penalised
+from vicinal.objectives import Penalised, TruncatedNCA
 from vicinal.objectives.pairs import FLOATS, PairObjective
 from vicinal.solvers import SOLVERS, Objective, Solution
-from vicinal.solvers.base import OnIteration
+from vicinal.solvers.base import OnIteration, Solver
+from vicinal.solvers.rounds import Rounds
 
 at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
@@ -32,7 +36,9 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [at_least_one, None],
         "init": [StrOptions(set(STARTS)), "array-like"],
-        "solver": [StrOptions({"auto", *SOLVERS})],
+        "solver": [StrOptions({"auto", "stochastic", *SOLVERS})],
+        "batch_size": [at_least_one, StrOptions({"auto"})],
+        "n_references": [at_least_one, StrOptions({"auto", "all"})],
         "alpha": [at_least_zero],
         "warm_start": ["boolean"],
         "max_iter": [at_least_one],
@@ -47,6 +53,8 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
     n_components: Any
     init: str | ArrayLike
     solver: str
+    batch_size: int | str
+    n_references: int | str
     alpha: float
     warm_start: bool
     max_iter: int
@@ -58,14 +66,74 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
     n_iter_: int
     objective_curve_: FloatArray
 
+    def _frame(
+        self, X: FloatArray, codes: IntArray | None, diagonal: bool = False
+    ) -> Frame | None:
+        """Return the coordinates of a stochastic climb; None where it is exact."""
+        n, D = X.shape
+        d = self.n_components if isinstance(self.n_components, Integral) else D
+        if self._chosen_solver(n, D, int(d)) != "stochastic":
+            return None
+        rng = np.random.default_rng(self._seed())
+        return Frame.find(X, codes, int(d), diagonal, rng)
+
+    def _chosen_solver(self, n: int, D: int, d: int) -> str:
+        """Return the name of the solver; "auto" is the one that costs less."""
+        if self.solver != "auto":
+            return self.solver
+        exact = _nanoseconds(n**2, n, D, d)
+        batch, references = self._part_sizes(n)
+        parts = STEPS * _nanoseconds(batch * references, references, D, d)
+        return "stochastic" if parts < exact else "lbfgs"
+
+    def _part_sizes(self, n: int) -> tuple[int, int]:
+        """Return how many queries and references a stochastic step has."""
+        references = {"auto": N_REFERENCES, "all": n}.get(
+            str(self.n_references), self.n_references
+        )
+        m = min(n, int(references))
+        b = BATCH_SIZE if isinstance(self.batch_size, str) else self.batch_size
+        return min(m, b), m
+
+    def _asked_part_sizes(self, n: int) -> tuple[int | None, int | None]:
+        """Return the same where the user has a say, and else None."""
+        batch, references = self._part_sizes(n)
+        return (
+            None if self.batch_size == "auto" else batch,
+            None if self.n_references == "auto" else references,
+        )
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
     def _start(
-        self, X: FloatArray, codes: IntArray | None, n_components: int | None
+        self,
+        X: FloatArray,
+        codes: IntArray | None,
+        n_components: int | None,
+        frame: Frame | None = None,
     ) -> FloatArray:
-        """Return the map of the last fit with warm_start, or else what init says."""
+        """Return the map of the last fit with warm_start, or else what init says.
+
+        Where there is a frame, its sample of the rows decides, not all of them.
+        """
         if self._is_warm(X):
             return self.components_
         random_state = check_random_state(self.random_state)
-        return starting_map(self.init, X, codes, n_components, random_state)
+        if frame is None:
+            return starting_map(self.init, X, codes, n_components, random_state)
+        points = X[frame.rows]
+        labels = codes
+        if codes is not None:
+            labels = np.unique(codes[frame.rows], return_inverse=True)[1]
+        turn = frame.turn
+        from_data = isinstance(self.init, str) and self.init in FROM_THE_DATA
+        if turn is None or n_components is None or not from_data:
+            return starting_map(self.init, points, labels, n_components, random_state)
+        within = starting_map(
+            self.init, points @ turn, labels, n_components, random_state
+        )
+        return within @ turn.T
 
     def _is_warm(self, X: FloatArray) -> bool:
         """Return whether to go on from the map of the last fit."""
@@ -86,6 +154,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         state: Callable[[FloatArray], dict[str, Any]],
         keep: Callable[[Solution | Monitor], None],
         watch: Callable[[OnIteration], OnIteration] | None = None,
+        frame: Frame | None = None,
     ) -> Solution:
         """Hand objective and start to the solver, and return what it found.
 
@@ -103,24 +172,54 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
             Makes the estimator fitted; called here after Ctrl-C with warm_start.
         watch : callable, optional
             Wraps what is called after each iteration.
+        frame : Frame, optional
+            The coordinates of a stochastic climb.
         """
-        to_climb: Objective = objective
-        if self.alpha:
-            to_climb = Penalised(objective, self.alpha * objective.n_points)
-        name = "lbfgs" if self.solver == "auto" else self.solver
-        solver = SOLVERS[name](max_iter=self.max_iter, tol=self.tol)
-        monitor = Monitor(self, *data, start, state)
+        climb, how = self._way(objective, frame)
+        monitor = Monitor(self, *data, start, state, how)
         on_iteration: OnIteration = monitor if watch is None else watch(monitor)
         try:
             # For the whole climb: threads that BLAS has woken for the optimiser's own
             # small products would spin on the cores that the engine needs.
             with single_threaded_blas(), monitor:
-                solution: Solution = solver.maximize(to_climb, start, on_iteration)
+                solution = climb(start, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and monitor.n_iter:
                 keep(monitor)
             raise
         return solution
+
+    def _way(
+        self, objective: PairObjective, frame: Frame | None
+    ) -> tuple[Callable[[FloatArray, OnIteration], Solution], str]:
+        """Return how to climb from a start, and how in words."""
+        n, D = objective.X.shape
+        if frame is not None:
+            stochastic = StochasticClimb(
+                frame,
+                *self._asked_part_sizes(n),
+                self.max_iter,
+                self.alpha,
+                self._seed(),
+            )
+            kept = D if frame.turn is None else frame.turn.shape[1]
+            how = f"{STEPS} random parts an iteration, {kept} of {D} directions"
+            return partial(stochastic.maximize, objective), f"solver stochastic: {how}"
+        to_climb: Objective = objective
+        if self.alpha:
+            to_climb = Penalised(objective, self.alpha * objective.n_points)
+        name = "lbfgs" if self.solver == "auto" else self.solver
+        make = partial(SOLVERS[name], max_iter=self.max_iter, tol=self.tol)
+        solver: Solver = make()
+        if isinstance(objective, TruncatedNCA):
+            solver = Rounds(
+                objective.refresh,
+                objective.is_stale,
+                SOLVERS[name],
+                self.max_iter,
+                self.tol,
+            )
+        return partial(solver.maximize, to_climb), f"solver {name}"
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         """Warn; to be called by fit itself, so that the warning names its caller."""
@@ -146,3 +245,8 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         self.__dict__.update(attributes)
         self.n_iter_ = reached.n_iter
         self.objective_curve_ = np.array(reached.curve)
+
+
+def _nanoseconds(n_pairs: int, n_rows: int, D: int, d: int) -> float:
+    """Return about how long an evaluation takes: over pairs, and mapping the rows."""
+    return n_pairs * (2 + 0.1 * d) + n_rows * D * d * 0.1

@@ -51,6 +51,8 @@ class Monitor:
         The initial map, or the diagonal of a diagonal one.
     state : callable
         The fitted attributes that follow from a map.
+    how : str, default=""
+        How the climb is done, in words.
     """
 
     def __init__(
@@ -60,12 +62,14 @@ class Monitor:
         y: Any,
         start: FloatArray,
         state: Callable[[FloatArray], dict[str, Any]],
+        how: str = "",
     ) -> None:
         self.components = self._current = start
         self.n_iter = 0
         self.curve: list[float] = []
         self._estimator = estimator
         self._state = state
+        self._how = how
         self._data = {"estimator": estimator, "X": X, "y": y}
         self._callback: Callable[[FloatArray, int], object] | None = estimator.callback
         self._context = estimator._init_callback_context(
@@ -77,7 +81,8 @@ class Monitor:
     def __enter__(self) -> Self:
         self._context.call_on_fit_task_begin(**self._data)
         self._begin_task()
-        self._say(f"{'iteration':>10} {'objective':>16} {'seconds':>9}")
+        self._say(self._how)
+        self._say(f"{'iteration':>10} {'objective':>16} {'seconds':>9} {'left':>9}")
         return self
 
     def __call__(self, components: FloatArray, curve: list[float]) -> bool:
@@ -88,7 +93,13 @@ class Monitor:
         if curve[-1] >= max(curve):
             self.components = components
         now = time.perf_counter()
-        self._say(f"{self.n_iter:>10} {curve[-1]:>16.6e} {now - self._ticked:>9.3f}")
+        # At most: many solvers stop before all iterations are done.
+        pace = (now - self._began) / self.n_iter
+        left = pace * (self._estimator.max_iter - self.n_iter)
+        self._say(
+            f"{self.n_iter:>10} {curve[-1]:>16.6e} {now - self._ticked:>9.3f} "
+            f"{left:>9.1f}"
+        )
         self._ticked = now
         stop = self._end_task()
         if self._callback is not None:

@@ -9,7 +9,8 @@ from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray, IntArray
 
-STARTS = ("auto", "pca", "lda", "rca", "whiten", "identity", "random")
+FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
+STARTS = (*FROM_THE_DATA, "identity", "random")
 
 
 def starting_map(

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
+from vicinal._problem import Problem
 from vicinal._typing import FloatArray
-from vicinal.nca import NCA, Problem
+from vicinal.nca import NCA
 from vicinal.neighborhood import Masses, effective_n_threads
 from vicinal.objectives.nca import vote
 
@@ -22,9 +23,9 @@ class NCAClassifier(ClassifierMixin, NCA):
 
     Parameters
     ----------
-    n_components, objective, form, init, solver, alpha, anneal, early_stopping, \
-validation_fraction, n_iter_no_change, warm_start, max_iter, tol, callback, verbose, \
-random_state, n_jobs
+    n_components, objective, form, init, solver, neighbors, batch_size, n_references, \
+alpha, anneal, early_stopping, validation_fraction, n_iter_no_change, warm_start, \
+max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.NCA`.
     class_prior : array-like of shape (n_classes,), "empirical" or None, default=None
         p(c) of "class-density", in the order of `classes_`; None is uniform.

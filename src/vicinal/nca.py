@@ -1,7 +1,6 @@
 """Neighbourhood components analysis: the estimator."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -19,13 +18,17 @@ from sklearn.utils.validation import (
 )
 
 from vicinal._annealing import Annealing
-from vicinal._climb import ClimbingMetric, at_least_one
+from vicinal._climb import at_least_one
 from vicinal._dimensions import enough_components, ordered_by_size
-from vicinal._early_stopping import EarlyStopping, hold_out
+from vicinal._early_stopping import EarlyStopping, held_out_accuracy, hold_out
+from vicinal._frame import Frame
 from vicinal._monitor import Monitor
+from vicinal._pieces import LearnsFromPieces
+from vicinal._problem import Problem
+from vicinal._stochastic import queries_of_all
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import single_threaded_blas
-from vicinal.objectives import NCAObjective, Penalised
+from vicinal.objectives import NCAObjective, Penalised, TruncatedNCA
 from vicinal.objectives.nca import KINDS, check_class_prior
 from vicinal.objectives.pairs import FLOATS
 from vicinal.solvers import Solution
@@ -33,7 +36,7 @@ from vicinal.solvers import Solution
 ANNEALED = ("magnitude", "data-variance", "projected-variance")
 
 
-class NCA(ClimbingMetric):
+class NCA(LearnsFromPieces):
     """Neighbourhood components analysis.
 
     Learns the linear map under which points most often pick a neighbour of their own
@@ -67,9 +70,21 @@ array-like, default="auto"
         of classes, else "pca" where that reduces the dimension, else "identity".
         "rca" and "whiten" give the classes, or all points, unit covariance. An array
         has shape (n_components, n_features).
-    solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay"}, \
-default="auto"
-        How to climb. "auto" is "lbfgs".
+    solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay", \
+"stochastic"}, default="auto"
+        How to climb. "stochastic" takes 25 small steps an iteration, each on random
+        points, so that its cost does not grow with the number of rows; it does all of
+        `max_iter` and pays no heed to `tol`. "auto" is whichever costs less of "lbfgs"
+        and "stochastic": the latter from about ten thousand rows on.
+    neighbors : int, "auto" or "all", default="all"
+        How many nearest neighbours to keep in the sum of each point, found anew every
+        ten iterations; what is lost thereby is in `truncated_mass_`. "auto" is as many
+        as it takes to lose less than a thousandth. Not for "stochastic".
+    batch_size : int or "auto", default="auto"
+        Points whose terms a stochastic step evaluates; "auto" is up to 2048.
+    n_references : int, "auto" or "all", default="auto"
+        Points, drawn anew for each stochastic step, among which they look for
+        neighbours; "auto" is up to 2048.
     alpha : float, default=0.0
         λ of eq. 3.22 of [2]_, for each training point: n · alpha · ‖A‖² is taken from
         the objective, which keeps the map, and with it the overfitting, small.
@@ -102,7 +117,8 @@ default=False
     verbose : int, default=0
         Above 0, prints a line for each iteration.
     random_state : int, RandomState or None, default=None
-        For init="random", the randomised PCA of large data, and what is held out.
+        For all that is drawn: init="random", the randomised PCA of large data, what is
+        held out, and the parts of the stochastic solver.
     n_jobs : int or None, default=None
         Threads. None is as many as BLAS would use; −1 is all cores. The result is
         the same for any number.
@@ -117,7 +133,10 @@ default=False
         The objective at the start and after each iteration.
     effective_neighbors_ : ndarray of shape (n_samples,)
         How many neighbours each training point listens to: the perplexity of p_i. NaN
-        for rows of weight 0.
+        for rows of weight 0, and, after a stochastic climb, for all but a random part
+        of the rows.
+    truncated_mass_ : float
+        With `neighbors`: how much of the p_ij the truncated sums miss, on average.
     feature_weights_ : ndarray of shape (n_features,)
         The diagonal of the map, with form="diagonal" only.
     validation_curve_ : ndarray of shape (n_iter_ + 1,)
@@ -151,10 +170,11 @@ default=False
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **ClimbingMetric._parameter_constraints,
+        **LearnsFromPieces._parameter_constraints,
         "n_components": [at_least_one, StrOptions({"auto"}), None],
         "objective": [StrOptions(set(KINDS))],
         "form": [StrOptions({"full", "diagonal"})],
+        "neighbors": [at_least_one, StrOptions({"auto", "all"})],
         "anneal": ["boolean", StrOptions(set(ANNEALED))],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -162,7 +182,12 @@ default=False
         "class_prior": ["array-like", StrOptions({"empirical"}), None],
     }
 
-    _sometimes: ClassVar[tuple[str, ...]] = ("feature_weights_", "validation_curve_")
+    _sometimes: ClassVar[tuple[str, ...]] = (
+        "feature_weights_",
+        "validation_curve_",
+        "truncated_mass_",
+        "_pieces",
+    )
 
     def __init__(
         self,
@@ -172,6 +197,9 @@ default=False
         form: str = "full",
         init: str | ArrayLike = "auto",
         solver: str = "auto",
+        neighbors: int | str = "all",
+        batch_size: int | str = "auto",
+        n_references: int | str = "auto",
         alpha: float = 0.0,
         anneal: bool | str = False,
         early_stopping: bool = False,
@@ -191,6 +219,9 @@ default=False
         self.form = form
         self.init = init
         self.solver = solver
+        self.neighbors = neighbors
+        self.batch_size = batch_size
+        self.n_references = n_references
         self.alpha = alpha
         self.anneal = anneal
         self.early_stopping = early_stopping
@@ -260,16 +291,20 @@ default=False
         typical = float(np.nanmedian(self.effective_neighbors_))
         return max(1, 2 * round((typical - 1) / 2) + 1)
 
-    def _learn(self, problem: "Problem") -> Solution:
+    def _learn(self, problem: Problem) -> Solution:
         """Climb on all points, or on those that early stopping leaves."""
+        self._check_goes_together()
         start = self._found_start(problem)
         state = partial(self._state, problem)
         if not self.early_stopping:
             objective = self._objective(problem)
+            frame = self._frame(problem.X, problem.codes, self.form == "diagonal")
             if start is None:
-                start = self._first_map(problem, objective)
-            keep = partial(self._finish, problem)
-            solution = self._climb(objective, start, problem.data, state, keep)
+                start = self._first_map(problem, objective, frame)
+            keep = partial(self._finish, problem, objective, frame)
+            solution = self._climb(
+                objective, start, problem.data, state, keep, frame=frame
+            )
             keep(solution)
             return solution
 
@@ -278,21 +313,41 @@ default=False
         )
         part = problem.part(rows)
         objective = self._objective(part)
-        start = self._first_map(part, objective) if start is None else start
-        score = partial(self._held_out_score, objective, problem.part(held))
+        frame = self._frame(part.X, part.codes, self.form == "diagonal")
+        start = self._first_map(part, objective, frame) if start is None else start
+        if frame is None:
+            score = partial(self._held_out_score, objective, problem.part(held))
+        else:
+            score = partial(held_out_accuracy, part, problem.part(held))
         stopper = EarlyStopping(score, self.n_iter_no_change, start)
 
         def keep_best(reached: Solution | Monitor) -> None:
-            self._finish(problem, reached, stopper.best)
+            whole = self._objective(problem)
+            self._finish(problem, whole, frame, reached, stopper.best)
             self.validation_curve_ = np.array(stopper.curve)
 
         solution = self._climb(
-            objective, start, problem.data, state, keep_best, stopper.watch
+            objective, start, problem.data, state, keep_best, stopper.watch, frame
         )
         keep_best(solution)
         return solution
 
-    def _state(self, problem: "Problem", components: FloatArray) -> dict[str, Any]:
+    def _check_goes_together(self) -> None:
+        if self.solver != "stochastic":
+            return
+        for name, usual in (("anneal", False), ("neighbors", "all")):
+            if getattr(self, name) != usual:
+                raise ValueError(
+                    f"solver='stochastic' does not go with {name}="
+                    f"{getattr(self, name)!r}; leave the solver at 'auto'."
+                )
+
+    def _chosen_solver(self, n: int, D: int, d: int) -> str:
+        if self.solver == "auto" and (self.anneal or self.neighbors != "all"):
+            return "lbfgs"
+        return super()._chosen_solver(n, D, d)
+
+    def _state(self, problem: Problem, components: FloatArray) -> dict[str, Any]:
         """Return the fitted attributes that follow from a map."""
         if components.ndim == 2:
             return {"components_": components.astype(problem.X.dtype)}
@@ -302,17 +357,25 @@ default=False
 
     def _finish(
         self,
-        problem: "Problem",
+        problem: Problem,
+        objective: NCAObjective,
+        frame: Frame | None,
         reached: Solution | Monitor,
         components: FloatArray | None = None,
     ) -> None:
         """Make the estimator fitted with a map: by default the one reached."""
         A = reached.components if components is None else components
+        queries = None
+        if frame is not None:
+            queries = queries_of_all(objective, np.random.default_rng(self._seed()))
         seen = np.full(len(problem.kept), np.nan, dtype=problem.X.dtype)
-        seen[problem.kept] = self._objective(problem).effective_neighbors(A)
-        self._keep(reached, {**self._state(problem, A), "effective_neighbors_": seen})
+        seen[problem.kept] = objective.effective_neighbors(A, queries)
+        found = {**self._state(problem, A), "effective_neighbors_": seen}
+        if isinstance(objective, TruncatedNCA):
+            found["truncated_mass_"] = objective.lost_mass(A)
+        self._keep(reached, found)
 
-    def _found_start(self, problem: "Problem") -> FloatArray | None:
+    def _found_start(self, problem: Problem) -> FloatArray | None:
         """Return the start that n_components="auto" finds; None where it is not set."""
         if self.n_components != "auto" or self._is_warm(problem.X):
             return None
@@ -342,23 +405,28 @@ default=False
         given = check_class_prior(self.class_prior, np.ones(len(classes)))[present]
         return given / given.sum()
 
-    def _objective(self, problem: "Problem") -> NCAObjective:
-        return NCAObjective(
-            problem.X,
-            problem.codes,
-            self.objective,
-            sample_weight=problem.weights,
-            class_prior=problem.prior,
-            n_jobs=self.n_jobs,
-        )
+    def _objective(self, problem: Problem) -> NCAObjective:
+        given: dict[str, Any] = {
+            "X": problem.X,
+            "y": problem.codes,
+            "kind": self.objective,
+            "sample_weight": problem.weights,
+            "class_prior": problem.prior,
+            "n_jobs": self.n_jobs,
+        }
+        if self.neighbors == "all":
+            return NCAObjective(**given)
+        return TruncatedNCA(**given, neighbors=self.neighbors, seed=self._seed())
 
-    def _first_map(self, problem: "Problem", objective: NCAObjective) -> FloatArray:
+    def _first_map(
+        self, problem: Problem, objective: NCAObjective, frame: Frame | None
+    ) -> FloatArray:
         X = problem.X
         if self.form == "diagonal":
             return self._first_diagonal(X)
         d = None if self.n_components == "auto" else self.n_components
         if not self.anneal or self._is_warm(X):
-            return self._start(X, problem.codes, d)
+            return self._start(X, problem.codes, d, frame)
         if d is None or d >= X.shape[1]:
             raise ValueError(
                 f"anneal={self.anneal!r} goes down from {X.shape[1]} dimensions: give "
@@ -401,7 +469,7 @@ default=False
         return given
 
     def _held_out_score(
-        self, objective: NCAObjective, held: "Problem", components: FloatArray
+        self, objective: NCAObjective, held: Problem, components: FloatArray
     ) -> float:
         """Return the mean of p_i, or of log p_i, of points that were held out."""
         proba = objective.class_probabilities(components, held.X)
@@ -414,27 +482,6 @@ default=False
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What fit was given, validated: rows of weight above 0, classes as numbers."""
-
-    X: FloatArray
-    codes: IntArray
-    weights: FloatArray
-    prior: FloatArray
-    classes: NDArray[Any]
-    kept: NDArray[np.bool_]
-    """Which of the user's rows these are."""
-    data: tuple[Any, Any]
-    """X and y as the user gave them."""
-
-    def part(self, rows: IntArray) -> "Problem":
-        """Return the same problem with some of its rows."""
-        return replace(
-            self, X=self.X[rows], codes=self.codes[rows], weights=self.weights[rows]
-        )
 
 
 def _least_row(X: FloatArray, measure: bool | str, A: FloatArray) -> int:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from vicinal._climb import ClimbingMetric
 from vicinal._monitor import Monitor
+from vicinal._stochastic import queries_of_all
 from vicinal._typing import FloatArray
 from vicinal.neighborhood import Masses, average, effective_n_threads
 from vicinal.objectives import TargetObjective
@@ -42,7 +43,8 @@ class NCARegressor(RegressorMixin, ClimbingMetric):
 default="auto"
         The map to start from. "auto" is "pca" where that reduces the dimension, else
         "identity".
-    solver, alpha, warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
+    solver, batch_size, n_references, alpha, warm_start, max_iter, tol, callback, \
+verbose, random_state, n_jobs
         As for :class:`vicinal.NCA`.
 
     Attributes
@@ -51,7 +53,8 @@ default="auto"
         The learned map A.
     effective_neighbors_ : ndarray of shape (n_samples,)
         How many neighbours each training point listens to: the perplexity of p_i. NaN
-        for rows of weight 0.
+        for rows of weight 0, and, after a stochastic climb, for all but a random part
+        of the rows.
     n_iter_ : int
         The optimiser's iterations.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
@@ -90,6 +93,8 @@ default="auto"
         width: float | str = "auto",
         init: str | ArrayLike = "auto",
         solver: str = "auto",
+        batch_size: int | str = "auto",
+        n_references: int | str = "auto",
         alpha: float = 0.0,
         warm_start: bool = False,
         max_iter: int = 50,
@@ -104,6 +109,8 @@ default="auto"
         self.width = width
         self.init = init
         self.solver = solver
+        self.batch_size = batch_size
+        self.n_references = n_references
         self.alpha = alpha
         self.warm_start = warm_start
         self.max_iter = max_iter
@@ -175,13 +182,18 @@ default="auto"
             def keep(reached: Solution | Monitor) -> None:
                 A = reached.components
                 seen = np.full(len(kept), np.nan, dtype=points.dtype)
-                seen[kept] = objective.effective_neighbors(A)
+                queries = None
+                if frame is not None:
+                    rng = np.random.default_rng(self._seed())
+                    queries = queries_of_all(objective, rng)
+                seen[kept] = objective.effective_neighbors(A, queries)
                 self._keep(reached, {**state(A), "effective_neighbors_": seen})
                 if self.objective == "squared-error":
                     self.objective_curve_ *= unit**2
 
-            start = self._start(points, None, self.n_components)
-            solution = self._climb(objective, start, (X, y), state, keep)
+            frame = self._frame(points, None)
+            start = self._start(points, None, self.n_components, frame)
+            solution = self._climb(objective, start, (X, y), state, keep, frame=frame)
             keep(solution)
         self._warn_unless_converged(solution)
         return self

@@ -20,8 +20,8 @@ class MLKR(NCARegressor):
 
     Parameters
     ----------
-    n_components, init, solver, alpha, warm_start, max_iter, tol, callback, verbose, \
-random_state, n_jobs
+    n_components, init, solver, batch_size, n_references, alpha, warm_start, \
+max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.NCARegressor`.
 
     References
@@ -53,6 +53,8 @@ random_state, n_jobs
         *,
         init: str | ArrayLike = "auto",
         solver: str = "auto",
+        batch_size: int | str = "auto",
+        n_references: int | str = "auto",
         alpha: float = 0.0,
         warm_start: bool = False,
         max_iter: int = 50,
@@ -67,6 +69,8 @@ random_state, n_jobs
             objective="squared-error",
             init=init,
             solver=solver,
+            batch_size=batch_size,
+            n_references=n_references,
             alpha=alpha,
             warm_start=warm_start,
             max_iter=max_iter,

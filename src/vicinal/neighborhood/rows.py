@@ -295,3 +295,21 @@ def normalise(block, query_norms, norms, offsets):
         row = block[r]
         nearest = _to_squared_distances(row, query_norms[r], norms, offsets)
         _scale(row, 1 / _to_exponentials(row, nearest))
+
+
+@_kernel
+def gather(block, first, columns, points, offsets):
+    """Write −½ (‖z_i − z_j‖² + the offset of j) for the listed neighbours j of i.
+
+    Row r is point first + r. To a rule's kernel these are inner products of points
+    whose norms are 0.
+    """
+    for r in range(block.shape[0]):
+        z = points[first + r]
+        for c in range(block.shape[1]):
+            j = columns[r, c]
+            distance = offsets[j]
+            for a in range(z.shape[0]):
+                gap = z[a] - points[j, a]
+                distance += gap * gap
+            block[r, c] = -distance / 2

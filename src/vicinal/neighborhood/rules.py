@@ -40,10 +40,6 @@ class Masses:
     def __iter__(self) -> Iterator[FloatArray]:
         return iter((self.offsets, self.selves, self.counts))
 
-    def __getitem__(self, rows: IntArray) -> "Masses":
-        """Return the masses of some of the points."""
-        return Masses(self.offsets[rows], self.selves[rows], self.counts[rows])
-
     @classmethod
     def build(
         cls, counts: FloatArray, mass_of_one: FloatArray, dtype: np.dtype[Any]

@@ -1,6 +1,8 @@
 """NCA's objectives for classes: f, g, and f of the class densities."""
 
-from typing import Any
+from collections.abc import Callable
+from copy import copy
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -96,19 +98,35 @@ class NCAObjective(PairObjective):
         # The rules want each class to be one run of points.
         order = np.argsort(codes, kind="stable")
         codes, counts = codes[order], counts[order]
-        runs = ClassRuns.from_sorted(codes)
-
         sizes = np.bincount(codes, weights=counts).astype(np.float64)
         prior = check_class_prior(class_prior, sizes)
         mass_of_one = np.ones(len(codes))
         if kind == "class-density":
             mass_of_one = (prior / sizes)[codes]
 
-        def make_rule(masses: Masses, _: np.dtype[Any]) -> Rule:
-            return _RULES[kind](runs, masses)
-
-        super().__init__(points, order, counts, mass_of_one, make_rule, n_jobs)
+        super().__init__(points, order, counts, mass_of_one, n_jobs)
         self._codes = codes
+        self._kind = _RULES[kind]
+
+    def among(self, points: IntArray) -> Self:
+        """Return the objective of some of the points alone; see `PairObjective`."""
+        other = super().among(points)
+        other._codes = self._codes[points]
+        return other
+
+    def _make_rule(self, masses: Masses) -> Rule:
+        return self._kind(ClassRuns.from_sorted(self._codes), masses)
+
+    def easier(self) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
+        """Return g, with what turns its terms log p_i into f's; None for g itself.
+
+        f's slope vanishes at points that are far from all of their class; g's does not.
+        """
+        if self._kind is LogMatches:
+            return None
+        other = copy(self)
+        other._kind, other._rules = LogMatches, {}
+        return other, np.exp
 
     def class_probabilities(self, components: ArrayLike, X: ArrayLike) -> FloatArray:
         """Return p(c | x) of new points by the NCA rule (thesis, eq. 3.25 and 3.12).
@@ -129,8 +147,7 @@ class NCAObjective(PairObjective):
         Z = self._map(A)[self._order]
         queries = check_array(X, dtype=self.X.dtype)
         Q = queries * A if A.ndim == 1 else queries @ A.T
-        masses = Masses.build(self._counts, self._mass_of_one, Z.dtype)
-        return vote(Q, Z, self._codes, masses, self._n_threads)
+        return vote(Q, Z, self._codes, self._masses(Z.dtype), self._n_threads)
 
 
 def vote(

@@ -1,7 +1,9 @@
 """What all objectives that sum over pairs of points have in common."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +13,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
     Masses,
     Perplexities,
+    Pull,
     Rule,
     back_project,
     effective_n_threads,
@@ -24,7 +27,7 @@ FLOATS = [np.float64, np.float32]
 """What is computed in: float32 stays, everything else becomes float64."""
 
 
-class PairObjective:
+class PairObjective(ABC):
     """A sum over points of what a rule says of their neighbours, under a linear map.
 
     Parameters
@@ -37,10 +40,15 @@ class PairObjective:
         How many points each stands for, in that order.
     mass_of_one : ndarray of shape (n_samples,)
         What one of them weighs as a neighbour, in that order.
-    make_rule : callable
-        Builds the rule from the masses, for a type of number.
     n_jobs : int or None
         Threads.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_samples,)
+        How many points each row stands for, in the rule's order.
+    n_points : float
+        How many points all rows stand for.
     """
 
     def __init__(
@@ -49,21 +57,55 @@ class PairObjective:
         order: IntArray,
         counts: FloatArray,
         mass_of_one: FloatArray,
-        make_rule: Callable[[Masses, np.dtype[Any]], Rule],
         n_jobs: int | None,
     ) -> None:
         self.X = X
         self._order = order
-        self._counts = counts
         self._mass_of_one = mass_of_one
-        self._make_rule = make_rule
         self._n_threads = effective_n_threads(n_jobs)
-        self._rules: dict[np.dtype[Any], Rule] = {}
+        self._set_counts(counts)
+
+    @abstractmethod
+    def _make_rule(self, masses: Masses) -> Rule:
+        """Build the rule for the points in its order."""
 
     @property
-    def n_points(self) -> float:
-        """How many points the rows stand for."""
-        return float(self._counts.sum())
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.X)
+
+    def places(self, rows: slice) -> IntArray:
+        """Return the places of some rows in the rule's order, ascending."""
+        first, stop, _ = rows.indices(self.n_rows)
+        return np.flatnonzero((self._order >= first) & (self._order < stop))
+
+    def turned(self, basis: FloatArray) -> Self:
+        """Return the objective of the points' coordinates X @ basis."""
+        other = copy(self)
+        other.X = project(self.X, basis.T.astype(self.X.dtype), self._n_threads)
+        return other
+
+    def easier(self) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
+        """Return what to climb first where this one's slopes vanish, if there is such.
+
+        The other objective, and what its terms say of this one's.
+        """
+        return None
+
+    def among(self, points: IntArray) -> Self:
+        """Return the objective of some of the points alone.
+
+        Parameters
+        ----------
+        points : ndarray of int
+            Their places in the rule's order, ascending.
+        """
+        other = copy(self)
+        other.X = self.X[self._order[points]]
+        other._order = np.arange(len(points))
+        other._mass_of_one = self._mass_of_one[points]
+        other._set_counts(self.counts[points])
+        return other
 
     def value_and_gradient(self, components: ArrayLike) -> tuple[float, FloatArray]:
         """Evaluate at a map, in O(dDn + dn²) and without an n×n array.
@@ -83,10 +125,33 @@ class PairObjective:
         gradient : ndarray of the shape of `components`
             Its derivative with respect to A.
         """
+        terms, gradient = self.terms_and_gradient(components)
+        return float(terms.astype(np.float64) @ self.counts), gradient
+
+    def terms_and_gradient(
+        self, components: ArrayLike, queries: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Evaluate some points' terms at a map, with sums over all points.
+
+        Parameters
+        ----------
+        components : array-like of shape (n_components, n_features) or (n_features,)
+            The map A, or the diagonal of a diagonal one.
+        queries : ndarray of int or None, default=None
+            The points' places in the rule's order; None is all of them.
+
+        Returns
+        -------
+        terms : ndarray of shape (n_queries,)
+            What each point adds to the value, if it stands for one point.
+        gradient : ndarray of the shape of `components`
+            The derivative of their sum, in which each counts as often as it stands for
+            points.
+        """
         A = self._checked(components)
         Z = self._projected(A)
         rule = self._rule(Z.dtype)
-        values, product = pull(Z[self._order], rule, self._n_threads)
+        terms, product = self._pull(Z[self._order], rule, queries)
         LZ = np.empty_like(Z)
         LZ[self._order] = product
         if A.ndim == 1:
@@ -94,27 +159,44 @@ class PairObjective:
         else:
             gradient = back_project(LZ, self.X, self._n_threads)
         gradient *= 2
-        return float(values.astype(np.float64) @ self._counts), gradient
+        return terms, gradient
 
-    def effective_neighbors(self, components: ArrayLike) -> FloatArray:
+    def terms(self, components: ArrayLike, queries: IntArray) -> FloatArray:
+        """Return some points' terms of the objective, with sums over all points.
+
+        Parameters
+        ----------
+        components : array-like of shape (n_components, n_features) or (n_features,)
+            The map A, or the diagonal of a diagonal one.
+        queries : ndarray of int
+            The points' places in the rule's order.
+        """
+        Z = self._projected(self._checked(components))[self._order]
+        return look(Z, self._rule(Z.dtype), self._n_threads, queries)
+
+    def effective_neighbors(
+        self, components: ArrayLike, queries: IntArray | None = None
+    ) -> FloatArray:
         """Return each point's effective number of neighbours, the perplexity of p_i.
 
         Parameters
         ----------
         components : array-like of shape (n_components, n_features) or (n_features,)
             The map A, or the diagonal of a diagonal one.
+        queries : ndarray of int or None, default=None
+            The points to look at, by their places in the rule's order; None is all.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            exp(−Σ_j p_ij log p_ij): the K that the scale of A amounts to.
+            exp(−Σ_j p_ij log p_ij): the K that the scale of A amounts to. NaN for
+            points that are not looked at.
         """
         Z = self._projected(self._checked(components))
-        masses = Masses.build(self._counts, self._mass_of_one, Z.dtype)
-        perplexities = np.empty(len(Z), dtype=Z.dtype)
-        perplexities[self._order] = look(
-            Z[self._order], Perplexities(masses), self._n_threads
-        )
+        rule = Perplexities(self._masses(Z.dtype))
+        seen = self._order if queries is None else self._order[queries]
+        perplexities = np.full(len(Z), np.nan, dtype=Z.dtype)
+        perplexities[seen] = look(Z[self._order], rule, self._n_threads, queries)
         return perplexities
 
     def _checked(self, components: ArrayLike) -> FloatArray:
@@ -137,8 +219,18 @@ class PairObjective:
     def _map(self, A: FloatArray) -> FloatArray:
         return self.X * A if A.ndim == 1 else project(self.X, A, self._n_threads)
 
+    def _pull(self, Z: FloatArray, rule: Rule, queries: IntArray | None) -> Pull:
+        return pull(Z, rule, self._n_threads, queries)
+
+    def _set_counts(self, counts: FloatArray) -> None:
+        self.counts = counts
+        self.n_points = float(counts.sum())
+        self._rules: dict[np.dtype[Any], Rule] = {}
+
+    def _masses(self, dtype: np.dtype[Any]) -> Masses:
+        return Masses.build(self.counts, self._mass_of_one, dtype)
+
     def _rule(self, dtype: np.dtype[Any]) -> Rule:
         if dtype not in self._rules:
-            masses = Masses.build(self._counts, self._mass_of_one, dtype)
-            self._rules[dtype] = self._make_rule(masses, dtype)
+            self._rules[dtype] = self._make_rule(self._masses(dtype))
         return self._rules[dtype]

@@ -1,12 +1,13 @@
 """Objectives for continuous targets: soft matches, and kernel regression."""
 
-from typing import Any
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
+from vicinal._typing import IntArray
 from vicinal.neighborhood import Masses, Rule, SoftMatches, SquaredErrors
 from vicinal.objectives.pairs import FLOATS, PairObjective
 
@@ -65,10 +66,16 @@ class TargetObjective(PairObjective):
         if kind == "soft-match":
             targets = targets / (np.sqrt(2) * width)
         # Only differences count, and those of large numbers lose digits in float32.
-        targets = targets - targets.mean()
-
-        def make_rule(masses: Masses, dtype: np.dtype[Any]) -> Rule:
-            return _RULES[kind](targets.astype(dtype), masses)
-
+        self._targets = targets - targets.mean()
+        self._kind = _RULES[kind]
         n = len(points)
-        super().__init__(points, np.arange(n), counts, np.ones(n), make_rule, n_jobs)
+        super().__init__(points, np.arange(n), counts, np.ones(n), n_jobs)
+
+    def among(self, points: IntArray) -> Self:
+        """Return the objective of some of the points alone; see `PairObjective`."""
+        other = super().among(points)
+        other._targets = self._targets[points]
+        return other
+
+    def _make_rule(self, masses: Masses) -> Rule:
+        return self._kind(self._targets.astype(masses.offsets.dtype), masses)

@@ -1,0 +1,166 @@
+"""The coordinates of a stochastic climb, found on a sample of the rows.
+
+Equal steps in all directions want data that vary about equally in all directions; and
+where features are many, few directions hold what there is to learn.
+"""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.random import Generator
+
+from vicinal._typing import FloatArray, IntArray
+
+# Below this many features nothing is gained by leaving some directions out; above
+# this many, a covariance costs more than it gives.
+_MANY_FEATURES, _TOO_MANY_FEATURES = 100, 2000
+_KEPT_VARIANCE = 0.95
+# The reduced rows are a copy: no larger than this, and at most half of the data.
+_MAX_COPY_BYTES = 2**29
+# What is added to each variance before one divides by it, as part of their mean.
+_RIDGE = 1e-3
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Coordinates: x ↦ xᵀ turn, and from there ↦ (xᵀ turn) spread.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        The sample that the coordinates come from.
+    turn : ndarray of shape (n_features, n_kept) or None
+        The leading principal directions, where they do as well as all features.
+    spread : ndarray of shape (n_kept, n_kept) or (n_features,)
+        Gives the points of a class unit covariance, nearly; or, for diagonal maps and
+        where features are very many, each feature unit variance.
+    """
+
+    rows: IntArray
+    turn: FloatArray | None
+    spread: FloatArray
+
+    @classmethod
+    def find(
+        cls,
+        X: FloatArray,
+        codes: IntArray | None,
+        n_components: int,
+        diagonal: bool,
+        rng: Generator,
+    ) -> Self:
+        """Find the coordinates.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            The points, of which a sample is looked at.
+        codes : ndarray of shape (n_samples,) or None
+            Their classes; None where there are none.
+        n_components : int
+            The rows of the map; no fewer directions are kept.
+        diagonal : bool
+            Whether the map is diagonal.
+        rng : Generator
+            Draws the sample.
+        """
+        rows = sample_rows(X, rng)
+        points: FloatArray = X[rows]
+        labels = np.zeros(len(rows), dtype=int) if codes is None else codes[rows]
+        if diagonal or X.shape[1] > _TOO_MANY_FEATURES:
+            return cls(rows, None, 1 / _deviations(_residuals(points, labels)))
+        turn = None
+        if codes is not None and X.shape[1] > _MANY_FEATURES:
+            turn = _useful(points, labels, n_components, len(X))
+        if turn is not None:
+            points = points @ turn
+        return cls(rows, turn, _whitening(points, labels))
+
+    def start(self, A: FloatArray) -> FloatArray:
+        """Return a map of the features as one of the coordinates."""
+        turned = A if self.turn is None else A @ self.turn
+        if self.spread.ndim == 1:
+            return turned / self.spread
+        return np.linalg.solve(self.spread, turned.T).T
+
+    def spread_back(self, A: FloatArray) -> FloatArray:
+        """Return a map of the coordinates as one of the turned points."""
+        return A * self.spread if self.spread.ndim == 1 else A @ self.spread.T
+
+    def back(self, A: FloatArray) -> FloatArray:
+        """Return a map of the coordinates as one of the features."""
+        turned = self.spread_back(A)
+        return turned if self.turn is None else turned @ self.turn.T
+
+
+def sample_rows(X: FloatArray, rng: Generator) -> IntArray:
+    """Return the rows of a sample that is large enough for a covariance."""
+    n, D = X.shape
+    return np.sort(rng.choice(n, min(n, max(5000, 10 * D)), replace=False))
+
+
+def _useful(
+    X: FloatArray, codes: IntArray, n_components: int, n: int
+) -> FloatArray | None:
+    """Return the principal directions that do as well as all features, or None.
+
+    "As well" is put to the test: a linear discriminant learned from half of the sample
+    must be no worse on the other half, within a standard error.
+    """
+    centred = X - X.mean(axis=0)
+    variances, axes = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+    variances = np.maximum(variances[::-1], 0)
+    kept = np.cumsum(variances) / max(variances.sum(), np.finfo(float).tiny)
+    k = int(np.searchsorted(kept, _KEPT_VARIANCE)) + 1
+    k = max(k, 2 * n_components)
+    if 2 * k > X.shape[1] or n * k * X.itemsize > _MAX_COPY_BYTES:
+        return None
+    turn: FloatArray = axes[:, ::-1][:, :k].astype(X.dtype)
+    accuracy = _held_out_accuracy(centred, codes)
+    error = np.sqrt(accuracy * (1 - accuracy) / (len(X) / 2))
+    return (
+        turn if _held_out_accuracy(centred @ turn, codes) >= accuracy - error else None
+    )
+
+
+def _held_out_accuracy(X: FloatArray, codes: IntArray) -> float:
+    """Return how well a linear discriminant of every other point does on the rest."""
+    learn, judge = X[::2].astype(np.float64), X[1::2]
+    labels = codes[::2]
+    n_classes = codes.max() + 1
+    sizes = np.bincount(labels, minlength=n_classes)
+    means = np.zeros((n_classes, X.shape[1]))
+    np.add.at(means, labels, learn)
+    means /= np.maximum(sizes, 1)[:, None]
+    residuals = learn - means[labels]
+    within = residuals.T @ residuals / len(learn)
+    within[np.diag_indices_from(within)] += _RIDGE * np.trace(within) / len(within)
+    weights = np.linalg.solve(within, means.T)
+    offsets = np.log(np.maximum(sizes, 1e-9)) - 0.5 * np.sum(means.T * weights, axis=0)
+    return float(((judge @ weights + offsets).argmax(axis=1) == codes[1::2]).mean())
+
+
+def _whitening(X: FloatArray, codes: IntArray) -> FloatArray:
+    """Return what whitens the points of a class, with features in their own units."""
+    residuals = _residuals(X, codes)
+    units = _deviations(residuals)
+    residuals /= units
+    variances, axes = np.linalg.eigh(residuals.T @ residuals / len(X))
+    floored = np.maximum(variances, 0) + _RIDGE * max(variances.mean(), 1e-300)
+    whitening: FloatArray = (axes / np.sqrt(floored)) / units[:, None]
+    return whitening
+
+
+def _residuals(X: FloatArray, codes: IntArray) -> FloatArray:
+    """Return the points relative to their classes' means, in float64."""
+    points: FloatArray = X.astype(np.float64)
+    for c in np.unique(codes):
+        points[codes == c] -= points[codes == c].mean(axis=0)
+    return points
+
+
+def _deviations(residuals: FloatArray) -> FloatArray:
+    """Return each feature's standard deviation; 1 where it has none to speak of."""
+    deviations = np.sqrt(np.mean(residuals**2, axis=0))
+    return np.where(deviations > 1e-12 * deviations.max(initial=0), deviations, 1.0)

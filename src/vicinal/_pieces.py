@@ -1,0 +1,219 @@
+"""Data that arrive in pieces: `partial_fit`, and what it remembers between them."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from vicinal._climb import ClimbingMetric
+from vicinal._frame import Frame
+from vicinal._monitor import Monitor
+from vicinal._problem import Problem
+from vicinal._stochastic import BATCH_SIZE, STEPS, StochasticClimb
+from vicinal._typing import FloatArray, IntArray
+from vicinal.neighborhood import single_threaded_blas
+from vicinal.objectives import NCAObjective
+from vicinal.objectives.pairs import FLOATS
+from vicinal.solvers import Solution
+
+MEMORY = 8192
+"""How many rows are remembered, at most."""
+# How many times each row of a piece looks for its neighbours.
+_LOOKS = 30
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A random sample of all rows seen so far, and the coordinates of the climb.
+
+    Each row draws a number when it arrives, and those with the least are remembered:
+    any row is as likely to be among them as any other.
+    """
+
+    frame: Frame
+    X: FloatArray
+    codes: IntArray
+    keys: FloatArray
+    n_seen: int = 0
+
+    @classmethod
+    def begin(cls, frame: Frame, X: FloatArray) -> Self:
+        """Return a memory of nothing, for rows like these."""
+        return cls(frame, X[:0], np.empty(0, dtype=int), np.empty(0))
+
+    def with_piece(self, X: FloatArray, codes: IntArray, rng: Generator) -> Self:
+        """Return the memory with all of a piece added."""
+        return replace(
+            self,
+            X=np.concatenate([self.X, X.astype(self.X.dtype, copy=False)]),
+            codes=np.concatenate([self.codes, codes]),
+            keys=np.concatenate([self.keys, rng.random(len(X))]),
+            n_seen=self.n_seen + len(X),
+        )
+
+    def trimmed(self) -> Self:
+        """Return the memory without what is too much."""
+        if len(self.keys) <= MEMORY:
+            return self
+        kept = np.sort(np.argpartition(self.keys, MEMORY)[:MEMORY])
+        return replace(
+            self, X=self.X[kept], codes=self.codes[kept], keys=self.keys[kept]
+        )
+
+    def climb(
+        self, n_new: int, sizes: tuple[int | None, int | None], alpha: float, seed: int
+    ) -> StochasticClimb:
+        """Return the climb on a piece of so many rows, the last that were added.
+
+        Its rows alone ask for neighbours: those remembered have had their turn, and
+        would be learned by heart. Steps get shorter as more has been seen; until then,
+        g finds the place for f, which goes on from there.
+        """
+        much = self.n_seen / (4 * MEMORY)
+        return StochasticClimb(
+            self.frame,
+            *sizes,
+            max_iter=int(np.ceil(_LOOKS * n_new / (STEPS * BATCH_SIZE))),
+            alpha=alpha,
+            seed=seed,
+            step=float(1 / np.sqrt(1 + much)),
+            easier=1.0 if much < 1 else 0.0,
+            pool=slice(len(self.X) - n_new, None),
+        )
+
+
+class LearnsFromPieces(ClimbingMetric):
+    """Base of the metrics for classes that have `partial_fit`."""
+
+    objective: str
+    form: str
+    anneal: bool | str
+    early_stopping: bool
+    _pieces: Pieces
+    _all_classes: NDArray[Any]
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None
+    ) -> Self:
+        """Go on learning, from a piece of data that do not come all at once.
+
+        Each piece is a short stochastic climb from the map so far, among the piece's
+        rows and a random sample of up to 8192 of all rows before it. That sample is
+        what the fitted attributes speak of, and what :class:`vicinal.NCAClassifier`
+        then predicts from.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points of this piece.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        classes : array-like of shape (n_classes,) or None, default=None
+            All classes there will be, for the first call; None is those in y.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error():
+            begun = hasattr(self, "_pieces")
+            points, labels = validate_data(self, X, y, dtype=FLOATS, reset=not begun)
+            check_classification_targets(labels)
+            for name in ("anneal", "early_stopping"):
+                if getattr(self, name):
+                    raise ValueError(f"partial_fit does not go with {name}=True.")
+            if begun:
+                known = self._all_classes
+            else:
+                known = np.unique(labels if classes is None else np.asarray(classes))
+            unknown = np.setdiff1d(labels, known)
+            if len(unknown):
+                raise ValueError(
+                    f"y has the labels {unknown.tolist()[:5]}, which are not among the "
+                    "classes that the first call of partial_fit was told of; give all "
+                    "of them there, as classes=."
+                )
+            self._learn_piece(points, np.searchsorted(known, labels), known)
+        return self
+
+    def _learn_piece(
+        self, X: FloatArray, codes: IntArray, classes: NDArray[Any]
+    ) -> None:
+        """Climb among the piece and what is remembered; remember some of it."""
+        pieces: Pieces | None = getattr(self, "_pieces", None)
+        rng = np.random.default_rng([self._seed(), pieces.n_seen if pieces else 0])
+        diagonal = self.form == "diagonal"
+        curve: list[float] = []
+        start: FloatArray | None = None
+        if pieces is None:
+            n_rows = self.n_components
+            d = n_rows if isinstance(n_rows, Integral) else X.shape[1]
+            frame = Frame.find(X, codes, int(d), diagonal, rng)
+            pieces = Pieces.begin(frame, X)
+        else:
+            start = np.diag(self.components_) if diagonal else self.components_
+            curve = list(self.objective_curve_)
+        pieces = pieces.with_piece(X, codes, rng)
+        problem = self._remembered(pieces, classes)
+        objective = self._objective(problem)
+        if start is None:
+            start = self._first_map(problem, objective, pieces.frame)
+        sizes = self._asked_part_sizes(len(problem.X))
+        climb = pieces.climb(len(X), sizes, self.alpha, int(rng.integers(2**31)))
+        with single_threaded_blas():
+            reached = climb.maximize(objective, start, lambda *_: False)
+        pieces = pieces.trimmed()
+        problem = self._remembered(pieces, classes)
+        curve += reached.curve[1:] if curve else reached.curve
+        so_far = replace(reached, n_iter=len(curve) - 1, curve=curve)
+        self._finish(problem, self._objective(problem), pieces.frame, so_far)
+        self._pieces, self._all_classes = pieces, classes
+
+    def _remembered(self, pieces: Pieces, classes: NDArray[Any]) -> Problem:
+        """Return the rows of all pieces that are remembered, as a problem."""
+        n = len(pieces.X)
+        present, codes = np.unique(pieces.codes, return_inverse=True)
+        weights = np.ones(n)
+        return Problem(
+            pieces.X,
+            codes,
+            weights,
+            self._prior(classes, present, codes, weights),
+            classes[present],
+            np.ones(n, dtype=bool),
+            (pieces.X, classes[pieces.codes]),
+        )
+
+    @abstractmethod
+    def _prior(
+        self,
+        classes: NDArray[Any],
+        present: IntArray,
+        codes: IntArray,
+        weights: FloatArray,
+    ) -> FloatArray: ...
+
+    @abstractmethod
+    def _objective(self, problem: Problem) -> NCAObjective: ...
+
+    @abstractmethod
+    def _first_map(
+        self, problem: Problem, objective: NCAObjective, frame: Frame | None
+    ) -> FloatArray: ...
+
+    @abstractmethod
+    def _finish(
+        self,
+        problem: Problem,
+        objective: NCAObjective,
+        frame: Frame | None,
+        reached: Solution | Monitor,
+    ) -> None: ...

@@ -1,0 +1,101 @@
+"""NCA's objectives with the inner sums truncated to the nearest neighbours."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.neighborhood import ClassRuns, ExpectedMatches, Pull, Rule, pull
+from vicinal.neighborhood.truncated import (
+    NearestLists,
+    probabilities,
+    pull_nearest,
+    sorted_masses,
+)
+from vicinal.objectives.batches import some
+from vicinal.objectives.nca import NCAObjective
+
+TOLERATED = 1e-3
+"""How much of the p_ij "auto" lets go, on average."""
+# Points at which the lost mass is measured.
+_SAMPLE = 128
+# Shorter lists save nothing; from this part of the points on, none do.
+_MIN_LENGTH, _WORTHWHILE = 16, 0.25
+
+
+class TruncatedNCA(NCAObjective):
+    """NCA's objectives with sums over the nearest neighbours under a recent map.
+
+    p_ij falls off so fast that few neighbours hold nearly all of it (NCA, section 4).
+    Who is listed is fixed until the next `refresh`; between two of those the objective
+    is smooth. Before the first, sums are whole.
+
+    Parameters
+    ----------
+    X, y, kind
+        As for `NCAObjective`.
+    neighbors : int or "auto", default="auto"
+        How many nearest to keep in each sum; "auto" is as many as it takes to lose at
+        most `TOLERATED` of the p_ij. Where lists would not pay, sums stay whole.
+    seed : int, default=0
+        Draws the points at which the lost mass is measured.
+    **how
+        As for `NCAObjective`.
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        kind: str = "expected",
+        *,
+        neighbors: int | str = "auto",
+        seed: int = 0,
+        **how: Any,
+    ) -> None:
+        super().__init__(X, y, kind, **how)
+        self._neighbors = neighbors
+        self._sample = some(np.random.default_rng(seed), self.n_rows, _SAMPLE)
+        self._lists: NearestLists | None = None
+
+    @property
+    def n_neighbors(self) -> int:
+        """How many others each point now looks at."""
+        if self._lists is None:
+            return self.n_rows - 1
+        return self._lists.columns.shape[1] - 1
+
+    def refresh(self, components: ArrayLike) -> None:
+        """List each point's nearest neighbours under this map."""
+        Z = self._projected(self._checked(components))[self._order]
+        n, k = self.n_rows, self._neighbors
+        if isinstance(k, str):
+            masses = self._masses(Z.dtype)
+            held = sorted_masses(Z, masses, self._sample, self._n_threads)
+            # Lists age as the map moves: they start twice as long as they need be.
+            k = 2 * max(_MIN_LENGTH, int(np.searchsorted(held, 1 - TOLERATED / 2)) + 1)
+            k = n if k > _WORTHWHILE * n else k
+        self._lists = None
+        if k < n - 1:
+            classes = ClassRuns.from_sorted(self._codes)
+            self._lists = NearestLists.find(Z, classes, k, self._n_threads)
+
+    def is_stale(self, components: ArrayLike) -> bool:
+        """Return whether "auto" wants new lists at this map."""
+        return self._neighbors == "auto" and self.lost_mass(components) > TOLERATED
+
+    def lost_mass(self, components: ArrayLike) -> float:
+        """Return how much of the p_ij the lists miss at this map, on average."""
+        if self._lists is None:
+            return 0.0
+        Z = self._projected(self._checked(components))[self._order]
+        p = probabilities(Z, self._masses(Z.dtype), self._sample)
+        np.put_along_axis(p, self._lists.columns[self._sample], 0, axis=1)
+        return float(p.sum(axis=1, dtype=np.float64).mean())
+
+    def _pull(self, Z: FloatArray, rule: Rule, queries: IntArray | None) -> Pull:
+        if self._lists is None or queries is not None:
+            return pull(Z, rule, self._n_threads, queries)
+        assert isinstance(rule, ExpectedMatches)  # noqa: S101  what NCA's kinds are
+        return pull_nearest(Z, rule, self._lists, self._n_threads)

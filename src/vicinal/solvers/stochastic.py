@@ -1,0 +1,123 @@
+"""Stochastic ascent: Adam's steps on random parts of an objective, on a schedule."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.random import Generator
+
+from vicinal._typing import FloatArray
+from vicinal.solvers.base import Objective, OnIteration, Solution
+
+# Adam's memory of the gradient and of its square, as its authors chose them.
+_MEAN, _SQUARE = 0.9, 0.999
+_WARM_UP = 0.05
+
+
+class Sampled(Protocol):
+    """An objective of which one can draw a random part."""
+
+    def draw(self, rng: Generator) -> Objective:
+        """Return a part: its value and gradient estimate those of the whole."""
+
+
+@dataclass
+class Adam:
+    """The direction of Adam's next step, from the gradients so far.
+
+    Each entry moves by its mean gradient in units of the gradient's own size, so that
+    the objective's unit cancels. With `size_held`, a step turns the map and leaves its
+    size (Frobenius norm) as it is.
+    """
+
+    size_held: bool = False
+    n_steps: int = 0
+    mean: FloatArray = field(default_factory=lambda: np.zeros(()))
+    square: FloatArray = field(default_factory=lambda: np.zeros(()))
+
+    def step(
+        self, components: FloatArray, gradient: FloatArray, eta: float
+    ) -> FloatArray:
+        """Return the map after a step; entries move by about η at most."""
+        self.n_steps += 1
+        self.mean = _MEAN * self.mean + (1 - _MEAN) * gradient
+        self.square = _SQUARE * self.square + (1 - _SQUARE) * gradient**2
+        mean = self.mean / (1 - _MEAN**self.n_steps)
+        size = np.sqrt(self.square / (1 - _SQUARE**self.n_steps))
+        # Where nothing has ever pulled, nothing moves.
+        moved = components + eta * mean / np.maximum(size, 1e-8 * size.max() + 1e-300)
+        if self.size_held:
+            moved *= np.linalg.norm(components) / np.linalg.norm(moved)
+        return moved
+
+
+def schedule(progress: float) -> float:
+    """Return the part of the largest step to take: a short rise, and a long fall.
+
+    Parameters
+    ----------
+    progress : float
+        How much of the climb is done, from 0 to 1.
+    """
+    rise = min(1.0, (progress + 1e-3) / _WARM_UP)
+    return float(rise * 0.5 * (1 + np.cos(np.pi * progress)))
+
+
+@dataclass(frozen=True)
+class Stochastic:
+    """Climb by Adam's steps, each on a random part of the objective.
+
+    Steps rise shortly, then fall along a cosine to nothing, so that the end is as good
+    as an average over the last part of the climb. An iteration is a number of steps,
+    of which the curve has the mean value.
+
+    Parameters
+    ----------
+    max_iter : int, default=50
+        Iterations; all of them are done.
+    seed : int, default=0
+        For the parts that are drawn.
+    steps : int, default=25
+        Steps in an iteration.
+    first_step : float, default=0.3
+        η of the largest step, in units of the start's typical entry.
+    size_held : bool, default=False
+        Leave the map's size as it is at the start.
+    """
+
+    max_iter: int = 50
+    seed: int = 0
+    steps: int = 25
+    first_step: float = 0.3
+    size_held: bool = False
+
+    def maximize(
+        self, objective: Sampled, start: FloatArray, on_iteration: OnIteration
+    ) -> Solution:
+        """Climb the objective from a start; see `vicinal.solvers.base.Solver`."""
+        rng = np.random.default_rng(self.seed)
+        A: FloatArray = start.astype(np.float64)
+        unit = typical_entry(A)
+        adam = Adam(self.size_held)
+        curve: list[float] = []
+        n_steps = self.max_iter * self.steps
+        for iteration in range(self.max_iter):
+            values = []
+            for t in range(iteration * self.steps, (iteration + 1) * self.steps):
+                value, gradient = objective.draw(rng).value_and_gradient(A)
+                values.append(value)
+                if not (np.isfinite(value) and np.isfinite(gradient).all()):
+                    message = "the objective is not finite"
+                    return Solution(A, iteration, curve or [value], False, message)
+                eta = self.first_step * unit * schedule(t / n_steps)
+                A = adam.step(A, gradient.astype(np.float64), eta)
+            curve += [values[0]] if not curve else []
+            curve.append(float(np.mean(values)))
+            if on_iteration(A.copy(), curve):
+                return Solution(A, iteration + 1, curve, True, "stopped by a callback")
+        return Solution(A, self.max_iter, curve, True, "the schedule is done")
+
+
+def typical_entry(A: FloatArray) -> float:
+    """Return the root mean square of the entries; 1 for a map of zeros."""
+    return float(np.sqrt(np.mean(A**2))) or 1.0
