@@ -2,9 +2,9 @@
 
 import argparse
 
-from benchmarks.speed import imports, nca
+from benchmarks.speed import imports, nca, scale
 
-BENCHMARKS = {"nca": nca.main, "imports": imports.main}
+BENCHMARKS = {"nca": nca.main, "imports": imports.main, "scale": scale.main}
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
 parser.add_argument("name", choices=sorted(BENCHMARKS))

@@ -17,7 +17,7 @@ from vicinal._base import LinearMetric
 from vicinal._frame import Frame
 from vicinal._monitor import CallbackSupportMixin, Monitor
 from vicinal._starts import FROM_THE_DATA, STARTS, starting_map
-from vicinal._stochastic import BATCH_SIZE, N_REFERENCES, STEPS, StochasticClimb
+from vicinal._stochastic import STEPS, StochasticClimb, part_size
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import Penalised, TruncatedNCA
@@ -82,25 +82,20 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         if self.solver != "auto":
             return self.solver
         exact = _nanoseconds(n**2, n, D, d)
-        batch, references = self._part_sizes(n)
-        parts = STEPS * _nanoseconds(batch * references, references, D, d)
-        return "stochastic" if parts < exact else "lbfgs"
+        part = part_size(n, *self._part_sizes(n), in_two_phases=self._in_two_phases)
+        return "stochastic" if STEPS * _nanoseconds(*part, D, d) < exact else "lbfgs"
 
-    def _part_sizes(self, n: int) -> tuple[int, int]:
-        """Return how many queries and references a stochastic step has."""
-        references = {"auto": N_REFERENCES, "all": n}.get(
-            str(self.n_references), self.n_references
-        )
-        m = min(n, int(references))
-        b = BATCH_SIZE if isinstance(self.batch_size, str) else self.batch_size
-        return min(m, b), m
+    @property
+    def _in_two_phases(self) -> bool:
+        """Whether a stochastic climb begins with an easier objective."""
+        return False
 
-    def _asked_part_sizes(self, n: int) -> tuple[int | None, int | None]:
-        """Return the same where the user has a say, and else None."""
-        batch, references = self._part_sizes(n)
+    def _part_sizes(self, n: int) -> tuple[int | None, int | None]:
+        """Return how many queries and references a step has; None is "auto"."""
+        references = n if self.n_references == "all" else self.n_references
         return (
-            None if self.batch_size == "auto" else batch,
-            None if self.n_references == "auto" else references,
+            None if isinstance(self.batch_size, str) else self.batch_size,
+            None if isinstance(references, str) else references,
         )
 
     def _seed(self) -> int:
@@ -197,7 +192,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         if frame is not None:
             stochastic = StochasticClimb(
                 frame,
-                *self._asked_part_sizes(n),
+                *self._part_sizes(n),
                 self.max_iter,
                 self.alpha,
                 self._seed(),
@@ -247,6 +242,6 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         self.objective_curve_ = np.array(reached.curve)
 
 
-def _nanoseconds(n_pairs: int, n_rows: int, D: int, d: int) -> float:
+def _nanoseconds(n_pairs: float, n_rows: float, D: int, d: int) -> float:
     """Return about how long an evaluation takes: over pairs, and mapping the rows."""
     return n_pairs * (2 + 0.1 * d) + n_rows * D * d * 0.1

@@ -166,7 +166,7 @@ class LearnsFromPieces(ClimbingMetric):
         objective = self._objective(problem)
         if start is None:
             start = self._first_map(problem, objective, pieces.frame)
-        sizes = self._asked_part_sizes(len(problem.X))
+        sizes = self._part_sizes(len(problem.X))
         climb = pieces.climb(len(X), sizes, self.alpha, int(rng.integers(2**31)))
         with single_threaded_blas():
             reached = climb.maximize(objective, start, lambda *_: False)

@@ -22,8 +22,14 @@ from vicinal.solvers.base import OnIteration
 from vicinal.solvers.stochastic import Stochastic
 
 BATCH_SIZE, N_REFERENCES = 2048, 2048
+"""A part's queries and references, at its largest."""
 STEPS = 25
 """Steps in an iteration."""
+EASIER = 0.4
+"""Where there is an easier objective to begin with: its part of the iterations."""
+
+# How many times smaller parts may be: for the easier objective, and where it is all.
+_SMALLER, _SMALL = 4, 2
 
 # The largest step, in units of the map's typical entry: while the map finds its place,
 # and once it has.
@@ -66,7 +72,7 @@ class StochasticClimb:
     alpha: float
     seed: int
     step: float = 1.0
-    easier: float = 0.4
+    easier: float = EASIER
     pool: slice | None = None
 
     def maximize(
@@ -108,7 +114,7 @@ class StochasticClimb:
         easier = objective.easier()
         if easier is None:
             solver = Stochastic(self.max_iter, self.seed, STEPS, _FAR * self.step)
-            return [(solver, self._batches(objective, smaller=2))]
+            return [(solver, self._batches(objective, smaller=_SMALL))]
         n_first = int(self.easier * self.max_iter)
         first = Stochastic(n_first, self.seed, STEPS, _FAR * self.step)
         second = Stochastic(
@@ -119,7 +125,7 @@ class StochasticClimb:
             size_held=True,
         )
         phases = [
-            (first, self._batches(*easier, smaller=4)),
+            (first, self._batches(*easier, smaller=_SMALLER)),
             (second, self._batches(objective)),
         ]
         return [(solver, parts) for solver, parts in phases if solver.max_iter]
@@ -184,6 +190,24 @@ class StochasticClimb:
             loss, bounds=(-2, 4), method="bounded", options={"xatol": 0.05}
         )
         return float(np.exp(found.x)) * A if found.fun < loss(0) else A
+
+
+def part_size(
+    n: int, batch_size: int | None, n_references: int | None, in_two_phases: bool
+) -> tuple[float, float]:
+    """Return how many pairs and rows a step evaluates, on average over a climb."""
+
+    def size(smaller: int) -> tuple[int, int]:
+        m = min(n, n_references or N_REFERENCES // smaller)
+        return m * min(m, batch_size or BATCH_SIZE // smaller), m
+
+    if not in_two_phases:
+        return size(_SMALL)
+    (first, rows), (second, more_rows) = size(_SMALLER), size(1)
+    return (
+        EASIER * first + (1 - EASIER) * second,
+        EASIER * rows + (1 - EASIER) * more_rows,
+    )
 
 
 def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:

@@ -75,16 +75,17 @@ array-like, default="auto"
         How to climb. "stochastic" takes 25 small steps an iteration, each on random
         points, so that its cost does not grow with the number of rows; it does all of
         `max_iter` and pays no heed to `tol`. "auto" is whichever costs less of "lbfgs"
-        and "stochastic": the latter from about ten thousand rows on.
+        and "stochastic": the latter from about eight thousand rows on, for "log" from
+        about five thousand.
     neighbors : int, "auto" or "all", default="all"
         How many nearest neighbours to keep in the sum of each point, found anew every
         ten iterations; what is lost thereby is in `truncated_mass_`. "auto" is as many
         as it takes to lose less than a thousandth. Not for "stochastic".
     batch_size : int or "auto", default="auto"
-        Points whose terms a stochastic step evaluates; "auto" is up to 2048.
+        Points whose terms a stochastic step evaluates; "auto" is 512 to 2048.
     n_references : int, "auto" or "all", default="auto"
         Points, drawn anew for each stochastic step, among which they look for
-        neighbours; "auto" is up to 2048.
+        neighbours; "auto" is 512 to 2048.
     alpha : float, default=0.0
         λ of eq. 3.22 of [2]_, for each training point: n · alpha · ‖A‖² is taken from
         the objective, which keeps the map, and with it the overfitting, small.
@@ -341,6 +342,10 @@ default=False
                     f"solver='stochastic' does not go with {name}="
                     f"{getattr(self, name)!r}; leave the solver at 'auto'."
                 )
+
+    @property
+    def _in_two_phases(self) -> bool:
+        return self.objective != "log"
 
     def _chosen_solver(self, n: int, D: int, d: int) -> str:
         if self.solver == "auto" and (self.anneal or self.neighbors != "all"):

@@ -168,35 +168,15 @@ def _scale(row, factor):
 
 
 @_kernel
-def expected_matches(
-    block, own, norms_of, starts, stops, selves, counts, norms, offsets, values
+def matches(
+    block, own, norms_of, starts, stops, selves, counts, norms, offsets, power, values
 ):
-    """Weigh by NCA's eq. 5, v_ij = p_ij (p_i − [c_i = c_j]); values are p_i, eq. 2.
+    """Weigh by NCA's eq. 7 or 5: v_ij = p_i^power p_ij (1 − [c_i = c_j] / p_i).
 
-    The class of row r are the columns starts[r] … stops[r] − 1; its term in the sum
-    counts counts[r] times.
-    """
-    for r in range(block.shape[0]):
-        row = block[r]
-        left, same, right = row[: starts[r]], row[starts[r] : stops[r]], row[stops[r] :]
-        nearest = _to_distances_of(row, own[r], norms_of[r], norms, offsets, selves[r])
-        matched = _to_exponentials(same, nearest)
-        missed = _to_exponentials(left, nearest) + _to_exponentials(right, nearest)
-        total = matched + missed
-        values[r] = matched / total
-        # p_i − 1 is −missed / total: no cancellation when p_i is nearly 1.
-        _scale(same, -counts[r] * missed / (total * total))
-        _scale(left, counts[r] * matched / (total * total))
-        _scale(right, counts[r] * matched / (total * total))
-
-
-@_kernel
-def log_matches(
-    block, own, norms_of, starts, stops, selves, counts, norms, offsets, values
-):
-    """Weigh by NCA's eq. 7, v_ij = p_ij (1 − [c_i = c_j] / p_i); values are log p_i.
-
-    A point that is alone in its class can be matched by no map: it adds nothing.
+    With power 0 that is the slope of log p_i, the value; with power 1 that of p_i. The
+    class of row r are the columns starts[r] … stops[r] − 1; its term in the sum counts
+    counts[r] times. A point that is alone in its class can be matched by no map: it
+    adds nothing.
     """
     for r in range(block.shape[0]):
         row = block[r]
@@ -212,13 +192,18 @@ def log_matches(
         matched = _to_exponentials(same, nearest_match)
         missed = _to_exponentials(left, nearest) + _to_exponentials(right, nearest)
         total = share * matched + missed
-        if share > 0:
+        factor = counts[r] / total
+        if power[0] > 0:
+            values[r] = share * matched / total
+            factor *= values[r]
+        elif share > 0:
             values[r] = -np.log1p(missed / (share * matched))
         else:
             values[r] = (nearest - nearest_match) + np.log(matched / total)
-        _scale(same, -counts[r] * missed / (total * matched))
-        _scale(left, counts[r] / total)
-        _scale(right, counts[r] / total)
+        # 1 − 1 / p_i is −missed / (share · matched): no cancellation when p_i is 1.
+        _scale(same, -factor * missed / matched)
+        _scale(left, factor)
+        _scale(right, factor)
 
 
 @_kernel

@@ -6,7 +6,7 @@ are one run of columns: no label is looked at inside the loop over pairs.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -79,7 +79,8 @@ class ExpectedMatches:
 
     classes: ClassRuns
     masses: Masses
-    kernel = "expected_matches"
+    kernel = "matches"
+    power: ClassVar[float] = 1.0
 
     @property
     def of_rows(self) -> tuple[FloatArray | IntArray, ...]:
@@ -89,15 +90,16 @@ class ExpectedMatches:
 
     @property
     def of_columns(self) -> tuple[FloatArray, ...]:
-        """What the kernel wants to know of the points as columns."""
-        return (self.masses.offsets,)
+        """What the kernel wants to know of the points as columns, and of p_i."""
+        offsets = self.masses.offsets
+        return (offsets, np.array([self.power], dtype=offsets.dtype))
 
 
 @dataclass(frozen=True)
 class LogMatches(ExpectedMatches):
     """NCA's g, eq. 6: the value is log p_i."""
 
-    kernel = "log_matches"
+    power = 0.0
 
 
 @dataclass(frozen=True)

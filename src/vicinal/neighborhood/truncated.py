@@ -114,6 +114,7 @@ def pull_nearest(
             masses.counts[rows],
             nothing[:k],
             nothing[:k],
+            *rule.of_columns[1:],
             values[rows],
         )
 
