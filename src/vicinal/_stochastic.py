@@ -37,6 +37,8 @@ _FAR, _NEAR = 0.3, 0.1
 # How many neighbours a point of a part listens to at the start, and all the while
 # where the scale is held.
 _NEIGHBORS = 10
+# How often the scale is doubled in search of that, from where all points are near.
+_DOUBLINGS = 12
 # The pairs that one look at the whole may cost, and the fewest points worth a look.
 _PAIRS, _MIN_QUERIES = 2**25, 128
 
@@ -157,14 +159,17 @@ class StochasticClimb:
             seen = part.effective_neighbors(B, queries)
             return float(np.log(np.nanmedian(seen) / _NEIGHBORS))
 
-        # A map of zeros, or equal points, have no scale.
-        around = np.log(_typical_distance(part.X, self.frame.spread_back(A)))
-        if not np.isfinite(around):
+        spread = _typical_distance(part.X, self.frame.spread_back(A))
+        if not spread > 0:  # a map of zeros, or equal points, have no scale
             return A
-        low, high = -around - 4, -around + 8
-        if not excess(low) > 0 > excess(high):
-            return A
-        return float(np.exp(brentq(excess, low, high, xtol=0.02))) * A
+        low = -np.log(spread)
+        if excess(low) <= 0:  # few points, all near
+            return float(np.exp(low)) * A
+        for high in low + np.log(2) * np.arange(1, _DOUBLINGS):
+            if excess(high) <= 0:
+                return float(np.exp(brentq(excess, low, high, xtol=0.02))) * A
+            low = high
+        return A
 
     def _scaled(
         self, objective: PairObjective, A: FloatArray, rng: Generator

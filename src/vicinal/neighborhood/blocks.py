@@ -26,6 +26,8 @@ CACHE_BYTES = 4 * 2**20
 # Fewer rows starve the matrix products; below this, threads cost more than they give.
 MIN_ROWS = 16
 ROWS_WORTH_A_THREAD = 256
+# A product of fewer multiplications is done before a thread has started.
+SMALL = 2**22
 # Into how many parts the rows are shared out, and so the most threads that are of use
 # and the most partial sums that can wait for their turn.
 N_LANES = 16
@@ -206,7 +208,7 @@ def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray
     def do(_: int, rows: slice) -> None:
         np.matmul(X[rows].astype(dtype, copy=False), components.T, out=Z[rows])
 
-    share(lambda: do, _parts(X), n_threads)
+    share(lambda: do, _parts(X), n_threads if Z.size * X.shape[1] > SMALL else 1)
     return Z
 
 
@@ -220,7 +222,7 @@ def back_project(G: FloatArray, X: FloatArray, n_threads: int) -> FloatArray:
         block = X[rows].astype(dtype, copy=False)
         product.add(position, np.matmul(G[rows].T, block, out=product.buffer()))
 
-    share(lambda: do, _parts(X), n_threads)
+    share(lambda: do, _parts(X), n_threads if G.size * X.shape[1] > SMALL else 1)
     return product.total
 
 

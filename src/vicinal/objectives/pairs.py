@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
@@ -200,9 +199,10 @@ class PairObjective(ABC):
         return perplexities
 
     def _checked(self, components: ArrayLike) -> FloatArray:
-        A: FloatArray = check_array(
-            components, dtype=np.float64, ensure_2d=False, input_name="components"
-        )
+        # Not scikit-learn's check_array, which takes as long as a small batch.
+        A: FloatArray = np.asarray(components, dtype=np.float64)
+        if not np.isfinite(A).all():
+            raise ValueError("Input components contains NaN or infinity.")
         if A.ndim not in (1, 2) or A.shape[-1] != self.X.shape[1]:
             raise ValueError(
                 f"components must have shape (n_components, {self.X.shape[1]}), "
