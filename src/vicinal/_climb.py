@@ -83,7 +83,9 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
             return self.solver
         exact = _nanoseconds(n**2, n, D, d)
         part = part_size(n, *self._part_sizes(n), in_two_phases=self._in_two_phases)
-        return "stochastic" if STEPS * _nanoseconds(*part, D, d) < exact else "lbfgs"
+        # Small blocks are slower for each pair, and a step has a cost of its own.
+        parts = STEPS * (1.5 * _nanoseconds(*part, D, d) + 1e6)
+        return "stochastic" if parts < exact else "lbfgs"
 
     @property
     def _in_two_phases(self) -> bool:

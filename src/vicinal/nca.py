@@ -75,8 +75,8 @@ array-like, default="auto"
         How to climb. "stochastic" takes 25 small steps an iteration, each on random
         points, so that its cost does not grow with the number of rows; it does all of
         `max_iter` and pays no heed to `tol`. "auto" is whichever costs less of "lbfgs"
-        and "stochastic": the latter from about eight thousand rows on, for "log" from
-        about five thousand.
+        and "stochastic": the latter from about ten thousand rows on, for "log" from
+        about seven thousand.
     neighbors : int, "auto" or "all", default="all"
         How many nearest neighbours to keep in the sum of each point, found anew every
         ten iterations; what is lost thereby is in `truncated_mass_`. "auto" is as many
