@@ -89,6 +89,6 @@ def probabilities(
     mass = np.tile(counts * one, (len(Z), 1))
     np.fill_diagonal(mass, (counts - 1) * one)
     distances = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
-    least = np.where(mass > 0, distances, np.inf).min(axis=1, keepdims=True)
-    weights = mass * np.exp(least - distances)
+    distances = np.where(mass > 0, distances, np.inf)
+    weights = mass * np.exp(distances.min(axis=1, keepdims=True) - distances)
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))

@@ -93,7 +93,7 @@ def test_only_those_of_the_pool_ask() -> None:
         for _ in range(20):
             part = batch_of(Batches(objective, 4, n_references, pool=pool), rng)
             rows = part.objective.X[part.objective._order[part.queries]]
-            places = [int(np.flatnonzero((X == row).all(axis=1))[0]) for row in rows]
+            places = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in rows]
             assert len(set(places)) == 4
             assert min(places) >= 50
             asked |= set(places)

@@ -87,6 +87,8 @@ def test_a_held_size_is_held() -> None:
         assert np.linalg.norm(moved) == pytest.approx(size, rel=1e-12)
         assert np.abs(moved - A).max() > 1e-3
         A = moved
+    nothing = np.zeros((2, 5))
+    np.testing.assert_array_equal(Adam(size_held=True).step(nothing, nothing, 1), 0)
 
 
 def test_the_schedule_rises_shortly_and_falls_to_nothing() -> None:
