@@ -163,3 +163,31 @@ def test_what_is_climbed_may_change_when_it_looks() -> None:
     solution = climb.maximize(objective, np.zeros((1, 2)), go_on)
     np.testing.assert_allclose(solution.components, 5, atol=1e-4)
     assert solution.converged
+
+
+def test_a_round_that_a_fresh_look_finds_lower_is_taken_back() -> None:
+    class Mirage:
+        """Seen from afar, a slope without end; looked at closely, a hill at 3."""
+
+        seen_from = np.zeros((1, 1))
+
+        def refresh(self, A: FloatArray) -> None:
+            self.seen_from = A.copy()
+
+        def value_and_gradient(self, A: FloatArray) -> tuple[float, FloatArray]:
+            off = self.seen_from - 3
+            value = -float((off**2).sum()) + 2 * float((A - self.seen_from).sum())
+            return value, np.full_like(A, 2.0)
+
+    mirage = Mirage()
+    make: Any = SOLVERS["bold-driver"]
+    climb = Rounds(mirage.refresh, never, make, max_iter=200, tol=1e-9)
+    start = np.ones((1, 1))
+    solution = climb.maximize(mirage, start, go_on)
+    assert abs(solution.components[0, 0] - 3) <= 2
+    np.testing.assert_array_equal(mirage.seen_from, solution.components)
+    assert len(solution.curve) == solution.n_iter + 1
+    # Without a look in between, one goes on and on.
+    blind = SOLVERS["bold-driver"](max_iter=200, tol=1e-9)
+    mirage.refresh(start)
+    assert blind.maximize(mirage, start, go_on).components[0, 0] > 100
