@@ -182,6 +182,9 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
                 solution = climb(start, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and monitor.n_iter:
+                if frame is not None:
+                    parts = self._parts(frame, len(objective.X))
+                    monitor.components = parts.rescaled(objective, monitor.components)
                 keep(monitor)
             raise
         return solution
@@ -192,13 +195,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         """Return how to climb from a start, and how in words."""
         n, D = objective.X.shape
         if frame is not None:
-            stochastic = StochasticClimb(
-                frame,
-                *self._part_sizes(n),
-                self.max_iter,
-                self.alpha,
-                self._seed(),
-            )
+            stochastic = self._parts(frame, n)
             kept = D if frame.turn is None else frame.turn.shape[1]
             how = f"{STEPS} random parts an iteration, {kept} of {D} directions"
             return partial(stochastic.maximize, objective), f"solver stochastic: {how}"
@@ -217,6 +214,16 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
                 self.tol,
             )
         return partial(solver.maximize, to_climb), f"solver {name}"
+
+    def _parts(self, frame: Frame, n: int) -> StochasticClimb:
+        """Return the climb by random parts of so many rows."""
+        return StochasticClimb(
+            frame,
+            *self._part_sizes(n),
+            self.max_iter,
+            self.alpha,
+            self._seed(),
+        )
 
     def _warn_unless_converged(self, solution: Solution) -> None:
         """Warn; to be called by fit itself, so that the warning names its caller."""

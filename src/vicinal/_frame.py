@@ -49,6 +49,7 @@ class Frame:
         n_components: int,
         diagonal: bool,
         rng: Generator,
+        all_directions: bool = False,
     ) -> Self:
         """Find the coordinates.
 
@@ -64,6 +65,8 @@ class Frame:
             Whether the map is diagonal.
         rng : Generator
             Draws the sample.
+        all_directions : bool, default=False
+            Leave none out, as these points do not speak for all there will be.
         """
         rows = sample_rows(X, rng)
         points: FloatArray = X[rows]
@@ -71,8 +74,9 @@ class Frame:
         if diagonal or X.shape[1] > _TOO_MANY_FEATURES:
             return cls(rows, None, 1 / _deviations(_residuals(points, labels)))
         turn = None
-        if codes is not None and X.shape[1] > _MANY_FEATURES:
-            turn = _useful(points, labels, n_components, len(X))
+        many = X.shape[1] > _MANY_FEATURES and not all_directions
+        if codes is not None and many:
+            turn = _useful(points, labels, n_components, len(X), rng)
         if turn is not None:
             points = points @ turn
         return cls(rows, turn, _whitening(points, labels))
@@ -101,14 +105,19 @@ def sample_rows(X: FloatArray, rng: Generator) -> IntArray:
 
 
 def _useful(
-    X: FloatArray, codes: IntArray, n_components: int, n: int
+    X: FloatArray, codes: IntArray, n_components: int, n: int, rng: Generator
 ) -> FloatArray | None:
     """Return the principal directions that do as well as all features, or None.
 
     "As well" is put to the test: a linear discriminant learned from half of the sample
     must be no worse on the other half, within a standard error.
     """
+    # Halves at random: every other row may well be of the same class.
+    order = rng.permutation(len(X))
+    X, codes = X[order], codes[order]
     centred = X - X.mean(axis=0)
+    # Squares of very large or small numbers would leave float32.
+    centred /= max(float(np.abs(centred).max()), np.finfo(X.dtype).tiny)
     variances, axes = np.linalg.eigh((centred.T @ centred).astype(np.float64))
     variances = np.maximum(variances[::-1], 0)
     kept = np.cumsum(variances) / max(variances.sum(), np.finfo(float).tiny)

@@ -25,6 +25,8 @@ from vicinal.solvers import Solution
 
 MEMORY = 8192
 """How many rows are remembered, at most."""
+# Of a first piece for each feature, before any direction is left out.
+_ENOUGH_ROWS = 10
 # How many times each row of a piece looks for its neighbours.
 _LOOKS = 30
 
@@ -156,7 +158,10 @@ class LearnsFromPieces(ClimbingMetric):
         if pieces is None:
             n_rows = self.n_components
             d = n_rows if isinstance(n_rows, Integral) else X.shape[1]
-            frame = Frame.find(X, codes, int(d), diagonal, rng)
+            # Later pieces have to make do with these coordinates.
+            typical = len(np.unique(codes)) == len(classes)
+            typical = typical and len(X) >= _ENOUGH_ROWS * X.shape[1]
+            frame = Frame.find(X, codes, int(d), diagonal, rng, not typical)
             pieces = Pieces.begin(frame, X)
         else:
             start = np.diag(self.components_) if diagonal else self.components_

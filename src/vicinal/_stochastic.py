@@ -108,8 +108,23 @@ class StochasticClimb:
                 break
         if converged:
             A = self._scaled(objective, A, rng)
+        curve = curve or reached.curve
         n_iter = len(curve) - 1
         return Solution(self.frame.back(A), n_iter, curve, converged, message)
+
+    def rescaled(self, objective: PairObjective, A: FloatArray) -> FloatArray:
+        """Return a map of the features with the scale that suits all of the data.
+
+        For maps from the middle of a climb, which have the scale of a part.
+        """
+        rng = np.random.default_rng(self.seed)
+        if self.frame.turn is not None:
+            objective = objective.turned(self.frame.turn)
+        before = self.frame.start(A)
+        sized = self._sized(self._batches(objective), before, rng)
+        after = self._scaled(objective, sized, rng)
+        size = float(np.linalg.norm(before))
+        return A * float(np.linalg.norm(after)) / size if size > 0 else A
 
     def _phases(self, objective: PairObjective) -> list[tuple[Stochastic, Batches]]:
         """Return the solvers, and what each is to climb."""
@@ -154,10 +169,12 @@ class StochasticClimb:
         part = objective.among(some(rng, objective.n_rows, batches.n_references))
         queries = some(rng, part.n_rows, 256)
 
+        few = min(_NEIGHBORS, part.n_rows / 2)
+
         def excess(log_scale: float) -> float:
             B = np.exp(log_scale) * self.frame.spread_back(A)
             seen = part.effective_neighbors(B, queries)
-            return float(np.log(np.nanmedian(seen) / _NEIGHBORS))
+            return float(np.log(np.nanmedian(seen) / few))
 
         spread = _typical_distance(part.X, self.frame.spread_back(A))
         if not spread > 0:  # a map of zeros, or equal points, have no scale

@@ -323,8 +323,12 @@ default=False
         stopper = EarlyStopping(score, self.n_iter_no_change, start)
 
         def keep_best(reached: Solution | Monitor) -> None:
-            whole = self._objective(problem)
-            self._finish(problem, whole, frame, reached, stopper.best)
+            whole, best = self._objective(problem), stopper.best
+            if isinstance(whole, TruncatedNCA):
+                whole.refresh(best)
+            if frame is not None:
+                best = self._parts(frame, whole.n_rows).rescaled(whole, best)
+            self._finish(problem, whole, frame, reached, best)
             self.validation_curve_ = np.array(stopper.curve)
 
         solution = self._climb(

@@ -123,7 +123,9 @@ def pull_nearest(
     ends = np.arange(0, n * k + 1, k)
     V = csr_array((weights.ravel(), lists.columns.ravel(), ends), shape=(n, n))
     degrees = V.sum(axis=1) + V.sum(axis=0)
-    return Pull(values, degrees[:, None] * points - V @ points - V.T @ points)
+    # L Z does not depend on the origin, but its rounding does.
+    Z = points - points.mean(axis=0)
+    return Pull(values, degrees[:, None] * Z - V @ Z - V.T @ Z)
 
 
 def sorted_masses(

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from vicinal._typing import FloatArray
 from vicinal.solvers.base import Objective, OnIteration, Solution, Solver
 from vicinal.solvers.stopping import relative_change
@@ -20,7 +22,9 @@ class SolverForIterations(Protocol):
 class Rounds:
     """Let a solver climb a few iterations at a time, with a fresh look before each.
 
-    For objectives that are good around the map at which they last looked.
+    For objectives that are good around the map at which they last looked. A round after
+    which a fresh look finds the objective lower is taken back, and those that follow are
+    half as long.
 
     Parameters
     ----------
@@ -35,7 +39,7 @@ class Rounds:
     tol : float
         Stop when a whole round gains less than this, relative to the objective.
     length : int, default=10
-        Iterations in a round.
+        Iterations in a round, at first.
     """
 
     refresh: Callable[[FloatArray], None]
@@ -49,8 +53,11 @@ class Rounds:
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
     ) -> Solution:
         """Climb the objective from a start; see `vicinal.solvers.base.Solver`."""
-        A, stopped = start, False
+        A, stopped, ends = start, False, False
+        length = self.length
         curve: list[float] = []
+        converged, message = True, ""
+        good, height = start, -np.inf
 
         def watch(components: FloatArray, latest: list[float]) -> bool:
             nonlocal stopped
@@ -60,17 +67,24 @@ class Rounds:
 
         while True:
             self.refresh(A)
-            n_done = max(len(curve) - 1, 0)
-            left = min(self.length, self.max_iter - n_done)
+            value = objective.value_and_gradient(A)[0]
+            if value >= height:
+                good, height = A, value
+            else:
+                # What was gained by the old look is lost by the new: so far one cannot
+                # go without looking.
+                A, length = good, length // 2
+                self.refresh(A)
+                message = "a longer round would descend" if not length else message
+            if ends or not length:
+                return Solution(A, max(len(curve) - 1, 0), curve, converged, message)
+            left = min(length, self.max_iter - max(len(curve) - 1, 0))
             solver = self.solver(max_iter=left, tol=self.tol)
             reached = solver.maximize(objective, A, watch)
-            A = reached.components
+            A, message = reached.components, reached.message
             curve = curve or reached.curve
-            n_iter = len(curve) - 1
             gain = relative_change(reached.curve[0], reached.curve[-1])
-            if stopped or reached.n_iter == 0 or gain <= self.tol:
-                self.refresh(A)
-                return Solution(A, n_iter, curve, True, reached.message)
-            if n_iter >= self.max_iter:
-                self.refresh(A)
-                return Solution(A, n_iter, curve, False, "the iterations are used up")
+            ends = stopped or reached.n_iter == 0 or gain <= self.tol
+            if not ends and len(curve) - 1 >= self.max_iter:
+                ends, converged = True, False
+                message = "the iterations are used up"

@@ -46,8 +46,9 @@ class Adam:
         size = np.sqrt(self.square / (1 - _SQUARE**self.n_steps))
         # Where nothing has ever pulled, nothing moves.
         moved = components + eta * mean / np.maximum(size, 1e-8 * size.max() + 1e-300)
-        if self.size_held:
-            moved *= np.linalg.norm(components) / np.linalg.norm(moved)
+        size_now = float(np.linalg.norm(moved))
+        if self.size_held and size_now > 0:
+            moved *= np.linalg.norm(components) / size_now
         return moved
 
 
