@@ -12,15 +12,15 @@ from vicinal._frame import Frame
 from vicinal._pieces import Pieces
 from vicinal._typing import FloatArray, IntArray
 
-X, y = planted(2400)
+X, y = planted(1500)
 KINDS = ["expected", "log", "class-density"]
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows enough to fill the memory several times over, and quick steps."""
-    monkeypatch.setattr("vicinal._pieces.MEMORY", 500)
-    monkeypatch.setattr("vicinal._pieces.BATCH_SIZE", 128)
+    monkeypatch.setattr("vicinal._pieces.MEMORY", 300)
+    monkeypatch.setattr("vicinal._pieces.BATCH_SIZE", 256)
     monkeypatch.setattr("vicinal._stochastic.BATCH_SIZE", 256)
     monkeypatch.setattr("vicinal._stochastic.N_REFERENCES", 256)
 
@@ -51,20 +51,20 @@ def test_learns_nearly_as_well_as_from_all_at_once(objective: str) -> None:
     assert accuracy(whole) > 0.9
     assert accuracy(nca) > accuracy(whole) - 0.02
     assert len(nca.objective_curve_) == nca.n_iter_ + 1
-    assert nca.effective_neighbors_.shape == (500,)
+    assert nca.effective_neighbors_.shape == (300,)
     assert nca.n_features_in_ == 10
 
 
 def test_each_piece_helps() -> None:
     nca = NCA(2, init="pca", random_state=0)
     scores = []
-    for start in (0, 150, 1200):
-        learned(nca, X[start : 2 * start + 150], y[start : 2 * start + 150], size=150)
+    for start in (0, 150, 300):
+        learned(nca, X[start : 4 * start + 150], y[start : 4 * start + 150], size=150)
         scores.append(accuracy(nca))
     assert scores[-1] > scores[0]
 
 
-@pytest.mark.parametrize("objective", KINDS)
+@pytest.mark.parametrize("objective", ["expected", "log"])
 def test_pieces_sorted_by_class(objective: str) -> None:
     order = np.argsort(y, kind="stable")
     nca = NCA(2, init="pca", objective=objective, random_state=0)
@@ -173,21 +173,21 @@ def test_the_memory_is_a_fair_sample_of_all_rows() -> None:
         pieces = Pieces.begin(frame, rows)
         for part in np.split(rows, [50, 700, 1500, 1600, 2900]):
             pieces = pieces.with_piece(part, part[:, 0].astype(int), rng).trimmed()
-            assert len(pieces.X) == min(500, pieces.n_seen)
+            assert len(pieces.X) == min(300, pieces.n_seen)
         assert pieces.n_seen == 3000
         np.testing.assert_array_equal(pieces.codes, pieces.X[:, 0])
-        assert len(np.unique(pieces.codes)) == 500
+        assert len(np.unique(pieces.codes)) == 300
         kept[pieces.codes] += 1
-    # Of 30 blocks of 100 rows each expects 120 · 500 / 30 = 2000; σ is below √2000.
+    # Of 30 blocks of 100 rows each expects 120 · 300 / 30 = 1200; σ is below √1200.
     blocks = kept.reshape(30, 100).sum(axis=1)
-    assert np.abs(blocks - 2000).max() < 4 * np.sqrt(2000)
+    assert np.abs(blocks - 1200).max() < 4 * np.sqrt(1200)
 
 
 def test_no_more_is_remembered_than_allowed() -> None:
     nca = learned(NCAClassifier(2, random_state=0))
-    assert len(nca._pieces.X) == len(nca._pieces.codes) == 500
-    assert nca._pieces.n_seen == 2400
-    assert nca._points.shape == (500, 2)  # type: ignore[attr-defined]
+    assert len(nca._pieces.X) == len(nca._pieces.codes) == 300
+    assert nca._pieces.n_seen == 1500
+    assert nca._points.shape == (300, 2)
 
 
 def test_only_new_rows_ask_for_neighbours() -> None:
@@ -197,7 +197,7 @@ def test_only_new_rows_ask_for_neighbours() -> None:
     pieces = pieces.with_piece(X[100:130], y[100:130], rng)
     climb = pieces.climb(30, (None, None), 0.0, 0)
     assert climb.pool == slice(100, None)
-    later = Pieces(frame, X, y, rng.random(2400), n_seen=10**6).climb(
+    later = Pieces(frame, X, y, rng.random(1500), n_seen=10**6).climb(
         30, (None, None), 0.0, 0
     )
     assert later.step < climb.step <= 1

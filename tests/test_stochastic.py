@@ -19,8 +19,8 @@ QUICK: dict[str, Any] = {
     "solver": "stochastic",
     "max_iter": 6,
     "random_state": 0,
-    "batch_size": 128,
-    "n_references": 256,
+    "batch_size": 100,
+    "n_references": 200,
 }
 ignore_convergence = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning"
@@ -39,8 +39,8 @@ def planted(n: int, seed: int = 0, D: int = 10) -> tuple[FloatArray, IntArray]:
     return X @ np.linalg.qr(fixed.normal(size=(D, D)))[0], y
 
 
-X, y = planted(900)
-X_TEST, Y_TEST = planted(600, seed=1)
+X, y = planted(600)
+X_TEST, Y_TEST = planted(400, seed=1)
 
 
 def accuracy(nca: NCA, unit: float = 1.0) -> float:
@@ -65,7 +65,7 @@ def test_nearly_as_good_as_the_exact_fit(objective: str) -> None:
 def test_regression(model: type[NCARegressor]) -> None:
     def make(n: int, seed: int) -> tuple[FloatArray, FloatArray]:
         rng = np.random.default_rng(seed)
-        points = rng.normal(size=(n, 8)) * [1, 1, 5, 5, 5, 5, 5, 5]
+        points = rng.normal(size=(n, 8)) * [1, 1, 2, 2, 2, 2, 2, 2]
         return points, np.sin(2 * points[:, 0]) + points[:, 1]
 
     points, targets = make(800, 0)
@@ -119,17 +119,30 @@ def test_seeds_and_threads() -> None:
 
 
 def test_weights_are_counts() -> None:
-    doubled = np.arange(900) % 3 == 0
+    doubled = np.arange(600) % 3 == 0
     weights = np.where(doubled, 2, 1)
-    # All in one part: the sums are those of the repeated rows, whatever is drawn.
-    settings = {**QUICK, "batch_size": 2000, "n_references": 2000, "max_iter": 3}
-    settings["init"] = np.eye(2, 10)
+    settings = {**QUICK, "init": "lda"}
     weighted = NCA(2, **settings).fit(X, y, sample_weight=weights)
     repeated = NCA(2, **settings).fit(np.repeat(X, weights, 0), np.repeat(y, weights))
-    np.testing.assert_allclose(
-        weighted.objective_curve_, repeated.objective_curve_, rtol=0.03
+    whole = NCAObjective(X, y, sample_weight=weights)
+    heights = [
+        whole.value_and_gradient(nca.components_)[0] for nca in (weighted, repeated)
+    ]
+    assert heights[0] == pytest.approx(heights[1], rel=0.02)
+    assert weighted.objective_curve_[-1] == pytest.approx(
+        repeated.objective_curve_[-1], rel=0.05
     )
-    assert accuracy(weighted) == pytest.approx(accuracy(repeated), abs=0.03)
+    # Twice the weight of all is nothing new to draw, and twice the value.
+    once = NCA(2, **settings).fit(X, y)
+    twice = NCA(2, **settings).fit(X, y, sample_weight=np.full(600, 2))
+    assert twice.objective_curve_[-1] > 1.8 * once.objective_curve_[-1]
+    # Weights that say what is noise are listened to.
+    noise = np.arange(600) % 2 == 0
+    labels = np.where(noise, np.random.default_rng(7).integers(5, size=600), y)
+    told = NCA(2, **settings).fit(X, labels, sample_weight=np.where(noise, 1e-6, 1))
+    misled = NCA(2, **settings).fit(X, labels)
+    assert accuracy(told) > 0.95
+    assert told.objective_curve_[-1] / 300 > misled.objective_curve_[-1] / 600 + 0.2
     ignored = np.where(y == 4, 0, 1)
     seen = NCA(2, **QUICK).fit(X, y, sample_weight=ignored).effective_neighbors_
     assert np.isnan(seen[y == 4]).all()
@@ -145,7 +158,7 @@ def test_the_scale_is_that_of_all_points(objective: str, how: str) -> None:
     kind = "class-density" if objective == "class-density" else "log"
     g = NCAObjective(X, y, kind).easier() if kind != "log" else None
     objective_g = NCAObjective(X, y, "log") if g is None else g[0]
-    scales = np.exp(np.linspace(-2, 2, 81))
+    scales = np.exp(np.linspace(-2, 2, 41))
     heights = [objective_g.value_and_gradient(s * nca.components_)[0] for s in scales]
     here = objective_g.value_and_gradient(nca.components_)[0]
     assert (max(heights) - here) / len(X) < 0.005
@@ -153,14 +166,14 @@ def test_the_scale_is_that_of_all_points(objective: str, how: str) -> None:
     assert (max(heights) - heights[int(np.abs(scales - 0.4).argmin())]) / len(X) > 0.02
 
 
-@pytest.mark.parametrize("sizes", [(10**6, 10**6), (10**6, "all"), (900, 900)])
+@pytest.mark.parametrize("sizes", [(10**6, 10**6), (10**6, "all"), (600, 600)])
 def test_sizes_above_the_datas_are_the_datas(sizes: tuple[Any, Any]) -> None:
     def fit(batch_size: Any, n_references: Any) -> NCA:
         settings = {**QUICK, "batch_size": batch_size, "n_references": n_references}
         settings["max_iter"] = 1
         return NCA(2, **settings).fit(X, y)
 
-    np.testing.assert_array_equal(fit(*sizes).components_, fit(901, 901).components_)
+    np.testing.assert_array_equal(fit(*sizes).components_, fit(601, 601).components_)
 
 
 def test_early_stopping_keeps_the_best_map() -> None:
@@ -207,27 +220,27 @@ def test_diagonal() -> None:
 def test_effective_neighbors_of_some_of_many_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("vicinal._stochastic._PAIRS", 900 * 200)
+    monkeypatch.setattr("vicinal._stochastic._PAIRS", 600 * 200)
     nca = NCA(2, **{**QUICK, "max_iter": 1}).fit(X, y)
     seen = nca.effective_neighbors_
-    assert seen.shape == (900,)
-    assert np.isnan(seen).sum() == 700
+    assert seen.shape == (600,)
+    assert np.isnan(seen).sum() == 400
     whole = NCAObjective(X, y).effective_neighbors(nca.components_)
     looked_at = ~np.isnan(seen)
     np.testing.assert_allclose(seen[looked_at], whole[looked_at], rtol=1e-9)
     assert nca.suggest_n_neighbors() % 2 == 1
     regressor = NCARegressor(2, **{**QUICK, "max_iter": 1}).fit(X, X[:, 0])
-    assert np.isnan(regressor.effective_neighbors_).sum() == 700
+    assert np.isnan(regressor.effective_neighbors_).sum() == 400
 
 
 def test_looks_at_the_whole_cost_about_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     objective, rng = NCAObjective(X, y), np.random.default_rng(0)
-    assert len(queries_of_all(objective, rng)) == 900
-    monkeypatch.setattr("vicinal._stochastic._PAIRS", 900 * 300)
+    assert len(queries_of_all(objective, rng)) == 600
+    monkeypatch.setattr("vicinal._stochastic._PAIRS", 600 * 300)
     assert len(queries_of_all(objective, rng)) == 300
-    monkeypatch.setattr("vicinal._stochastic._PAIRS", 900)
+    monkeypatch.setattr("vicinal._stochastic._PAIRS", 600)
     assert len(queries_of_all(objective, rng)) == 128
 
 
@@ -278,7 +291,7 @@ def test_an_interrupt_keeps_a_map_of_the_right_scale(objective: str) -> None:
     g = NCAObjective(X, y, "log")
     heights = [
         g.value_and_gradient(s * nca.components_)[0]
-        for s in np.exp(np.linspace(-2, 2, 41))
+        for s in np.exp(np.linspace(-2, 2, 21))
     ]
     here = g.value_and_gradient(nca.components_)[0]
     assert (max(heights) - here) / len(X) < 0.01
@@ -412,7 +425,7 @@ def test_left_out_directions_are_folded_back(
         latent = centres[labels] + rng.normal(size=(n, 4))
         return 10 * latent @ axes.T + 0.01 * rng.normal(size=(n, 130))
 
-    wide, new = make(900, y), make(600, Y_TEST)
+    wide, new = make(600, y), make(400, Y_TEST)
     nca = NCA(2, init="pca", verbose=1, **QUICK).fit(wide, y)
     assert "of 130 directions" in capsys.readouterr().out
     assert nca.components_.shape == (2, 130)

@@ -128,7 +128,7 @@ def test_the_lost_mass_is_what_is_not_listed(kind: str, case: str) -> None:
     assert objective.lost_mass(0.5 * A) > objective.lost_mass(3 * A)
 
 
-def spread_out(n: int = 1500) -> tuple[FloatArray, IntArray]:
+def spread_out(n: int = 900) -> tuple[FloatArray, IntArray]:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(n, D))
     return X, (X[:, 0] > 0).astype(int) + 2 * (X[:, 1] > 0)
@@ -136,7 +136,7 @@ def spread_out(n: int = 1500) -> tuple[FloatArray, IntArray]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", ["plain", "counts", "rare class"])
-@pytest.mark.parametrize("scale", [6.0, 12.0, 40.0])
+@pytest.mark.parametrize("scale", [10.0, 40.0])
 def test_auto_loses_less_than_a_thousandth(kind: str, case: str, scale: float) -> None:
     X, y = spread_out()
     rng = np.random.default_rng(6)
@@ -191,9 +191,9 @@ def test_any_number_of_threads_gives_the_same_result(kind: str) -> None:
     found = []
     for n_jobs in (1, 2, 4):
         objective = TruncatedNCA(X, y, kind, neighbors="auto", n_jobs=n_jobs)
-        objective.refresh(8 * np.eye(2, D))
-        found.append(objective.value_and_gradient(8 * np.eye(2, D)))
-        assert objective.n_neighbors < 700
+        objective.refresh(15 * np.eye(2, D))
+        found.append(objective.value_and_gradient(15 * np.eye(2, D)))
+        assert objective.n_neighbors < 450
     for value, gradient in found[1:]:
         assert value == found[0][0]
         np.testing.assert_array_equal(gradient, found[0][1])

@@ -147,7 +147,7 @@ def test_what_is_climbed_may_change_when_it_looks() -> None:
     class Moving:
         """A hill whose top is where the map was when it last looked, plus 1."""
 
-        top = np.zeros((1, 2))
+        top: FloatArray = np.zeros((1, 2))
 
         def refresh(self, A: FloatArray) -> None:
             self.top = np.minimum(A + 1, 5)
@@ -169,7 +169,7 @@ def test_a_round_that_a_fresh_look_finds_lower_is_taken_back() -> None:
     class Mirage:
         """Seen from afar, a slope without end; looked at closely, a hill at 3."""
 
-        seen_from = np.zeros((1, 1))
+        seen_from: FloatArray = np.zeros((1, 1))
 
         def refresh(self, A: FloatArray) -> None:
             self.seen_from = A.copy()

@@ -9,7 +9,7 @@ from vicinal._typing import FloatArray
 from vicinal.solvers import Objective
 from vicinal.solvers.stochastic import Adam, Stochastic, schedule, typical_entry
 
-START = np.ones((2, 3))
+START: FloatArray = np.ones((2, 3))
 
 
 @dataclass
@@ -61,7 +61,8 @@ def naive_adam(gradients: list[FloatArray], t: int) -> FloatArray:
 
 def test_adam_is_adam() -> None:
     rng = np.random.default_rng(0)
-    gradients = [rng.normal(size=(2, 3)) * [1, 1e-3, 1e3] for _ in range(40)]
+    units = np.array([1, 1e-3, 1e3])
+    gradients: list[FloatArray] = [rng.normal(size=(2, 3)) * units for _ in range(40)]
     etas = rng.uniform(0.1, 1, size=40)
     adam, A = Adam(), START
     for t, (gradient, eta) in enumerate(zip(gradients, etas, strict=True), start=1):
@@ -80,7 +81,8 @@ def test_where_nothing_pulls_nothing_moves() -> None:
 
 def test_a_held_size_is_held() -> None:
     rng = np.random.default_rng(1)
-    adam, A = Adam(size_held=True), rng.normal(size=(2, 5))
+    adam = Adam(size_held=True)
+    A: FloatArray = rng.normal(size=(2, 5))
     size = np.linalg.norm(A)
     for _ in range(20):
         moved = adam.step(A, rng.normal(size=(2, 5)), 0.3)

@@ -22,9 +22,9 @@ class SolverForIterations(Protocol):
 class Rounds:
     """Let a solver climb a few iterations at a time, with a fresh look before each.
 
-    For objectives that are good around the map at which they last looked. A round after
-    which a fresh look finds the objective lower is taken back, and those that follow are
-    half as long.
+    For objectives that are good around the map at which they last looked. A round
+    after which a fresh look finds the objective lower is taken back, and those that
+    follow are half as long.
 
     Parameters
     ----------
