@@ -262,3 +262,16 @@ def test_the_unit_of_the_data_does_not_matter() -> None:
     plain = learned(NCA(2, init="pca", random_state=0), X[:900], y[:900])
     scaled = learned(NCA(2, init="pca", random_state=0), 1e3 * X[:900], y[:900])
     np.testing.assert_allclose(1e3 * scaled.components_, plain.components_, rtol=1e-3)
+
+
+def test_probabilities_have_a_column_for_each_class_from_the_first_piece_on() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    model = NCAClassifier(2, random_state=0)
+    model.partial_fit(X[:30], np.repeat([0, 2], 15), classes=[0, 1, 2])
+    assert model.predict_proba(X).shape == (60, 3)
+    np.testing.assert_array_equal(model.classes_, [0, 1, 2])
+    np.testing.assert_array_equal(model.predict_proba(X)[:, 1], 0)
+    model.partial_fit(X[30:], np.repeat([1, 2], 15))
+    assert model.predict_proba(X).shape == (60, 3)
+    assert model.predict_proba(X)[:, 1].max() > 0

@@ -100,6 +100,8 @@ class LearnsFromPieces(ClimbingMetric):
     early_stopping: bool
     _pieces: Pieces
     _all_classes: NDArray[Any]
+    classes_: NDArray[Any]
+    _codes: IntArray
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -181,6 +183,8 @@ class LearnsFromPieces(ClimbingMetric):
         so_far = replace(reached, n_iter=len(curve) - 1, curve=curve)
         self._finish(problem, self._objective(problem), pieces.frame, so_far)
         self._pieces, self._all_classes = pieces, classes
+        if hasattr(self, "classes_"):  # a classifier's columns do not come and go
+            self.classes_, self._codes = classes, pieces.codes
 
     def _remembered(self, pieces: Pieces, classes: NDArray[Any]) -> Problem:
         """Return the rows of all pieces that are remembered, as a problem."""

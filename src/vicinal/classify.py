@@ -83,7 +83,8 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         """
         queries = self._queries(X)
         n_threads = effective_n_threads(self.n_jobs)
-        proba = vote(queries, self._points, self._codes, self._masses, n_threads)
+        known = self._points, self._codes, len(self.classes_), self._masses
+        proba = vote(queries, *known, n_threads)
         return proba / proba.sum(axis=1, keepdims=True)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

@@ -147,18 +147,20 @@ class NCAObjective(PairObjective):
         Z = self._map(A)[self._order]
         queries = check_array(X, dtype=self.X.dtype)
         Q = queries * A if A.ndim == 1 else queries @ A.T
-        return vote(Q, Z, self._codes, self._masses(Z.dtype), self._n_threads)
+        masses, n_classes = self._masses(Z.dtype), int(self._codes.max()) + 1
+        return vote(Q, Z, self._codes, n_classes, masses, self._n_threads)
 
 
 def vote(
     queries: FloatArray,
     points: FloatArray,
     codes: IntArray,
+    n_classes: int,
     masses: Masses,
     n_threads: int,
 ) -> FloatArray:
     """Return Σ_{j ∈ c} p_ij for each query i and class c, of projected points."""
-    indicators = np.eye(codes.max() + 1, dtype=points.dtype)[codes]
+    indicators = np.eye(n_classes, dtype=points.dtype)[codes]
     return average(queries, points, indicators, masses, n_threads)
 
 

@@ -18,10 +18,12 @@ from vicinal.objectives.nca import NCAObjective
 
 TOLERATED = 1e-3
 """How much of the p_ij "auto" lets go, on average."""
-# Points at which the lost mass is measured.
-_SAMPLE = 128
+# Points at which the lost mass is measured, and the pairs that this may take.
+_SAMPLE, _PAIRS = 128, 2**24
 # Shorter lists save nothing; from this part of the points on, none do.
 _MIN_LENGTH, _WORTHWHILE = 16, 0.25
+# Nor do lists that take a gigabyte.
+_MAX_LISTED = 2**26
 
 
 class TruncatedNCA(NCAObjective):
@@ -56,7 +58,8 @@ class TruncatedNCA(NCAObjective):
     ) -> None:
         super().__init__(X, y, kind, **how)
         self._neighbors = neighbors
-        self._sample = some(np.random.default_rng(seed), self.n_rows, _SAMPLE)
+        size = max(1, min(_SAMPLE, _PAIRS // self.n_rows))
+        self._sample = some(np.random.default_rng(seed), self.n_rows, size)
         self._lists: NearestLists | None = None
 
     @property
@@ -75,7 +78,7 @@ class TruncatedNCA(NCAObjective):
             held = sorted_masses(Z, masses, self._sample, self._n_threads)
             # Lists age as the map moves: they start twice as long as they need be.
             k = 2 * max(_MIN_LENGTH, int(np.searchsorted(held, 1 - TOLERATED / 2)) + 1)
-            k = n if k > _WORTHWHILE * n else k
+            k = n if k > _WORTHWHILE * n or n * k > _MAX_LISTED else k
         self._lists = None
         if k < n - 1:
             classes = ClassRuns.from_sorted(self._codes)
