@@ -95,6 +95,20 @@ def many_rows(n: int) -> tuple[FloatArray, IntArray]:
     return X.astype(np.float32), y
 
 
+def by_the_rule(
+    name: str, peer: float, asked: str, solver: str, splits: list[tuple[Any, ...]]
+) -> list[str]:
+    """Measure NCA's own rule on splits of a data set, one for each seed."""
+    accuracies, times = [], []
+    for seed, (X, y, Q, z) in zip(SEEDS, splits, strict=True):
+        model = NCAClassifier(n_components=5, objective="log", random_state=seed)
+        model.set_params(solver=solver)
+        times.append(timed_fit(model, X, y))
+        accuracies.append(100 * float(model.score(Q, z)))
+    seconds = float(np.median(times))
+    return [name, asked, mean(accuracies), f"{seconds:.1f}", f"{seconds / peer:.2f}"]
+
+
 def images(peer: float) -> list[list[str]]:
     """Measure the data sets of digits against the peer's seconds."""
     rows = []
@@ -112,19 +126,25 @@ def images(peer: float) -> list[list[str]]:
             f"{np.median(times):.1f}",
             f"{np.median(times) / peer:.2f}",
         ])  # fmt: skip
-    split = official_split("usps", 1)
-    accuracies, times = [], []
-    for seed in SEEDS:
-        model = NCAClassifier(n_components=5, objective="log", random_state=seed)
-        times.append(timed_fit(model, *split[:2]))
-        accuracies.append(100 * float(model.score(*split[2:])))
-    rows.append([
-        "USPS 7,291 × 256 → 5, NCA rule of g",
-        "92.6",
-        mean(accuracies),
-        f"{np.median(times):.1f}",
-        f"{np.median(times) / peer:.2f}",
-    ])  # fmt: skip
+    X, y, Q, z = official_split("usps", 1)
+    rows.append(
+        by_the_rule(
+            "USPS 7,291 × 256 → 5, NCA rule of g",
+            peer,
+            "92.6",
+            "auto",
+            [(X, y, Q, z)] * 3,
+        )
+    )
+    # The official test set is unlike the training set; how much does that take? (With
+    # fewer rows, "auto" would not be stochastic.)
+    shuffled = [np.random.default_rng(seed).permutation(len(X)) for seed in SEEDS]
+    splits = [(X[r[1500:]], y[r[1500:]], X[r[:1500]], y[r[:1500]]) for r in shuffled]
+    rows.append(
+        by_the_rule(
+            "the same, 1,500 training rows held out", peer, "", "stochastic", splits
+        )
+    )
     return rows
 
 
