@@ -1,5 +1,6 @@
 """The methods that the papers compare with."""
 
+from vicinal.classic.lfda import LFDA
 from vicinal.classic.mlkr import MLKR
 
-__all__ = ["MLKR"]
+__all__ = ["LFDA", "MLKR"]

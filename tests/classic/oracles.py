@@ -1,0 +1,34 @@
+"""The classic methods' sums, written naively: float64, n×n, no shortcut."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal._typing import FloatArray
+
+
+def lfda_scatters(
+    X: FloatArray, y: NDArray[Any], n_neighbors: int
+) -> tuple[FloatArray, FloatArray]:
+    """½ Σ_ij W_ij (x_i − x_j)(x_i − x_j)ᵀ between and within classes."""
+    n, n_features = X.shape
+    distance = np.array([[np.linalg.norm(u - v) for v in X] for u in X])
+    sigma = np.zeros(n)
+    for i in range(n):
+        others = [distance[i, j] for j in range(n) if j != i and y[j] == y[i]]
+        if others:
+            sigma[i] = sorted(others)[min(n_neighbors, len(others)) - 1]
+    between, within = np.zeros((2, n_features, n_features))
+    for i in range(n):
+        for j in range(n):
+            square = np.outer(X[i] - X[j], X[i] - X[j]) / 2
+            if y[i] != y[j]:
+                between += square / n
+                continue
+            n_c = (y == y[i]).sum()
+            scale = sigma[i] * sigma[j]
+            affinity = np.exp(-(distance[i, j] ** 2) / scale) if scale > 0 else 0.0
+            within += affinity / n_c * square
+            between += affinity * (1 / n - 1 / n_c) * square
+    return between, within
