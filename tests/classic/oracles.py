@@ -32,3 +32,16 @@ def lfda_scatters(
             within += affinity / n_c * square
             between += affinity * (1 / n - 1 / n_c) * square
     return between, within
+
+
+def fisher_scatters(X: FloatArray, y: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+    """Fisher's mean scatters, between and within classes."""
+    n, n_features = X.shape
+    between, within = np.zeros((2, n_features, n_features))
+    for c in np.unique(y):
+        mean = X[y == c].mean(axis=0)
+        away = mean - X.mean(axis=0)
+        between += (y == c).sum() / n * np.outer(away, away)
+        for x in X[y == c]:
+            within += np.outer(x - mean, x - mean) / n
+    return between, within

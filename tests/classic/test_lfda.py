@@ -221,9 +221,9 @@ def test_input_that_cannot_serve(
 
 
 def test_without_reg_a_singular_scatter_says_what_to_do() -> None:
-    points = np.column_stack([X, X[:, 0]])
-    with pytest.raises(ValueError, match="Use a larger reg"):
-        LFDA(reg=0).fit(np.column_stack([points, np.ones(150)]), y)
+    for column in (X[:, 0], X[:, 1] - X[:, 3], np.ones(150)):
+        with pytest.raises(ValueError, match="Use a larger reg"):
+            LFDA(reg=0).fit(np.column_stack([X, column]), y)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The methods that the papers compare with."""
 
+from vicinal.classic.fda import FDA
 from vicinal.classic.lfda import LFDA
 from vicinal.classic.mlkr import MLKR
 
-__all__ = ["LFDA", "MLKR"]
+__all__ = ["FDA", "LFDA", "MLKR"]

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._base import LinearMetric
 from vicinal._typing import FloatArray, IntArray
 from vicinal.classic._labelled import labelled, number_of_components
+from vicinal.classic._scatter import cholesky_of_scatter
 from vicinal.classic._span import Span, span
 from vicinal.neighborhood.blocks import blocks, rows_per_block
 
@@ -209,14 +210,7 @@ def _leading(
     between: FloatArray, within: FloatArray, d: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the d largest of S_b v = λ S_w v, with vᵀ S_w v = 1."""
+    cholesky_of_scatter(within, "Use a larger reg.")
     last = len(within) - 1
-    try:
-        values, vectors = linalg.eigh(
-            between, within, subset_by_index=(last - d + 1, last)
-        )
-    except linalg.LinAlgError as error:
-        raise ValueError(
-            "The scatter within the classes has no inverse: X has fewer rows than "
-            "features, or features that follow from others. Use a larger reg."
-        ) from error
+    values, vectors = linalg.eigh(between, within, subset_by_index=(last - d + 1, last))
     return values[::-1], vectors[:, ::-1]
