@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import mutual_info_score
 
 from vicinal._typing import FloatArray
 
@@ -45,3 +46,26 @@ def fisher_scatters(X: FloatArray, y: NDArray[Any]) -> tuple[FloatArray, FloatAr
         for x in X[y == c]:
             within += np.outer(x - mean, x - mean) / n
     return between, within
+
+
+def mrmr_order(
+    bins: NDArray[Any], y: NDArray[Any], n_features: int, criterion: str
+) -> list[int]:
+    """Greedy picking with scikit-learn's mutual information of two variables."""
+    D = bins.shape[1]
+    relevance = [mutual_info_score(bins[:, j], y) for j in range(D)]
+    order: list[int] = []
+    while len(order) < n_features:
+        scores = {}
+        for j in set(range(D)) - set(order):
+            shared = [mutual_info_score(bins[:, j], bins[:, s]) for s in order]
+            redundancy = float(np.mean(shared)) if order else 0.0
+            if not order:
+                scores[j] = relevance[j]
+            elif criterion == "difference":
+                scores[j] = relevance[j] - redundancy
+            else:
+                scores[j] = relevance[j] / max(redundancy, np.finfo(float).eps)
+        best = max(scores.values())
+        order.append(min(j for j, s in scores.items() if s > best - 1e-12))
+    return order
