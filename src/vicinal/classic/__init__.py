@@ -1,8 +1,10 @@
 """The methods that the papers compare with."""
 
 from vicinal.classic.fda import FDA
+from vicinal.classic.itml import ITML
 from vicinal.classic.lfda import LFDA
 from vicinal.classic.mlkr import MLKR
 from vicinal.classic.mrmr import MRMR
+from vicinal.classic.transfer_itml import TransferITML
 
-__all__ = ["FDA", "LFDA", "MLKR", "MRMR"]
+__all__ = ["FDA", "ITML", "LFDA", "MLKR", "MRMR", "TransferITML"]
