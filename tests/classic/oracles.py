@@ -1,5 +1,6 @@
 """The classic methods' sums, written naively: float64, n×n, no shortcut."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -114,3 +115,23 @@ def itml_by_the_dual(
         if moved < 1e-9:
             break
     return np.linalg.inv(inverse(multipliers)), -value
+
+
+def ngca_beta(
+    X: FloatArray, h: Callable[[float], float], omega: FloatArray
+) -> tuple[FloatArray, float]:
+    """Mean of x h(⟨ω, x⟩) − ∇h(⟨ω, x⟩), and mean squared distance from it.
+
+    The gradient is by finite differences.
+    """
+    terms = []
+    for x in X:
+        gradient = np.array(
+            [
+                (h(omega @ (x + e)) - h(omega @ (x - e))) / 2e-5
+                for e in 1e-5 * np.eye(len(x))
+            ]
+        )
+        terms.append(x * h(omega @ x) - gradient)
+    beta = np.mean(terms, axis=0)
+    return beta, float(np.mean([(t - beta) @ (t - beta) for t in terms]))

@@ -5,6 +5,7 @@ from vicinal.classic.itml import ITML
 from vicinal.classic.lfda import LFDA
 from vicinal.classic.mlkr import MLKR
 from vicinal.classic.mrmr import MRMR
+from vicinal.classic.ngca import NGCA
 from vicinal.classic.transfer_itml import TransferITML
 
-__all__ = ["FDA", "ITML", "LFDA", "MLKR", "MRMR", "TransferITML"]
+__all__ = ["FDA", "ITML", "LFDA", "MLKR", "MRMR", "NGCA", "TransferITML"]

@@ -17,6 +17,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.classic._bregman import Projected, project
 from vicinal.classic._labelled import labelled
 from vicinal.classic._pairs import random_pairs
+from vicinal.neighborhood import single_threaded_blas
 
 MOST_CONSTRAINTS = 10_000
 """20 for each pair of classes are more than that from 23 classes on."""
@@ -191,7 +192,11 @@ class ITML(LinearMetric):
         order = random_state.permutation(apart)
         V, sign = V[order], sign[order]
         bounds = np.where(sign > 0, u, v)
-        found = project(V, sign, bounds, self.gamma, self.max_iter, self.tol, self._say)
+        # Each projection is too small to share: threads of BLAS would only spin.
+        with single_threaded_blas():
+            found = project(
+                V, sign, bounds, self.gamma, self.max_iter, self.tol, self._say
+            )
         self._keep(found, root, (u, v), unit, X.dtype)
         return found
 
