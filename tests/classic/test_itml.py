@@ -59,7 +59,7 @@ def solved(seed: int, gamma: float, **how: Any) -> Projected:
     return project(*problem(seed), gamma, **how)
 
 
-@pytest.mark.parametrize("gamma", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("gamma", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_projections_reach_the_optimum(seed: int, gamma: float) -> None:
     found = solved(seed, gamma)
@@ -150,7 +150,7 @@ def test_free_slack_leaves_the_prior(prior: str) -> None:
 
 
 def test_rows_are_ordered_eigenvectors() -> None:
-    A = ITML(random_state=0).fit(X, y).components_
+    A = ITML(0.1, random_state=0).fit(X, y).components_
     gram = A @ A.T
     np.testing.assert_allclose(gram, np.diag(np.diagonal(gram)), atol=1e-10)
     assert np.all(np.diff(np.diagonal(gram)) <= 0)
@@ -158,7 +158,7 @@ def test_rows_are_ordered_eigenvectors() -> None:
 
 
 def test_bounds_are_percentiles_of_random_pairs() -> None:
-    itml = ITML(random_state=0).fit(X, y)
+    itml = ITML(0.1, random_state=0).fit(X, y)
     squares = ((X[:, None] - X) ** 2).sum(axis=2)
     low, high = np.percentile(squares[squares > 1e-9], [5, 95])
     assert itml.bounds_ == pytest.approx((low, high), rel=0.1)
@@ -190,12 +190,12 @@ def test_stopping_early_is_a_warning() -> None:
 def test_verbose_prints_a_line_for_each_round(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    itml = ITML(random_state=0, verbose=1).fit(X, y)
+    itml = ITML(0.1, random_state=0, verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
     assert all(line.startswith("[ITML] ") for line in lines)
     assert [int(line.split()[1]) for line in lines] == list(range(1, itml.n_iter_ + 1))
     assert float(lines[-1].split()[2]) == pytest.approx(itml.objective_curve_[-1])
-    ITML(random_state=0).fit(X, y)
+    ITML(0.1, random_state=0).fit(X, y)
     assert capsys.readouterr().out == ""
 
 
@@ -208,8 +208,8 @@ def test_seeds() -> None:
 
 
 def test_float32_stays_float32() -> None:
-    single = ITML(random_state=0).fit(X.astype(np.float32), y)
-    double = ITML(random_state=0).fit(X, y)
+    single = ITML(0.1, random_state=0).fit(X.astype(np.float32), y)
+    double = ITML(0.1, random_state=0).fit(X, y)
     assert single.components_.dtype == np.float32
     np.testing.assert_allclose(
         single.get_mahalanobis_matrix(),
@@ -220,7 +220,7 @@ def test_float32_stays_float32() -> None:
 
 def test_clone_pickle_and_names() -> None:
     frame = pd.DataFrame(X, columns=list("abcd"))
-    itml = ITML(random_state=0).set_output(transform="pandas").fit(frame, y)
+    itml = ITML(0.1, random_state=0).set_output(transform="pandas").fit(frame, y)
     assert list(itml.transform(frame).columns) == [f"itml{i}" for i in range(4)]
     copy = pickle.loads(pickle.dumps(itml))
     pd.testing.assert_frame_equal(copy.transform(frame), itml.transform(frame))

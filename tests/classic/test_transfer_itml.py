@@ -76,8 +76,8 @@ def test_only_pairs_across_the_domains_count() -> None:
 
 def test_without_a_source_it_is_itml() -> None:
     np.testing.assert_array_equal(
-        TransferITML(random_state=0).fit(source, of_source).components_,
-        ITML(random_state=0).fit(source, of_source).components_,
+        TransferITML(0.1, random_state=0).fit(source, of_source).components_,
+        ITML(0.1, random_state=0).fit(source, of_source).components_,
     )
 
 
@@ -99,16 +99,16 @@ def test_the_covariance_is_that_of_both_domains() -> None:
 
 def test_source_rows_are_routed_through_a_pipeline() -> None:
     with config_context(enable_metadata_routing=True):
-        asking = TransferITML(random_state=0).set_fit_request(
+        asking = TransferITML(0.1, random_state=0).set_fit_request(
             X_source=True, y_source=True
         )
         pipeline = make_pipeline(asking, KNeighborsClassifier())
         pipeline.fit(X, y, X_source=source, y_source=of_source)
-    np.testing.assert_array_equal(pipeline[0].components_, fitted().components_)
+    np.testing.assert_array_equal(pipeline[0].components_, fitted(0.1).components_)
 
 
 def test_float32_and_pickle() -> None:
-    model = TransferITML(random_state=0).fit(
+    model = TransferITML(0.1, random_state=0).fit(
         X.astype(np.float32), y, source.astype(np.float32), of_source
     )
     assert model.components_.dtype == np.float32

@@ -45,7 +45,7 @@ class ITML(LinearMetric):
         number of classes, and at most 10,000.
     max_iter : int, default=1000
         Rounds over all constraints, at most.
-    tol : float, default=1e-3
+    tol : float, default=1e-2
         Stop when a round changes the multipliers of the constraints by less than
         this, relative to their size.
     verbose : int, default=0
@@ -118,7 +118,7 @@ class ITML(LinearMetric):
         prior: str = "identity",
         n_constraints: int | str = "auto",
         max_iter: int = 1000,
-        tol: float = 1e-3,
+        tol: float = 1e-2,
         verbose: int = 0,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -160,11 +160,10 @@ class ITML(LinearMetric):
     ) -> Projected:
         """Draw pairs, among X or across to other points, project, and keep M."""
         random_state = check_random_state(self.random_state)
-        everyone = X if other_X is None else np.vstack([X, other_X])
         second = X if other_X is None else other_X
         # A unit in which no square overflows: it changes neither prior nor pairs.
-        unit = float(np.abs(everyone).max()) or 1.0
-        root = self._root_of_prior(everyone / unit)
+        unit = max(float(np.abs(points).max()) for points in (X, second)) or 1.0
+        root = self._root_of_prior(X, other_X, unit)
 
         def differences(first_rows: IntArray, second_rows: IntArray) -> FloatArray:
             """Return them where the prior is the identity."""
@@ -200,14 +199,18 @@ class ITML(LinearMetric):
         self._keep(found, root, (u, v), unit, X.dtype)
         return found
 
-    def _root_of_prior(self, X: FloatArray) -> FloatArray:
-        """Return R with R Rᵀ = the prior of the points."""
+    def _root_of_prior(
+        self, X: FloatArray, other_X: FloatArray | None, unit: float
+    ) -> FloatArray:
+        """Return R with R Rᵀ = the prior, for points in that unit."""
         identity: FloatArray = np.eye(X.shape[1])
         if self.prior == "identity":
             return identity
         from sklearn.covariance import ledoit_wolf  # slow to import
 
-        values, vectors = np.linalg.eigh(ledoit_wolf(X.astype(np.float64))[0])
+        everyone = X if other_X is None else np.vstack([X, other_X])
+        covariance = ledoit_wolf(everyone.astype(np.float64) / unit)[0]
+        values, vectors = np.linalg.eigh(covariance)
         if values[0] <= 0:  # all rows are equal
             return identity
         root: FloatArray = vectors / np.sqrt(values)
@@ -246,6 +249,7 @@ class ITML(LinearMetric):
         if self.verbose:
             name = type(self).__name__
             sys.stdout.write(f"[{name}] {n_round:>10} {dual:>16.6e}\n")
+            sys.stdout.flush()
 
     def _warn_unless_converged(self, found: Projected) -> None:
         """Warn; to be called by fit itself, so that the warning names its caller."""

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils import check_X_y
+from sklearn.utils import check_X_y, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from vicinal._typing import FloatArray, IntArray
@@ -118,6 +118,7 @@ def _source(X: Any, y: Any, n_features: int) -> tuple[FloatArray, Any]:
 
 def _codes_of_both(y: Any, y_source: Any) -> tuple[IntArray, IntArray]:
     """Return the classes of both domains as integers from 0."""
+    y = column_or_1d(y)
     classes = unique_labels(y, y_source)  # which refuses to mix texts with numbers
     codes, source_codes = (np.searchsorted(classes, labels) for labels in (y, y_source))
     if not np.isin(codes, source_codes).any():
