@@ -85,6 +85,18 @@ def test_what_holds_at_any_time(seed: int, gamma: float) -> None:
     assert found.curve[-1] == pytest.approx(dual, abs=1e-8)
 
 
+@pytest.mark.parametrize("size", [1, 3, 8])
+def test_projections_do_not_depend_on_the_blocks(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = solved(0, 1.0, max_iter=5, tol=0.0)
+    monkeypatch.setattr("vicinal.classic._bregman.CONSTRAINTS_PER_BLOCK", size)
+    parts = solved(0, 1.0, max_iter=5, tol=0.0)
+    np.testing.assert_allclose(parts.M, whole.M, rtol=1e-9)
+    np.testing.assert_allclose(parts.multipliers, whole.multipliers, rtol=1e-9)
+    assert parts.curve == pytest.approx(whole.curve)
+
+
 def test_with_dear_slack_the_bounds_hold() -> None:
     V, sign, bounds = problem(0)
     V, sign, bounds = V[:4], sign[:4], bounds[:4]

@@ -8,9 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.blas import dsymv, dsyr
+from scipy.linalg.blas import dger
 
 from vicinal._typing import FloatArray
+from vicinal.neighborhood.blocks import blocks
+
+# So many are projected onto with M out of sight: the large products are then of
+# matrices, and the vectors that are worked on one by one are as short as this.
+CONSTRAINTS_PER_BLOCK = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +49,7 @@ def project(
     tol: float,
     on_round: Callable[[int, float], None],
 ) -> Projected:
-    r"""Minimise Tr(M) − log det(M) under bounds of vᵀMv, with slack.
+    """Minimise Tr(M) − log det(M) under bounds of vᵀMv, with slack.
 
     min Tr(M) − log det(M) + γ Σ (ξ/b − log(ξ/b)) over M ≻ 0 and ξ > 0, such that
     vᵀMv ≤ ξ where the sign δ is 1 and vᵀMv ≥ ξ where it is −1: eq. 8 of the LDG paper,
@@ -70,33 +75,75 @@ def project(
     on_round : callable
         Called after each round with its number and the dual objective.
     """
-    n_features = differences.shape[1]
-    M = np.eye(n_features, order="F")  # only its lower triangle is kept up to date
-    xi = bounds.astype(np.float64).tolist()
-    delta = sign.astype(np.float64).tolist()
-    multipliers = [0.0] * len(xi)
-    share = gamma / (gamma + 1)
+    M = np.eye(differences.shape[1])
+    xi = bounds.astype(np.float64)
+    multipliers = np.zeros(len(xi))
     dual = 0.0
     curve, converged = [dual], False
     for n_round in range(1, max_iter + 1):
-        before = np.array(multipliers)
-        for c, v in enumerate(differences):
-            Mv = dsymv(1.0, M, v, lower=1)
-            p = float(Mv @ v)
-            step = min(multipliers[c], delta[c] * share * (1 / p - 1 / xi[c]))
-            if step == 0.0:
-                continue
-            multipliers[c] -= step
-            step *= delta[c]
-            dual += math.log1p(-step * p) + gamma * math.log1p(step * xi[c] / gamma)
-            xi[c] *= gamma / (gamma + step * xi[c])
-            M = dsyr(step / (1 - step * p), Mv, lower=1, a=M, overwrite_a=1)
+        before = multipliers.copy()
+        for part in blocks(slice(0, len(xi)), CONSTRAINTS_PER_BLOCK):
+            V = differences[part]
+            MV = M @ V.T
+            gram = np.asfortranarray(V @ MV)
+            steps, gained = _project_block(
+                gram.copy(order="F"), sign[part], xi[part], multipliers[part], gamma
+            )
+            dual += gained
+            # M⁻¹ loses Σ step v vᵀ; so, by Woodbury's identity, this is M's gain.
+            inner = np.linalg.solve(
+                np.eye(len(V)) - steps[:, None] * gram, np.diag(steps)
+            )
+            M += MV @ (inner + inner.T) @ (MV.T / 2)
         curve.append(dual)
         on_round(n_round, dual)
-        now = np.array(multipliers)
-        change = np.abs(now - before).sum()
-        if change <= tol * (np.linalg.norm(now) + np.linalg.norm(before)):
+        change = np.abs(multipliers - before).sum()
+        size = np.linalg.norm(multipliers) + np.linalg.norm(before)
+        if change <= tol * size:
             converged = True
             break
-    lower = np.tril(M)
-    return Projected(lower + np.tril(M, -1).T, now, curve, converged)
+    return Projected((M + M.T) / 2, multipliers, curve, converged)
+
+
+def _project_block(
+    gram: FloatArray,
+    sign: FloatArray,
+    xi: FloatArray,
+    multipliers: FloatArray,
+    gamma: float,
+) -> tuple[FloatArray, float]:
+    """Project onto a few constraints in turn, knowing only their vᵀMw.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (n_pairs, n_pairs), Fortran-ordered
+        vᵀMw for all pairs of these vectors; it is overwritten.
+    sign, xi, multipliers : ndarray of shape (n_pairs,)
+        δ, ξ and λ; the last two are brought up to date.
+    gamma : float
+        γ.
+
+    Returns
+    -------
+    steps : ndarray of shape (n_pairs,)
+        What M⁻¹ loses along each v vᵀ.
+    gained : float
+        How far the dual objective has risen.
+    """
+    steps = np.zeros(len(xi))
+    share, gained = gamma / (gamma + 1), 0.0
+    for c, (delta, slack, multiplier) in enumerate(
+        zip(sign.tolist(), xi.tolist(), multipliers.tolist(), strict=True)
+    ):
+        p = float(gram[c, c])
+        alpha = min(multiplier, delta * share * (1 / p - 1 / slack))
+        if alpha == 0.0:
+            continue
+        step = delta * alpha
+        steps[c] = step
+        multipliers[c] = multiplier - alpha
+        gained += math.log1p(-step * p) + gamma * math.log1p(step * slack / gamma)
+        xi[c] = gamma * slack / (gamma + step * slack)
+        column = gram[:, c].copy()
+        gram = dger(step / (1 - step * p), column, column, a=gram, overwrite_a=1)
+    return steps, gained

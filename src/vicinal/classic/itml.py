@@ -17,7 +17,6 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.classic._bregman import Projected, project
 from vicinal.classic._labelled import labelled
 from vicinal.classic._pairs import random_pairs
-from vicinal.neighborhood import single_threaded_blas
 
 MOST_CONSTRAINTS = 10_000
 """20 for each pair of classes are more than that from 23 classes on."""
@@ -72,7 +71,7 @@ class ITML(LinearMetric):
 
     Notes
     -----
-    A projection costs O(n_features²); nothing else depends on the number of rows.
+    A projection costs O(n_features²), whatever the number of rows.
     M has full rank. To reduce the dimension as [2]_ does, pick features of the mapped
     points: ``make_pipeline(ITML(), MRMR(n_features_to_select=5))``.
 
@@ -191,11 +190,7 @@ class ITML(LinearMetric):
         order = random_state.permutation(apart)
         V, sign = V[order], sign[order]
         bounds = np.where(sign > 0, u, v)
-        # Each projection is too small to share: threads of BLAS would only spin.
-        with single_threaded_blas():
-            found = project(
-                V, sign, bounds, self.gamma, self.max_iter, self.tol, self._say
-            )
+        found = project(V, sign, bounds, self.gamma, self.max_iter, self.tol, self._say)
         self._keep(found, root, (u, v), unit, X.dtype)
         return found
 
