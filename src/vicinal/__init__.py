@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from vicinal.local_qda import LocalQDA
     from vicinal.nca import NCA
     from vicinal.regress import NCARegressor
+    from vicinal.transfer import TransferLDG
 
 __version__ = "0.1.0"
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "LocalQDA",
     "NCAClassifier",
     "NCARegressor",
+    "TransferLDG",
     "__version__",
     "compare",
 ]
@@ -30,6 +32,7 @@ _HOMES = {
     "NCA": "vicinal.nca",
     "NCAClassifier": "vicinal.classify",
     "NCARegressor": "vicinal.regress",
+    "TransferLDG": "vicinal.transfer",
     "compare": "vicinal.comparison",
 }
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.random import RandomState
 
+from vicinal._ldg_eigen import EigenProblem
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.blocks import blocks, rows_per_block, share
 from vicinal.neighborhood.gaussians import ClassPoints
@@ -19,6 +20,8 @@ MOST_ROWS = 3000
 N_FOLDS = 5
 # The k of the k-NN that choices are made by, and that the paper measures with.
 VOTERS = 3
+# Gamma and alpha are chosen at a few more dimensions than there are classes.
+DIMENSIONS_BEYOND_CLASSES = 5
 # How many dimensions are tried before the next look at whether to stop.
 AT_ONCE = 4
 
@@ -106,6 +109,31 @@ def last_best(candidates: Sequence[T], scores: Iterable[float]) -> T:
     return [candidate for candidate, score in pairs if score == best][-1]
 
 
+def choose_gamma(
+    problem: EigenProblem, points: FloatArray, codes: IntArray, n_threads: int
+) -> float:
+    """Return the γ of GAMMAS under which leave-one-out 3-NN does best.
+
+    Of equals, the largest.
+
+    Parameters
+    ----------
+    problem : EigenProblem
+        V and A.
+    points : ndarray of shape (n_points, n_coordinates)
+        The points to leave out one by one.
+    codes : ndarray of shape (n_points,)
+        Their classes.
+    n_threads : int
+        The result is the same for any number.
+    """
+    d = int(codes.max()) + 1 + DIMENSIONS_BEYOND_CLASSES
+    maps = (problem.smallest(gamma, d)[1].astype(points.dtype) for gamma in GAMMAS)
+    return last_best(
+        GAMMAS, [leave_one_out(points @ B, codes, n_threads) for B in maps]
+    )
+
+
 def leave_one_out(Z: FloatArray, codes: IntArray, n_threads: int) -> float:
     """Return the leave-one-out 3-NN accuracy in all dimensions of Z at once."""
     return float(_right(Z, Z.shape[1], codes, n_threads)[-1] / len(Z))
@@ -154,16 +182,16 @@ def _right(Z: FloatArray, first: int, codes: IntArray, n_threads: int) -> IntArr
         distances = norms - 2 * (old[rows] @ old.T)
         # Rows are compared within themselves: their own norms add nothing.
         distances[own, own + rows.start] = np.inf
-        right[rows, 0] = _vote(distances, codes) == codes[rows]
+        right[rows, 0] = vote(distances, codes) == codes[rows]
         for d in range(first, most):
             distances += np.square(Z[rows, d, None] - Z[:, d])
-            right[rows, d - first + 1] = _vote(distances, codes) == codes[rows]
+            right[rows, d - first + 1] = vote(distances, codes) == codes[rows]
 
     share(lambda: count, blocks(slice(0, n), size), n_threads)
     return right.sum(axis=0)
 
 
-def _vote(distances: FloatArray, codes: IntArray) -> IntArray:
+def vote(distances: FloatArray, codes: IntArray) -> IntArray:
     """Return the class of most of the three nearest columns; of equals, the nearest.
 
     The distances are left as they were.

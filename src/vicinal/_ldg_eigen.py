@@ -37,6 +37,14 @@ class EigenProblem:
         """Build from V and A in coordinates."""
         return cls(axes, axes.T @ own @ axes, axes.T @ every @ axes)
 
+    def mixed(self, other: "EigenProblem", alpha: float) -> "EigenProblem":
+        """Return (1 − α) of this and α of another on the same axes (eq. 7)."""
+        return EigenProblem(
+            self.axes,
+            (1 - alpha) * self.own + alpha * other.own,
+            (1 - alpha) * self.every + alpha * other.every,
+        )
+
     @property
     def rank(self) -> int:
         """How many directions there are."""

@@ -51,10 +51,9 @@ def checked_priors(priors: ArrayLike | None, codes: IntArray) -> NDArray[np.floa
 def least_spread(points: FloatArray, var_floor: float) -> float:
     """Return the floor of d σ²: var_floor times the points' mean squared distance.
 
-    The points have their origin in their mean. Where they are all equal, anything
-    above 0 will do.
+    That is from their mean. Where they are all equal, anything above 0 will do.
     """
-    total = np.square(points, dtype=np.float64).sum() / len(points)
+    total = points.var(axis=0, dtype=np.float64).sum()
     return float(var_floor * total) or 1.0
 
 

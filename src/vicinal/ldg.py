@@ -15,11 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vicinal._base import LinearMetric
 from vicinal._ldg_choices import (
-    GAMMAS,
+    choose_gamma,
     choose_n_neighbors,
     enough_dimensions,
-    last_best,
-    leave_one_out,
     some_rows,
 )
 from vicinal._ldg_eigen import EigenProblem, Matrix, completed, same_signs
@@ -31,7 +29,7 @@ from vicinal._local_classes import (
     warn_of_small_classes,
 )
 from vicinal._span import orthonormal, span_of, varying_axes
-from vicinal._typing import FloatArray, IntArray
+from vicinal._typing import FloatArray
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.neighborhood.gaussians import ClassPoints, scatters
 from vicinal.objectives.local_gaussians import LocalGaussianObjective
@@ -40,8 +38,6 @@ from vicinal.solvers import SOLVERS, Solution
 
 # What set_n_components can reach without a new fit.
 MOST_COMPONENTS = 256
-# The paper chooses gamma at a few more dimensions than there are classes.
-DIMENSIONS_BEYOND_CLASSES = 5
 
 
 class LDG(LinearMetric):
@@ -242,7 +238,10 @@ class LDG(LinearMetric):
             own, every = scatters(among, neighbors, priors, n_features, n_threads)
             problem = EigenProblem.build(varying_axes(points), own, every)
 
-            gamma = self._gamma(problem, points[some], codes[some], n_threads)
+            if isinstance(self.gamma, str):
+                gamma = choose_gamma(problem, points[some], codes[some], n_threads)
+            else:
+                gamma = float(self.gamma)
             wanted = 0 if isinstance(self.n_components, str) else self.n_components
             values, found = problem.smallest(gamma, max(MOST_COMPONENTS, wanted))
             if not wanted:
@@ -321,21 +320,6 @@ class LDG(LinearMetric):
         )
         mapped: FloatArray = points @ self.components_.astype(points.dtype).T
         return mapped
-
-    def _gamma(
-        self,
-        problem: EigenProblem,
-        points: FloatArray,
-        codes: IntArray,
-        n_threads: int,
-    ) -> float:
-        """Return γ: as given, or the one under which leave-one-out 3-NN does best."""
-        if not isinstance(self.gamma, str):
-            return float(self.gamma)
-        d = int(codes.max()) + 1 + DIMENSIONS_BEYOND_CLASSES
-        maps = (problem.smallest(gamma, d)[1].astype(points.dtype) for gamma in GAMMAS)
-        scores = [leave_one_out(points @ B, codes, n_threads) for B in maps]
-        return last_best(GAMMAS, scores)
 
     def _refined(self, objective: LocalGaussianObjective, start: Matrix) -> Solution:
         """Descend eq. 2 from the eigenvectors."""

@@ -49,10 +49,19 @@ class ClassPoints:
 
     @classmethod
     def build(
-        cls, points: FloatArray, codes: IntArray, least_spread: float
+        cls,
+        points: FloatArray,
+        codes: IntArray,
+        least_spread: float,
+        n_classes: int | None = None,
     ) -> "ClassPoints":
-        """Build from points sorted by class and their codes, of which none is empty."""
-        bounds = np.searchsorted(codes, np.arange(codes[-1] + 2))
+        """Build from points sorted by class and their codes.
+
+        Without a number of classes, there are as many as the codes say; only queries
+        may lack some of them.
+        """
+        n_classes = codes[-1] + 1 if n_classes is None else n_classes
+        bounds = np.searchsorted(codes, np.arange(n_classes + 1))
         return cls(points, bounds, squared_norms(points), least_spread)
 
     @property
