@@ -4,6 +4,7 @@ import argparse
 
 from benchmarks.papers import (
     ldg_figure_5,
+    ldg_mnist,
     ldg_table_1,
     nca_peer,
     nca_small,
@@ -13,6 +14,7 @@ from benchmarks.papers import (
 COMPARISONS = {
     "ldg-table-1": ldg_table_1.main,
     "ldg-figure-5": ldg_figure_5.main,
+    "ldg-mnist": ldg_mnist.main,
     "nca-small": nca_small.main,
     "nca-starts": nca_starts.main,
     "nca-peer": nca_peer.main,
