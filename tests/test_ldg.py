@@ -400,12 +400,22 @@ def test_more_neighbours_than_a_class_has() -> None:
 @pytest.mark.parametrize("refine", [False, True])
 @ignore_warnings
 @pytest.mark.parametrize(
-    "case", ["all equal", "equal in class", "duplicate rows", "constant", "collinear"]
+    "case",
+    [
+        "all equal",
+        "equal, wide",
+        "equal in class",
+        "duplicate rows",
+        "constant",
+        "collinear",
+    ],
 )
 def test_what_can_be_handled_is(case: str, refine: bool) -> None:
     points = X.copy()
     if case == "all equal":
         points[:] = 3.0
+    elif case == "equal, wide":
+        points = np.ones((178, 200))
     elif case == "equal in class":
         points = np.eye(3, 13)[y]
     elif case == "duplicate rows":
@@ -429,6 +439,13 @@ def test_directions_without_variance_come_last() -> None:
     assert (spread[:4] > 1e-3).all()
     np.testing.assert_allclose(spread[4:], 0, atol=1e-9)
     np.testing.assert_allclose(ldg.components_[:4, 0], 0, atol=1e-9)
+
+
+def test_wide_data_of_very_different_variances() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(30, 80)) * np.logspace(0, -7, 80)
+    A = LDG(20, n_neighbors=4, gamma=1.0).fit(points, np.arange(30) % 2).components_
+    np.testing.assert_allclose(A @ A.T, np.eye(20), atol=1e-9)
 
 
 def test_far_fewer_rows_than_features() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sklearn
 from numpy.typing import NDArray
-from scipy.linalg import eigh, qr
+from scipy.linalg import cholesky, eigh, qr, solve_triangular
 from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray
@@ -42,8 +42,14 @@ class Span:
         """Return orthonormal directions, in columns, as rows over the features."""
         if self.weights is None:
             return directions.T
+        if not directions.size:  # all rows are equal
+            return np.zeros((0, self.n_features))
         found = (self.rows.T @ (self.weights @ directions)).astype(np.float64)
-        return orthonormal(found).T
+        # All but orthonormal, up to the rounding of the small squares in X Xᵀ: then
+        # the Cholesky factor of the products does what a QR decomposition would.
+        R = cholesky(found.T @ found)
+        rows: NDArray[np.float64] = solve_triangular(R, found.T, trans="T")
+        return rows
 
 
 def span_of(X: Any) -> Span:
@@ -89,6 +95,9 @@ def _thin(rows: Any, gram: NDArray[np.float64], n_features: int) -> Span:
     squares, U = eigh(gram)
     least = negligible(rows.dtype, len(gram), n_features) * squares[-1]
     kept = squares > max(least, 0)
+    if not kept.any():  # all rows are equal: one coordinate that says so
+        nothing = np.zeros((len(gram), 1))
+        return Span(nothing.astype(rows.dtype), rows, nothing, n_features)
     sizes, U = np.sqrt(squares[kept][::-1]), U[:, kept][:, ::-1]
     # U is orthogonal to the ones, so that Xᵀ U needs no centred X.
     return Span((U * sizes).astype(rows.dtype), rows, U / sizes, n_features)

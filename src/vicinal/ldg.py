@@ -204,7 +204,9 @@ class LDG(LinearMetric):
         -------
         self
         """
-        with self._unchanged_on_error():
+        # BLAS is held throughout: threads that it has woken for an eigenproblem would
+        # spin on the cores that the search for neighbours needs.
+        with self._unchanged_on_error(), single_threaded_blas():
             n_threads = effective_n_threads(self.n_jobs)
             random_state = check_random_state(self.random_state)
             rows, labels = validate_data(
@@ -324,8 +326,7 @@ class LDG(LinearMetric):
     def _refined(self, objective: LocalGaussianObjective, start: Matrix) -> Solution:
         """Descend eq. 2 from the eigenvectors."""
         solver = SOLVERS["lbfgs"](max_iter=self.max_iter, tol=self.tol)
-        with single_threaded_blas():
-            solution: Solution = solver.maximize(objective, start.T, lambda *_: False)
+        solution: Solution = solver.maximize(objective, start.T, lambda *_: False)
         return solution
 
     def _keep(

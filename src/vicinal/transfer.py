@@ -29,7 +29,7 @@ from vicinal._local_classes import (
 )
 from vicinal._transfer_problem import TransferProblem
 from vicinal._typing import FloatArray
-from vicinal.neighborhood import effective_n_threads
+from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives.pairs import FLOATS
 
 
@@ -189,7 +189,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
         -------
         self
         """
-        with self._unchanged_on_error():
+        with self._unchanged_on_error(), single_threaded_blas():
             n_threads = effective_n_threads(self.n_jobs)
             random_state = check_random_state(self.random_state)
             points, labels = validate_data(
