@@ -129,7 +129,7 @@ class Pair:
         """Return 3-NN accuracy in the first dimensions, and in all of them."""
         source, target, test = mapped
         rows, labels = np.vstack([source, target]), self.pooled[1]
-        cuts = {f"{d}": d for d in DIMENSIONS if d < rows.shape[1]}
+        cuts = {f"{d}": d for d in DIMENSIONS if d <= rows.shape[1]}
         return {
             name: float(
                 KNeighborsClassifier(3)
