@@ -1,0 +1,98 @@
+"""Two domains with one set of features: checked, standardised, brought together."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import _num_features, validate_data
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.objectives.pairs import FLOATS
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Labelled rows, sorted by class, and how they are standardised.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows as they were given.
+    codes : ndarray of shape (n_samples,)
+        Their classes, ascending.
+    origin, scale : ndarray of shape (n_features,)
+        What is taken away from the features, and what they are then divided by.
+    """
+
+    X: FloatArray
+    codes: IntArray
+    origin: NDArray[np.float64]
+    scale: NDArray[np.float64]
+
+    @classmethod
+    def build(cls, X: FloatArray, codes: IntArray) -> "Domain":
+        """Sort the rows by class; nothing is standardised."""
+        order = np.argsort(codes, kind="stable")
+        n_features = X.shape[1]
+        return cls(X[order], codes[order], np.zeros(n_features), np.ones(n_features))
+
+    def without_rows(self) -> "Domain":
+        """Return a domain that is standardised in the same way and has no rows."""
+        return replace(self, X=self.X[:0], codes=self.codes[:0])
+
+    def standardised(self) -> "Domain":
+        """Return the domain with mean 0 and standard deviation 1."""
+        scale = self.X.std(axis=0, dtype=np.float64)
+        scale[~self.varying()] = 1
+        return Domain(self.X, self.codes, self.X.mean(axis=0, dtype=np.float64), scale)
+
+    def varying(self) -> NDArray[np.bool_]:
+        """Return which features are not constant."""
+        different: NDArray[np.bool_] = (self.X[:1] != self.X).any(axis=0)
+        return different
+
+    def points(self, kept: NDArray[np.bool_]) -> FloatArray:
+        """Return the standardised rows with some of their features."""
+        return ((self.X[:, kept] - self.origin[kept]) / self.scale[kept]).astype(
+            self.X.dtype
+        )
+
+    def map_of(
+        self, directions: NDArray[np.float64], kept: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the map and the offset that take rows, as given, along directions."""
+        components = np.zeros((len(directions), self.X.shape[1]))
+        components[:, kept] = directions / self.scale[kept]
+        return components, -components @ self.origin
+
+
+def source_of(
+    estimator: Any,
+    y: NDArray[Any],
+    X_source: ArrayLike | None,
+    y_source: ArrayLike | None,
+) -> tuple[FloatArray, NDArray[Any]] | None:
+    """Return the checked source of an estimator that has seen the target; or None."""
+    if X_source is None and y_source is None:
+        return None
+    if X_source is None or y_source is None:
+        raise ValueError("X_source and y_source go together: give both, or neither.")
+    if (n_source := _num_features(X_source)) != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {estimator.n_features_in_} features, but X_source has {n_source}: "
+            "both domains must have the same features, in the same order."
+        )
+    points, labels = validate_data(
+        estimator, X_source, y_source, reset=False, dtype=FLOATS, ensure_min_samples=2
+    )
+    check_classification_targets(labels)
+    lacking = np.setdiff1d(unique_labels(y, labels), np.unique(labels))
+    if lacking.size:
+        raise ValueError(
+            f"The source domain has no rows of these classes of y: {lacking.tolist()}. "
+            "The Gaussians of the target's points are made of source points: leave the "
+            "rows of those classes out, or give source rows of them."
+        )
+    return points, labels
