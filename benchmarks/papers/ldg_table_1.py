@@ -4,7 +4,7 @@ Random 70/30 splits, at most 3,000 training rows, features standardised by the t
 part. LDG chooses neighbours, gamma and dimension by itself; the dimension of the others
 grows as LDG's does. Seconds are for all of it, but not for the classification. ITML is
 left out above 100 features, refinement (which the paper does not measure) above 1,000
-rows, and methods of `vicinal.classic` that are not there.
+rows.
 """
 
 import time
@@ -19,12 +19,12 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-import vicinal.classic
 from benchmarks.papers.splits import Split, cell, classes_of
 from benchmarks.speed.timing import table
 from vicinal import LDG
 from vicinal._ldg_choices import enough_dimensions
 from vicinal._typing import FloatArray, IntArray
+from vicinal.classic import ITML, LFDA, MRMR
 
 PUBLISHED_METHODS = ["LDG", "PCA", "FDA", "LFDA", "ITML"]
 # Their accuracies (%), and LDG's seconds. None is what could not be computed.
@@ -47,9 +47,6 @@ MOST_ROWS = 3000
 MOST_DIMENSIONS = 100
 MOST_FEATURES_FOR_ITML = 100
 MOST_ROWS_TO_REFINE = 1000
-
-# Of any type: it is asked what it has.
-CLASSIC: Any = vicinal.classic
 
 Map = Callable[[FloatArray], FloatArray]
 
@@ -138,23 +135,20 @@ def by_fda(X: FloatArray, y: IntArray) -> Map:
     return cut(LinearDiscriminantAnalysis(), X, y)
 
 
-def by_lfda(X: FloatArray, y: IntArray) -> Map | None:
+def by_lfda(X: FloatArray, y: IntArray) -> Map:
     """Return LFDA's map."""
-    kind = getattr(CLASSIC, "LFDA", None)
-    d = min(MOST_DIMENSIONS, X.shape[1], len(X) - 1)
-    return None if kind is None else cut(kind(d), X, y)
+    return cut(LFDA(min(MOST_DIMENSIONS, X.shape[1], len(X) - 1)), X, y)
 
 
 def by_itml(X: FloatArray, y: IntArray) -> Map | None:
     """Return the map of ITML and, of its features, those that MRMR picks first."""
-    kind = getattr(CLASSIC, "ITML", None)
-    if kind is None or X.shape[1] > MOST_FEATURES_FOR_ITML:
+    if X.shape[1] > MOST_FEATURES_FOR_ITML:
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        itml = kind(random_state=0).fit(X, y)
+        itml = ITML(random_state=0).fit(X, y)
         Z = itml.transform(X)
-        order = CLASSIC.MRMR("all").fit(Z, y).order_
+        order = MRMR("all").fit(Z, y).order_
     d = enough_dimensions(Z[:, order], y, 1)
     return lambda points: itml.transform(points)[:, order[:d]]
 
