@@ -500,7 +500,7 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize(
     ("points", "labels", "message"),
     [
-        (X[:50], y[:50], "one class only"),
+        (X[:50], y[:50], "only one class"),
         (X, np.linspace(0, 1, 178), "continuous"),
         (X, y[:-1], "inconsistent numbers of samples"),
         (np.where(X > 2, np.nan, X), y, "NaN"),

@@ -170,7 +170,7 @@ def test_wrong_parameters(parameters: dict[str, object], message: str) -> None:
 
 
 def test_wrong_data() -> None:
-    with pytest.raises(ValueError, match="one class only"):
+    with pytest.raises(ValueError, match="only one class"):
         LocalQDA().fit(X[:50], y[:50])
     with pytest.raises(TypeError, match=r"[Ss]parse"):
         LocalQDA().fit(sparse.csr_array(X), y)

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 
 from vicinal._ldg_choices import N_NEIGHBORS
 from vicinal._typing import FloatArray, IntArray
+from vicinal.objectives.nca import given_prior
 
 LOCAL_CONSTRAINTS: dict[str, Any] = {
     "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"cv"})],
@@ -21,31 +21,12 @@ LOCAL_CONSTRAINTS: dict[str, Any] = {
 }
 
 
-def encoded(y: NDArray[Any], estimator: str) -> tuple[NDArray[Any], IntArray]:
-    """Return the sorted labels, of which there must be two, and the rows' codes."""
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"{estimator} tells classes apart, but y holds one class only: {classes}."
-        )
-    return classes, codes
-
-
 def checked_priors(priors: ArrayLike | None, codes: IntArray) -> NDArray[np.float64]:
     """Return p(j) of each class: what is given, or the share of the rows."""
     sizes = np.bincount(codes).astype(np.float64)
     if priors is None:
         return sizes / sizes.sum()
-    given = np.asarray(priors, dtype=np.float64)
-    if given.shape != sizes.shape:
-        raise ValueError(
-            f"priors must have one entry for each of the {len(sizes)} classes, got "
-            f"shape {given.shape}."
-        )
-    if not (np.isfinite(given).all() and (given > 0).all()):
-        raise ValueError(f"priors must be positive throughout, got {given}.")
-    return given / given.sum()
+    return given_prior(priors, len(sizes), "priors")
 
 
 def least_spread(points: FloatArray, var_floor: float) -> float:

@@ -17,14 +17,16 @@ from vicinal._typing import FloatArray
 from vicinal.neighborhood.blocks import blocks
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Span:
     """Rows in coordinates of their own: centred, scaled, with the same geometry.
 
     Attributes
     ----------
     coordinates : ndarray of shape (n_samples, n_coordinates)
-        The rows, in X's type of float.
+        The rows, in X's type of float. Where they are all equal, zeros.
+    unit : float
+        What a coordinate of 1 is in X: no square of a coordinate can overflow.
     rows : ndarray, sparse array or None
         The scaled rows of X, where the coordinates are not features; else None.
     weights : ndarray of shape (n_samples, n_coordinates) or None
@@ -34,21 +36,35 @@ class Span:
     """
 
     coordinates: FloatArray
+    unit: float
     rows: Any
     weights: NDArray[np.float64] | None
     n_features: int
 
-    def to_features(self, directions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return orthonormal directions, in columns, as rows over the features."""
+    @property
+    def n_coordinates(self) -> int:
+        """How many coordinates there are: of features, or of what the rows span."""
+        return self.coordinates.shape[1]
+
+    def to_features(self, directions: FloatArray) -> NDArray[np.float64]:
+        """Return directions, given in columns, as rows over the features."""
         if self.weights is None:
-            return directions.T
-        if not directions.size:  # all rows are equal
-            return np.zeros((0, self.n_features))
-        found = (self.rows.T @ (self.weights @ directions)).astype(np.float64)
-        # All but orthonormal, up to the rounding of the small squares in X Xᵀ: then
-        # the Cholesky factor of the products does what a QR decomposition would.
-        R = cholesky(found.T @ found)
-        rows: NDArray[np.float64] = solve_triangular(R, found.T, trans="T")
+            return directions.T.astype(np.float64, copy=False)
+        found: NDArray[np.float64] = self.rows.T @ (self.weights @ directions)
+        return found.T
+
+    def basis_to_features(self, directions: FloatArray) -> NDArray[np.float64]:
+        """Return orthonormal directions as rows that are orthonormal to the last digit.
+
+        Those of `to_features` are so only up to the rounding of the small squares in
+        X Xᵀ: then the Cholesky factor of their products does what a QR decomposition
+        would.
+        """
+        found = self.to_features(directions)
+        if self.weights is None or not directions.size:
+            return found
+        R = cholesky(found @ found.T)
+        rows: NDArray[np.float64] = solve_triangular(R, found, trans="T")
         return rows
 
 
@@ -59,22 +75,27 @@ def span_of(X: Any) -> Span:
     ----------
     X : ndarray or sparse array of shape (n_samples, n_features)
         Validated; float32 or float64.
+
+    Raises
+    ------
+    ValueError
+        When differences in X overflow, or sparse X needs too much memory.
     """
     n, n_features = X.shape
     if issparse(X):
         _check_room(n, n_features)
         if n > n_features:
             return span_of(X.toarray())
+        unit = unit_of(X.data)
         rows = X.copy()
-        rows.data /= unit_of(X.data)
+        rows.data /= unit
         wide = rows.astype(np.float64)
-        return _thin(rows, (wide @ wide.T).toarray(), n_features)
-    centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-    centred /= unit_of(centred)
+        return _thin(rows, float(unit), (wide @ wide.T).toarray())
+    centred, unit = _centred(X)
     if n_features <= n:
-        return Span(centred, None, None, n_features)
+        return Span(centred, unit, None, None, n_features)
     wide = centred.astype(np.float64, copy=False)
-    return _thin(centred, wide @ wide.T, n_features)
+    return _thin(centred, unit, wide @ wide.T)
 
 
 def unit_of(numbers: FloatArray) -> Any:
@@ -83,24 +104,40 @@ def unit_of(numbers: FloatArray) -> Any:
     Squares stay finite in that unit, nothing is rounded, and neither the neighbours
     nor ΔΔᵀ/σ² depend on it.
     """
-    largest = np.abs(numbers).max(initial=0)
+    largest = max(numbers.max(initial=0), -numbers.min(initial=0))
     return numbers.dtype.type(2.0 ** (np.frexp(largest)[1] - 1) if largest else 1)
 
 
-def _thin(rows: Any, gram: NDArray[np.float64], n_features: int) -> Span:
+def _centred(X: FloatArray) -> tuple[FloatArray, float]:
+    """Return the rows around their mean in a unit of their own, and that unit."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        # What the rounding of the mean has left: constant features become 0.
+        centred -= centred.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        unit = unit_of(centred)
+    if not np.isfinite(centred.sum(dtype=np.float64)):
+        raise ValueError("X has values too large to compute with. Scale the data.")
+    if unit <= np.finfo(X.dtype).eps * max(X.max(initial=0), -X.min(initial=0)):
+        return np.zeros_like(centred), 1.0
+    centred /= unit
+    return centred, float(unit)
+
+
+def _thin(rows: Any, unit: float, gram: NDArray[np.float64]) -> Span:
     """Take coordinates from the inner products of the rows: X Xᵀ = U S² Uᵀ."""
+    n, n_features = rows.shape
     # Centred in the products, where sparse rows cannot be.
     means = gram.mean(axis=0)
     gram = gram - means - means[:, None] + means.mean()
     squares, U = eigh(gram)
-    least = negligible(rows.dtype, len(gram), n_features) * squares[-1]
+    least = negligible(rows.dtype, n, n_features) * squares[-1]
     kept = squares > max(least, 0)
     if not kept.any():  # all rows are equal: one coordinate that says so
-        nothing = np.zeros((len(gram), 1))
-        return Span(nothing.astype(rows.dtype), rows, nothing, n_features)
+        nothing = np.zeros((n, 1))
+        return Span(nothing.astype(rows.dtype), unit, rows, nothing, n_features)
     sizes, U = np.sqrt(squares[kept][::-1]), U[:, kept][:, ::-1]
     # U is orthogonal to the ones, so that Xᵀ U needs no centred X.
-    return Span((U * sizes).astype(rows.dtype), rows, U / sizes, n_features)
+    return Span((U * sizes).astype(rows.dtype), unit, rows, U / sizes, n_features)
 
 
 def negligible(dtype: Any, n: int, n_features: int) -> float:

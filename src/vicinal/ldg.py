@@ -11,9 +11,11 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from vicinal._base import LinearMetric
+from vicinal._dimensions import checked_n_components
+from vicinal._labelled import LearnsFromClasses, labelled
 from vicinal._ldg_choices import (
     choose_gamma,
     choose_n_neighbors,
@@ -24,7 +26,6 @@ from vicinal._ldg_eigen import EigenProblem, Matrix, completed, same_signs
 from vicinal._local_classes import (
     LOCAL_CONSTRAINTS,
     checked_priors,
-    encoded,
     least_spread,
     warn_of_small_classes,
 )
@@ -33,14 +34,13 @@ from vicinal._typing import FloatArray
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.neighborhood.gaussians import ClassPoints, scatters
 from vicinal.objectives.local_gaussians import LocalGaussianObjective
-from vicinal.objectives.pairs import FLOATS
 from vicinal.solvers import SOLVERS, Solution
 
 # What set_n_components can reach without a new fit.
 MOST_COMPONENTS = 256
 
 
-class LDG(LinearMetric):
+class LDG(LearnsFromClasses, LinearMetric):
     """Local discriminative Gaussians.
 
     A supervised reduction of the dimension by one eigen-decomposition [1]_. Around
@@ -153,6 +153,7 @@ class LDG(LinearMetric):
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
     }
+    _accept_sparse: ClassVar[list[str] | bool] = ["csr"]
     components_: FloatArray
     eigenvalues_: NDArray[np.float64]
     n_components_: int
@@ -209,17 +210,15 @@ class LDG(LinearMetric):
         with self._unchanged_on_error(), single_threaded_blas():
             n_threads = effective_n_threads(self.n_jobs)
             random_state = check_random_state(self.random_state)
-            rows, labels = validate_data(
-                self, X, y, dtype=FLOATS, accept_sparse="csr", ensure_min_samples=2
-            )
-            classes, codes = encoded(labels, type(self).__name__)
+            rows, classes, codes = labelled(self, X, y)
             priors = checked_priors(self.priors, codes)
             n_features = rows.shape[1]
-            if self.n_components != "auto" and self.n_components > n_features:
-                raise ValueError(
-                    f"n_components={self.n_components} is more than the {n_features} "
-                    "features of X; choose at most that, or 'auto'."
-                )
+            wanted = 0
+            if not isinstance(self.n_components, str):
+                wanted = checked_n_components(
+                    self.n_components, n_features, f"the {n_features} features of X",
+                    "'auto'",
+                )  # fmt: skip
             warn_of_small_classes(classes, codes, self.n_neighbors, itself=1)
 
             order = np.argsort(codes, kind="stable")
@@ -244,7 +243,6 @@ class LDG(LinearMetric):
                 gamma = choose_gamma(problem, points[some], codes[some], n_threads)
             else:
                 gamma = float(self.gamma)
-            wanted = 0 if isinstance(self.n_components, str) else self.n_components
             values, found = problem.smallest(gamma, max(MOST_COMPONENTS, wanted))
             if not wanted:
                 Z = points[some] @ found.astype(points.dtype)
@@ -257,7 +255,7 @@ class LDG(LinearMetric):
                 solution = self._refined(objective, found[:, :wanted])
                 subspace = orthonormal(solution.components.T)
                 values, found = problem.ordered_in(gamma, subspace)
-            components = same_signs(completed(span.to_features(found), wanted))
+            components = same_signs(completed(span.basis_to_features(found), wanted))
             self._keep(components.astype(points.dtype), values, solution)
             self.gamma_, self.n_neighbors_, self.classes_ = gamma, k, classes
             self.set_n_components(wanted)
@@ -303,26 +301,6 @@ class LDG(LinearMetric):
         self.n_components_ = int(n_components)
         return self
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Map the points to where the learned distance is the Euclidean one.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The points.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_components)
-            X Aᵀ, dense, float32 if X is.
-        """
-        check_is_fitted(self)
-        points = validate_data(
-            self, X, reset=False, dtype=FLOATS, accept_sparse=("csr", "csc")
-        )
-        mapped: FloatArray = points @ self.components_.astype(points.dtype).T
-        return mapped
-
     def _refined(self, objective: LocalGaussianObjective, start: Matrix) -> Solution:
         """Descend eq. 2 from the eigenvectors."""
         solver = SOLVERS["lbfgs"](max_iter=self.max_iter, tol=self.tol)
@@ -343,9 +321,3 @@ class LDG(LinearMetric):
         if solution is not None:
             self.n_iter_ += solution.n_iter
             self.objective_curve_ = -np.array(solution.curve)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        tags.input_tags.sparse = True
-        return tags

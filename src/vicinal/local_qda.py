@@ -9,11 +9,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from vicinal._base import unchanged_on_error
+from vicinal._labelled import labelled
 from vicinal._ldg_choices import choose_n_neighbors, some_rows
 from vicinal._local_classes import (
     LOCAL_CONSTRAINTS,
     checked_priors,
-    encoded,
     least_spread,
     warn_of_small_classes,
 )
@@ -118,10 +119,10 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         """
         n_threads = effective_n_threads(self.n_jobs)
         random_state = check_random_state(self.random_state)
-        points, labels = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
-        classes, codes = encoded(labels, type(self).__name__)
-        priors = checked_priors(self.priors, codes)
-        warn_of_small_classes(classes, codes, self.n_neighbors, itself=0)
+        with unchanged_on_error(self):
+            points, classes, codes = labelled(self, X, y)
+            priors = checked_priors(self.priors, codes)
+            warn_of_small_classes(classes, codes, self.n_neighbors, itself=0)
 
         order = np.argsort(codes, kind="stable")
         points, codes = points[order], codes[order]

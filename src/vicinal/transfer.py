@@ -12,7 +12,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vicinal._base import LinearMetric
+from vicinal._dimensions import checked_n_components
 from vicinal._domains import Domain, source_of
+from vicinal._labelled import encoded
 from vicinal._ldg_choices import (
     DIMENSIONS_BEYOND_CLASSES,
     VOTERS,
@@ -24,7 +26,6 @@ from vicinal._ldg_eigen import EigenProblem, Matrix, completed, same_signs
 from vicinal._local_classes import (
     LOCAL_CONSTRAINTS,
     checked_priors,
-    encoded,
     warn_of_small_classes,
 )
 from vicinal._transfer_problem import TransferProblem
@@ -198,7 +199,8 @@ class TransferLDG(ClassifierMixin, LinearMetric):
             given = source_of(self, labels, X_source, y_source)
             # Without a source the target is one, and nobody is left to adapt to.
             rows, row_labels = given or (points, labels)
-            classes, codes = encoded(row_labels, type(self).__name__)
+            classes, codes = encoded(self, row_labels)
+            _check_classes_of_target(labels, classes)
             source = Domain.build(rows.astype(points.dtype, copy=False), codes)
             target = source.without_rows()
             if given is not None:
@@ -218,7 +220,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
             )
             k, gamma, alpha, mixed = self._choices(problem, random_state)
             values, found = mixed.smallest(gamma, wanted)
-            directions = completed(problem.span.to_features(found), wanted)
+            directions = completed(problem.span.basis_to_features(found), wanted)
             self._keep(source, target, same_signs(directions), kept, classes)
             self.eigenvalues_ = np.zeros(wanted)
             self.eigenvalues_[: len(values)] = values
@@ -297,12 +299,10 @@ class TransferLDG(ClassifierMixin, LinearMetric):
             )
         if isinstance(self.n_components, str):
             return min(n_classes + DIMENSIONS_BEYOND_CLASSES, n_varying)
-        if self.n_components > n_varying:
-            raise ValueError(
-                f"n_components={self.n_components} is more than the {n_varying} "
-                "features that vary in every domain; choose at most that, or 'auto'."
-            )
-        return self.n_components
+        return checked_n_components(
+            self.n_components, n_varying,
+            f"the {n_varying} features that vary in every domain", "'auto'",
+        )  # fmt: skip
 
     def _choices(
         self, problem: TransferProblem, random_state: RandomState
@@ -368,7 +368,12 @@ class TransferLDG(ClassifierMixin, LinearMetric):
         dtype = points.dtype
         return points @ components.astype(dtype).T + offset.astype(dtype)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
+
+def _check_classes_of_target(y: NDArray[Any], classes: NDArray[Any]) -> None:
+    lacking = np.setdiff1d(y, classes)
+    if lacking.size:
+        raise ValueError(
+            f"The source domain has no rows of these classes of y: {lacking.tolist()}. "
+            "The Gaussians of the target's points are made of source points: leave the "
+            "rows of those classes out, or give source rows of them."
+        )

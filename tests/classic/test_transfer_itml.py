@@ -119,9 +119,9 @@ def test_float32_and_pickle() -> None:
 @pytest.mark.parametrize(
     ("X_source", "y_source", "message"),
     [
-        (source, None, "both X_source and y_source"),
-        (None, of_source, "both X_source and y_source"),
-        (source[:, :4], of_source, "X_source has 4 features, but X has 6"),
+        (source, None, "go together"),
+        (None, of_source, "go together"),
+        (source[:, :4], of_source, "X has 6 features, but X_source has 4"),
         (source, of_source[:-1], "inconsistent numbers of samples"),
         (source, of_source + 7, "No class has rows in both"),
         (source, source[:, 0], "continuous"),

@@ -1,9 +1,18 @@
-"""Whether a scatter can be divided by."""
+"""Whether there is a scatter, and whether it can be divided by."""
 
 import numpy as np
 from scipy import linalg
 
+from vicinal._span import Span, span_of
 from vicinal._typing import FloatArray
+
+
+def scattered_span(X: FloatArray) -> Span:
+    """Return the rows in coordinates of their own, unless they are all equal."""
+    span = span_of(X)
+    if not span.coordinates.any():
+        raise ValueError("All rows of X are equal: there is no scatter to look at.")
+    return span
 
 
 def cholesky_of_scatter(scatter: FloatArray, advice: str) -> FloatArray:

@@ -12,15 +12,16 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._base import LinearMetric
+from vicinal._dimensions import checked_n_components
+from vicinal._labelled import LearnsFromClasses, labelled
+from vicinal._span import Span
 from vicinal._typing import FloatArray, IntArray
-from vicinal.classic._labelled import labelled, number_of_components
-from vicinal.classic._scatter import cholesky_of_scatter
-from vicinal.classic._span import Span, span
+from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
 
 ADVICE = "Use a larger shrinkage."
 
 
-class FDA(LinearMetric):
+class FDA(LearnsFromClasses, LinearMetric):
     """Fisher discriminant analysis.
 
     The directions along which the means of the classes lie far apart, measured by the
@@ -100,23 +101,14 @@ class FDA(LinearMetric):
         self
         """
         with self._unchanged_on_error():
-            points, codes = labelled(self, X, y)
-            n_classes = codes.max() + 1
-            most = min(n_classes - 1, points.shape[1])
-            d = number_of_components(
-                self.n_components,
-                most,
-                f"{n_classes} classes and X of shape {points.shape} allow",
-            )
-            if n_classes == len(points):
+            points, classes, codes = labelled(self, X, y)
+            if len(classes) == len(points):
                 raise ValueError(
                     "Every class has a single row: there is no scatter within classes."
                 )
             # Constant columns tell nothing, and would leave the scatter singular.
             varying = (points != points[0]).any(axis=0)
-            if not varying.any():
-                raise ValueError("All rows of X are equal.")
-            values, rows = self._directions(points[:, varying], codes, d)
+            values, rows = self._directions(points[:, varying], codes)
             components = np.zeros((len(rows), points.shape[1]), dtype=points.dtype)
             components[:, varying] = rows
             self.components_ = components
@@ -124,14 +116,20 @@ class FDA(LinearMetric):
         return self
 
     def _directions(
-        self, X: FloatArray, codes: IntArray, d: int
+        self, X: FloatArray, codes: IntArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the d largest eigenvalues, and their directions as rows."""
+        """Return the largest eigenvalues, and their directions as rows."""
         deviations: FloatArray = np.ones(X.shape[1])
         if X.shape[1] > X.shape[0] and self.shrinkage == "auto":
             deviations = _deviations_within(X, codes)
             X = (X / deviations).astype(X.dtype)
-        seen = span(X)
+        seen = scattered_span(X)
+        n_classes = int(codes.max()) + 1
+        d = checked_n_components(
+            self.n_components,
+            min(n_classes - 1, seen.n_coordinates),
+            f"{n_classes} classes and X with {X.shape[1]} features that vary allow",
+        )
         means, weights, within = self._class_moments(seen, codes, X.shape[1])
         factor = cholesky_of_scatter(within, ADVICE)
         means = means - weights @ means
@@ -141,7 +139,7 @@ class FDA(LinearMetric):
         # The SVD of L⁻¹B, where S_w = LLᵀ and S_b = BBᵀ has as many columns as classes.
         axes, sizes, _ = linalg.svd(scaled, full_matrices=False)
         columns = linalg.solve_triangular(factor, axes[:, :d], lower=True, trans="T")
-        return sizes[:d] ** 2, seen.directions(columns) / seen.unit / deviations
+        return sizes[:d] ** 2, seen.to_features(columns) / seen.unit / deviations
 
     def _class_moments(
         self, seen: Span, codes: IntArray, n_features: int
@@ -152,7 +150,7 @@ class FDA(LinearMetric):
         )
 
         how: dict[str, Any] = {"shrinkage": self.shrinkage}
-        if seen.basis is not None:
+        if seen.weights is not None:
             how = {"covariance_estimator": ShrunkInSpan(self.shrinkage, n_features)}
         with warnings.catch_warnings():
             # A class of one has no scatter, which is no reason to reshape X.
@@ -160,13 +158,8 @@ class FDA(LinearMetric):
             lda = LinearDiscriminantAnalysis(solver="eigen", **how)
             # Where S_w has no inverse, the caller sees that.
             with suppress(linalg.LinAlgError):
-                lda.fit(seen.points.astype(np.float64), codes)
+                lda.fit(seen.coordinates.astype(np.float64), codes)
         return lda.means_, lda.priors_, lda.covariance_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _deviations_within(X: FloatArray, codes: IntArray) -> FloatArray:

@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._base import LinearMetric
+from vicinal._labelled import LearnsFromClasses, labelled
 from vicinal._typing import FloatArray, IntArray
 from vicinal.classic._bregman import Projected, project
-from vicinal.classic._labelled import labelled
 from vicinal.classic._pairs import random_pairs
 
 MOST_CONSTRAINTS = 10_000
@@ -24,7 +24,7 @@ PERCENTILES = (5, 95)
 PAIRS_FOR_PERCENTILES = 10_000
 
 
-class ITML(LinearMetric):
+class ITML(LearnsFromClasses, LinearMetric):
     """Information-theoretic metric learning.
 
     The Mahalanobis matrix nearest to a prior one, by the LogDet divergence, under
@@ -145,7 +145,7 @@ class ITML(LinearMetric):
         self
         """
         with self._unchanged_on_error():
-            points, codes = labelled(self, X, y)
+            points, _, codes = labelled(self, X, y)
             found = self._learn(points, codes)
         self._warn_unless_converged(found)
         return self
@@ -255,11 +255,6 @@ class ITML(LinearMetric):
                 ConvergenceWarning,
                 stacklevel=4,  # past this, fit, and scikit-learn's wrapper of fit
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _percentiles(differences: FloatArray) -> tuple[float, float]:

@@ -10,14 +10,15 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._base import LinearMetric
+from vicinal._dimensions import checked_n_components
+from vicinal._labelled import LearnsFromClasses, labelled
+from vicinal._span import Span
 from vicinal._typing import FloatArray, IntArray
-from vicinal.classic._labelled import labelled, number_of_components
-from vicinal.classic._scatter import cholesky_of_scatter
-from vicinal.classic._span import Span, span
+from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
 from vicinal.neighborhood.blocks import blocks, rows_per_block
 
 
-class LFDA(LinearMetric):
+class LFDA(LearnsFromClasses, LinearMetric):
     """Local Fisher discriminant analysis.
 
     Fisher's ratio of the scatter between classes to the scatter within them, with
@@ -27,7 +28,8 @@ class LFDA(LinearMetric):
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of the map. None is the number of features or of rows, whichever is less.
+        Rows of the map. None is the number of features or, with more features than
+        rows, of the dimensions that the rows differ in.
     n_neighbors : int, default=7
         The neighbour, in its class, whose distance from a point is that point's scale
         σ_i. A class of no more rows than that uses its last.
@@ -107,18 +109,21 @@ class LFDA(LinearMetric):
         self
         """
         with self._unchanged_on_error():
-            points, codes = labelled(self, X, y)
+            points, _, codes = labelled(self, X, y)
             n, n_features = points.shape
-            most = min(n, n_features)
-            d = number_of_components(
-                self.n_components, most, f"X of shape {points.shape} allows"
+            seen = scattered_span(points)
+            d = checked_n_components(
+                self.n_components,
+                seen.n_coordinates,
+                f"X of shape {points.shape} allows",
             )
-            seen = span(points)
-            between, within = local_scatters(seen.points, codes, self.n_neighbors)
+            between, within = local_scatters(seen.coordinates, codes, self.n_neighbors)
             # Classes without any inner scatter still leave a scale to go by.
             eps = np.finfo(np.float64).eps
             size = max(np.trace(within), eps * np.trace(between))
-            within[np.diag_indices(most)] += self.reg * size / min(n - 1, n_features)
+            within[np.diag_indices_from(within)] += (
+                self.reg * size / min(n - 1, n_features)
+            )
             values, vectors = _leading(between, within, d)
             rows = self._embedded(values, vectors, seen)
             self.components_ = rows.astype(points.dtype)
@@ -130,17 +135,12 @@ class LFDA(LinearMetric):
     ) -> FloatArray:
         """Return the rows of the map, in the features of X."""
         if self.embedding == "plain":
-            return seen.directions(vectors) / seen.unit
+            return seen.to_features(vectors) / seen.unit
         weighted = vectors * np.sqrt(np.maximum(values, 0))
         if self.embedding == "weighted":
-            return seen.directions(weighted) / seen.unit
+            return seen.to_features(weighted) / seen.unit
         # Of the eigenvectors: weights of 0 would leave the basis to chance.
-        return seen.directions(np.linalg.qr(vectors)[0])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
+        return seen.basis_to_features(np.linalg.qr(vectors)[0])
 
 
 def local_scatters(
@@ -191,6 +191,8 @@ def _scatter_of_affine(X: FloatArray, n_neighbors: int) -> FloatArray:
     n = len(X)
     if n == 1:
         return np.zeros((X.shape[1], X.shape[1]))
+    # Nothing but rounding depends on the origin: in the middle there is least of it.
+    X = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
     search = NearestNeighbors(n_neighbors=min(n_neighbors, n - 1)).fit(X)
     sigma = search.kneighbors()[0][:, -1].astype(X.dtype)
     pulled = np.empty_like(X)  # (diag(A1) − A) X

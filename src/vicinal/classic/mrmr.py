@@ -11,15 +11,16 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from vicinal._base import unchanged_on_error
+from vicinal._labelled import LearnsFromClasses, labelled
 from vicinal._typing import FloatArray, IntArray
-from vicinal.classic._labelled import labelled
 from vicinal.neighborhood.blocks import blocks, rows_per_block
 
 # Counts are exact in float32 as long as they are below this.
 EXACT_IN_FLOAT32 = 2**24
 
 
-class MRMR(SelectorMixin, BaseEstimator):
+class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
     """Maximal relevance, minimal redundancy: feature selection.
 
     Features are picked one after the other: each time the one that tells most about
@@ -115,16 +116,11 @@ class MRMR(SelectorMixin, BaseEstimator):
         -------
         self
         """
-        before = dict(vars(self))
-        try:
-            points, codes = labelled(self, X, y)
+        with unchanged_on_error(self):
+            points, _, codes = labelled(self, X, y)
             to_pick = self._number_to_pick(points.shape[1])
             n_bins = None if self.discretize == "mean" else self.n_bins
             self._pick(discretized(points, n_bins), codes, to_pick)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
         return self
 
     def _pick(self, bins: NDArray[np.int8], codes: IntArray, to_pick: int) -> None:
@@ -174,11 +170,6 @@ class MRMR(SelectorMixin, BaseEstimator):
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[self.order_] = True
         return mask
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _first_of_the_best(scores: FloatArray) -> int:

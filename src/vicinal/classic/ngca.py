@@ -13,8 +13,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from vicinal._base import LinearMetric
+from vicinal._dimensions import checked_n_components
 from vicinal._typing import FloatArray
-from vicinal.classic._labelled import number_of_components
 from vicinal.neighborhood.blocks import (
     OrderedSum,
     blocks,
@@ -128,11 +128,11 @@ class NGCA(LinearMetric):
         with self._unchanged_on_error():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
             most = min(points.shape[1], len(points) - 1)
-            number_of_components(
+            checked_n_components(
                 self.n_components, most, f"X of shape {points.shape} allows"
             )
             whitened, whitening = _whitened(points)
-            d = number_of_components(
+            d = checked_n_components(
                 self.n_components,
                 whitened.shape[1],
                 "the dimensions along which the rows of X differ",

@@ -1,15 +1,14 @@
 """Information-theoretic metric learning across two domains."""
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils import check_X_y, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import validate_data
 
-from vicinal._typing import FloatArray, IntArray
-from vicinal.classic._labelled import labelled
+from vicinal._domains import source_of
+from vicinal._labelled import encoded
 from vicinal.classic.itml import ITML
 from vicinal.objectives.pairs import FLOATS
 
@@ -91,36 +90,18 @@ class TransferITML(ITML):
         self
         """
         with self._unchanged_on_error():
-            points, codes = labelled(self, X, y)
-            if (X_source is None) != (y_source is None):
-                raise ValueError("Give both X_source and y_source, or neither.")
-            if X_source is None:
-                found = self._learn(points, codes)
+            points, labels = validate_data(
+                self, X, y, dtype=FLOATS, ensure_min_samples=1
+            )
+            given = source_of(self, labels, X_source, y_source)
+            if given is None:
+                found = self._learn(points, encoded(self, labels)[1])
             else:
-                source, labels = _source(X_source, y_source, points.shape[1])
-                codes, source_codes = _codes_of_both(y, labels)
+                source, source_labels = given
+                _, codes = encoded(self, np.concatenate([labels, source_labels]))
+                codes, source_codes = np.split(codes, [len(labels)])
+                if not np.isin(codes, source_codes).any():
+                    raise ValueError("No class has rows in both X and X_source.")
                 found = self._learn(points, codes, source, source_codes)
         self._warn_unless_converged(found)
         return self
-
-
-def _source(X: Any, y: Any, n_features: int) -> tuple[FloatArray, Any]:
-    """Validate the rows of the source domain."""
-    points, labels = check_X_y(X, y, dtype=FLOATS)
-    check_classification_targets(labels)
-    if points.shape[1] != n_features:
-        raise ValueError(
-            f"X_source has {points.shape[1]} features, but X has {n_features}: both "
-            "domains need the same."
-        )
-    return points, labels
-
-
-def _codes_of_both(y: Any, y_source: Any) -> tuple[IntArray, IntArray]:
-    """Return the classes of both domains as integers from 0."""
-    y = column_or_1d(y)
-    classes = unique_labels(y, y_source)  # which refuses to mix texts with numbers
-    codes, source_codes = (np.searchsorted(classes, labels) for labels in (y, y_source))
-    if not np.isin(codes, source_codes).any():
-        raise ValueError("No class has rows in both X and X_source.")
-    return codes, source_codes
