@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import _num_features, validate_data
+from sklearn.utils.validation import validate_data
 
+from vicinal._base import of_unscaled
+from vicinal._span import centred
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives.pairs import FLOATS
 
@@ -44,9 +47,11 @@ class Domain:
 
     def standardised(self) -> "Domain":
         """Return the domain with mean 0 and standard deviation 1."""
-        scale = self.X.std(axis=0, dtype=np.float64)
+        points, origin, unit = centred(self.X)
+        means = origin + points.mean(axis=0, dtype=np.float64) * float(unit)
+        scale = points.std(axis=0, dtype=np.float64) * float(unit)
         scale[~self.varying()] = 1
-        return Domain(self.X, self.codes, self.X.mean(axis=0, dtype=np.float64), scale)
+        return Domain(self.X, self.codes, means, scale)
 
     def varying(self) -> NDArray[np.bool_]:
         """Return which features are not constant."""
@@ -61,11 +66,12 @@ class Domain:
 
     def map_of(
         self, directions: NDArray[np.float64], kept: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[FloatArray, FloatArray]:
         """Return the map and the offset that take rows, as given, along directions."""
-        components = np.zeros((len(directions), self.X.shape[1]))
-        components[:, kept] = directions / self.scale[kept]
-        return components, -components @ self.origin
+        dtype = self.X.dtype
+        components = np.zeros((len(directions), self.X.shape[1]), dtype=dtype)
+        components[:, kept] = of_unscaled(directions, self.scale[kept], dtype)
+        return components, -(components @ self.origin).astype(dtype)
 
 
 def source_of(
@@ -82,14 +88,23 @@ def source_of(
         return None
     if X_source is None or y_source is None:
         raise ValueError("X_source and y_source go together: give both, or neither.")
-    if (n_source := _num_features(X_source)) != estimator.n_features_in_:
-        raise ValueError(
-            f"X has {estimator.n_features_in_} features, but X_source has {n_source}: "
-            "both domains must have the same features, in the same order."
-        )
-    points, labels = validate_data(
-        estimator, X_source, y_source, reset=False, dtype=FLOATS, ensure_min_samples=2
+    # Not by validate_data, whose messages would speak of X and y.
+    points = check_array(
+        X_source, dtype=FLOATS, ensure_min_samples=2, input_name="X_source",
+        estimator=estimator,
+    )  # fmt: skip
+    labels = column_or_1d(
+        check_array(y_source, dtype=None, ensure_2d=False, input_name="y_source"),
+        warn=True,
     )
+    check_consistent_length(points, labels)
     check_classification_targets(labels)
+    if points.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {estimator.n_features_in_} features, but X_source has "
+            f"{points.shape[1]}: both domains must have the same features, in the same "
+            "order."
+        )
+    validate_data(estimator, X_source, reset=False, skip_check_array=True)  # the names
     unique_labels(y, labels)  # which refuses to mix texts with numbers
     return points, labels

@@ -28,14 +28,16 @@ def labelled(
     return points, *encoded(estimator, labels)
 
 
-def encoded(estimator: Any, y: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
+def encoded(
+    estimator: Any, y: NDArray[Any], name: str = "y"
+) -> tuple[NDArray[Any], IntArray]:
     """Return the sorted labels, of which there must be two, and the rows' codes."""
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"{type(estimator).__name__} needs rows of at least two classes, but y has "
-            f"only one class: {classes.tolist()[0]!r}."
+            f"{type(estimator).__name__} needs rows of at least two classes, but "
+            f"{name} has only one class: {classes.tolist()[0]!r}."
         )
     return classes, codes
 

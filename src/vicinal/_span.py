@@ -5,7 +5,7 @@ with the same distances: what is learned there is learned exactly.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn
@@ -91,11 +91,49 @@ def span_of(X: Any) -> Span:
         rows.data /= unit
         wide = rows.astype(np.float64)
         return _thin(rows, float(unit), (wide @ wide.T).toarray())
-    centred, unit = _centred(X)
+    points, _, unit = centred(X)
     if n_features <= n:
-        return Span(centred, unit, None, None, n_features)
-    wide = centred.astype(np.float64, copy=False)
-    return _thin(centred, unit, wide @ wide.T)
+        return Span(points, float(unit), None, None, n_features)
+    wide = points.astype(np.float64, copy=False)
+    return _thin(points, float(unit), wide @ wide.T)
+
+
+class Centred(NamedTuple):
+    """Rows around their mean, in a unit in which no square overflows."""
+
+    points: FloatArray
+    """(X − origin) / unit. Constant features are 0 exactly."""
+    origin: FloatArray
+    """The mean; of a constant feature, its value."""
+    unit: Any
+    """A power of two, in X's type of float."""
+
+    def also(self, X: FloatArray) -> FloatArray:
+        """Return other rows in the same way."""
+        moved: FloatArray = X.astype(self.points.dtype) - self.origin
+        moved /= self.unit
+        return moved
+
+
+def centred(X: FloatArray) -> Centred:
+    """Return dense rows around their mean.
+
+    Raises
+    ------
+    ValueError
+        When differences in X overflow.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        means = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        # The mean of equal numbers is one of them only up to rounding errors, which
+        # would look like a feature of its own where all others are small.
+        origin = np.where((X[0] != X).any(axis=0), means, X[0])
+        points = X - origin
+    if not np.isfinite([points.max(initial=0), points.min(initial=0)]).all():
+        raise ValueError("X has values too large to compute with. Scale the data.")
+    unit = unit_of(points)
+    points /= unit
+    return Centred(points, origin, unit)
 
 
 def unit_of(numbers: FloatArray) -> Any:
@@ -106,21 +144,6 @@ def unit_of(numbers: FloatArray) -> Any:
     """
     largest = max(numbers.max(initial=0), -numbers.min(initial=0))
     return numbers.dtype.type(2.0 ** (np.frexp(largest)[1] - 1) if largest else 1)
-
-
-def _centred(X: FloatArray) -> tuple[FloatArray, float]:
-    """Return the rows around their mean in a unit of their own, and that unit."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-        # What the rounding of the mean has left: constant features become 0.
-        centred -= centred.mean(axis=0, dtype=np.float64).astype(X.dtype)
-        unit = unit_of(centred)
-    if not np.isfinite(centred.sum(dtype=np.float64)):
-        raise ValueError("X has values too large to compute with. Scale the data.")
-    if unit <= np.finfo(X.dtype).eps * max(X.max(initial=0), -X.min(initial=0)):
-        return np.zeros_like(centred), 1.0
-    centred /= unit
-    return centred, float(unit)
 
 
 def _thin(rows: Any, unit: float, gram: NDArray[np.float64]) -> Span:

@@ -18,7 +18,7 @@ from vicinal._local_classes import (
     least_spread,
     warn_of_small_classes,
 )
-from vicinal._span import unit_of
+from vicinal._span import centred
 from vicinal._typing import FloatArray
 from vicinal.neighborhood import effective_n_threads
 from vicinal.neighborhood.gaussians import ClassPoints
@@ -124,25 +124,23 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
             priors = checked_priors(self.priors, codes)
             warn_of_small_classes(classes, codes, self.n_neighbors, itself=0)
 
-        order = np.argsort(codes, kind="stable")
-        points, codes = points[order], codes[order]
-        origin = points.mean(axis=0, dtype=np.float64).astype(points.dtype)
-        points -= origin
-        unit = unit_of(points)
-        points /= unit
-        floor = least_spread(points, self.var_floor)
-        if isinstance(self.n_neighbors, str):
-            some = some_rows(codes, random_state)
-            self.n_neighbors_ = choose_n_neighbors(
-                points[some], codes[some], priors, floor, points.shape[1],
-                random_state, n_threads,
-            )  # fmt: skip
-        else:
-            self.n_neighbors_ = self.n_neighbors
-        self.classes_ = classes
-        self.priors_ = priors
-        self._origin, self._unit = origin, unit
-        self._among = ClassPoints.build(points, codes, floor)
+            order = np.argsort(codes, kind="stable")
+            points, codes = points[order], codes[order]
+            moved = centred(points)
+            points = moved.points
+            floor = least_spread(points, self.var_floor)
+            if isinstance(self.n_neighbors, str):
+                some = some_rows(codes, random_state)
+                self.n_neighbors_ = choose_n_neighbors(
+                    points[some], codes[some], priors, floor, points.shape[1],
+                    random_state, n_threads,
+                )  # fmt: skip
+            else:
+                self.n_neighbors_ = self.n_neighbors
+            self.classes_ = classes
+            self.priors_ = priors
+            self._moved = moved._replace(points=points[:0])
+            self._among = ClassPoints.build(points, codes, floor)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -198,7 +196,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         points: FloatArray = validate_data(self, X, reset=False, dtype=FLOATS)
         among, n_threads = self._among, effective_n_threads(self.n_jobs)
-        queries = (points.astype(among.points.dtype) - self._origin) / self._unit
+        queries = self._moved.also(points)
         k, d = self.n_neighbors_, queries.shape[1]
         neighbors = among.nearest(k, queries, n_threads)
         found = among.log_densities(queries, neighbors, [k], d, n_threads)[0]

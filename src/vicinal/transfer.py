@@ -199,7 +199,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
             given = source_of(self, labels, X_source, y_source)
             # Without a source the target is one, and nobody is left to adapt to.
             rows, row_labels = given or (points, labels)
-            classes, codes = encoded(self, row_labels)
+            classes, codes = encoded(self, row_labels, "y_source" if given else "y")
             _check_classes_of_target(labels, classes)
             source = Domain.build(rows.astype(points.dtype, copy=False), codes)
             target = source.without_rows()
@@ -339,11 +339,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
         """Make the estimator fitted with directions over the features that count."""
         from sklearn.neighbors import KNeighborsClassifier  # slow to import
 
-        maps = []
-        for domain in (target, source):
-            components, offset = domain.map_of(directions, kept)
-            dtype = domain.X.dtype
-            maps.append((components.astype(dtype), offset.astype(dtype)))
+        maps = [domain.map_of(directions, kept) for domain in (target, source)]
         (self.components_, self.offset_), of_source = maps
         self.source_components_, self.source_offset_ = of_source
         self.n_components_ = len(directions)

@@ -1,13 +1,10 @@
-import pickle
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import linalg, sparse
-from sklearn.base import clone
+from scipy import linalg
 from sklearn.covariance import ledoit_wolf, shrunk_covariance
 from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -145,15 +142,6 @@ def test_float32_stays_float32(points: FloatArray) -> None:
     )
 
 
-def test_clone_pickle_and_names() -> None:
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    fda = FDA().set_output(transform="pandas").fit(frame, y)
-    assert list(fda.transform(frame).columns) == ["fda0", "fda1"]
-    copy = pickle.loads(pickle.dumps(fda))
-    pd.testing.assert_frame_equal(copy.transform(frame), fda.transform(frame))
-    assert not hasattr(clone(fda), "components_")
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -172,23 +160,17 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "labels", "error", "message"),
+    ("points", "labels", "message"),
     [
-        (X, np.zeros(150), ValueError, "only one class"),
-        (X[::10], np.arange(15), ValueError, "Every class has a single row"),
-        (np.ones((150, 4)), y, ValueError, "All rows of X are equal"),
-        (np.eye(3, 4)[y], y, ValueError, "larger shrinkage"),
-        (np.where(X > 2, np.nan, X), y, ValueError, "NaN"),
-        (X, X[:, 0], ValueError, "continuous"),
-        (sparse.csr_array(X), y, TypeError, "[Ss]parse"),
+        (X[::10], np.arange(15), "Every class has a single row"),
+        (np.ones((150, 4)), y, "All rows of X are equal"),
+        (np.eye(3, 4)[y], y, "larger shrinkage"),
     ],
 )
-def test_input_that_cannot_serve(
-    points: Any, labels: Any, error: type[Exception], message: str
-) -> None:
+def test_input_that_cannot_serve(points: Any, labels: Any, message: str) -> None:
     fda = FDA()
     before = dict(vars(fda))
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=message):
         fda.fit(points, labels)
     assert vars(fda) == before
 

@@ -1,14 +1,11 @@
-import pickle
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import linalg, sparse
-from sklearn.base import clone
+from scipy import linalg
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
@@ -172,15 +169,6 @@ def test_float32_stays_float32() -> None:
     )
 
 
-def test_clone_pickle_and_names() -> None:
-    frame = pd.DataFrame(X, columns=list("abcd"))
-    lfda = LFDA(2).set_output(transform="pandas").fit(frame, y)
-    assert list(lfda.transform(frame).columns) == ["lfda0", "lfda1"]
-    copy = pickle.loads(pickle.dumps(lfda))
-    pd.testing.assert_frame_equal(copy.transform(frame), lfda.transform(frame))
-    assert not hasattr(clone(lfda), "components_")
-
-
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
@@ -200,22 +188,16 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "labels", "error", "message"),
+    ("points", "labels", "message"),
     [
-        (X, np.zeros(150), ValueError, "only one class"),
-        (np.ones((150, 4)), y, ValueError, "All rows of X are equal"),
-        (np.where(X > 2, np.nan, X), y, ValueError, "NaN"),
-        (X, X[:, 0], ValueError, "continuous"),
-        (sparse.csr_array(X), y, TypeError, "[Ss]parse"),
-        (np.where(X > 0, 1.7e308, 1.6e308), y, ValueError, "too large"),
+        (np.ones((150, 4)), y, "All rows of X are equal"),
+        (np.where(X > 0, 1.7e308, 1.6e308), y, "too large"),
     ],
 )
-def test_input_that_cannot_serve(
-    points: Any, labels: Any, error: type[Exception], message: str
-) -> None:
+def test_input_that_cannot_serve(points: Any, labels: Any, message: str) -> None:
     lfda = LFDA()
     before = dict(vars(lfda))
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=message):
         lfda.fit(points, labels)
     assert vars(lfda) == before
 

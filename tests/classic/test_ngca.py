@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from scipy import sparse
 from scipy.linalg import subspace_angles
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -188,20 +187,16 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "error", "message"),
+    ("points", "message"),
     [
-        (np.full((20, 3), 0.1), ValueError, "All rows of X are equal"),
-        (np.where(X > 2, np.nan, X), ValueError, "NaN"),
-        (sparse.csr_array(X), TypeError, "[Ss]parse"),
-        (X[:1], ValueError, "minimum of 2"),
+        (np.full((20, 3), 0.1), "All rows of X are equal"),
+        (X[:1], "minimum of 2"),
     ],
 )
-def test_input_that_cannot_serve(
-    points: Any, error: type[Exception], message: str
-) -> None:
+def test_input_that_cannot_serve(points: Any, message: str) -> None:
     ngca = NGCA()
     before = dict(vars(ngca))
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=message):
         ngca.fit(points)
     assert vars(ngca) == before
 

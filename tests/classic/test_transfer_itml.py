@@ -91,6 +91,13 @@ def test_classes_in_one_domain_only_and_names_for_classes() -> None:
     np.testing.assert_array_equal(model.components_, numbers.components_)
 
 
+def test_one_target_row_is_enough() -> None:
+    model = TransferITML(0.1, random_state=0).fit(X[:1], y[:1], source, of_source)
+    assert np.isfinite(model.components_).all()
+    with pytest.raises(ValueError, match="only one class"):
+        TransferITML().fit(X[::3], y[::3])
+
+
 def test_the_covariance_is_that_of_both_domains() -> None:
     M = fitted(1e-9, prior="covariance").get_mahalanobis_matrix()
     expected = np.linalg.inv(ledoit_wolf(np.vstack([X, source]))[0])
@@ -126,7 +133,7 @@ def test_float32_and_pickle() -> None:
         (source, of_source + 7, "No class has rows in both"),
         (source, source[:, 0], "continuous"),
         (source, of_source.astype(str), "Mix of label input types"),
-        (np.where(source > 3, np.nan, source), of_source, "NaN"),
+        (np.where(source > 3, np.nan, source), of_source, "X_source contains NaN"),
     ],
 )
 def test_a_source_that_cannot_serve(X_source: Any, y_source: Any, message: str) -> None:

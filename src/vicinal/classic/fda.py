@@ -11,7 +11,7 @@ from scipy import linalg
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from vicinal._base import LinearMetric
+from vicinal._base import LinearMetric, of_unscaled
 from vicinal._dimensions import checked_n_components
 from vicinal._labelled import LearnsFromClasses, labelled
 from vicinal._span import Span
@@ -108,17 +108,17 @@ class FDA(LearnsFromClasses, LinearMetric):
                 )
             # Constant columns tell nothing, and would leave the scatter singular.
             varying = (points != points[0]).any(axis=0)
-            values, rows = self._directions(points[:, varying], codes)
+            values, rows, units = self._directions(points[:, varying], codes)
             components = np.zeros((len(rows), points.shape[1]), dtype=points.dtype)
-            components[:, varying] = rows
+            components[:, varying] = of_unscaled(rows, units, points.dtype)
             self.components_ = components
             self.eigenvalues_ = values
         return self
 
     def _directions(
         self, X: FloatArray, codes: IntArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the largest eigenvalues, and their directions as rows."""
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the largest eigenvalues, their directions as rows, and the units."""
         deviations: FloatArray = np.ones(X.shape[1])
         if X.shape[1] > X.shape[0] and self.shrinkage == "auto":
             deviations = _deviations_within(X, codes)
@@ -139,7 +139,7 @@ class FDA(LearnsFromClasses, LinearMetric):
         # The SVD of L⁻¹B, where S_w = LLᵀ and S_b = BBᵀ has as many columns as classes.
         axes, sizes, _ = linalg.svd(scaled, full_matrices=False)
         columns = linalg.solve_triangular(factor, axes[:, :d], lower=True, trans="T")
-        return sizes[:d] ** 2, seen.to_features(columns) / seen.unit / deviations
+        return sizes[:d] ** 2, seen.to_features(columns), seen.unit * deviations
 
     def _class_moments(
         self, seen: Span, codes: IntArray, n_features: int

@@ -166,8 +166,8 @@ class ITML(LearnsFromClasses, LinearMetric):
 
         def differences(first_rows: IntArray, second_rows: IntArray) -> FloatArray:
             """Return them where the prior is the identity."""
-            away = X[first_rows].astype(np.float64) - second[second_rows]
-            seen: FloatArray = (away / unit) @ root
+            first = X[first_rows].astype(np.float64) / unit
+            seen: FloatArray = (first - second[second_rows] / unit) @ root
             return seen
 
         n_pairs = self._number_of_pairs(codes, other_codes)

@@ -9,7 +9,7 @@ from scipy import linalg
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from vicinal._base import LinearMetric
+from vicinal._base import LinearMetric, of_unscaled
 from vicinal._dimensions import checked_n_components
 from vicinal._labelled import LearnsFromClasses, labelled
 from vicinal._span import Span
@@ -125,22 +125,22 @@ class LFDA(LearnsFromClasses, LinearMetric):
                 self.reg * size / min(n - 1, n_features)
             )
             values, vectors = _leading(between, within, d)
-            rows = self._embedded(values, vectors, seen)
-            self.components_ = rows.astype(points.dtype)
+            rows, unit = self._embedded(values, vectors, seen)
+            self.components_ = of_unscaled(rows, unit, points.dtype)
             self.eigenvalues_ = values
         return self
 
     def _embedded(
         self, values: FloatArray, vectors: FloatArray, seen: Span
-    ) -> FloatArray:
-        """Return the rows of the map, in the features of X."""
+    ) -> tuple[FloatArray, float]:
+        """Return the rows of the map, over the features, and the points' unit."""
         if self.embedding == "plain":
-            return seen.to_features(vectors) / seen.unit
+            return seen.to_features(vectors), seen.unit
         weighted = vectors * np.sqrt(np.maximum(values, 0))
         if self.embedding == "weighted":
-            return seen.to_features(weighted) / seen.unit
+            return seen.to_features(weighted), seen.unit
         # Of the eigenvectors: weights of 0 would leave the basis to chance.
-        return seen.basis_to_features(np.linalg.qr(vectors)[0])
+        return seen.basis_to_features(np.linalg.qr(vectors)[0]), 1.0
 
 
 def local_scatters(

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vicinal._base import unchanged_on_error
 from vicinal._labelled import LearnsFromClasses, labelled
+from vicinal._span import unit_of
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.blocks import blocks, rows_per_block
 
@@ -184,7 +185,9 @@ def _first_of_the_best(scores: FloatArray) -> int:
 def discretized(X: FloatArray, n_bins: int | None) -> NDArray[np.int8]:
     """Return the bin of each value: by quantiles, or with None by the mean."""
     if n_bins is None:
-        return np.greater(X, X.mean(axis=0, dtype=np.float64)).astype(np.int8)
+        unit = unit_of(X)  # in which no sum overflows
+        means = (X / unit).mean(axis=0, dtype=np.float64) * float(unit)
+        return np.greater(X, means).astype(np.int8)
     bins = np.zeros(X.shape, dtype=np.int8)
     for edge in np.quantile(X, np.arange(1, n_bins) / n_bins, axis=0):
         bins += np.greater(X, edge)

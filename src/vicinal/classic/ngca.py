@@ -12,8 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from vicinal._base import LinearMetric
+from vicinal._base import LinearMetric, of_unscaled
 from vicinal._dimensions import checked_n_components
+from vicinal._span import centred
 from vicinal._typing import FloatArray
 from vicinal.neighborhood.blocks import (
     OrderedSum,
@@ -131,7 +132,7 @@ class NGCA(LinearMetric):
             checked_n_components(
                 self.n_components, most, f"X of shape {points.shape} allows"
             )
-            whitened, whitening = _whitened(points)
+            whitened, whitening, unit = _whitened(points)
             d = checked_n_components(
                 self.n_components,
                 whitened.shape[1],
@@ -146,7 +147,7 @@ class NGCA(LinearMetric):
             chosen = vectors[:, kept] if enough else vectors
             values, axes = np.linalg.eigh(chosen @ chosen.T / chosen.shape[1])
             rows = axes[:, ::-1][:, :d].T @ whitening
-            self.components_ = rows.astype(points.dtype)
+            self.components_ = of_unscaled(rows, unit, points.dtype)
             self.eigenvalues_ = values[::-1][:d]
             self.n_vectors_ = int(kept.sum())
         if not enough:
@@ -262,17 +263,17 @@ def _unit(columns: FloatArray) -> FloatArray:
     return unit
 
 
-def _whitened(X: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return points of unit covariance, in float64, and the map that makes them so.
+def _whitened(X: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return points of unit covariance, in float64, the map to them, and its unit.
 
     Directions in which the rows do not differ are left out.
     """
-    unit = float(np.abs(X).max()) or 1.0
-    centred = X / unit - (X / unit).mean(axis=0, dtype=np.float64)
-    _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
-    eps = np.finfo(X.dtype).eps
-    if sizes[0] <= len(X) * eps:
+    points, _, unit = centred(X)
+    wide = points.astype(np.float64, copy=False)
+    wide -= wide.mean(axis=0)  # float32 has not room for all of the mean
+    _, sizes, axes = np.linalg.svd(wide, full_matrices=False)
+    if not sizes[0]:
         raise ValueError("All rows of X are equal: there is nothing to whiten.")
-    kept = sizes > max(X.shape) * eps * sizes[0]
+    kept = sizes > max(X.shape) * np.finfo(X.dtype).eps * sizes[0]
     whitening = axes[kept] * (np.sqrt(len(X)) / sizes[kept])[:, None]
-    return centred @ whitening.T, whitening / unit
+    return wide @ whitening.T, whitening, float(unit)
