@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from tests.oracles_ldg import ldg_scatters, transfer_scatters
 from vicinal import LDG, TransferLDG
-from vicinal._transfer_problem import _folds
+from vicinal._ldg_choices import folds_of
 from vicinal._typing import FloatArray, IntArray
 
 FIXED: dict[str, Any] = {"n_neighbors": 6, "gamma": 0.6, "alpha": 0.3}
@@ -118,7 +118,7 @@ def test_alpha_is_chosen_by_refitting_without_what_is_held_out(seed: int) -> Non
     target = rng.normal(size=(20, 12)) + 2 * few[:, None] * np.eye(12)[1]
     given = {"X_source": source, "y_source": labels}
     fixed: dict[str, Any] = {"n_neighbors": 8, "gamma": 1.0, "standardize": False}
-    folds = _folds(few, np.random.RandomState(seed))
+    folds = folds_of(few, np.random.RandomState(seed))
     assert sorted(np.bincount(folds)) == [4] * 5
     right = {}
     for alpha in (0.0, 0.1, 0.3, 0.5):

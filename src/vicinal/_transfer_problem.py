@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from vicinal._domains import Domain
 from vicinal._ldg_choices import (
     DIMENSIONS_BEYOND_CLASSES,
-    N_FOLDS,
+    folds_of,
     last_best,
     vote,
 )
 from vicinal._ldg_eigen import EigenProblem, Matrix
 from vicinal._local_classes import least_spread
 from vicinal._span import Span, span_of, varying_axes
-from vicinal._typing import IntArray
 from vicinal.neighborhood.gaussians import ClassPoints, scatters
 
 ALPHAS = (0.0, 0.1, 0.3, 0.5)
@@ -108,7 +107,7 @@ class TransferProblem:
         Of equals, the largest. What is held out is neither in the map nor among the
         neighbours.
         """
-        folds = _folds(self.target.codes, random_state)
+        folds = folds_of(self.target.codes, random_state)
         d = self.source.n_classes + DIMENSIONS_BEYOND_CLASSES
         right = np.zeros(len(ALPHAS), dtype=np.intp)
         for fold in range(folds.max() + 1):
@@ -129,11 +128,3 @@ class TransferProblem:
         codes = np.concatenate([self.source.codes, self.target.codes[~held]])
         distances = np.square(others).sum(axis=1) - 2 * (target[held] @ others.T)
         return int((vote(distances, codes) == self.target.codes[held]).sum())
-
-
-def _folds(codes: IntArray, random_state: RandomState) -> IntArray:
-    """Share the rows out to folds, each class as evenly as it can be."""
-    order = np.lexsort((random_state.permutation(len(codes)), codes))
-    folds = np.empty(len(codes), dtype=np.intp)
-    folds[order] = np.arange(len(codes)) % N_FOLDS
-    return folds
