@@ -9,17 +9,15 @@ rows.
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import StandardScaler
 
-from benchmarks.papers.splits import Split, cell, classes_of
+from benchmarks.papers.splits import Split, cell, classes_of, splits
 from benchmarks.speed.timing import table
 from vicinal import LDG
 from vicinal._ldg_choices import enough_dimensions
@@ -66,7 +64,7 @@ def main(n_splits: int | None) -> None:
         rows: dict[str, list[tuple[float, float]]] = {method: [] for method in names}
         chosen, fixed = [], []
         shape = ""
-        for split in splits(X, y, n_splits):
+        for split in splits(X, y, n_splits, MOST_ROWS):
             shape = f"{split[0].shape[0]} × {split[0].shape[1]}"
             started = time.perf_counter()
             ldg = LDG(random_state=0).fit(split[0], split[2])
@@ -96,17 +94,6 @@ def main(n_splits: int | None) -> None:
             .splitlines()[-1],
             flush=True,
         )  # fmt: skip
-
-
-def splits(X: FloatArray, y: IntArray, n_splits: int) -> Iterator[Split]:
-    """Yield 70/30 splits of at most 3,000 training rows, standardised by those."""
-    for seed in range(n_splits):
-        X_train, X_test, y_train, y_test = train_test_split(
-            X, y, test_size=0.3, random_state=seed
-        )
-        X_train, y_train = X_train[:MOST_ROWS], y_train[:MOST_ROWS]
-        scaler = StandardScaler().fit(X_train)
-        yield scaler.transform(X_train), scaler.transform(X_test), y_train, y_test
 
 
 def score(found: Map, split: Split) -> float:

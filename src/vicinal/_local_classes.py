@@ -19,6 +19,11 @@ LOCAL_CONSTRAINTS: dict[str, Any] = {
     "random_state": ["random_state"],
     "n_jobs": [Integral, None],
 }
+LDG_CONSTRAINTS: dict[str, Any] = {
+    **LOCAL_CONSTRAINTS,
+    "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+    "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"})],
+}
 
 
 def checked_priors(priors: ArrayLike | None, codes: IntArray) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, check_scalar
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._base import LinearMetric
@@ -24,7 +24,7 @@ from vicinal._ldg_choices import (
 )
 from vicinal._ldg_eigen import EigenProblem, Matrix, completed, same_signs
 from vicinal._local_classes import (
-    LOCAL_CONSTRAINTS,
+    LDG_CONSTRAINTS,
     checked_priors,
     least_spread,
     warn_of_small_classes,
@@ -142,12 +142,7 @@ class LDG(LearnsFromClasses, LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LOCAL_CONSTRAINTS,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
-        "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"})],
+        **LDG_CONSTRAINTS,
         "refine": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],

@@ -1,6 +1,6 @@
 """LDG for transfer learning: the estimator."""
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ from vicinal._ldg_choices import (
 )
 from vicinal._ldg_eigen import EigenProblem, Matrix, completed, same_signs
 from vicinal._local_classes import (
-    LOCAL_CONSTRAINTS,
+    LDG_CONSTRAINTS,
     checked_priors,
     warn_of_small_classes,
 )
@@ -126,12 +126,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LOCAL_CONSTRAINTS,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
-        "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"})],
+        **LDG_CONSTRAINTS,
         "alpha": [Interval(Real, 0, 1, closed="both"), StrOptions({"cv"})],
         "standardize": ["boolean"],
     }
