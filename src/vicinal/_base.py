@@ -67,21 +67,25 @@ def of_unscaled(rows: FloatArray, unit: FloatArray | float, dtype: Any) -> Float
 def unchanged_on_error(
     estimator: Any, unless: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """Take back what an estimator has noted of itself when an error comes.
+    """Take back what validation has noted of the data when an error comes.
+
+    Nothing else is touched: scikit-learn's callbacks keep things of their own there.
 
     Parameters
     ----------
     estimator : object
-        Its attributes are bound again as they were.
+        Whose fit this is; it keeps what it has learned only when all is done.
     unless : callable
-        Asked when the error has come: whether it is to stay as it is now.
+        Asked when the error has come: whether something was kept all the same.
     """
-    before = dict(vars(estimator))
+    noted = ("n_features_in_", "feature_names_in_")
+    before = {name: vars(estimator)[name] for name in noted if name in vars(estimator)}
     try:
         yield
     except BaseException:
         if not unless():
-            vars(estimator).clear()
+            for name in noted:
+                vars(estimator).pop(name, None)
             vars(estimator).update(before)
         raise
 
@@ -172,7 +176,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     @contextmanager
     def _unchanged_on_error(self) -> Iterator[None]:
-        """Take back what was noted when an error comes, unless a map was kept."""
+        """Take back what validation has noted, unless a map was kept."""
         components = getattr(self, "components_", None)
         with unchanged_on_error(
             self, lambda: getattr(self, "components_", None) is not components

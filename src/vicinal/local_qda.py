@@ -131,14 +131,13 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
             floor = least_spread(points, self.var_floor)
             if isinstance(self.n_neighbors, str):
                 some = some_rows(codes, random_state)
-                self.n_neighbors_ = choose_n_neighbors(
+                k = choose_n_neighbors(
                     points[some], codes[some], priors, floor, points.shape[1],
                     random_state, n_threads,
                 )  # fmt: skip
             else:
-                self.n_neighbors_ = self.n_neighbors
-            self.classes_ = classes
-            self.priors_ = priors
+                k = self.n_neighbors
+            self.n_neighbors_, self.classes_, self.priors_ = k, classes, priors
             self._moved = moved._replace(points=points[:0])
             self._among = ClassPoints.build(points, codes, floor)
         return self
