@@ -2,9 +2,19 @@
 
 import argparse
 
-from benchmarks.papers import nca_peer, nca_small, nca_starts
+from benchmarks.papers import (
+    ldg_figure_5,
+    ldg_mnist,
+    ldg_table_1,
+    nca_peer,
+    nca_small,
+    nca_starts,
+)
 
 COMPARISONS = {
+    "ldg-table-1": ldg_table_1.main,
+    "ldg-figure-5": ldg_figure_5.main,
+    "ldg-mnist": ldg_mnist.main,
     "nca-small": nca_small.main,
     "nca-starts": nca_starts.main,
     "nca-peer": nca_peer.main,

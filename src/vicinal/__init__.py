@@ -6,18 +6,33 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vicinal.classify import NCAClassifier
     from vicinal.comparison import compare
+    from vicinal.ldg import LDG
+    from vicinal.local_qda import LocalQDA
     from vicinal.nca import NCA
     from vicinal.regress import NCARegressor
+    from vicinal.transfer import TransferLDG
 
 __version__ = "0.1.0"
-__all__ = ["NCA", "NCAClassifier", "NCARegressor", "__version__", "compare"]
+__all__ = [
+    "LDG",
+    "NCA",
+    "LocalQDA",
+    "NCAClassifier",
+    "NCARegressor",
+    "TransferLDG",
+    "__version__",
+    "compare",
+]
 
 # Loaded when first asked for: the command's help should not wait for SciPy, nor a fit
 # for model selection.
 _HOMES = {
+    "LDG": "vicinal.ldg",
+    "LocalQDA": "vicinal.local_qda",
     "NCA": "vicinal.nca",
     "NCAClassifier": "vicinal.classify",
     "NCARegressor": "vicinal.regress",
+    "TransferLDG": "vicinal.transfer",
     "compare": "vicinal.comparison",
 }
 

@@ -1,9 +1,9 @@
 """What every learned linear metric can do once it is fitted."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,6 +45,51 @@ class LearnedMetric:
         return distance if squared else float(np.sqrt(distance))
 
 
+def of_unscaled(rows: FloatArray, unit: FloatArray | float, dtype: Any) -> FloatArray:
+    """Return a map of points in some unit as one of the points as they were given.
+
+    Raises
+    ------
+    ValueError
+        When it has entries that are too large for its type.
+    """
+    with np.errstate(over="ignore", divide="ignore"):
+        components = (rows / unit).astype(dtype)
+    if not np.isfinite(components).all():
+        raise ValueError(
+            "X has values too small to compute with: the map's entries would overflow. "
+            "Scale the data."
+        )
+    return components
+
+
+@contextmanager
+def unchanged_on_error(
+    estimator: Any, unless: Callable[[], bool] = lambda: False
+) -> Iterator[None]:
+    """Take back what validation has noted of the data when an error comes.
+
+    Nothing else is touched: scikit-learn's callbacks keep things of their own there.
+
+    Parameters
+    ----------
+    estimator : object
+        Whose fit this is; it keeps what it has learned only when all is done.
+    unless : callable
+        Asked when the error has come: whether something was kept all the same.
+    """
+    noted = ("n_features_in_", "feature_names_in_")
+    before = {name: vars(estimator)[name] for name in noted if name in vars(estimator)}
+    try:
+        yield
+    except BaseException:
+        if not unless():
+            for name in noted:
+                vars(estimator).pop(name, None)
+            vars(estimator).update(before)
+        raise
+
+
 class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the estimators that learn a linear map A, kept in `components_`.
 
@@ -52,6 +97,8 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """
 
     components_: FloatArray
+    # The formats of sparse X that the method can learn from.
+    _accept_sparse: ClassVar[list[str] | bool] = False
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Map the points to where the learned distance is the Euclidean one.
@@ -59,7 +106,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The points.
+            The points; sparse where fit takes sparse ones.
 
         Returns
         -------
@@ -67,7 +114,9 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             X Aᵀ, float32 if X is.
         """
         check_is_fitted(self)
-        points: FloatArray = validate_data(self, X, reset=False, dtype=FLOATS)
+        points: FloatArray = validate_data(
+            self, X, reset=False, dtype=FLOATS, accept_sparse=self._accept_sparse
+        )
         return points @ self.components_.astype(points.dtype, copy=False).T
 
     def get_mahalanobis_matrix(self) -> FloatArray:
@@ -128,21 +177,16 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     @contextmanager
     def _unchanged_on_error(self) -> Iterator[None]:
         """Take back what validation has noted, unless a map was kept."""
-        noted = ("n_features_in_", "feature_names_in_")
-        before = {name: self.__dict__[name] for name in noted if hasattr(self, name)}
         components = getattr(self, "components_", None)
-        try:
+        with unchanged_on_error(
+            self, lambda: getattr(self, "components_", None) is not components
+        ):
             yield
-        except BaseException:
-            if getattr(self, "components_", None) is components:
-                for name in noted:
-                    self.__dict__.pop(name, None)
-                self.__dict__.update(before)
-            raise
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.sparse = bool(self._accept_sparse)
         return tags
 
     @property

@@ -7,6 +7,28 @@ from vicinal._typing import FloatArray, IntArray
 _ENOUGH_POINTS = 10_000
 
 
+def checked_n_components(
+    asked: int | None, most: int, of_what: str, otherwise: str = "None for all"
+) -> int:
+    """Return how many components to learn: what was asked for, or else the most.
+
+    Parameters
+    ----------
+    asked : int or None
+        What the user gave.
+    most : int
+        How many there can be.
+    of_what, otherwise : str
+        Of what there are no more, and what else could be given.
+    """
+    if asked is not None and asked > most:
+        raise ValueError(
+            f"n_components={asked} is more than {of_what}; choose at most {most}, or "
+            f"{otherwise}."
+        )
+    return asked or most
+
+
 def ordered_by_size(components: FloatArray) -> FloatArray:
     """Turn a map so that its rows are ordered by their singular values.
 

@@ -7,6 +7,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
+from vicinal._dimensions import checked_n_components
 from vicinal._typing import FloatArray, IntArray
 
 FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
@@ -43,12 +44,9 @@ def starting_map(
     """
     if not isinstance(init, str):
         return _given(init, X.shape[1], n_components)
-    if n_components is not None and n_components > X.shape[1]:
-        raise ValueError(
-            f"n_components={n_components} is more than the {X.shape[1]} features of "
-            "X; choose at most that, or None for all."
-        )
-    d = n_components or X.shape[1]
+    d = checked_n_components(
+        n_components, X.shape[1], f"the {X.shape[1]} features of X"
+    )
     if init == "auto":
         return _auto(X, codes, d, random_state)
     if init == "identity":

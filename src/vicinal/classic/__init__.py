@@ -1,5 +1,11 @@
 """The methods that the papers compare with."""
 
+from vicinal.classic.fda import FDA
+from vicinal.classic.itml import ITML
+from vicinal.classic.lfda import LFDA
 from vicinal.classic.mlkr import MLKR
+from vicinal.classic.mrmr import MRMR
+from vicinal.classic.ngca import NGCA
+from vicinal.classic.transfer_itml import TransferITML
 
-__all__ = ["MLKR"]
+__all__ = ["FDA", "ITML", "LFDA", "MLKR", "MRMR", "NGCA", "TransferITML"]

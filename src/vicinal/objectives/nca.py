@@ -5,7 +5,7 @@ from copy import copy
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
@@ -187,12 +187,18 @@ def check_class_prior(prior: ArrayLike | str | None, sizes: FloatArray) -> Float
                 f"class_prior must be 'empirical', None or an array, got {prior!r}."
             )
         return sizes / sizes.sum()
+    return given_prior(prior, len(sizes), "class_prior")
+
+
+def given_prior(prior: ArrayLike, n_classes: int, name: str) -> NDArray[np.float64]:
+    """Return positive numbers, one for each class, as shares of their sum."""
     given = np.asarray(prior, dtype=np.float64)
-    if given.shape != sizes.shape:
+    if given.shape != (n_classes,):
         raise ValueError(
-            f"class_prior must have one entry for each of the {len(sizes)} classes, "
-            f"got shape {given.shape}."
+            f"{name} must have one entry for each of the {n_classes} classes, got "
+            f"shape {given.shape}."
         )
     if not (np.isfinite(given).all() and (given > 0).all()):
-        raise ValueError(f"class_prior must be positive throughout, got {given}.")
-    return given / given.sum()
+        raise ValueError(f"{name} must be positive throughout, got {given}.")
+    shares: NDArray[np.float64] = given / given.sum()
+    return shares

@@ -1,0 +1,218 @@
+"""Fisher discriminant analysis, with a within-class scatter that is shrunk."""
+
+import warnings
+from contextlib import suppress
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from vicinal._base import LinearMetric, of_unscaled
+from vicinal._dimensions import checked_n_components
+from vicinal._labelled import LearnsFromClasses, labelled
+from vicinal._span import Span
+from vicinal._typing import FloatArray, IntArray
+from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
+
+ADVICE = "Use a larger shrinkage."
+
+
+class FDA(LearnsFromClasses, LinearMetric):
+    """Fisher discriminant analysis.
+
+    The directions along which the means of the classes lie far apart, measured by the
+    scatter within the classes: the largest λ of S_b v = λ S_w v. The estimate of S_w
+    is that of :class:`sklearn.discriminant_analysis.LinearDiscriminantAnalysis` with
+    shrinkage; S_b is the plain scatter of the class means, so that shrinkage cannot
+    leak into it.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of the map, fewer than there are classes. None is the number of classes
+        less one, or the number of features where that is smaller.
+    shrinkage : "auto" or float, default="auto"
+        How far S_w is drawn towards a multiple of the identity: a number from 0 to 1,
+        or "auto", Ledoit and Wolf's choice for each class, on standardised features.
+        Without any, S_w has no inverse when there are more features than rows.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The learned map, the most discriminating direction first; under it, S_w is
+        the identity. float32 if X is.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Scatter of the class means along each row.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has names that are all strings.
+
+    Notes
+    -----
+    With more features than rows, everything is computed in the span of the rows. With
+    a number for `shrinkage`, the result is the same as without that detour. "auto"
+    then standardises the features by their mean variance inside the classes, rather
+    than in each class by its own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from vicinal.classic import FDA
+    >>> X, y = load_digits(return_X_y=True)
+    >>> FDA().fit(X, y).transform(X).shape
+    (1797, 9)
+    >>> model = make_pipeline(FDA(), KNeighborsClassifier(3))
+    >>> bool(cross_val_score(model, X[:200], y[:200]).mean() > 0.85)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self, n_components: int | None = None, *, shrinkage: str | float = "auto"
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : array-like of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error():
+            points, classes, codes = labelled(self, X, y)
+            if len(classes) == len(points):
+                raise ValueError(
+                    "Every class has a single row: there is no scatter within classes."
+                )
+            # Constant columns tell nothing, and would leave the scatter singular.
+            varying = (points != points[0]).any(axis=0)
+            values, rows, units = self._directions(points[:, varying], codes)
+            components = np.zeros((len(rows), points.shape[1]), dtype=points.dtype)
+            components[:, varying] = of_unscaled(rows, units, points.dtype)
+            self.components_ = components
+            self.eigenvalues_ = values
+        return self
+
+    def _directions(
+        self, X: FloatArray, codes: IntArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the largest eigenvalues, their directions as rows, and the units."""
+        deviations: FloatArray = np.ones(X.shape[1])
+        if X.shape[1] > X.shape[0] and self.shrinkage == "auto":
+            deviations = _deviations_within(X, codes)
+            X = (X / deviations).astype(X.dtype)
+        seen = scattered_span(X)
+        n_classes = int(codes.max()) + 1
+        d = checked_n_components(
+            self.n_components,
+            min(n_classes - 1, seen.n_coordinates),
+            f"{n_classes} classes and X with {X.shape[1]} features that vary allow",
+        )
+        means, weights, within = self._class_moments(seen, codes, X.shape[1])
+        factor = cholesky_of_scatter(within, ADVICE)
+        means = means - weights @ means
+        scaled = linalg.solve_triangular(
+            factor, (np.sqrt(weights)[:, None] * means).T, lower=True
+        )
+        # The SVD of L⁻¹B, where S_w = LLᵀ and S_b = BBᵀ has as many columns as classes.
+        axes, sizes, _ = linalg.svd(scaled, full_matrices=False)
+        columns = linalg.solve_triangular(factor, axes[:, :d], lower=True, trans="T")
+        return sizes[:d] ** 2, seen.to_features(columns), seen.unit * deviations
+
+    def _class_moments(
+        self, seen: Span, codes: IntArray, n_features: int
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the means and shares of the classes, and S_w."""
+        from sklearn.discriminant_analysis import (  # slow to import
+            LinearDiscriminantAnalysis,
+        )
+
+        how: dict[str, Any] = {"shrinkage": self.shrinkage}
+        if seen.weights is not None:
+            how = {"covariance_estimator": ShrunkInSpan(self.shrinkage, n_features)}
+        with warnings.catch_warnings():
+            # A class of one has no scatter, which is no reason to reshape X.
+            warnings.filterwarnings("ignore", message="Only one sample available")
+            lda = LinearDiscriminantAnalysis(solver="eigen", **how)
+            # Where S_w has no inverse, the caller sees that.
+            with suppress(linalg.LinAlgError):
+                lda.fit(seen.coordinates.astype(np.float64), codes)
+        return lda.means_, lda.priors_, lda.covariance_
+
+
+def _deviations_within(X: FloatArray, codes: IntArray) -> FloatArray:
+    """Return each feature's standard deviation inside the classes.
+
+    Over all rows, good features would count as noisy ones. It is 1 where no class has
+    any that can be computed.
+    """
+    unit = float(np.abs(X).max())
+    deviations = np.zeros(X.shape[1])
+    for c in range(codes.max() + 1):
+        points = X[codes == c].astype(np.float64) / unit
+        deviations += len(points) / len(X) * points.var(axis=0)
+    deviations = unit * np.sqrt(deviations)
+    return np.where(deviations > 0, deviations, 1.0)
+
+
+class ShrunkInSpan:
+    """A covariance drawn towards a multiple of the identity of the whole space.
+
+    In the way of scikit-learn's covariance estimators, for points that are given in
+    an orthonormal basis of a subspace, while the identity has a dimension for every
+    feature.
+
+    Parameters
+    ----------
+    shrinkage : "auto" or float
+        How far; "auto" is Ledoit and Wolf's choice.
+    n_features : int
+        The dimension of the whole space.
+    """
+
+    covariance_: FloatArray
+
+    def __init__(self, shrinkage: str | float, n_features: int) -> None:
+        self.shrinkage = shrinkage
+        self.n_features = n_features
+
+    def fit(self, X: FloatArray) -> Self:
+        """Estimate the covariance, after scikit-learn's `ledoit_wolf`."""
+        n, p = len(X), self.n_features
+        centred = X - X.mean(axis=0)
+        empirical = centred.T @ centred / n
+        size = np.trace(empirical)
+        if isinstance(self.shrinkage, str):
+            squares = (empirical**2).sum()
+            fourth = (np.einsum("ij,ij->i", centred, centred) ** 2).mean()
+            distance = squares - size**2 / p
+            shrinkage: float = (
+                min(1.0, max(fourth - squares, 0) / n / distance) if distance else 0.0
+            )
+        else:
+            shrinkage = self.shrinkage
+        self.covariance_ = (1 - shrinkage) * empirical
+        self.covariance_[np.diag_indices(len(empirical))] += shrinkage * size / p
+        return self

@@ -1,0 +1,218 @@
+"""Local Fisher discriminant analysis."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from vicinal._base import LinearMetric, of_unscaled
+from vicinal._dimensions import checked_n_components
+from vicinal._labelled import LearnsFromClasses, labelled
+from vicinal._span import Span
+from vicinal._typing import FloatArray, IntArray
+from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
+from vicinal.neighborhood.blocks import blocks, rows_per_block
+
+
+class LFDA(LearnsFromClasses, LinearMetric):
+    """Local Fisher discriminant analysis.
+
+    Fisher's ratio of the scatter between classes to the scatter within them, with
+    every pair of one class weighed by how near the two are [1]_. A class of several
+    clusters is not forced into one, and there can be more components than classes.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of the map. None is the number of features or, with more features than
+        rows, of the dimensions that the rows differ in.
+    n_neighbors : int, default=7
+        The neighbour, in its class, whose distance from a point is that point's scale
+        σ_i. A class of no more rows than that uses its last.
+    reg : float, default=0.01
+        What is added to the within-class scatter's diagonal, relative to its mean
+        eigenvalue tr(S) / min(n_samples − 1, n_features). Without it, that scatter
+        has no inverse when there are more features than rows.
+    embedding : {"weighted", "orthonormalized", "plain"}, default="weighted"
+        The rows of the map: generalised eigenvectors times the square roots of their
+        eigenvalues; an orthonormal basis of those; or the eigenvectors themselves,
+        under which the within-class scatter is the identity.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The learned map, the most discriminating direction first; float32 if X is.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Scatter between over scatter within classes, along each row. Where it is not
+        positive, the weighted row is 0.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has names that are all strings.
+
+    References
+    ----------
+    .. [1] Sugiyama. Dimensionality Reduction of Multimodal Labeled Data by Local
+       Fisher Discriminant Analysis. Journal of Machine Learning Research 8, 2007.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from vicinal.classic import LFDA
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), LFDA(3), KNeighborsClassifier(3))
+    >>> bool(cross_val_score(model, X, y).mean() > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "reg": [Interval(Real, 0, None, closed="left")],
+        "embedding": [StrOptions({"weighted", "orthonormalized", "plain"})],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_neighbors: int = 7,
+        reg: float = 0.01,
+        embedding: str = "weighted",
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.reg = reg
+        self.embedding = embedding
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : array-like of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error():
+            points, _, codes = labelled(self, X, y)
+            n, n_features = points.shape
+            seen = scattered_span(points)
+            d = checked_n_components(
+                self.n_components,
+                seen.n_coordinates,
+                f"X of shape {points.shape} allows",
+            )
+            between, within = local_scatters(seen.coordinates, codes, self.n_neighbors)
+            # Classes without any inner scatter still leave a scale to go by.
+            eps = np.finfo(np.float64).eps
+            size = max(np.trace(within), eps * np.trace(between))
+            within[np.diag_indices_from(within)] += (
+                self.reg * size / min(n - 1, n_features)
+            )
+            values, vectors = _leading(between, within, d)
+            rows, unit = self._embedded(values, vectors, seen)
+            self.components_ = of_unscaled(rows, unit, points.dtype)
+            self.eigenvalues_ = values
+        return self
+
+    def _embedded(
+        self, values: FloatArray, vectors: FloatArray, seen: Span
+    ) -> tuple[FloatArray, float]:
+        """Return the rows of the map, over the features, and the points' unit."""
+        if self.embedding == "plain":
+            return seen.to_features(vectors), seen.unit
+        weighted = vectors * np.sqrt(np.maximum(values, 0))
+        if self.embedding == "weighted":
+            return seen.to_features(weighted), seen.unit
+        # Of the eigenvectors: weights of 0 would leave the basis to chance.
+        return seen.basis_to_features(np.linalg.qr(vectors)[0]), 1.0
+
+
+def local_scatters(
+    X: FloatArray, codes: IntArray, n_neighbors: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return Sugiyama's local scatters, between and within classes.
+
+    Both are ½ Σ_ij W_ij (x_i − x_j)(x_i − x_j)ᵀ. Within, W_ij is A_ij / n_c for two
+    points of class c, else 0; between, A_ij (1/n − 1/n_c) for two of class c, else
+    1/n. A_ij = exp(−‖x_i − x_j‖² / (σ_i σ_j)) is non-zero only inside a class as far
+    as it matters here, so no array larger than a block of one class's pairs is held.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Centred points.
+    codes : ndarray of shape (n_samples,)
+        Their classes, as integers from 0.
+    n_neighbors : int
+        Which neighbour gives σ_i.
+
+    Returns
+    -------
+    between, within : ndarray of shape (n_features, n_features)
+        In float64.
+    """
+    n, n_features = X.shape
+    within = np.zeros((n_features, n_features))
+    between = np.zeros_like(within)
+    for c in range(codes.max() + 1):
+        points = X[codes == c]
+        n_c = len(points)
+        affine = np.asarray(_scatter_of_affine(points, n_neighbors), dtype=np.float64)
+        total = points.sum(axis=0, dtype=np.float64)
+        within += affine / n_c
+        # Of all pairs with other classes, what is left when X is centred: the terms
+        # in the sum of all points vanish.
+        between += (1 - n_c / n) * (points.T @ points) + np.outer(total, total) / n
+        between += (1 / n - 1 / n_c) * affine
+    return (between + between.T) / 2, (within + within.T) / 2
+
+
+def _scatter_of_affine(X: FloatArray, n_neighbors: int) -> FloatArray:
+    """Return ½ Σ_ij A_ij (x_i − x_j)(x_i − x_j)ᵀ = Xᵀ(diag(A1) − A)X for one class."""
+    from sklearn.metrics import euclidean_distances
+    from sklearn.neighbors import NearestNeighbors  # slow to import
+
+    n = len(X)
+    if n == 1:
+        return np.zeros((X.shape[1], X.shape[1]))
+    # Nothing but rounding depends on the origin: in the middle there is least of it.
+    X = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+    search = NearestNeighbors(n_neighbors=min(n_neighbors, n - 1)).fit(X)
+    sigma = search.kneighbors()[0][:, -1].astype(X.dtype)
+    pulled = np.empty_like(X)  # (diag(A1) − A) X
+    for rows in blocks(slice(0, n), rows_per_block(n, n * X.itemsize)):
+        A = euclidean_distances(X[rows], X, squared=True)
+        scale = np.maximum(np.outer(sigma[rows], sigma), np.finfo(X.dtype).tiny)
+        # A scale of 0, of points with many duplicates, makes A 1 for those and 0 for
+        # all others.
+        with np.errstate(over="ignore"):
+            np.divide(A, -scale, out=A)
+        np.exp(A, out=A)
+        pulled[rows] = A.sum(axis=1)[:, None] * X[rows] - A @ X
+    return X.T @ pulled
+
+
+def _leading(
+    between: FloatArray, within: FloatArray, d: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return the d largest of S_b v = λ S_w v, with vᵀ S_w v = 1."""
+    cholesky_of_scatter(within, "Use a larger reg.")
+    last = len(within) - 1
+    values, vectors = linalg.eigh(between, within, subset_by_index=(last - d + 1, last))
+    return values[::-1], vectors[:, ::-1]

@@ -1,0 +1,279 @@
+"""Non-Gaussian component analysis."""
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import validate_data
+
+from vicinal._base import LinearMetric, of_unscaled
+from vicinal._dimensions import checked_n_components
+from vicinal._span import centred
+from vicinal._typing import FloatArray
+from vicinal.neighborhood.blocks import (
+    OrderedSum,
+    blocks,
+    effective_n_threads,
+    rows_per_block,
+    share,
+)
+from vicinal.objectives.pairs import FLOATS
+
+Contrast = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+"""The values h(z) and slopes h'(z) of functions with one parameter each."""
+
+
+class NGCA(LinearMetric):
+    """Non-Gaussian component analysis.
+
+    Finds the subspace in which the data are not Gaussian, whatever they are there,
+    without labels [1]_. For whitened points x and any smooth function h, the vector
+    β = E[x h(x) − ∇h(x)] lies in that subspace; many functions, each turned to where
+    it sees most, give many such vectors, and their main directions are the answer.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Dimension of the subspace. None is all dimensions that the points have, in
+        order.
+    n_functions : int, default=250
+        How many functions of each family: Gauss-power z³ exp(−z²/2σ²), hyperbolic
+        tangent tanh(az), and Fourier sin(az) and cos(az), over a range of σ and a.
+    n_iter : int, default=10
+        Steps ω ← β/‖β‖ by which each function h(⟨ω, x⟩) is turned to where it sees
+        most.
+    threshold : float, default=1.6
+        Vectors that are not longer than this are left out, in units of their standard
+        deviation: by chance alone, their mean square is 1.
+    random_state : int, RandomState or None, default=None
+        For the directions ω to begin with.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The map to the subspace, the clearest direction first, in which the points
+        have unit covariance; float32 if X is.
+    eigenvalues_ : ndarray of shape (n_components,)
+        How much of the vectors found lies along each row, as mean squares.
+    n_vectors_ : int
+        How many of the vectors were above the threshold.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has names that are all strings.
+
+    References
+    ----------
+    .. [1] Blanchard, Kawanabe, Sugiyama, Spokoiny, Müller. In Search of Non-Gaussian
+       Components of a High-Dimensional Distribution. Journal of Machine Learning
+       Research 7, 2006.
+
+    Examples
+    --------
+    Two clusters, hidden in a direction of little variance:
+
+    >>> import numpy as np
+    >>> from vicinal.classic import NGCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 8)) * [1, 9, 8, 7, 6, 5, 4, 3]
+    >>> X[:, 0] += np.where(np.arange(1000) % 2, 3, -3)
+    >>> row = NGCA(n_components=1, random_state=0).fit(X).components_[0]
+    >>> bool(abs(row[0]) > 0.95 * np.linalg.norm(row))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_functions": [Interval(Integral, 1, None, closed="left")],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "threshold": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_functions: int = 250,
+        n_iter: int = 10,
+        threshold: float = 1.6,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_functions = n_functions
+        self.n_iter = n_iter
+        self.threshold = threshold
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
+        """Find the subspace.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : None
+            Not looked at.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error():
+            points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
+            most = min(points.shape[1], len(points) - 1)
+            checked_n_components(
+                self.n_components, most, f"X of shape {points.shape} allows"
+            )
+            whitened, whitening, unit = _whitened(points)
+            d = checked_n_components(
+                self.n_components,
+                whitened.shape[1],
+                "the dimensions along which the rows of X differ",
+            )
+            random_state = check_random_state(self.random_state)
+            vectors = np.hstack(
+                [self._vectors(whitened, *family, random_state) for family in FAMILIES]
+            )
+            kept = np.linalg.norm(vectors, axis=0) > self.threshold
+            enough = bool(kept.any())
+            chosen = vectors[:, kept] if enough else vectors
+            values, axes = np.linalg.eigh(chosen @ chosen.T / chosen.shape[1])
+            rows = axes[:, ::-1][:, :d].T @ whitening
+            self.components_ = of_unscaled(rows, unit, points.dtype)
+            self.eigenvalues_ = values[::-1][:d]
+            self.n_vectors_ = int(kept.sum())
+        if not enough:
+            warnings.warn(
+                "NGCA found no direction that is less Gaussian than chance would have "
+                "it; the components follow the longest vectors all the same.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _vectors(
+        self,
+        X: FloatArray,
+        contrast: Contrast,
+        lowest: float,
+        highest: float,
+        random_state: np.random.RandomState,
+    ) -> FloatArray:
+        """Return the vectors of one family, each in units of its standard deviation."""
+        parameters = np.linspace(lowest, highest, self.n_functions)
+        omega = _unit(random_state.standard_normal((X.shape[1], self.n_functions)))
+        for _ in range(self.n_iter - 1):
+            omega = _unit(beta_vectors(X, contrast, parameters, omega)[0])
+        beta, spread = beta_vectors(X, contrast, parameters, omega)
+        smallest = np.finfo(np.float64).eps * max(1.0, float(spread.max()))
+        return np.sqrt(len(X) / np.maximum(spread, smallest)) * beta
+
+
+def gauss_power(z: FloatArray, sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """z³ exp(−z²/2σ²)."""
+    square = z * z
+    bell = np.exp(-square / (2 * sigma**2))
+    bell *= square
+    return z * bell, (3 - square / sigma**2) * bell
+
+
+def tangent(z: FloatArray, a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """tanh(az)."""
+    value = np.tanh(a * z)
+    return value, a * (1 - value**2)
+
+
+def sine(z: FloatArray, a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """sin(az)."""
+    return np.sin(a * z), a * np.cos(a * z)
+
+
+def cosine(z: FloatArray, a: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """cos(az)."""
+    return np.cos(a * z), -a * np.sin(a * z)
+
+
+FAMILIES: tuple[tuple[Contrast, float, float], ...] = (
+    (gauss_power, 0.5, 5.0),
+    (tangent, 0.05, 5.0),
+    (sine, 0.05, 4.0),
+    (cosine, 0.05, 4.0),
+)
+"""The functions, and the range of their parameter in the paper."""
+
+
+def beta_vectors(
+    X: FloatArray, contrast: Contrast, parameters: FloatArray, omega: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of x h(⟨ω, x⟩) − h'(⟨ω, x⟩) ω, and its variance.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Whitened points.
+    contrast : callable
+        h and h'.
+    parameters : ndarray of shape (n_functions,)
+        One for each function.
+    omega : ndarray of shape (n_features, n_functions)
+        Unit columns.
+
+    Returns
+    -------
+    beta : ndarray of shape (n_features, n_functions)
+        The means.
+    spread : ndarray of shape (n_functions,)
+        The mean squared distance of the terms from their mean.
+    """
+    n, n_features = X.shape
+    n_functions = len(parameters)
+    # The sums over points of x h, of h', and of the squared terms, as rows.
+    sums = OrderedSum(np.zeros((n_features + 2, n_functions)))
+    lengths = np.einsum("ij,ij->i", X, X)
+
+    def do(position: int, rows: slice) -> None:
+        z = X[rows] @ omega
+        h, slope = contrast(z, parameters)
+        term = sums.buffer()
+        np.matmul(X[rows].T, h, out=term[:n_features])
+        term[n_features] = slope.sum(axis=0)
+        # ‖x h − h' ω‖², with ‖ω‖ = 1 and ⟨ω, x⟩ = z.
+        term[n_features + 1] = lengths[rows] @ h**2
+        term[n_features + 1] += (slope * (slope - 2 * h * z)).sum(axis=0)
+        sums.add(position, term)
+
+    size = rows_per_block(n, n_functions * X.itemsize)
+    share(lambda: do, blocks(slice(0, n), size), effective_n_threads(None))
+    means = sums.total / n
+    beta = means[:n_features] - omega * means[n_features]
+    return beta, means[n_features + 1] - np.einsum("ij,ij->j", beta, beta)
+
+
+def _unit(columns: FloatArray) -> FloatArray:
+    norms = np.linalg.norm(columns, axis=0)
+    unit: FloatArray = columns / np.maximum(norms, np.finfo(np.float64).tiny)
+    return unit
+
+
+def _whitened(X: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return points of unit covariance, in float64, the map to them, and its unit.
+
+    Directions in which the rows do not differ are left out.
+    """
+    points, _, unit = centred(X)
+    wide = points.astype(np.float64, copy=False)
+    wide -= wide.mean(axis=0)  # float32 has not room for all of the mean
+    _, sizes, axes = np.linalg.svd(wide, full_matrices=False)
+    if not sizes[0]:
+        raise ValueError("All rows of X are equal: there is nothing to whiten.")
+    kept = sizes > max(X.shape) * np.finfo(X.dtype).eps * sizes[0]
+    whitening = axes[kept] * (np.sqrt(len(X)) / sizes[kept])[:, None]
+    return wide @ whitening.T, whitening, float(unit)

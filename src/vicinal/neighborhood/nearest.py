@@ -1,0 +1,97 @@
+"""The exact nearest points of each class, found a block of queries at a time.
+
+What is made of them (means, variances) lives in `gaussians`.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.neighborhood.blocks import blocks, rows_per_block, share
+
+Neighbors = list[NDArray[np.int32]]
+"""For each class, of shape (n_queries, k_class): numbers of points, nearest first."""
+
+
+def capped(n_neighbors: int, size: int, leave_one_out: bool) -> int:
+    """Return how many neighbours a class of this size can give to every query.
+
+    A point that is left out of its own neighbours leaves one less, for the points of
+    other classes as well, so that all Gaussians of a class are made of equally many.
+    """
+    return max(1, min(n_neighbors, size - leave_one_out))
+
+
+def nearest_of_each_class(
+    points: FloatArray,
+    bounds: IntArray,
+    n_neighbors: int,
+    queries: FloatArray | None = None,
+    n_threads: int = 1,
+) -> Neighbors:
+    """Find the nearest points of each class, in Euclidean distance.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        Sorted by class, with their origin in the middle.
+    bounds : ndarray of shape (n_classes + 1,)
+        Where each class begins, and the end.
+    n_neighbors : int
+        How many to find; for fewer, take the first columns of the result.
+    queries : ndarray of shape (n_queries, n_features) or None
+        Around what to look; None is the points, each left out of its neighbours.
+    n_threads : int
+        The result is the same for any number.
+
+    Returns
+    -------
+    list of ndarray of int32
+        One for each class, nearest first, of `capped` many columns. The only point of
+        a class has itself as its "neighbour" there, for want of another: whoever
+        leaves points out must leave out that term.
+    """
+    leave_one_out = queries is None
+    Q = points if queries is None else queries
+    half_norms = np.einsum("ij,ij->i", points, points) / 2
+    largest = int(np.diff(bounds).max())
+    size = rows_per_block(len(Q), largest * points.itemsize)
+    found: Neighbors = [
+        np.empty((len(Q), capped(n_neighbors, stop - start, leave_one_out)), np.int32)
+        for start, stop in pairwise(bounds)
+    ]
+
+    def searcher() -> Callable[[int, slice], None]:
+        buffer = np.empty(size * largest, dtype=points.dtype)
+
+        def search(_: int, rows: slice) -> None:
+            n = rows.stop - rows.start
+            for j, nearest in enumerate(found):
+                start, stop = bounds[j], bounds[j + 1]
+                near = buffer[: n * (stop - start)].reshape(n, stop - start)
+                # ‖q‖²/2 − ‖q − x‖²/2: the same order in each row, and less work.
+                np.matmul(Q[rows], points[start:stop].T, out=near)
+                near -= half_norms[start:stop]
+                if leave_one_out:
+                    own = np.arange(max(start, rows.start), min(stop, rows.stop))
+                    near[own - rows.start, own - start] = -np.inf
+                nearest[rows] = _largest(near, nearest.shape[1]) + start
+
+        return search
+
+    share(searcher, blocks(slice(0, len(Q)), size), n_threads)
+    return found
+
+
+def _largest(values: FloatArray, k: int) -> IntArray:
+    """Return the columns of the k largest values of each row, the largest first."""
+    n = values.shape[1]
+    if k < n:
+        columns = np.argpartition(values, n - k, axis=1)[:, n - k :]
+    else:
+        columns = np.broadcast_to(np.arange(n), values.shape)
+    order = np.argsort(-np.take_along_axis(values, columns, axis=1), axis=1)
+    return np.take_along_axis(columns, order, axis=1)
