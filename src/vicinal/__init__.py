@@ -5,16 +5,31 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vicinal.classify import NCAClassifier
+    from vicinal.clustering import ModeClustering
     from vicinal.comparison import compare
+    from vicinal.lca import LCA
+    from vicinal.lca_gauss import LCAGauss
     from vicinal.nca import NCA
     from vicinal.regress import NCARegressor
 
 __version__ = "0.1.0"
-__all__ = ["NCA", "NCAClassifier", "NCARegressor", "__version__", "compare"]
+__all__ = [
+    "LCA",
+    "NCA",
+    "LCAGauss",
+    "ModeClustering",
+    "NCAClassifier",
+    "NCARegressor",
+    "__version__",
+    "compare",
+]
 
 # Loaded when first asked for: the command's help should not wait for SciPy, nor a fit
 # for model selection.
 _HOMES = {
+    "LCA": "vicinal.lca",
+    "LCAGauss": "vicinal.lca_gauss",
+    "ModeClustering": "vicinal.clustering",
     "NCA": "vicinal.nca",
     "NCAClassifier": "vicinal.classify",
     "NCARegressor": "vicinal.regress",
