@@ -37,7 +37,9 @@ def main(n_splits: int | None) -> None:
     """Print the tables."""
     warnings.simplefilter("ignore", ConvergenceWarning)
     n_splits = n_splits or 15
-    print(f"USPS, test negative log-likelihood, {n_splits} splits; ± a standard error\n")
+    print(
+        f"USPS, test negative log-likelihood, {n_splits} splits; ± a standard error\n"
+    )
     X = load("usps").X
     results = [figure_4(X, seed) for seed in range(n_splits)]
     rows = []
@@ -49,7 +51,9 @@ def main(n_splits: int | None) -> None:
     print(table(header, rows), flush=True)
 
     n_splits = min(n_splits, 5)
-    print(f"\nHeld-out log-likelihood, standardised features, {n_splits} 70/30 splits\n")
+    print(
+        f"\nHeld-out log-likelihood, standardised features, {n_splits} 70/30 splits\n"
+    )
     rows = [compared(name, n_splits) for name in _names()]
     print(table(["data", "n × d", "KernelDensity", "LCA", "LCAGauss", "won"], rows))
 
@@ -95,9 +99,7 @@ def figure_4(X: FloatArray, seed: int) -> dict[str, float]:
 def compared(name: str, n_splits: int) -> list[str]:
     """Return the row of one data set in the second table."""
     X, y = classes_of(name)
-    scores = np.array(
-        [_scores(part[0], part[1]) for part in splits(X, y, n_splits)]
-    )
+    scores = np.array([_scores(part[0], part[1]) for part in splits(X, y, n_splits)])
     wins = int((scores[:, 1:].max(axis=1) > scores[:, 0]).sum())
     shape = f"{len(X):,} × {X.shape[1]}"
     return [name, shape, *map(_cell, scores.T), f"{wins} of {n_splits}"]

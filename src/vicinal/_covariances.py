@@ -27,6 +27,8 @@ class Covariance:
         Σ.
     root : ndarray of shape (n_features, n_features)
         A with AᵀA = Σ⁻¹.
+    inverse : ndarray of shape (n_features, n_features)
+        A⁻¹.
     log_det : float
         log|Σ|.
     n_floored : int
@@ -35,6 +37,7 @@ class Covariance:
 
     matrix: FloatArray
     root: FloatArray
+    inverse: FloatArray
     log_det: float
     n_floored: int
 
@@ -65,7 +68,7 @@ class Full:
         if pivots.min() ** 2 < 100 * len(C) * FLOOR:
             return _from_spectrum(*eigh(C, check_finite=False))
         root = solve_triangular(lower, np.eye(len(C)), lower=True, check_finite=False)
-        return Covariance(C, root, 2 * float(np.log(pivots).sum()), 0)
+        return Covariance(C, root, lower, 2 * float(np.log(pivots).sum()), 0)
 
 
 class Diagonal:
@@ -112,6 +115,7 @@ def _from_spectrum(variances: FloatArray, axes: FloatArray) -> Covariance:
     return Covariance(
         matrix=(axes * floored) @ axes.T,
         root=(axes / np.sqrt(floored)).T,
+        inverse=axes * np.sqrt(floored),
         log_det=float(np.log(floored).sum()),
         n_floored=int((variances < FLOOR).sum()),
     )

@@ -37,6 +37,8 @@ class Kernel:
     ----------
     map : ndarray of shape (n_features, n_features)
         The rows of A_L, then those of A_G.
+    inverse : ndarray of shape (n_features, n_features)
+        The inverse of the map, which the M-step has at hand.
     n_local : int
         How many of the rows are A_L.
     log_det : float
@@ -48,6 +50,7 @@ class Kernel:
     """
 
     map: FloatArray
+    inverse: FloatArray
     n_local: int
     log_det: float
     deduction: float
@@ -270,11 +273,8 @@ def expectation(
     Y = resolved(U, half, n_threads)
     rule = _rule(Y)
     values, S = scatter(Y[:, :q], rule, n_threads, queries, None if q == d else Y)
-    inverse = np.linalg.inv(half)
-    C = inverse @ (S / len(values)) @ inverse.T
-    return _Expectation(
-        values.astype(np.float64) - np.log(len(U) - 1), (C + C.T) / 2
-    )
+    C = kernel.inverse @ (2 * S / len(values)) @ kernel.inverse.T
+    return _Expectation(values.astype(np.float64) - np.log(len(U) - 1), (C + C.T) / 2)
 
 
 def log_means(

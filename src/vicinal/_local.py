@@ -198,12 +198,14 @@ class LocalDensity:
         which = rng.randint(len(self.U), size=n_samples)
         spread = np.linalg.cholesky(self.kernels.covariances[which])
         noise = rng.standard_normal((n_samples, self.U.shape[1]))
-        return self._back(self.kernels.V[which] + np.einsum("ijk,ik->ij", spread, noise))
+        return self._back(
+            self.kernels.V[which] + np.einsum("ijk,ik->ij", spread, noise)
+        )
 
     def modes(
         self, X: FloatArray, width: float, max_iter: int, tol: float, n_threads: int
-    ) -> tuple[FloatArray, bool]:
-        """Climb from X to the modes; also return whether all arrived.
+    ) -> tuple[FloatArray, int]:
+        """Climb from X to the modes; also return after how many steps.
 
         A step solves Σ_j w_j Σ_j⁻¹ (x − x_j) = 0 for the weights w_j at x.
         """
@@ -224,12 +226,11 @@ class LocalDensity:
             return rows[gone > tol * width]
 
         size = max(1, BLOCK_NUMBERS // (n * d))
-        for _ in range(max_iter):
+        n_steps = 0
+        while len(moving) and (n_steps := n_steps + 1) <= max_iter:
             parts = [step(moving[rows]) for rows in blocks(slice(0, len(moving)), size)]
             moving = np.concatenate(parts)
-            if not len(moving):
-                break
-        return self._back(at), not len(moving)
+        return self._back(at), n_steps
 
     @property
     def _constant(self) -> float:
@@ -241,5 +242,6 @@ class LocalDensity:
         return U.astype(np.float64) @ self.kernel.map.T
 
     def _back(self, V: FloatArray) -> FloatArray:
-        U = np.linalg.solve(self.kernel.map, V.T).T
-        return self.units.restore(U).astype(self.U.dtype, copy=False)
+        return self.units.restore(V @ self.kernel.inverse.T).astype(
+            self.U.dtype, copy=False
+        )

@@ -268,9 +268,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         if sampling is None:
             return exact_em(model, problem.U, kernel, **stopping)
         rng = check_random_state(self.random_state)
-        return stochastic_em(
-            model, problem.U, kernel, C, sampling, rng=rng, **stopping
-        )
+        return stochastic_em(model, problem.U, kernel, C, sampling, rng=rng, **stopping)
 
     def _sampling(self, n: int, d: int, always: bool = False) -> Sampling | None:
         """Return how to draw batches; None where all pairs are looked at."""

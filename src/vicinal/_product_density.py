@@ -72,8 +72,8 @@ class ProductDensity:
 
     def modes(
         self, X: FloatArray, width: float, max_iter: int, tol: float, n_threads: int
-    ) -> tuple[FloatArray, bool]:
-        """Climb from X to the modes by mean shift; also return whether all arrived."""
+    ) -> tuple[FloatArray, int]:
+        """Climb from X to the modes by mean shift; also return after how many steps."""
         A = self.kernel.map[: self.kernel.n_local] / width
         queries = self.units.measure(X)
         half = A * np.sqrt(0.5)
@@ -82,17 +82,16 @@ class ProductDensity:
         ones = np.ones(len(Z))
         masses = Masses.build(ones, ones, Z.dtype)
         moving = np.arange(len(at))
-        for _ in range(max_iter):
+        n_steps = 0
+        while len(moving) and (n_steps := n_steps + 1) <= max_iter:
             goal = average(at[moving], Z, Z, masses, n_threads)
             gone = np.linalg.norm(goal - at[moving], axis=1)
             at[moving] = goal
             moving = moving[gone > tol]
-            if not len(moving):
-                break
         image = np.zeros((len(at), len(self.kernel.map)))
         image[:, : len(A)] = at * (width * np.sqrt(2))
         image[:, len(A) :] = self._mean @ self.kernel.map[len(A) :].T
-        return self._back(image), not len(moving)
+        return self._back(image), n_steps
 
     @cached_property
     def _mean(self) -> FloatArray:
@@ -102,8 +101,9 @@ class ProductDensity:
 
     def _back(self, image: FloatArray) -> FloatArray:
         """Return the points with an image under A, of the data's type."""
-        U = np.linalg.solve(self.kernel.map, image.T).T
-        return self.units.restore(U).astype(self.U.dtype, copy=False)
+        return self.units.restore(image @ self.kernel.inverse.T).astype(
+            self.U.dtype, copy=False
+        )
 
     def _gaussian(self, U: FloatArray, n_threads: int) -> FloatArray:
         gaussian = self.kernel.map[self.kernel.n_local :]

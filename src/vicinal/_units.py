@@ -46,7 +46,8 @@ class Units:
         constant = deviations <= 4 * np.finfo(X.dtype).eps * np.abs(mean)
         deviations[constant] = deviations[~constant].min(initial=1.0)
         units = cls(mean * unit, deviations * unit)
-        squares = np.square(units.scale)
+        with np.errstate(over="ignore", under="ignore"):
+            squares = np.square(units.scale)
         if not np.all((squares > 1e-290) & (squares < 1e290)):
             raise ValueError(
                 "The variances of the features are not ordinary float64 numbers. "

@@ -1,5 +1,6 @@
 """Clusters as the basins of a density's modes."""
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context, clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors, radius_neighbors_graph
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -49,6 +51,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         The modes.
     density_ : estimator
         The fitted density.
+    n_iter_ : int
+        The steps of mean shift until the last point had arrived.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -65,7 +69,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "density": [HasMethods(["fit", "modes", "transform"]), None],
+        "density": [HasMethods(["fit", "modes", "transform", "score_samples"]), None],
         "width": [positive],
         "merge": [positive],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -105,7 +109,14 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         points: FloatArray = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         density = LCA() if self.density is None else clone(self.density)
         density.fit(points)
-        modes = self._climb(density, points)
+        modes, n_steps = self._climb(density, points)
+        if n_steps > self.max_iter:
+            warnings.warn(
+                f"Some points have not reached a mode in {self.max_iter} steps; raise "
+                "max_iter, tol or width.",
+                ConvergenceWarning,
+                stacklevel=3,  # past this and scikit-learn's wrapper of fit
+            )
         # Where many points arrive, one place is enough to look at.
         rounded = np.round(density.transform(modes) / (self.merge * self.width / 8))
         _, first, place = np.unique(
@@ -125,6 +136,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         starts = np.searchsorted(self.labels_[highest], np.arange(len(sizes)))
         self.cluster_centers_: FloatArray = modes[highest[starts]]
         self.density_ = density
+        self.n_iter_ = min(n_steps, self.max_iter)
         return self
 
     def predict(self, X: ArrayLike) -> IntArray:
@@ -144,11 +156,11 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         points = validate_data(self, X, reset=False, dtype=FLOATS)
         transform = self.density_.transform
         nearest = NearestNeighbors(n_neighbors=1).fit(transform(self.cluster_centers_))
-        arrived = transform(self._climb(self.density_, points))
+        arrived = transform(self._climb(self.density_, points)[0])
         return nearest.kneighbors(arrived, return_distance=False)[:, 0]
 
-    def _climb(self, density: Any, points: FloatArray) -> FloatArray:
-        modes: FloatArray = density.modes(
-            points, width=self.width, max_iter=self.max_iter, tol=self.tol
+    def _climb(self, density: Any, points: FloatArray) -> tuple[FloatArray, int]:
+        climbed: tuple[FloatArray, int] = density._shift(
+            points, self.width, self.max_iter, self.tol
         )
-        return modes
+        return climbed

@@ -48,7 +48,7 @@ class DensityMixin(OutlierMixin):
         points = validate_data(self, X, reset=False, dtype=FLOATS)
         return self._density.log_density(points, effective_n_threads(self.n_jobs))
 
-    def score(self, X: ArrayLike, y: None = None) -> float:
+    def score(self, X: ArrayLike, y: None = None) -> float:  # noqa: ARG002
         """Return the mean log-density of the points.
 
         Parameters
@@ -126,16 +126,23 @@ class DensityMixin(OutlierMixin):
         points = validate_data(self, X, reset=False, dtype=FLOATS)
         if not width > 0:
             raise ValueError(f"width must be above 0, got {width}.")
-        n_threads = effective_n_threads(self.n_jobs)
-        found, arrived = self._density.modes(points, width, max_iter, tol, n_threads)
-        if not arrived:
+        found, n_steps = self._shift(points, width, max_iter, tol)
+        if n_steps > max_iter:
             warnings.warn(
                 f"Some points have not reached a mode in {max_iter} steps; raise "
                 "max_iter, tol or width.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return found.astype(points.dtype, copy=False)
+        return found
+
+    def _shift(
+        self, points: FloatArray, width: float, max_iter: int, tol: float
+    ) -> tuple[FloatArray, int]:
+        """Return the modes, and the steps to there: max_iter + 1 when it takes more."""
+        n_threads = effective_n_threads(self.n_jobs)
+        found, n_steps = self._density.modes(points, width, max_iter, tol, n_threads)
+        return found.astype(points.dtype, copy=False), n_steps
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Return the log-density above the threshold: negative for outliers.

@@ -111,7 +111,7 @@ class LCA(ParzenMetric):
         def keep(curve: list[float]) -> None:
             attributes = state()
             density = attributes["_density"]
-            spread = units.scale[:, None] * np.linalg.inv(kernel.map)
+            spread = units.scale[:, None] * kernel.inverse
             attributes["covariances_"] = spread @ density.kernels.covariances @ spread.T
             attributes["offset_"] = self._threshold(density, problem.n_threads)
             attributes["_local_scatter"] = shared.local_scatter
@@ -154,10 +154,12 @@ class LCA(ParzenMetric):
         return self.covariance in ("spherical", "low-rank")
 
     def _form(self, n_features: int) -> Form:
+        if self.covariance == "diagonal":
+            return Diagonal()
+        if self.covariance == "spherical":
+            return Spherical()
         if self.covariance != "low-rank":
-            return {"diagonal": Diagonal, "spherical": Spherical}.get(
-                self.covariance, Full
-            )()
+            return Full()
         rank = self.n_components
         if rank is None:
             rank = min(DEFAULT_RANK, n_features - 1)
@@ -180,7 +182,8 @@ class LCA(ParzenMetric):
             return model.maximise(C), C
         A = self._previous_map(problem)
         inverse = np.linalg.inv(A)
-        return model.kernel(A, np.linalg.slogdet(A)[1]), inverse @ inverse.T
+        kernel = model.kernel(A, inverse, np.linalg.slogdet(A)[1])
+        return kernel, inverse @ inverse.T
 
     def _components(self, problem: Problem, kernel: Kernel) -> FloatArray:
         """Return the symmetric one among the roots of Σ⁻¹, in the data's units."""
@@ -189,7 +192,7 @@ class LCA(ParzenMetric):
         return (root / problem.units.scale).astype(problem.U.dtype)
 
     def _state(self, problem: Problem, kernel: Kernel) -> dict[str, Any]:
-        spread = problem.units.scale[:, None] * np.linalg.inv(kernel.map)
+        spread = problem.units.scale[:, None] * kernel.inverse
         return {**super()._state(problem, kernel), "covariance_": spread @ spread.T}
 
 
@@ -211,9 +214,12 @@ class CovarianceModel:
     def maximise(self, C: FloatArray) -> Kernel:
         """Return the kernel with the best covariance for C + νI."""
         best = self.form.maximise(C + np.diag(self.ridge))
-        return self.kernel(best.root, -best.log_det / 2, best.n_floored)
+        log_det = -best.log_det / 2
+        return self.kernel(best.root, best.inverse, log_det, best.n_floored)
 
-    def kernel(self, root: FloatArray, log_det: float, n_floored: int = 0) -> Kernel:
+    def kernel(
+        self, root: FloatArray, inverse: FloatArray, log_det: float, n_floored: int = 0
+    ) -> Kernel:
         """Return the kernel with a root of Σ⁻¹."""
         penalty = float(np.square(root).sum(axis=0) @ self.ridge) / 2
-        return Kernel(root, len(root), log_det, penalty, n_floored)
+        return Kernel(root, inverse, len(root), log_det, penalty, n_floored)

@@ -179,6 +179,7 @@ class LCAGauss(ParzenMetric):
         return ProductModel(
             whole.matrix,
             whole.root,
+            whole.inverse,
             -whole.log_det / 2,
             whole.n_floored,
             regs["reg_local_"] / squares,
@@ -190,12 +191,14 @@ class LCAGauss(ParzenMetric):
     ) -> tuple[Kernel, FloatArray]:
         if self._is_warm(problem):
             A, q = self._previous_map(problem), self._density.kernel.n_local
-            kernel = model.kernel(A, q, np.linalg.slogdet(A)[1])
+            kernel = model.kernel(A, np.linalg.inv(A), q, np.linalg.slogdet(A)[1])
             if model.n_gaussian in (None, len(A) - q):
                 return kernel, problem.covariance
         else:
             d = len(model.root)
-            kernel = model.kernel(model.root, d, model.log_det, model.n_floored)
+            kernel = model.kernel(
+                model.root, model.inverse, d, model.log_det, model.n_floored
+            )
         if model.n_gaussian is None:
             return kernel, problem.covariance
         C = expectation(problem.U, kernel, problem.n_threads).C
@@ -253,6 +256,8 @@ class ProductModel:
         The global covariance, with its ridge.
     root : ndarray of shape (n_features, n_features)
         A with AᵀA = C_G⁻¹.
+    inverse : ndarray of shape (n_features, n_features)
+        A⁻¹.
     log_det : float
         log|det root|.
     n_floored : int
@@ -265,6 +270,7 @@ class ProductModel:
 
     C_G: FloatArray
     root: FloatArray
+    inverse: FloatArray
     log_det: float
     n_floored: int
     ridge: FloatArray
@@ -273,22 +279,31 @@ class ProductModel:
     def maximise(self, C: FloatArray, n_gaussian: int | None = None) -> Kernel:
         """Return the kernel for C + νI."""
         wanted = self.n_gaussian if n_gaussian is None else n_gaussian
-        eigenvalues, V = eigh(C + np.diag(self.ridge), self.C_G, check_finite=False)
-        collapsed = int((eigenvalues < FLOOR).sum())
+        local = Full().maximise(C + np.diag(self.ridge))
+        eigenvalues, V = eigh(local.matrix, self.C_G, check_finite=False)
         split = _cut(np.maximum(eigenvalues, FLOOR), V, wanted)
         q = split.B_L.shape[1]
         log_det = self.log_det - float(np.log(split.eigenvalues[:q]).sum()) / 2
         A = np.concatenate([split.B_L, split.B_G], axis=1).T
-        return self.kernel(A, q, log_det, max(collapsed, self.n_floored))
+        # VᵀC_G V = I, so that C_G V is the inverse of Vᵀ.
+        inverse = self.C_G @ V
+        inverse[:, :q] *= np.sqrt(split.eigenvalues[:q])
+        n_floored = max(local.n_floored, self.n_floored)
+        return self.kernel(A, inverse, q, log_det, n_floored)
 
     def kernel(
-        self, A: FloatArray, n_local: int, log_det: float, n_floored: int = 0
+        self,
+        A: FloatArray,
+        inverse: FloatArray,
+        n_local: int,
+        log_det: float,
+        n_floored: int = 0,
     ) -> Kernel:
         """Return the kernel with a given map."""
         local, gaussian = A[:n_local], A[n_local:]
         penalty = np.square(local).sum(axis=0) @ self.ridge
         penalty += np.einsum("ij,jk,ik->", gaussian, self.C_G, gaussian, optimize=True)
-        return Kernel(A, n_local, log_det, float(penalty) / 2, n_floored)
+        return Kernel(A, inverse, n_local, log_det, float(penalty) / 2, n_floored)
 
 
 def golden_section(height: Callable[[int], float], low: int, high: int) -> int:
@@ -305,8 +320,7 @@ def golden_section(height: Callable[[int], float], low: int, high: int) -> int:
     while high - low > 2:
         left = high - max(1, round(ratio * (high - low)))
         right = low + max(1, round(ratio * (high - low)))
-        if left >= right:
-            left, right = right - 1, right
+        left = min(left, right - 1)
         if height(left) >= height(right):
             high = right
         else:
