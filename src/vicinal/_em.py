@@ -25,8 +25,8 @@ from vicinal.neighborhood import (
 
 # How many points the stochastic form judges its progress by.
 N_JUDGES = 1000
-# It stops when this many passes in a row have gained too little.
-PATIENCE = 2
+# How many of them set the final scale, and in how many steps.
+N_RESCALERS, N_RESCALINGS = 500, 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,12 +166,19 @@ class Sampling:
     discount: float
 
     def draw(self, batch: IntArray, n: int, rng: RandomState) -> IntArray:
-        """Return the batch, followed by N random other points."""
-        if self.n_references >= n - len(batch):
+        """Return the batch, followed by random others: N points together.
+
+        The locations are neighbours of each other, which saves mapping as many.
+        """
+        if self.n_references >= n:
             others = np.arange(n)
         else:
             others = sample_without_replacement(n, self.n_references, random_state=rng)
-        return np.concatenate([batch, np.setdiff1d(others, batch)])
+        others = np.setdiff1d(others, batch)
+        n_others = max(min(self.n_references, n) - len(batch), 2 - len(batch), 0)
+        if len(others) > n_others:
+            others = rng.permutation(others)[:n_others]
+        return np.concatenate([batch, others])
 
     def update(
         self,
@@ -209,7 +216,7 @@ def stochastic_em(
     """Average the local covariances of mini-batches (eq. 7); an iteration is a pass.
 
     The curve is the objective at the same random points, against the same random
-    neighbours, after each pass.
+    neighbours, after each pass. At the end the kernel is scaled to all neighbours.
 
     Parameters
     ----------
@@ -233,16 +240,43 @@ def stochastic_em(
         )
 
     curve = [objective(kernel)]
-    poor = 0
+    converged = False
     for _ in range(max_iter):
         kernel, C = sampling.update(
             model, U, kernel, C, rng.permutation(len(U)), rng, n_threads
         )
         curve.append(objective(kernel))
-        poor = poor + 1 if curve[-1] - curve[-2] < tol else 0
-        if on_iteration(kernel, curve) or poor == PATIENCE:
-            return Reached(kernel, C, curve, converged=True)
-    return Reached(kernel, C, curve, converged=False)
+        stopped = curve[-1] - curve[-2] < tol
+        if on_iteration(kernel, curve) or stopped:
+            converged = True
+            break
+    if sampling.n_references < len(U):
+        kernel, C = _rescale(model, U, kernel, C, judges, n_threads)
+    return Reached(kernel, C, curve, converged)
+
+
+def _rescale(
+    model: Model,
+    U: FloatArray,
+    kernel: Kernel,
+    C: FloatArray,
+    judges: IntArray,
+    n_threads: int,
+) -> tuple[Kernel, FloatArray]:
+    """Fit the size of C_L, and nothing else of it, to all points as neighbours.
+
+    Among fewer neighbours the nearest are further away, so that what was learned from
+    them is too wide for the density, which is of all points (section 5.2). This is EM
+    over a factor of C_L, from a few locations.
+    """
+    for _ in range(N_RESCALINGS):
+        seen = expectation(U, kernel, n_threads, judges[:N_RESCALERS])
+        local = kernel.map[: kernel.n_local]
+        if not len(local):
+            break
+        C = C * (np.sum((local @ seen.C) * local) / np.sum((local @ C) * local))
+        kernel = model.maximise(C)
+    return kernel, C
 
 
 def expectation(

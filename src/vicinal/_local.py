@@ -215,21 +215,26 @@ class LocalDensity:
         pulls = np.einsum("jkl,jl->jk", precisions.reshape(n, d, d), V)
         at = self._mapped(self.units.measure(X))
         moving = np.arange(len(at))
-
-        def step(rows: IntArray) -> IntArray:
-            terms = self.kernels.log_terms(at[rows], width=width)
-            weights = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
-            stiffness = (weights @ precisions).reshape(-1, d, d)
-            goal = np.linalg.solve(stiffness, (weights @ pulls)[:, :, None])[:, :, 0]
-            gone = np.linalg.norm(goal - at[rows], axis=1)
-            at[rows] = goal
-            return rows[gone > tol * width]
-
         size = max(1, BLOCK_NUMBERS // (n * d))
         n_steps = 0
         while len(moving) and (n_steps := n_steps + 1) <= max_iter:
-            parts = [step(moving[rows]) for rows in blocks(slice(0, len(moving)), size)]
-            moving = np.concatenate(parts)
+            gone = np.empty(len(moving))
+
+            def step(
+                _: int, part: slice, moving: IntArray = moving, gone: FloatArray = gone
+            ) -> None:
+                rows = moving[part]
+                terms = self.kernels.log_terms(at[rows], width=width)
+                weights = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
+                stiffness = (weights @ precisions).reshape(-1, d, d)
+                goal = np.linalg.solve(stiffness, (weights @ pulls)[:, :, None])
+                gone[part] = np.linalg.norm(goal[:, :, 0] - at[rows], axis=1)
+                at[rows] = goal[:, :, 0]
+
+            share(
+                lambda step=step: step, blocks(slice(0, len(moving)), size), n_threads
+            )
+            moving = moving[gone > tol * width]
         return self._back(at), n_steps
 
     @property

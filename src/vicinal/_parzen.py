@@ -128,6 +128,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             U = units.measure(points)
             problem = Problem.build(units, U, self.n_jobs, (X, y))
             regs = self._choose_regs(points)
+            self.__dict__.pop("cv_score_", None)
             converged, n_floored = self._learn(problem, regs)
         if not converged:
             warnings.warn(
@@ -289,17 +290,15 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
 
     def _keep(self, problem: Problem, kernel: Kernel, C: FloatArray) -> None:
         """Make the estimator fitted, all at once."""
-        state = self._state(problem, kernel)
-        state["offset_"] = self._threshold(state["_density"], problem.n_threads)
-        state["_local_scatter"] = C
+        state = {**self._state(problem, kernel), "_local_scatter": C}
         self.__dict__.update(state)
 
     def _state(self, problem: Problem, kernel: Kernel) -> dict[str, Any]:
         """Return the fitted attributes that follow from a kernel."""
-        density = ProductDensity(problem.units, kernel, problem.U, self.rtol)
         return {
             "components_": self._components(problem, kernel),
-            "_density": density,
+            "_density": ProductDensity(problem.units, kernel, problem.U, self.rtol),
+            "_contamination": self.contamination,
         }
 
     def _is_warm(self, problem: Problem) -> bool:

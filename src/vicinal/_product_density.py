@@ -12,8 +12,11 @@ from vicinal._units import Units
 from vicinal.neighborhood import Masses, average, log_sums, project
 
 # Where a ball tree outruns the blocks of `log_sums`.
-TREE_DIMENSIONS = 3
-TREE_POINTS = 20_000
+TREE_DIMENSIONS = 2
+TREE_POINTS = 500_000
+# The tree subtracts from a sum that begins at n times the kernel's peak: of a density
+# this far below it, in logarithms, no digits are left to keep a relative error.
+TREE_DEPTH = -20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,14 +122,18 @@ class ProductDensity:
         half = self.kernel.map[:q] * np.sqrt(0.5)
         Z = resolved(self.U, half, n_threads)
         Q = resolved(U, half, n_threads)
-        if self.rtol and q <= TREE_DIMENSIONS and len(Z) >= TREE_POINTS:
-            return self._parzen_by_tree(Q, Z)
         dtype = np.result_type(Z, Q)
         Z, Q = Z.astype(dtype, copy=False), Q.astype(dtype, copy=False)
-        sums = log_sums(Q, Z, np.zeros(len(Z), dtype=dtype), n_threads)
-        return sums.astype(np.float64) - np.log(len(Z))
+        if not self.rtol or q > TREE_DIMENSIONS or len(Z) < TREE_POINTS:
+            return _by_blocks(Q, Z, n_threads)
+        found = self._by_tree(Q, Z)
+        deep = found < TREE_DEPTH
+        if deep.any():
+            found[deep] = _by_blocks(Q[deep], Z, n_threads)
+        return found
 
-    def _parzen_by_tree(self, Q: FloatArray, Z: FloatArray) -> FloatArray:
+    def _by_tree(self, Q: FloatArray, Z: FloatArray) -> FloatArray:
+        """Return log mean_j exp(−‖q − z_j‖²), each mean to the relative error rtol."""
         from sklearn.neighbors import KernelDensity
 
         width = np.sqrt(0.5)
@@ -135,3 +142,9 @@ class ProductDensity:
         ).fit(Z)
         normaliser = Z.shape[1] * (0.5 * np.log(2 * np.pi) + np.log(width))
         return tree.score_samples(Q) + normaliser
+
+
+def _by_blocks(Q: FloatArray, Z: FloatArray, n_threads: int) -> FloatArray:
+    """Return log mean_j exp(−‖q − z_j‖²), exactly."""
+    sums = log_sums(Q, Z, np.zeros(len(Z), dtype=Z.dtype), n_threads)
+    return sums.astype(np.float64) - np.log(len(Z))

@@ -11,7 +11,9 @@ from sklearn.model_selection import KFold, check_cv
 from vicinal._typing import FloatArray, IntArray
 
 # In units of the mean variance of the features: first decades, then what is between.
-DECADES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+# A feature with few values lets the kernel collapse in its direction, and held-out
+# points reward that until one of them has a value of its own: no further down.
+DECADES = (1.0, 1e-1, 1e-2, 1e-3)
 FINER = (10**0.5, 10**0.25, 10**-0.25, 10**-0.5)
 
 
@@ -41,8 +43,8 @@ def mean_variance(X: FloatArray) -> float:
     return float(np.var(X, axis=0, dtype=np.float64).mean()) or 1.0
 
 
-def best_ridge(score: Callable[[float], float], unit: float) -> float:
-    """Return the ν with the highest score, decades first and then quarters of them.
+def best_ridge(score: Callable[[float], float], unit: float) -> tuple[float, float]:
+    """Return the best ν and its score; decades are tried, then quarters of them.
 
     Parameters
     ----------
@@ -54,13 +56,12 @@ def best_ridge(score: Callable[[float], float], unit: float) -> float:
     scores = {ridge: score(ridge) for ridge in (unit * step for step in DECADES)}
     coarse = max(scores, key=scores.__getitem__)
     scores |= {ridge: score(ridge) for ridge in (coarse * step for step in FINER)}
-    return max(scores, key=scores.__getitem__)
+    best = max(scores, key=scores.__getitem__)
+    return best, scores[best]
 
 
-def best_ridge_of(
-    estimator: Any, name: str, X: FloatArray, unit: float | None = None
-) -> float:
-    """Return the best ν for one of an estimator's parameters.
+def best_ridge_of(estimator: Any, name: str, X: FloatArray) -> tuple[float, float]:
+    """Return the best ν for one of an estimator's parameters, and its score.
 
     Parameters
     ----------
@@ -70,13 +71,11 @@ def best_ridge_of(
         The parameter.
     X : ndarray of shape (n_samples, n_features)
         The points.
-    unit : float or None, default=None
-        What ν is measured in; None is the mean variance of X.
     """
     copies = []
     for learn, judge in folds(X, estimator.cv, estimator.random_state):
         copy = type(estimator)(**estimator.get_params(deep=False))
-        copy.set_params(callback=None, verbose=0, warm_start=True, contamination=0.1)
+        copy.set_params(callback=None, verbose=0, warm_start=True)
         copies.append((copy, X[learn], X[judge]))
 
     def score(ridge: float) -> float:
@@ -91,7 +90,7 @@ def best_ridge_of(
                 )
             )
 
-    return best_ridge(score, mean_variance(X) if unit is None else unit)
+    return best_ridge(score, mean_variance(X))
 
 
 def best_gaussian_ridge(X: FloatArray, cv: Any, seed: Any) -> float:
@@ -118,4 +117,4 @@ def best_gaussian_ridge(X: FloatArray, cv: Any, seed: Any) -> float:
             np.mean([np.sum(np.log(v + ridge) + s / (v + ridge)) for v, s in parts])
         )
 
-    return best_ridge(score, mean_variance(X))
+    return best_ridge(score, mean_variance(X))[0]

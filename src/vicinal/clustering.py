@@ -92,7 +92,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         self.tol = tol
 
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
+    def fit(self, X: ArrayLike, y: None = None) -> Self:  # noqa: ARG002
         """Learn the density and find its modes.
 
         Parameters

@@ -27,7 +27,7 @@ class DensityMixin(OutlierMixin):
 
     _density: Any
     contamination: float | str
-    offset_: float
+    _contamination: float | str
     n_jobs: int | None
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
@@ -66,12 +66,27 @@ class DensityMixin(OutlierMixin):
 
         It is computed when first asked for.
         """
-        check_is_fitted(self, "components_")
+        check_is_fitted(self)
         known = self._density.__dict__
-        if "_scores" not in known:
+        if "loo_scores" not in known:
             n_threads = effective_n_threads(self.n_jobs)
-            known["_scores"] = self._density.leave_one_out(n_threads)
-        return known["_scores"]
+            known["loo_scores"] = self._density.leave_one_out(n_threads)
+        return known["loo_scores"]
+
+    @property
+    def offset_(self) -> float:
+        """The log-density below which a point is an outlier.
+
+        It is computed when first asked for. With contamination="auto" it is for new
+        points: the lower quartile of `loo_score_samples_` less 1.5 times the distance
+        between the quartiles. Otherwise it is for the training points: the quantile
+        of their `score_samples`. Of many training points, a random part is looked at.
+        """
+        check_is_fitted(self)
+        known = self._density.__dict__
+        if "offset" not in known:
+            known["offset"] = self._threshold()
+        return known["offset"]
 
     def sample(
         self,
@@ -173,17 +188,18 @@ class DensityMixin(OutlierMixin):
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    def _threshold(self, density: Any, n_threads: int) -> float:
-        """Return `offset_` for a density."""
+    def _threshold(self) -> float:
+        density, n_threads = self._density, effective_n_threads(self.n_jobs)
         U, rows = density.U, None
         if len(U) > N_FOR_THRESHOLDS:
             rng = np.random.RandomState(0)
             rows = rng.choice(len(U), N_FOR_THRESHOLDS // 10, replace=False)
-        if isinstance(self.contamination, str):
-            scores = density.leave_one_out(n_threads, rows)
+        if isinstance(self._contamination, str):
             if rows is None:
-                density.__dict__["_scores"] = scores
+                scores = self.loo_score_samples_
+            else:
+                scores = density.leave_one_out(n_threads, rows)
             lower, upper = np.percentile(scores, [25, 75])
             return float(lower - 1.5 * (upper - lower))
         scores = density.log_density_of(U if rows is None else U[rows], n_threads)
-        return float(np.percentile(scores, 100 * self.contamination))
+        return float(np.percentile(scores, 100 * self._contamination))

@@ -113,7 +113,6 @@ class LCA(ParzenMetric):
             density = attributes["_density"]
             spread = units.scale[:, None] * kernel.inverse
             attributes["covariances_"] = spread @ density.kernels.covariances @ spread.T
-            attributes["offset_"] = self._threshold(density, problem.n_threads)
             attributes["_local_scatter"] = shared.local_scatter
             self.__dict__.update({**regs, **attributes})
             self.objective_curve_ = np.array(curve)
@@ -147,7 +146,8 @@ class LCA(ParzenMetric):
 
     def _choose_regs(self, X: FloatArray) -> dict[str, float]:
         if self.reg == "cv":
-            return {"reg_": best_ridge_of(self, "reg", X)}
+            reg, score = best_ridge_of(self, "reg", X)
+            return {"reg_": reg, "cv_score_": score}
         return {"reg_": float(self.reg)}
 
     def _alike(self) -> bool:

@@ -157,10 +157,13 @@ class LCAGauss(ParzenMetric):
         if self.reg_local == "cv":
             settled = type(self)(**self.get_params(deep=False))
             settled.set_params(reg_global=reg_global)
-            reg_local = best_ridge_of(settled, "reg_local", X)
-        else:
-            reg_local = float(self.reg_local)
-        return {"reg_local_": reg_local, "reg_global_": reg_global}
+            reg_local, score = best_ridge_of(settled, "reg_local", X)
+            return {
+                "reg_local_": reg_local,
+                "reg_global_": reg_global,
+                "cv_score_": score,
+            }
+        return {"reg_local_": float(self.reg_local), "reg_global_": reg_global}
 
     def _alike(self) -> bool:
         return False
