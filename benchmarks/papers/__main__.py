@@ -2,9 +2,10 @@
 
 import argparse
 
-from benchmarks.papers import nca_peer, nca_small, nca_starts
+from benchmarks.papers import lca_figure_4, nca_peer, nca_small, nca_starts
 
 COMPARISONS = {
+    "lca-figure-4": lca_figure_4.main,
     "nca-small": nca_small.main,
     "nca-starts": nca_starts.main,
     "nca-peer": nca_peer.main,

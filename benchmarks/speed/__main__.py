@@ -2,9 +2,9 @@
 
 import argparse
 
-from benchmarks.speed import imports, nca
+from benchmarks.speed import imports, lca, nca
 
-BENCHMARKS = {"nca": nca.main, "imports": imports.main}
+BENCHMARKS = {"nca": nca.main, "lca": lca.main, "imports": imports.main}
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
 parser.add_argument("name", choices=sorted(BENCHMARKS))

@@ -17,7 +17,6 @@ from vicinal._typing import FloatArray
 from vicinal._units import Units
 from vicinal.datasets import load
 from vicinal.neighborhood import effective_n_threads
-from vicinal.lca import CovarianceModel
 
 # Chosen on other points of USPS, see the table of figure 4.
 REG_USPS = 1e-3

@@ -25,8 +25,8 @@ from vicinal.neighborhood import (
 
 # How many points the stochastic form judges its progress by.
 N_JUDGES = 1000
-# How many of them set the final scale, and in how many steps.
-N_RESCALERS, N_RESCALINGS = 500, 3
+# How many of them set the final scale, in how many steps at most, and when it is found.
+N_RESCALERS, N_RESCALINGS, SAME_SCALE = 500, 10, 0.01
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,18 +186,29 @@ class Sampling:
         U: FloatArray,
         kernel: Kernel,
         C: FloatArray,
+        weight: float,
         locations: IntArray,
         rng: RandomState,
         n_threads: int,
-    ) -> tuple[Kernel, FloatArray]:
-        """Let some locations pass, a batch at a time; return the new kernel and C_L."""
+    ) -> tuple[Kernel, FloatArray, float]:
+        """Let some locations pass, a batch at a time; return kernel, C_L and weight.
+
+        The weight says of how much C_L is the average, at most 1, for then this is
+        eq. 7. A start that nothing was learned from should count for little: then C_L
+        is the mean of what was seen so far, until a pass or two have gone by.
+        """
         for batch in np.array_split(locations, -(-len(locations) // self.batch_size)):
             points = U[self.draw(batch, len(U), rng)]
             seen = expectation(points, kernel, n_threads, np.arange(len(batch)))
             kept = self.discount ** (len(batch) / len(U))
-            C = kept * C + (1 - kept) * seen.C  # eq. 7
+            before, weight = kept * weight, kept * weight + (1 - kept)
+            C = (before * C + (1 - kept) * seen.C) / weight  # eq. 7 where weight is 1
             kernel = model.maximise(C)
-        return kernel, C
+        return kernel, C, weight
+
+    def weight_of_start(self, n: int) -> float:
+        """Return the weight of a C_L that nothing was learned from: one batch's."""
+        return 1 - self.discount ** (min(self.batch_size, n) / n)
 
 
 def stochastic_em(
@@ -241,9 +252,11 @@ def stochastic_em(
 
     curve = [objective(kernel)]
     converged = False
+    weight = sampling.weight_of_start(len(U))
     for _ in range(max_iter):
-        kernel, C = sampling.update(
-            model, U, kernel, C, rng.permutation(len(U)), rng, n_threads
+        order = rng.permutation(len(U))
+        kernel, C, weight = sampling.update(
+            model, U, kernel, C, weight, order, rng, n_threads
         )
         curve.append(objective(kernel))
         stopped = curve[-1] - curve[-2] < tol
@@ -274,8 +287,11 @@ def _rescale(
         local = kernel.map[: kernel.n_local]
         if not len(local):
             break
-        C = C * (np.sum((local @ seen.C) * local) / np.sum((local @ C) * local))
+        factor = np.sum((local @ seen.C) * local) / np.sum((local @ C) * local)
+        C = C * factor
         kernel = model.maximise(C)
+        if abs(factor - 1) < SAME_SCALE:
+            break
     return kernel, C
 
 

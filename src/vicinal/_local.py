@@ -7,7 +7,7 @@ costs d² instead of d.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.random import RandomState
@@ -219,23 +219,31 @@ class LocalDensity:
         n_steps = 0
         while len(moving) and (n_steps := n_steps + 1) <= max_iter:
             gone = np.empty(len(moving))
-
-            def step(
-                _: int, part: slice, moving: IntArray = moving, gone: FloatArray = gone
-            ) -> None:
-                rows = moving[part]
-                terms = self.kernels.log_terms(at[rows], width=width)
-                weights = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
-                stiffness = (weights @ precisions).reshape(-1, d, d)
-                goal = np.linalg.solve(stiffness, (weights @ pulls)[:, :, None])
-                gone[part] = np.linalg.norm(goal[:, :, 0] - at[rows], axis=1)
-                at[rows] = goal[:, :, 0]
-
-            share(
-                lambda step=step: step, blocks(slice(0, len(moving)), size), n_threads
-            )
+            step = partial(self._step, at, moving, gone, precisions, pulls, width)
+            whole = slice(0, len(moving))
+            share(partial(_always, step), blocks(whole, size), n_threads)
             moving = moving[gone > tol * width]
         return self._back(at), n_steps
+
+    def _step(
+        self,
+        at: FloatArray,
+        moving: IntArray,
+        gone: FloatArray,
+        precisions: FloatArray,
+        pulls: FloatArray,
+        width: float,
+        _: int,
+        part: slice,
+    ) -> None:
+        """Move some of the points, and write down how far they have gone."""
+        rows, d = moving[part], at.shape[1]
+        terms = self.kernels.log_terms(at[rows], width=width)
+        weights = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
+        stiffness = (weights @ precisions).reshape(-1, d, d)
+        goal = np.linalg.solve(stiffness, (weights @ pulls)[:, :, None])[:, :, 0]
+        gone[part] = np.linalg.norm(goal - at[rows], axis=1)
+        at[rows] = goal
 
     @property
     def _constant(self) -> float:
@@ -250,3 +258,8 @@ class LocalDensity:
         return self.units.restore(V @ self.kernel.inverse.T).astype(
             self.U.dtype, copy=False
         )
+
+
+def _always(do: Callable[[int, slice], None]) -> Callable[[int, slice], None]:
+    """Return the same function to each thread: it keeps nothing of its own."""
+    return do

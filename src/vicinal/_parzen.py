@@ -106,6 +106,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
     objective_curve_: FloatArray
     _density: Any
     _local_scatter: FloatArray
+    _weight: float
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: None = None) -> Self:
@@ -179,21 +180,22 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         """Let the last n_new points pass as locations, and keep what comes of it."""
         regs = {f"{name}_": float(getattr(self, name)) for name in self._regs}
         model = self._model(problem, regs)
+        n = len(problem.U)
+        sampling = self._batches(*problem.U.shape)
         if first:
             kernel, C = self._start(problem, model)
+            weight = sampling.weight_of_start(n)
         else:
             kernel, C = self._density.kernel, self._local_scatter
-        n = len(problem.U)
-        sampling = self._sampling(n, problem.U.shape[1], always=True)
-        assert sampling is not None  # noqa: S101
+            weight = self._weight
         rng = check_random_state(self.random_state)
         new = rng.permutation(np.arange(n - n_new, n))
         with single_threaded_blas():
-            kernel, C = sampling.update(
-                model, problem.U, kernel, C, new, rng, problem.n_threads
+            kernel, C, weight = sampling.update(
+                model, problem.U, kernel, C, weight, new, rng, problem.n_threads
             )
             self.__dict__.update(regs)
-            self._keep(problem, kernel, C)
+            self._keep(problem, kernel, C, weight)
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         return kernel
 
@@ -271,27 +273,30 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         rng = check_random_state(self.random_state)
         return stochastic_em(model, problem.U, kernel, C, sampling, rng=rng, **stopping)
 
-    def _sampling(self, n: int, d: int, always: bool = False) -> Sampling | None:
+    def _sampling(self, n: int, d: int) -> Sampling | None:
         """Return how to draw batches; None where all pairs are looked at."""
-        exact = n <= N_EXACT and not always
-        B, N = self.batch_size, self.n_references
-        if (B == "all" or (B is None and exact)) and (
-            N == "all" or (N is None and exact)
-        ):
+        whole: tuple[Any, ...] = ("all", None) if n <= N_EXACT else ("all",)
+        if self.batch_size in whole and self.n_references in whole:
             return None
+        return self._batches(n, d)
+
+    def _batches(self, n: int, d: int) -> Sampling:
+        """Return how to draw batches."""
+        B, N = self.batch_size, self.n_references
         if B is None:
             # Each update maps its neighbours anew: many locations should share them.
             B = max(BATCH_SIZE, LOCATIONS_PER_FEATURE * d)
         if N is None:
-            N = max(N_REFERENCES, int(B) if B != "all" else 0)
-        B = n if B == "all" else min(int(B), n)
-        N = n if N == "all" else min(int(N), n)
+            N = N_REFERENCES
+        B, N = (n if size == "all" else min(int(size), n) for size in (B, N))
         return Sampling(B, N, self.discount)
 
-    def _keep(self, problem: Problem, kernel: Kernel, C: FloatArray) -> None:
+    def _keep(
+        self, problem: Problem, kernel: Kernel, C: FloatArray, weight: float = 1.0
+    ) -> None:
         """Make the estimator fitted, all at once."""
-        state = {**self._state(problem, kernel), "_local_scatter": C}
-        self.__dict__.update(state)
+        state = {"_local_scatter": C, "_weight": weight}
+        self.__dict__.update({**self._state(problem, kernel), **state})
 
     def _state(self, problem: Problem, kernel: Kernel) -> dict[str, Any]:
         """Return the fitted attributes that follow from a kernel."""

@@ -49,7 +49,7 @@ def best_ridge(score: Callable[[float], float], unit: float) -> tuple[float, flo
     Parameters
     ----------
     score : callable
-        The held-out score at a ν; called from large to small in the first round.
+        The held-out score at a ν.
     unit : float
         The mean variance of the features.
     """
@@ -66,7 +66,8 @@ def best_ridge_of(estimator: Any, name: str, X: FloatArray) -> tuple[float, floa
     Parameters
     ----------
     estimator : estimator with `cv` and `random_state`
-        Copies of it are fitted to the folds, from where they were at the last ν.
+        Copies of it are fitted to the folds. They start anew at each ν, as the final
+        fit does: where EM ends depends on where it starts.
     name : str
         The parameter.
     X : ndarray of shape (n_samples, n_features)
@@ -75,7 +76,7 @@ def best_ridge_of(estimator: Any, name: str, X: FloatArray) -> tuple[float, floa
     copies = []
     for learn, judge in folds(X, estimator.cv, estimator.random_state):
         copy = type(estimator)(**estimator.get_params(deep=False))
-        copy.set_params(callback=None, verbose=0, warm_start=True)
+        copy.set_params(callback=None, verbose=0, warm_start=False)
         copies.append((copy, X[learn], X[judge]))
 
     def score(ridge: float) -> float:

@@ -23,7 +23,113 @@ DEFAULT_RANK = 10
 
 
 class LCA(ParzenMetric):
-    """Local component analysis: a metric and a density, learned without labels."""
+    """Local component analysis: a metric and a density, learned without labels.
+
+    Learns the covariance Σ of the kernels of a Parzen density,
+    p(x) = 1/n Σ_j N(x; x_j, Σ), under which each point is most probable given the
+    others (eq. 1 of [1]_). EM alternates between how much x_j is a neighbour of x_i,
+    λ_ij ∝ N(x_i; x_j, Σ) (eq. 3), and the mean of the local covariances,
+    Σ = 1/n Σ_ij λ_ij (x_i − x_j)(x_i − x_j)ᵀ (eq. 4). What `transform` returns is round
+    where one looks closely, rather than as a whole as after PCA whitening: good for
+    spectral clustering, manifold learning, outliers.
+
+    Parameters
+    ----------
+    covariance : {"full", "diagonal", "spherical", "low-rank", "local"}, \
+default="full"
+        What Σ may be: anything, one variance for each feature, the same variance for
+        all, a matrix of rank `n_components` plus a multiple of the identity, or one Σ_j
+        for each point, smoothed towards the shared one.
+    reg : float or "cv", default=0.0
+        ν: EM minimises the negative log-likelihood plus ½ν tr Σ⁻¹ per point, which adds
+        νI to eq. 4. "cv" chooses between about 3e-4 and 3 times the features' mean
+        variance by held-out log-likelihood; features should have like scales then.
+    n_components : int or None, default=None
+        The rank for covariance="low-rank"; None is 10, or one less than the features.
+    smoothing : float, default=3.0
+        For covariance="local": how many points' worth of the shared covariance each
+        point's own has.
+    batch_size : int, "all" or None, default=None
+        B, the locations of an update in the fast form (section 5). None is "all" up to
+        20,000 points, and beyond that the paper's 100, or 4 for each feature where
+        that is more.
+    n_references : int, "all" or None, default=None
+        N, the random points that these locations have as neighbours, themselves among
+        them. None is "all" up to 20,000 points, and beyond that the paper's 3000.
+    discount : float, default=0.6
+        γ: what C_L keeps of itself over a pass through the data in the fast form; an
+        update keeps γ^(B/n) (eq. 7).
+    contamination : "auto" or float, default=0.1
+        Where outliers begin. A number is the share of the training points that
+        `predict` calls outliers. "auto" sets the threshold for new points, by the
+        leave-one-out scores; see `offset_`.
+    cv : int, splitter, iterable or None, default=None
+        How points are held out for "cv"; None is five folds of shuffled rows.
+    rtol : float, default=1e-4
+        The relative error that `score_samples` may make in a density where a ball
+        tree saves time: in one or two dimensions, with 500,000 points or more. With 0,
+        and in all other cases, it is exact.
+    warm_start : bool, default=False
+        Start from the last fit; keep what was reached when interrupted by Ctrl-C.
+    max_iter : int, default=100
+        Iterations at most; in the fast form, passes through the data.
+    tol : float, default=1e-3
+        Stop when an iteration gains less, in nats per point.
+    callback : callable or None, default=None
+        Called after each iteration with the flattened map and the iteration's number,
+        from 1; raising StopIteration ends the fit there. From scikit-learn 1.9 on,
+        `set_callbacks` works, too.
+    verbose : int, default=0
+        Above 0, prints a line for each iteration.
+    random_state : int, RandomState or None, default=None
+        For the fast form and the shuffled folds.
+    n_jobs : int or None, default=None
+        Threads. None is as many as BLAS would use; −1 is all cores. The result is
+        the same for any number.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_features, n_features)
+        Σ^(−½), the map under which the kernels are round; float32 if X is.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Σ, in float64; with covariance="local" the shared one.
+    covariances_ : ndarray of shape (n_samples, n_features, n_features)
+        The Σ_j, with covariance="local" only.
+    reg_ : float
+        ν, as set or chosen.
+    n_iter_ : int
+        Iterations of EM.
+    objective_curve_ : ndarray of shape (n_iter_ + 1,)
+        What EM climbs, at the start and after each iteration: the mean leave-one-out
+        log-likelihood less the penalty. It never falls in exact EM. In the fast
+        form it is judged by some points among some neighbours.
+    loo_score_samples_ : ndarray of shape (n_samples,)
+        Log-density of each training point, learned from the others.
+    offset_ : float
+        The log-density below which a point is an outlier.
+    cv_score_ : float
+        The mean held-out log-density at what was chosen, with "cv" only: compares
+        estimators that were fitted to the same data.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has names that are all strings.
+
+    References
+    ----------
+    .. [1] Le Roux, Bach. Local Component Analysis. arXiv:1109.0093, 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import LCA
+    >>> X = load_iris().data
+    >>> lca = LCA().fit(X[::2])
+    >>> lca.transform(X).shape
+    (150, 4)
+    >>> round(lca.score(X[1::2]), 1)
+    -1.9
+    """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **ParzenMetric._parameter_constraints,
@@ -114,6 +220,7 @@ class LCA(ParzenMetric):
             spread = units.scale[:, None] * kernel.inverse
             attributes["covariances_"] = spread @ density.kernels.covariances @ spread.T
             attributes["_local_scatter"] = shared.local_scatter
+            attributes["_weight"] = 1.0
             self.__dict__.update({**regs, **attributes})
             self.objective_curve_ = np.array(curve)
             self.n_iter_ = len(curve) - 1

@@ -99,7 +99,110 @@ def _cut(eigenvalues: FloatArray, V: FloatArray, n_gaussian: int | None) -> Spli
 
 
 class LCAGauss(ParzenMetric):
-    """LCA with a multiplicative Gaussian component."""
+    """LCA with a multiplicative Gaussian component.
+
+    Splits the space into directions in which the data are Gaussian, mostly noise, and
+    directions that a Parzen density like LCA's models: p(x) = N(A_G (x − μ); 0, I) ·
+    1/n Σ_j N(A_L (x − x_j); 0, I) · |det A| (section 4 of [1]_, with the determinant as
+    in eq. 5). EM needs no number of directions: proposition 1,
+    :func:`vicinal.lca_gauss.gaussian_parzen_split`, finds in each M-step the best maps
+    and how many rows each has. `transform` gives the Parzen part: a reduction of the
+    dimension without labels.
+
+    Parameters
+    ----------
+    n_gaussian : int, "auto" or "search", default="auto"
+        How many directions are Gaussian. "auto" starts with none, and lets EM move
+        directions over (algorithm 1). "search" goes on from there with LCA-Gauss-Red:
+        it moves more of them over and runs EM again, and searches for the best number
+        by golden section.
+    reg_local : float or "cv", default=0.0
+        ν added to the local covariance C_L.
+    reg_global : float or "cv", default=0.0
+        ν added to the global covariance C_G. "cv" chooses it for a single Gaussian, as
+        the paper does, and then `reg_local` for the whole model.
+    batch_size : int, "all" or None, default=None
+        B, the locations of an update in the fast form (section 5). None is "all" up to
+        20,000 points, and beyond that the paper's 100, or 4 for each feature where
+        that is more.
+    n_references : int, "all" or None, default=None
+        N, the random points that these locations have as neighbours, themselves among
+        them. None is "all" up to 20,000 points, and beyond that the paper's 3000.
+    discount : float, default=0.6
+        γ: what C_L keeps of itself over a pass through the data in the fast form; an
+        update keeps γ^(B/n) (eq. 7).
+    contamination : "auto" or float, default=0.1
+        Where outliers begin. A number is the share of the training points that
+        `predict` calls outliers. "auto" sets the threshold for new points, by the
+        leave-one-out scores; see `offset_`.
+    cv : int, splitter, iterable or None, default=None
+        How points are held out for "cv"; None is five folds of shuffled rows.
+    rtol : float, default=1e-4
+        The relative error that `score_samples` may make in a density where a ball
+        tree saves time: in one or two dimensions, with 500,000 points or more. With 0,
+        and in all other cases, it is exact.
+    warm_start : bool, default=False
+        Start from the last fit; keep what was reached when interrupted by Ctrl-C.
+    max_iter : int, default=100
+        Iterations at most; in the fast form, passes through the data.
+    tol : float, default=1e-3
+        Stop when an iteration gains less, in nats per point.
+    callback : callable or None, default=None
+        Called after each iteration with the flattened map and the iteration's number,
+        from 1; raising StopIteration ends the fit there. From scikit-learn 1.9 on,
+        `set_callbacks` works, too.
+    verbose : int, default=0
+        Above 0, prints a line for each iteration.
+    random_state : int, RandomState or None, default=None
+        For the fast form and the shuffled folds.
+    n_jobs : int or None, default=None
+        Threads. None is as many as BLAS would use; −1 is all cores. The result is
+        the same for any number.
+
+    Attributes
+    ----------
+    components_, local_components_ : ndarray of shape \
+(n_features − n_gaussian_, n_features)
+        A_L, the most local direction first; float32 if X is.
+    gaussian_components_ : ndarray of shape (n_gaussian_, n_features)
+        A_G.
+    n_gaussian_ : int
+        How many directions are Gaussian.
+    reg_local_, reg_global_ : float
+        As set or chosen.
+    n_iter_ : int
+        Iterations of EM.
+    objective_curve_ : ndarray of shape (n_iter_ + 1,)
+        What EM climbs, at the start and after each iteration: the mean leave-one-out
+        log-likelihood less the penalty. It never falls in exact EM. In the fast
+        form it is judged by some points among some neighbours.
+    loo_score_samples_ : ndarray of shape (n_samples,)
+        Log-density of each training point, learned from the others.
+    offset_ : float
+        The log-density below which a point is an outlier.
+    cv_score_ : float
+        The mean held-out log-density at what was chosen, with "cv" only: compares
+        estimators that were fitted to the same data.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has names that are all strings.
+
+    References
+    ----------
+    .. [1] Le Roux, Bach. Local Component Analysis. arXiv:1109.0093, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal import LCAGauss
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 4))  # noise, but for the first direction
+    >>> X[:200, 0] += 10
+    >>> model = LCAGauss("search").fit(X)
+    >>> model.n_gaussian_, model.transform(X).shape
+    (3, (400, 1))
+    """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **ParzenMetric._parameter_constraints,
