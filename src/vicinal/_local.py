@@ -2,7 +2,8 @@
 
 Everything here is in the coordinates V = U Aᵀ in which the shared covariance is the
 identity. The kernels differ, so that distances are no longer of one metric: a pair
-costs d² instead of d.
+costs d² instead of d. But a quadratic form is linear in the products of two
+coordinates, and so all of it is products of matrices.
 """
 
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal._units import Units
 from vicinal.neighborhood.blocks import blocks, share
 
-# Numbers in a block of mapped differences, and in all the covariances together.
+# Numbers in a block of exponents, and in all the covariances together.
 BLOCK_NUMBERS = 2**20
 MOST_NUMBERS = 10**8
 
@@ -39,25 +40,33 @@ class LocalKernels:
     covariances: FloatArray
 
     @cached_property
-    def roots(self) -> FloatArray:
-        """A_j with A_jᵀA_j = Σ_j⁻¹."""
-        return np.linalg.inv(np.linalg.cholesky(self.covariances))
+    def precisions(self) -> FloatArray:
+        """Σ_j⁻¹."""
+        return np.linalg.inv(self.covariances)
 
     @cached_property
     def log_roots(self) -> FloatArray:
         """−½ log|Σ_j|."""
-        return np.log(np.diagonal(self.roots, axis1=1, axis2=2)).sum(axis=1)
+        return np.linalg.slogdet(self.covariances)[1] * -0.5
+
+    @cached_property
+    def coefficients(self) -> FloatArray:
+        """What a quadratic form's exponent is linear in, for `monomials`."""
+        V, P, (rows, columns) = self.V, self.precisions, _pairs(self.V.shape[1])
+        pulled = np.einsum("jkl,jl->jk", P, V)
+        # Off the diagonal each product stands for two entries of the matrix.
+        twice = np.where(rows == columns, -0.5, -1.0)
+        offsets = -0.5 * np.einsum("jk,jk->j", V, pulled)
+        return np.hstack([P[:, rows, columns] * twice, pulled, offsets[:, None]])
 
     def log_terms(
         self, Q: FloatArray, kernels: slice = slice(None), width: float = 1.0
     ) -> FloatArray:
         """Return −½ (q − v_j)ᵀΣ_j⁻¹(q − v_j) / width² − ½ log|Σ_j| for some kernels."""
-        roots, V = self.roots[kernels], self.V[kernels]
-        n_kernels, d = V.shape
-        image = (Q @ roots.reshape(-1, d).T).reshape(len(Q), n_kernels, d)
-        image -= np.einsum("jkl,jl->jk", roots, V)
-        squares = np.einsum("ijk,ijk->ij", image, image)
-        return squares * (-0.5 / width**2) + self.log_roots[kernels]
+        exponents = monomials(Q) @ self.coefficients[kernels].T
+        # Rounding must not make a density above the kernel's peak.
+        np.minimum(exponents, 0, out=exponents)
+        return exponents / width**2 + self.log_roots[kernels]
 
     def log_sums(
         self, Q: FloatArray, n_threads: int, own: IntArray | None = None
@@ -71,7 +80,7 @@ class LocalKernels:
                 terms[np.arange(len(terms)), own[rows]] = -np.inf
             sums[rows] = logsumexp(terms, axis=1)
 
-        self._share(do, len(Q), len(self.V), n_threads)
+        self._share(do, len(Q), n_threads)
         return sums
 
     def scatters(
@@ -80,6 +89,8 @@ class LocalKernels:
         """Return Σ_i λ_ij and Σ_i λ_ij v_ij v_ijᵀ of each kernel j (eq. 3)."""
         V = self.V
         n, d = V.shape
+        pairs = _pairs(d)
+        seen = monomials(V)
         weights, matrices = np.empty(n), np.empty((n, d, d))
 
         def do(_: int, kernels: slice) -> None:
@@ -88,19 +99,37 @@ class LocalKernels:
             np.exp(shares, out=shares)  # λ_ij
             columns = np.arange(kernels.stop - kernels.start)
             shares[columns + kernels.start, columns] = 0
-            differences = V[None] - V[kernels, None]
-            weighed = differences * shares.T[:, :, None]
-            np.matmul(weighed.transpose(0, 2, 1), differences, out=matrices[kernels])
-            weights[kernels] = shares.sum(axis=0)
+            sums = shares.T @ seen
+            moments, means, weights[kernels] = (
+                sums[:, : -d - 1],
+                sums[:, -d - 1 : -1],
+                sums[:, -1],
+            )
+            at = V[kernels]
+            S = np.empty((len(at), d, d))
+            S[:, pairs[0], pairs[1]] = S[:, pairs[1], pairs[0]] = moments
+            cross = means[:, :, None] * at[:, None, :]
+            own = sums[:, -1, None, None] * (at[:, :, None] * at[:, None, :])
+            matrices[kernels] = S - cross - cross.transpose(0, 2, 1) + own
 
-        self._share(do, n, n, n_threads)
+        self._share(do, n, n_threads)
         return weights, matrices
 
-    def _share(
-        self, do: Callable[[int, slice], None], n: int, n_across: int, n_threads: int
-    ) -> None:
-        size = max(1, BLOCK_NUMBERS // (n_across * self.V.shape[1]))
+    def _share(self, do: Callable[[int, slice], None], n: int, n_threads: int) -> None:
+        size = max(1, BLOCK_NUMBERS // len(self.V))
         share(lambda: do, blocks(slice(0, n), size), n_threads)
+
+
+def monomials(V: FloatArray) -> FloatArray:
+    """Return the products of two coordinates, the coordinates, and 1, of each point."""
+    rows, columns = _pairs(V.shape[1])
+    return np.hstack([V[:, rows] * V[:, columns], V, np.ones((len(V), 1))])
+
+
+def _pairs(d: int) -> tuple[IntArray, IntArray]:
+    """Return which two coordinates each product is of."""
+    rows, columns = np.triu_indices(d)
+    return rows, columns
 
 
 def local_em(
@@ -137,7 +166,7 @@ def local_em(
     everyone = np.arange(n)
 
     def height(sums: FloatArray) -> float:
-        traces = np.square(kernels.roots).sum(axis=(1, 2))
+        traces = np.trace(kernels.precisions, axis1=1, axis2=2)
         penalty = smoothing / 2 * np.mean(traces - d - 2 * kernels.log_roots)
         constant = np.log(n - 1) + d / 2 * np.log(2 * np.pi)
         return float(sums.mean() - constant - penalty)
@@ -209,13 +238,13 @@ class LocalDensity:
 
         A step solves Σ_j w_j Σ_j⁻¹ (x − x_j) = 0 for the weights w_j at x.
         """
-        V, roots = self.kernels.V, self.kernels.roots
+        V = self.kernels.V
         n, d = V.shape
-        precisions = (roots.transpose(0, 2, 1) @ roots).reshape(n, d * d)
+        precisions = self.kernels.precisions.reshape(n, d * d)
         pulls = np.einsum("jkl,jl->jk", precisions.reshape(n, d, d), V)
         at = self._mapped(self.units.measure(X))
         moving = np.arange(len(at))
-        size = max(1, BLOCK_NUMBERS // (n * d))
+        size = max(1, BLOCK_NUMBERS // max(n, d * d))
         n_steps = 0
         while len(moving) and (n_steps := n_steps + 1) <= max_iter:
             gone = np.empty(len(moving))

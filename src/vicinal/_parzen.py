@@ -123,7 +123,9 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         -------
         self
         """
-        with self._unchanged_on_error():
+        # BLAS is held throughout: threads that it has woken for small matrices would
+        # spin on the cores that the engine needs.
+        with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
             units = Units.of(points, self._alike())
             U = units.measure(points)
@@ -161,7 +163,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         """
         self._check_partial()
         first = not hasattr(self, "components_")
-        with self._unchanged_on_error():
+        with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(
                 self, X, dtype=FLOATS, reset=first, ensure_min_samples=1 + first
             )
@@ -190,12 +192,11 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             weight = self._weight
         rng = check_random_state(self.random_state)
         new = rng.permutation(np.arange(n - n_new, n))
-        with single_threaded_blas():
-            kernel, C, weight = sampling.update(
-                model, problem.U, kernel, C, weight, new, rng, problem.n_threads
-            )
-            self.__dict__.update(regs)
-            self._keep(problem, kernel, C, weight)
+        kernel, C, weight = sampling.update(
+            model, problem.U, kernel, C, weight, new, rng, problem.n_threads
+        )
+        self.__dict__.update(regs)
+        self._keep(problem, kernel, C, weight)
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         return kernel
 
@@ -241,7 +242,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             return monitor(components, in_units_of_x(curve))
 
         try:
-            with single_threaded_blas(), monitor:
+            with monitor:
                 reached = self._em(problem, model, kernel, C, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and monitor.n_iter:

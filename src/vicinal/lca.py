@@ -16,7 +16,6 @@ from vicinal._monitor import Monitor
 from vicinal._parzen import ParzenMetric, Problem, at_least_one, at_least_zero
 from vicinal._regularisation import best_ridge_of
 from vicinal._typing import FloatArray
-from vicinal.neighborhood import single_threaded_blas
 
 COVARIANCES = ("full", "diagonal", "spherical", "low-rank", "local")
 DEFAULT_RANK = 10
@@ -227,7 +226,7 @@ default="full"
 
         V = U.astype(np.float64) @ kernel.map.T
         try:
-            with single_threaded_blas(), monitor:
+            with monitor:
                 _, curve, converged = local_em(
                     V,
                     self.smoothing,
