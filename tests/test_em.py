@@ -74,6 +74,7 @@ def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> N
     assert LCA()._sampling(20_000, 4) is None
     assert LCA()._sampling(20_001, 4) == Sampling(100, 3000, 0.6)
     assert LCA()._sampling(20_001, 256) == Sampling(1024, 3000, 0.6)
+    assert LCA()._sampling(500_000, 20) == Sampling(500, 3000, 0.6)
     assert LCA(batch_size="all", n_references="all")._sampling(50_000, 4) is None
     monkeypatch.setattr(_parzen, "N_EXACT", 1000)
     first, again, other = (

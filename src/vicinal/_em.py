@@ -285,9 +285,10 @@ def _rescale(
     for _ in range(N_RESCALINGS):
         seen = expectation(U, kernel, n_threads, judges[:N_RESCALERS])
         local = kernel.map[: kernel.n_local]
-        if not len(local):
+        now, before = (float(np.sum((local @ M) * local)) for M in (seen.C, C))
+        if not (now > 0 and before > 0):  # no Parzen directions, or all points twice
             break
-        factor = np.sum((local @ seen.C) * local) / np.sum((local @ C) * local)
+        factor = now / before
         C = C * factor
         kernel = model.maximise(C)
         if abs(factor - 1) < SAME_SCALE:

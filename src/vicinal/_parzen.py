@@ -33,9 +33,11 @@ at_least_zero = Interval(Real, 0, None, closed="left")
 
 # Up to here all pairs are looked at unless batches are asked for.
 N_EXACT = 20_000
-# The paper's batches and neighbourhoods (section 6.3), and how many locations for
-# each feature make a covariance that is far from degenerate.
+# The paper's batches and neighbourhoods (section 6.3), how many locations for each
+# feature make a covariance that is far from degenerate, and after how many updates
+# another adds little in the same pass.
 BATCH_SIZE, N_REFERENCES, LOCATIONS_PER_FEATURE = 100, 3000, 4
+UPDATES_PER_PASS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +288,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         B, N = self.batch_size, self.n_references
         if B is None:
             # Each update maps its neighbours anew: many locations should share them.
-            B = max(BATCH_SIZE, LOCATIONS_PER_FEATURE * d)
+            B = max(BATCH_SIZE, LOCATIONS_PER_FEATURE * d, n // UPDATES_PER_PASS)
         if N is None:
             N = N_REFERENCES
         B, N = (n if size == "all" else min(int(size), n) for size in (B, N))

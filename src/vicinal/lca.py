@@ -50,8 +50,8 @@ default="full"
         point's own has.
     batch_size : int, "all" or None, default=None
         B, the locations of an update in the fast form (section 5). None is "all" up to
-        20,000 points, and beyond that the paper's 100, or 4 for each feature where
-        that is more.
+        20,000 points, and beyond that the paper's 100, or 4 for each feature or a
+        thousandth of the points where that is more.
     n_references : int, "all" or None, default=None
         N, the random points that these locations have as neighbours, themselves among
         them. None is "all" up to 20,000 points, and beyond that the paper's 3000.
