@@ -2,9 +2,14 @@
 
 import argparse
 
-from benchmarks.speed import imports, nca, scale
+from benchmarks.speed import imports, lca, nca, scale
 
-BENCHMARKS = {"nca": nca.main, "imports": imports.main, "scale": scale.main}
+BENCHMARKS = {
+    "nca": nca.main,
+    "scale": scale.main,
+    "lca": lca.main,
+    "imports": imports.main,
+}
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
 parser.add_argument("name", choices=sorted(BENCHMARKS))

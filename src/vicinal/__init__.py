@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vicinal.classify import NCAClassifier
+    from vicinal.clustering import ModeClustering
     from vicinal.comparison import compare
+    from vicinal.lca import LCA
+    from vicinal.lca_gauss import LCAGauss
     from vicinal.ldg import LDG
     from vicinal.local_qda import LocalQDA
     from vicinal.nca import NCA
@@ -14,9 +17,12 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "LCA",
     "LDG",
     "NCA",
+    "LCAGauss",
     "LocalQDA",
+    "ModeClustering",
     "NCAClassifier",
     "NCARegressor",
     "TransferLDG",
@@ -29,6 +35,9 @@ __all__ = [
 _HOMES = {
     "LDG": "vicinal.ldg",
     "LocalQDA": "vicinal.local_qda",
+    "LCA": "vicinal.lca",
+    "LCAGauss": "vicinal.lca_gauss",
+    "ModeClustering": "vicinal.clustering",
     "NCA": "vicinal.nca",
     "NCAClassifier": "vicinal.classify",
     "NCARegressor": "vicinal.regress",

@@ -16,9 +16,11 @@ from vicinal.neighborhood.rules import (
     LogMatches,
     Masses,
     Perplexities,
+    Responsibilities,
     SoftMatches,
     SquaredErrors,
 )
+from vicinal.neighborhood.scatter import Scatter, log_sums, scatter
 
 __all__ = [
     "ClassRuns",
@@ -27,15 +29,19 @@ __all__ = [
     "Masses",
     "Perplexities",
     "Pull",
+    "Responsibilities",
     "Rule",
+    "Scatter",
     "SoftMatches",
     "SquaredErrors",
     "average",
     "back_project",
     "effective_n_threads",
+    "log_sums",
     "look",
     "project",
     "pull",
     "resolvable",
+    "scatter",
     "single_threaded_blas",
 ]

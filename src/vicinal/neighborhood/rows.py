@@ -298,3 +298,23 @@ def gather(block, first, columns, points, offsets):
                 gap = z[a] - points[j, a]
                 distance += gap * gap
             block[r, c] = -distance / 2
+
+
+@_kernel
+def responsibilities(block, own, norms_of, selves, norms, offsets, values):
+    """Weigh by LCA's eq. 3, v_ij = λ_ij; values are log Σ_{j≠i} mass_j exp(−d²_ij)."""
+    for r in range(block.shape[0]):
+        row = block[r]
+        nearest = _to_distances_of(row, own[r], norms_of[r], norms, offsets, selves[r])
+        total = _to_exponentials(row, nearest)
+        values[r] = np.log(total) - nearest
+        _scale(row, 1 / total)
+
+
+@_kernel
+def log_sums(block, query_norms, norms, offsets, values):
+    """Write log Σ_j mass_j exp(−d²_j) of each query; the block is left as scratch."""
+    for r in range(block.shape[0]):
+        row = block[r]
+        nearest = _to_squared_distances(row, query_norms[r], norms, offsets)
+        values[r] = np.log(_to_exponentials(row, nearest)) - nearest

@@ -148,3 +148,21 @@ class Perplexities:
         """What the kernel wants to know of the points as columns."""
         # Below 1 there are no copies to share with.
         return (self.masses.offsets, np.log(np.maximum(self.masses.counts, 1)))
+
+
+@dataclass(frozen=True)
+class Responsibilities:
+    """LCA's λ_ij, eq. 3; the value is log Σ_{j≠i} exp(−d²_ij)."""
+
+    masses: Masses
+    kernel = "responsibilities"
+
+    @property
+    def of_rows(self) -> tuple[FloatArray, ...]:
+        """What the kernel wants to know of the points as rows."""
+        return (self.masses.selves,)
+
+    @property
+    def of_columns(self) -> tuple[FloatArray, ...]:
+        """What the kernel wants to know of the points as columns."""
+        return (self.masses.offsets,)

@@ -1,0 +1,131 @@
+"""The fast forms of EM, and points that come one part after the other."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+
+from tests.oracles_lca import local_covariance
+from vicinal import LCA, LCAGauss, _parzen
+from vicinal._em import Sampling, expectation
+from vicinal._parzen import Problem
+from vicinal._units import Units
+
+X = load_iris().data
+points = make_blobs(1500, 4, centers=8, random_state=0)[0]
+
+
+@pytest.mark.parametrize(("n_references", "batch_size"), [(50, 10), (90, 90), (150, 7)])
+def test_a_draw_is_the_batch_and_others_without_repeats(
+    n_references: int, batch_size: int
+) -> None:
+    rng = np.random.RandomState(0)
+    batch = rng.permutation(150)[:batch_size]
+    drawn = Sampling(batch_size, n_references, 0.6).draw(batch, 150, rng)
+    np.testing.assert_array_equal(drawn[:batch_size], batch)
+    assert len(np.unique(drawn)) == len(drawn) == n_references
+    assert drawn.min() >= 0
+    assert drawn.max() < 150
+
+
+def test_fewer_neighbours_than_locations_are_never_none() -> None:
+    rng = np.random.RandomState(0)
+    drawn = Sampling(1, 1, 0.6).draw(np.array([3]), 10, rng)
+    assert len(drawn) == 2
+
+
+def test_an_update_is_equation_7() -> None:
+    problem = Problem.build(Units.of(X, alike=False), X, 1, (X, None))
+    model = LCA()._model(problem, {"reg_": 0.0})
+    kernel = model.maximise(problem.covariance)
+    rng = np.random.RandomState(0)
+    sampling = Sampling(150, 150, 0.6)
+    everyone = np.arange(150)
+    C = problem.covariance
+    _, C, weight = sampling.update(model, X, kernel, C, 1.0, everyone, rng, 1)
+    assert weight == 1
+    precision = np.linalg.inv(problem.covariance)
+    expected = 0.6 * problem.covariance + 0.4 * local_covariance(X, precision)
+    np.testing.assert_allclose(C, expected, rtol=1e-8)
+    some = expectation(X, kernel, 1, np.arange(20))
+    assert some.log_means.shape == (20,)
+
+
+def test_batches_come_near_the_exact_optimum() -> None:
+    exact = LCA().fit(points[:1000])
+    fast = LCA(batch_size=100, n_references=400, random_state=0).fit(points[:1000])
+    few = LCA(max_iter=1, tol=1e9, batch_size=100, n_references=400).fit(points[:1000])
+    held_out = points[1000:]
+    assert fast.score(held_out) > exact.score(held_out) - 0.03
+    assert few.score(held_out) < fast.score(held_out)
+    assert len(fast.objective_curve_) == fast.n_iter_ + 1
+
+
+def test_the_kernel_is_scaled_to_all_neighbours() -> None:
+    exact = LCA().fit(points)
+    fast = LCA(batch_size=100, n_references=100, random_state=0).fit(points)
+    sizes = [np.trace(model.covariance_) for model in (exact, fast)]
+    narrow = LCA().fit(points[:100])
+    assert np.trace(narrow.covariance_) > 1.4 * sizes[0]
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.15)
+
+
+def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert LCA()._sampling(20_000, 4) is None
+    assert LCA()._sampling(20_001, 4) == Sampling(100, 3000, 0.6)
+    assert LCA()._sampling(20_001, 256) == Sampling(1024, 3000, 0.6)
+    assert LCA()._sampling(500_000, 20) == Sampling(500, 3000, 0.6)
+    assert LCA(batch_size="all", n_references="all")._sampling(50_000, 4) is None
+    monkeypatch.setattr(_parzen, "N_EXACT", 1000)
+    first, again, other = (
+        LCA(random_state=seed, tol=0.1).fit(points).covariance_ for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_lca_gauss_by_batches() -> None:
+    rng = np.random.default_rng(0)
+    noisy = np.hstack([points[:, :1] * 3, rng.normal(size=(1500, 3))])
+    exact = LCAGauss(3).fit(noisy[:1000])
+    fast = LCAGauss(3, batch_size=100, n_references=500, random_state=0)
+    fast.fit(noisy[:1000])
+    assert fast.score(noisy[1000:]) > exact.score(noisy[1000:]) - 0.05
+
+
+@pytest.mark.parametrize("make", [LCA, LCAGauss])
+def test_parts_come_near_the_whole(make: type[LCA] | type[LCAGauss]) -> None:
+    shuffled = np.random.default_rng(0).permutation(points[:1000])
+    model = make(batch_size=10, random_state=0)
+    for part in np.array_split(shuffled, 10):
+        model.partial_fit(part)
+    assert model.n_iter_ == 10
+    assert len(model.loo_score_samples_) == 1000
+    whole = make(max_iter=300).fit(shuffled)
+    held_out = points[1000:]
+    assert model.score(held_out) > whole.score(held_out) - 0.7
+    with pytest.warns(ConvergenceWarning):
+        start = make(max_iter=1, tol=0).fit(shuffled)
+    assert model.score(held_out) > start.score(held_out) + 0.5
+
+
+def test_partial_fit_goes_on_after_fit() -> None:
+    model = LCA(reg=0.01, random_state=0).fit(X[:100])
+    before = model.covariance_
+    model.partial_fit(X[100:])
+    assert len(model.loo_score_samples_) == 150
+    assert not np.array_equal(model.covariance_, before)
+    single = LCA(reg=0.01).fit(X[:100]).partial_fit(X[100:101])
+    assert len(single.loo_score_samples_) == 101
+
+
+def test_what_partial_fit_cannot_do() -> None:
+    with pytest.raises(ValueError, match="set it to a number"):
+        LCA(reg="cv").partial_fit(X)
+    with pytest.raises(ValueError, match="another covariance than 'local'"):
+        LCA("local").partial_fit(X)
+    with pytest.raises(ValueError, match="minimum of 2"):
+        LCA().partial_fit(X[:1])
+    model = LCA().partial_fit(X)
+    with pytest.raises(ValueError, match="X has 3 features"):
+        model.partial_fit(X[:, :3])
