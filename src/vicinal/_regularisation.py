@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, check_cv
 
 from vicinal._typing import FloatArray, IntArray
 
@@ -30,6 +29,8 @@ def folds(X: FloatArray, cv: Any, seed: Any) -> Iterator[tuple[IntArray, IntArra
     seed : int, RandomState or None
         What is shuffled.
     """
+    from sklearn.model_selection import KFold, check_cv  # only "cv" should wait for it
+
     if cv is None or isinstance(cv, int):
         n_folds = min(5 if cv is None else cv, len(X))
         seed = seed if isinstance(seed, int) else 0
