@@ -447,7 +447,9 @@ def test_memory_mapped_input_is_not_copied(model: type[NCA], tmp_path: Path) -> 
     model(2, **{**QUICK, "max_iter": 1}).fit(mapped[:300], labels[:300])  # compiles
     read_only = np.memmap(tmp_path / "X", dtype=np.float32, mode="r", shape=(n, D))
     tracemalloc.start()
-    nca = model(2, init="lda", **{**QUICK, "max_iter": 1}).fit(read_only, labels)
+    # One thread: each has a block of distances of its own.
+    nca = model(2, init="lda", n_jobs=1, **{**QUICK, "max_iter": 1})
+    nca.fit(read_only, labels)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert nca.components_.dtype == np.float32

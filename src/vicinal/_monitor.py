@@ -81,7 +81,8 @@ class Monitor:
     def __enter__(self) -> Self:
         self._context.call_on_fit_task_begin(**self._data)
         self._begin_task()
-        self._say(self._how)
+        if self._how:
+            self._say(self._how)
         self._say(f"{'iteration':>10} {'objective':>16} {'seconds':>9} {'left':>9}")
         return self
 
