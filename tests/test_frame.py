@@ -207,3 +207,23 @@ def test_the_sample(shape: tuple[int, int], n_rows: int) -> None:
     assert len(np.unique(rows)) == len(rows) == n_rows
     assert np.all(np.diff(rows) > 0)
     assert rows[-1] < shape[0]
+
+
+def test_units_of_noise_do_not_hide_the_signal() -> None:
+    rng = np.random.default_rng(0)
+    labels = rng.integers(4, size=2000)
+    points = rng.normal(size=(2000, 120))
+    points[:, :4] += 3 * np.eye(4)[labels]
+    points[:, 40:70] *= 1e4  # all of the variance, and nothing to tell
+    frame = Frame.find(points, labels, 2, False, np.random.default_rng(1))
+    assert frame.turn is None
+
+
+def test_classes_without_any_spread() -> None:
+    labels = np.repeat([0, 1], 50)
+    for dtype in (np.float32, np.float64):
+        points = np.eye(2, 128, dtype=dtype)[labels]
+        frame = Frame.find(points, labels, 2, False, np.random.default_rng(0))
+        assert np.abs(frame.back(frame.start(np.ones((2, 128))))).max() < 1e3
+        assert np.isfinite(frame.spread).all()
+        assert np.abs(frame.spread).max() < 1e6

@@ -190,19 +190,38 @@ def test_no_more_is_remembered_than_allowed() -> None:
     assert nca._points.shape == (300, 2)
 
 
-def test_only_new_rows_ask_for_neighbours() -> None:
+def test_only_new_rows_ask_for_neighbours_unless_they_are_few() -> None:
     frame = Frame.find(X, y, 2, False, np.random.default_rng(0))
     rng = np.random.default_rng(1)
-    pieces = Pieces.begin(frame, X).with_piece(X[:100], y[:100], rng)
-    pieces = pieces.with_piece(X[100:130], y[100:130], rng)
-    climb = pieces.climb(30, (None, None), 0.0, 0)
-    assert climb.pool == slice(100, None)
+    pieces = Pieces.begin(frame, X).with_piece(X[:700], y[:700], rng)
+    few = pieces.with_piece(X[700:730], y[700:730], rng).climb(30, (None, None), 0.0, 0)
+    assert few.pool == slice(730 - 512, None)
+    pieces = pieces.with_piece(X[700:1300], y[700:1300], rng)
+    climb = pieces.climb(600, (None, None), 0.0, 0)
+    assert climb.pool == slice(700, None)
+    assert few.step < climb.step <= 1
     later = Pieces(frame, X, y, rng.random(1500), n_seen=10**6).climb(
-        30, (None, None), 0.0, 0
+        600, (None, None), 0.0, 0
     )
-    assert later.step < climb.step <= 1
-    assert climb.easier == 1
+    assert later.step < climb.step
+    assert few.easier == 1
     assert later.easier == 0
+
+
+def test_a_small_first_piece_does_not_settle_the_coordinates() -> None:
+    units = np.logspace(-3, 3, X.shape[1])
+    nca = NCA(2, random_state=0).partial_fit(X[:6] * units, y[:6], classes=range(5))
+    learned(nca, X[6:] * units, y[6:])
+    assert nca._pieces.n_framed > len(X) / 2
+    assert nca._pieces.frame.rows.max() > 6
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"neighbors": 5}, {"n_components": "auto"}, {"anneal": "magnitude"}]
+)
+def test_what_partial_fit_does_not_go_with(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="partial_fit does not go with"):
+        NCA(**parameters).partial_fit(X, y)
 
 
 def test_fit_forgets_the_pieces() -> None:

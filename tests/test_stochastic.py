@@ -475,3 +475,19 @@ CHECKS = [
 )
 def test_scikit_learns_checks(estimator: NCA, check: Any) -> None:
     check(estimator)
+
+
+def test_a_penalty_counts_for_f_too() -> None:
+    exact, parts = (
+        NCA(2, alpha=0.1, solver=solver, max_iter=60, random_state=0).fit(X, y)
+        for solver in ("lbfgs", "stochastic")
+    )
+    sizes = [np.linalg.norm(model.components_) for model in (exact, parts)]
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.5)
+
+
+def test_as_many_neighbors_as_points_is_all_of_them() -> None:
+    some = NCA(2, neighbors=len(X), random_state=0, max_iter=15, tol=1e-2).fit(X, y)
+    every = NCA(2, random_state=0, max_iter=15, tol=1e-2).fit(X, y)
+    np.testing.assert_array_equal(some.components_, every.components_)
+    assert some.truncated_mass_ == 0

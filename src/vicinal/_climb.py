@@ -173,7 +173,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
             The coordinates of a stochastic climb.
         """
         climb, how = self._way(objective, frame)
-        monitor = Monitor(self, *data, start, state, how)
+        monitor = Monitor(self, *data, start, state, how, frame is not None)
         on_iteration: OnIteration = monitor if watch is None else watch(monitor)
         try:
             # For the whole climb: threads that BLAS has woken for the optimiser's own
@@ -205,13 +205,14 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         name = "lbfgs" if self.solver == "auto" else self.solver
         make = partial(SOLVERS[name], max_iter=self.max_iter, tol=self.tol)
         solver: Solver = make()
-        if isinstance(objective, TruncatedNCA):
+        if isinstance(objective, TruncatedNCA) and objective.may_truncate:
             solver = Rounds(
                 objective.refresh,
                 objective.is_stale,
                 SOLVERS[name],
                 self.max_iter,
                 self.tol,
+                objective.longest_round,
             )
         return partial(solver.maximize, to_climb), f"solver {name}"
 

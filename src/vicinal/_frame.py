@@ -18,6 +18,8 @@ _MANY_FEATURES, _TOO_MANY_FEATURES = 100, 2000
 _KEPT_VARIANCE = 0.95
 # The reduced rows are a copy: no larger than this, and at most half of the data.
 _MAX_COPY_BYTES = 2**29
+# So is the sample of the rows.
+_SAMPLE_BYTES = 2**25
 # What is added to each variance before one divides by it, as part of their mean.
 _RIDGE = 1e-3
 
@@ -72,7 +74,8 @@ class Frame:
         points: FloatArray = X[rows]
         labels = np.zeros(len(rows), dtype=int) if codes is None else codes[rows]
         if diagonal or X.shape[1] > _TOO_MANY_FEATURES:
-            return cls(rows, None, 1 / _deviations(_residuals(points, labels)))
+            deviations = _deviations(_residuals(points, labels), points)
+            return cls(rows, None, 1 / deviations)
         turn = None
         many = X.shape[1] > _MANY_FEATURES and not all_directions
         if codes is not None and many:
@@ -101,7 +104,8 @@ class Frame:
 def sample_rows(X: FloatArray, rng: Generator) -> IntArray:
     """Return the rows of a sample that is large enough for a covariance."""
     n, D = X.shape
-    return np.sort(rng.choice(n, min(n, max(5000, 10 * D)), replace=False))
+    enough = min(max(5000, 10 * D), max(1000, _SAMPLE_BYTES // (D * X.itemsize)))
+    return np.sort(rng.choice(n, min(n, enough), replace=False))
 
 
 def _useful(
@@ -134,7 +138,11 @@ def _useful(
 
 
 def _held_out_accuracy(X: FloatArray, codes: IntArray) -> float:
-    """Return how well a linear discriminant of every other point does on the rest."""
+    """Return how well a linear discriminant of every other point does on the rest.
+
+    Features are in units of their own: raw ones would hide small features behind the
+    ridge, and make any directions look as good as all.
+    """
     learn, judge = X[::2].astype(np.float64), X[1::2]
     labels = codes[::2]
     n_classes = codes.max() + 1
@@ -143,8 +151,10 @@ def _held_out_accuracy(X: FloatArray, codes: IntArray) -> float:
     np.add.at(means, labels, learn)
     means /= np.maximum(sizes, 1)[:, None]
     residuals = learn - means[labels]
+    units = _deviations(residuals, learn)
+    residuals, means, judge = residuals / units, means / units, judge / units
     within = residuals.T @ residuals / len(learn)
-    within[np.diag_indices_from(within)] += _RIDGE * np.trace(within) / len(within)
+    within[np.diag_indices_from(within)] += _RIDGE
     weights = np.linalg.solve(within, means.T)
     offsets = np.log(np.maximum(sizes, 1e-9)) - 0.5 * np.sum(means.T * weights, axis=0)
     return float(((judge @ weights + offsets).argmax(axis=1) == codes[1::2]).mean())
@@ -153,10 +163,11 @@ def _held_out_accuracy(X: FloatArray, codes: IntArray) -> float:
 def _whitening(X: FloatArray, codes: IntArray) -> FloatArray:
     """Return what whitens the points of a class, with features in their own units."""
     residuals = _residuals(X, codes)
-    units = _deviations(residuals)
+    units = _deviations(residuals, X)
     residuals /= units
     variances, axes = np.linalg.eigh(residuals.T @ residuals / len(X))
-    floored = np.maximum(variances, 0) + _RIDGE * max(variances.mean(), 1e-300)
+    # In these units the mean is the share of features that vary at all.
+    floored = np.maximum(variances, 0) + _RIDGE * max(variances.mean(), 1e-6)
     whitening: FloatArray = (axes / np.sqrt(floored)) / units[:, None]
     return whitening
 
@@ -169,7 +180,8 @@ def _residuals(X: FloatArray, codes: IntArray) -> FloatArray:
     return points
 
 
-def _deviations(residuals: FloatArray) -> FloatArray:
-    """Return each feature's standard deviation; 1 where it has none to speak of."""
-    deviations = np.sqrt(np.mean(residuals**2, axis=0))
-    return np.where(deviations > 1e-12 * deviations.max(initial=0), deviations, 1.0)
+def _deviations(residuals: FloatArray, points: FloatArray) -> FloatArray:
+    """Return each feature's standard deviation; 1 where it is a matter of rounding."""
+    deviations: FloatArray = np.sqrt(np.mean(residuals**2, axis=0))
+    rounding = 1e-13 * np.abs(points).max(axis=0, initial=0).astype(np.float64)
+    return np.where(deviations > rounding, deviations, 1.0)

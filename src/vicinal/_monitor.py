@@ -53,6 +53,8 @@ class Monitor:
         The fitted attributes that follow from a map.
     how : str, default=""
         How the climb is done, in words.
+    noisy : bool, default=False
+        Whether the curve is an estimate: then the latest map is as good as any.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Monitor:
         start: FloatArray,
         state: Callable[[FloatArray], dict[str, Any]],
         how: str = "",
+        noisy: bool = False,
     ) -> None:
         self.components = self._current = start
         self.n_iter = 0
@@ -70,6 +73,7 @@ class Monitor:
         self._estimator = estimator
         self._state = state
         self._how = how
+        self._noisy = noisy
         self._data = {"estimator": estimator, "X": X, "y": y}
         self._callback: Callable[[FloatArray, int], object] | None = estimator.callback
         self._context = estimator._init_callback_context(
@@ -91,7 +95,7 @@ class Monitor:
         self.curve = curve
         self.n_iter += 1
         self._current = components
-        if curve[-1] >= max(curve):
+        if self._noisy or curve[-1] >= max(curve):
             self.components = components
         now = time.perf_counter()
         # At most: many solvers stop before all iterations are done.

@@ -23,12 +23,20 @@ from vicinal.objectives import NCAObjective
 from vicinal.objectives.pairs import FLOATS
 from vicinal.solvers import Solution
 
+_USUAL: dict[str, tuple[Any, ...]] = {
+    "anneal": (False,),
+    "early_stopping": (False,),
+    "neighbors": ("all",),
+}
+"""What `partial_fit` goes with."""
 MEMORY = 8192
 """How many rows are remembered, at most."""
 # Of a first piece for each feature, before any direction is left out.
 _ENOUGH_ROWS = 10
 # How many times each row of a piece looks for its neighbours.
 _LOOKS = 30
+# Smaller pieces borrow rows from memory, and make smaller steps.
+_FULL_PIECE = 512
 
 
 @dataclass(frozen=True)
@@ -44,11 +52,12 @@ class Pieces:
     codes: IntArray
     keys: FloatArray
     n_seen: int = 0
+    n_framed: int = 0
 
     @classmethod
     def begin(cls, frame: Frame, X: FloatArray) -> Self:
         """Return a memory of nothing, for rows like these."""
-        return cls(frame, X[:0], np.empty(0, dtype=int), np.empty(0))
+        return cls(frame, X[:0], np.empty(0, dtype=int), np.empty(0), n_framed=len(X))
 
     def with_piece(self, X: FloatArray, codes: IntArray, rng: Generator) -> Self:
         """Return the memory with all of a piece added."""
@@ -74,9 +83,10 @@ class Pieces:
     ) -> StochasticClimb:
         """Return the climb on a piece of so many rows, the last that were added.
 
-        Its rows alone ask for neighbours: those remembered have had their turn, and
-        would be learned by heart. Steps get shorter as more has been seen; until then,
-        g finds the place for f, which goes on from there.
+        Its rows ask for neighbours, and where they are few, some before them. Others
+        that are remembered have had their turn, and would be learned by heart. Steps
+        get shorter as more has been seen; until then, g finds the place for f, which
+        goes on from there.
         """
         much = self.n_seen / (4 * MEMORY)
         return StochasticClimb(
@@ -85,9 +95,9 @@ class Pieces:
             max_iter=int(np.ceil(_LOOKS * n_new / (STEPS * BATCH_SIZE))),
             alpha=alpha,
             seed=seed,
-            step=float(1 / np.sqrt(1 + much)),
+            step=float(np.sqrt(min(1, n_new / _FULL_PIECE) / (1 + much))),
             easier=1.0 if much < 1 else 0.0,
-            pool=slice(len(self.X) - n_new, None),
+            pool=slice(max(0, len(self.X) - max(n_new, _FULL_PIECE)), None),
         )
 
 
@@ -112,7 +122,8 @@ class LearnsFromPieces(ClimbingMetric):
         Each piece is a short stochastic climb from the map so far, among the piece's
         rows and a random sample of up to 8192 of all rows before it. That sample is
         what the fitted attributes speak of, and what :class:`vicinal.NCAClassifier`
-        then predicts from.
+        then predicts from. `solver`, `max_iter`, `tol`, `callback` and `verbose` play
+        no part; after `fit`, the first piece starts anew unless `warm_start` is on.
 
         Parameters
         ----------
@@ -131,9 +142,13 @@ class LearnsFromPieces(ClimbingMetric):
             begun = hasattr(self, "_pieces")
             points, labels = validate_data(self, X, y, dtype=FLOATS, reset=not begun)
             check_classification_targets(labels)
-            for name in ("anneal", "early_stopping"):
-                if getattr(self, name):
-                    raise ValueError(f"partial_fit does not go with {name}=True.")
+            for name, usual in _USUAL.items():
+                if getattr(self, name) not in usual:
+                    raise ValueError(
+                        f"partial_fit does not go with {name}={getattr(self, name)!r}."
+                    )
+            if self.n_components == "auto":
+                raise ValueError("partial_fit does not go with n_components='auto'.")
             if begun:
                 known = self._all_classes
             else:
@@ -158,17 +173,16 @@ class LearnsFromPieces(ClimbingMetric):
         curve: list[float] = []
         start: FloatArray | None = None
         if pieces is None:
-            n_rows = self.n_components
-            d = n_rows if isinstance(n_rows, Integral) else X.shape[1]
-            # Later pieces have to make do with these coordinates.
-            typical = len(np.unique(codes)) == len(classes)
-            typical = typical and len(X) >= _ENOUGH_ROWS * X.shape[1]
-            frame = Frame.find(X, codes, int(d), diagonal, rng, not typical)
-            pieces = Pieces.begin(frame, X)
+            frame = self._frame_of(X, codes, len(classes), rng)
+            pieces = Pieces.begin(frame, X).with_piece(X, codes, rng)
         else:
             start = np.diag(self.components_) if diagonal else self.components_
             curve = list(self.objective_curve_)
-        pieces = pieces.with_piece(X, codes, rng)
+            pieces = pieces.with_piece(X, codes, rng)
+            if pieces.n_seen >= 2 * pieces.n_framed:  # by now one knows better
+                known = pieces.X, pieces.codes
+                frame = self._frame_of(*known, len(classes), rng)
+                pieces = replace(pieces, frame=frame, n_framed=pieces.n_seen)
         problem = self._remembered(pieces, classes)
         objective = self._objective(problem)
         if start is None:
@@ -185,6 +199,15 @@ class LearnsFromPieces(ClimbingMetric):
         self._pieces, self._all_classes = pieces, classes
         if hasattr(self, "classes_"):  # a classifier's columns do not come and go
             self.classes_, self._codes = classes, pieces.codes
+
+    def _frame_of(
+        self, X: FloatArray, codes: IntArray, n_classes: int, rng: Generator
+    ) -> Frame:
+        """Find the coordinates by what has been seen so far."""
+        n, D = X.shape
+        d = self.n_components if isinstance(self.n_components, Integral) else D
+        typical = len(np.unique(codes)) == n_classes and n >= _ENOUGH_ROWS * D
+        return Frame.find(X, codes, int(d), self.form == "diagonal", rng, not typical)
 
     def _remembered(self, pieces: Pieces, classes: NDArray[Any]) -> Problem:
         """Return the rows of all pieces that are remembered, as a problem."""

@@ -139,7 +139,8 @@ class StochasticClimb:
             self.seed + 1,
             STEPS,
             _NEAR * self.step,
-            size_held=True,
+            # A penalty keeps the size by itself.
+            size_held=not self.alpha,
         )
         phases = [
             (first, self._batches(*easier, smaller=_SMALLER)),
@@ -197,7 +198,8 @@ class StochasticClimb:
         listen to its nearest neighbour alone, and the NCA rule be as noisy as 1-NN.
         """
         easier = objective.easier()
-        objective = objective if easier is None else easier[0]
+        if easier is not None and not self.alpha:
+            objective = easier[0]
         queries = queries_of_all(objective, rng)
         counts = objective.counts[queries]
         turned = self.frame.spread_back(A)
@@ -209,7 +211,7 @@ class StochasticClimb:
             return penalty - float(np.average(terms, weights=counts))
 
         found = minimize_scalar(
-            loss, bounds=(-2, 4), method="bounded", options={"xatol": 0.05}
+            loss, bounds=(-4, 4), method="bounded", options={"xatol": 0.05}
         )
         return float(np.exp(found.x)) * A if found.fun < loss(0) else A
 

@@ -46,7 +46,7 @@ class NCA(LearnsFromPieces):
 
     It takes the place of :class:`sklearn.neighbors.NeighborhoodComponentsAnalysis`:
     the same parameters, defaults and optimum, many times faster and without n×n
-    arrays.
+    arrays; from about ten thousand rows on, by a stochastic climb.
 
     Parameters
     ----------
@@ -131,7 +131,8 @@ default=False
     n_iter_ : int
         The optimiser's iterations.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
-        The objective at the start and after each iteration.
+        The objective at the start and after each iteration; in a stochastic climb the
+        mean over its random parts, at their scale.
     effective_neighbors_ : ndarray of shape (n_samples,)
         How many neighbours each training point listens to: the perplexity of p_i. NaN
         for rows of weight 0, and, after a stochastic climb, for all but a random part
@@ -175,7 +176,10 @@ default=False
         "n_components": [at_least_one, StrOptions({"auto"}), None],
         "objective": [StrOptions(set(KINDS))],
         "form": [StrOptions({"full", "diagonal"})],
-        "neighbors": [at_least_one, StrOptions({"auto", "all"})],
+        "neighbors": [
+            Interval(Integral, 2, None, closed="left"),
+            StrOptions({"auto", "all"}),
+        ],
         "anneal": ["boolean", StrOptions(set(ANNEALED))],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],

@@ -22,8 +22,8 @@ TOLERATED = 1e-3
 _SAMPLE, _PAIRS = 128, 2**24
 # Shorter lists save nothing; from this part of the points on, none do.
 _MIN_LENGTH, _WORTHWHILE = 16, 0.25
-# Nor do lists that take a gigabyte.
-_MAX_LISTED = 2**26
+# Nor do lists that take half a gigabyte.
+_MAX_LISTED = 2**24
 
 
 class TruncatedNCA(NCAObjective):
@@ -69,6 +69,17 @@ class TruncatedNCA(NCAObjective):
             return self.n_rows - 1
         return self._lists.columns.shape[1] - 1
 
+    @property
+    def may_truncate(self) -> bool:
+        """Whether there is anything to leave out."""
+        k, n = self._neighbors, self.n_rows
+        return isinstance(k, str) or (k < n - 1 and n * k <= _MAX_LISTED)
+
+    @property
+    def longest_round(self) -> int:
+        """How many iterations lists may last; "auto" sees for itself when they age."""
+        return 10**9 if isinstance(self._neighbors, str) else 10
+
     def refresh(self, components: ArrayLike) -> None:
         """List each point's nearest neighbours under this map."""
         Z = self._projected(self._checked(components))[self._order]
@@ -78,9 +89,9 @@ class TruncatedNCA(NCAObjective):
             held = sorted_masses(Z, masses, self._sample, self._n_threads)
             # Lists age as the map moves: they start twice as long as they need be.
             k = 2 * max(_MIN_LENGTH, int(np.searchsorted(held, 1 - TOLERATED / 2)) + 1)
-            k = n if k > _WORTHWHILE * n or n * k > _MAX_LISTED else k
+            k = n if k > _WORTHWHILE * n else k
         self._lists = None
-        if k < n - 1:
+        if k < n - 1 and n * k <= _MAX_LISTED:
             classes = ClassRuns.from_sorted(self._codes)
             self._lists = NearestLists.find(Z, classes, k, self._n_threads)
 

@@ -56,11 +56,13 @@ class Rounds:
         A, stopped, ends = start, False, False
         length = self.length
         curve: list[float] = []
+        n_done, before = 0, 0
         converged, message = True, ""
         good, height = start, -np.inf
 
         def watch(components: FloatArray, latest: list[float]) -> bool:
-            nonlocal stopped
+            nonlocal stopped, n_done
+            n_done += 1
             curve.extend(latest[-1:] if curve else latest)
             stopped = on_iteration(components, curve)
             return stopped or self.is_stale(components)
@@ -74,17 +76,21 @@ class Rounds:
                 # What was gained by the old look is lost by the new: so far one cannot
                 # go without looking.
                 A, length = good, length // 2
+                del curve[max(before, 1) :]
                 self.refresh(A)
-                message = "a longer round would descend" if not length else message
+                if not length:
+                    message = "neighbours change faster than the map can; keep more"
+                    converged = False
             if ends or not length:
                 return Solution(A, max(len(curve) - 1, 0), curve, converged, message)
-            left = min(length, self.max_iter - max(len(curve) - 1, 0))
+            before = len(curve)
+            left = min(length, self.max_iter - n_done)
             solver = self.solver(max_iter=left, tol=self.tol)
             reached = solver.maximize(objective, A, watch)
             A, message = reached.components, reached.message
             curve = curve or reached.curve
             gain = relative_change(reached.curve[0], reached.curve[-1])
             ends = stopped or reached.n_iter == 0 or gain <= self.tol
-            if not ends and len(curve) - 1 >= self.max_iter:
+            if not ends and n_done >= self.max_iter:
                 ends, converged = True, False
                 message = "the iterations are used up"
