@@ -10,14 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import KNeighborsClassifier
 
+from benchmarks.speed.scale import knn_accuracy, official_split
 from benchmarks.speed.timing import table
 from vicinal import NCA
-from vicinal.datasets import load
 
 N_ROWS, D = 10_000, 5
 ITERATIONS = (3, 6, 12, 25, 50, 100)
@@ -31,11 +28,8 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def measure() -> dict[str, list[tuple[float, float]]]:
     """Return seconds and test accuracy of each way, for more and more iterations."""
-    data = load("mnist")
-    is_test: NDArray[np.bool_] = data.is_test  # type: ignore[assignment]
-    X = data.X.astype(np.float32) / np.float32(255)
-    learn, labels = X[~is_test][:N_ROWS], data.y[~is_test][:N_ROWS]
-    test, truth = X[is_test], data.y[is_test]
+    X, y, test, truth = official_split("mnist", 255)
+    learn, labels = X[:N_ROWS], y[:N_ROWS]
     found: dict[str, list[tuple[float, float]]] = {}
     for name, how in WAYS.items():
         NCA(D, max_iter=1, random_state=0, **how).fit(learn[:500], labels[:500])
@@ -43,8 +37,7 @@ def measure() -> dict[str, list[tuple[float, float]]]:
             start = time.perf_counter()
             nca = NCA(D, max_iter=max_iter, random_state=0, **how).fit(learn, labels)
             seconds = time.perf_counter() - start
-            knn = KNeighborsClassifier(15).fit(nca.transform(learn), labels)
-            accuracy = 100 * float(knn.score(nca.transform(test), truth))
+            accuracy = knn_accuracy(nca, 15, (learn, labels, test, truth))
             found.setdefault(name, []).append((seconds, accuracy))
     return found
 

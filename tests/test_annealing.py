@@ -4,9 +4,8 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from vicinal import NCA
-from vicinal._annealing import Annealing
+from vicinal._annealing import ANNEALED, Annealing, least_row
 from vicinal._typing import FloatArray
-from vicinal.nca import ANNEALED, _least_row
 from vicinal.objectives import NCAObjective
 
 X, y = load_wine(return_X_y=True)
@@ -49,10 +48,10 @@ def test_the_three_choices(measure: str) -> None:
     data = np.random.default_rng(0).normal(size=(500, 3)) * [100, 1, 0.5]
     # Sizes 0.1, 5, 1; data vary by 100, 1, 0.5 along them; mapped points by 10, 5, 0.5.
     expected = {"magnitude": 0, "data-variance": 2, "projected-variance": 2}
-    assert _least_row(data, measure, A) == expected[measure]
+    assert least_row(data, measure, A) == expected[measure]
     A[1] *= 0.01  # now of size 0.05, and the mapped points vary by 0.05 along it
     expected["projected-variance"] = expected["magnitude"] = 1
-    assert _least_row(data, measure, A) == expected[measure]
+    assert least_row(data, measure, A) == expected[measure]
 
 
 @pytest.mark.parametrize("anneal", [True, *ANNEALED])

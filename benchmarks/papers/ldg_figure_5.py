@@ -70,7 +70,8 @@ def main(n_splits: int | None) -> None:
         print(table(["method", *columns], lines), flush=True)
         line = [f"{source} → {target}"]
         for name, rows in scores.items():
-            d = max(rows, key=lambda d, rows=rows: float(np.mean(rows[d])))  # type: ignore[misc]
+            means = {d: float(np.mean(found)) for d, found in rows.items()}
+            d = max(means, key=means.__getitem__)
             line.append(f"{cell(rows[d])} (d = {d}, {np.mean(seconds[name]):.1f} s)")
         line += [cell(scores[name][d]) for name, d in ALSO.items()]
         best.append(line)

@@ -3,6 +3,7 @@
 import time
 import tracemalloc
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def memory(n: int) -> None:
     for d, dtype in ((50, np.float32), (50, np.float64), (256, np.float32)):
         X = np.random.default_rng(0).normal(size=(n, d)).astype(dtype)
         lca = LCA(max_iter=1, batch_size="all", n_references="all")
-        peak = peak_megabytes(lambda lca=lca, X=X: lca.fit(X))  # type: ignore[misc]
+        peak = peak_megabytes(partial(lca.fit, X))
         rows.append([f"{n:,} × {d}, {np.dtype(dtype)}", f"{peak:.0f}"])
     print("Peak memory of an exact fit beyond its input\n")
     print(table(["n × d", "MB"], rows), "\n", flush=True)

@@ -9,7 +9,6 @@ import tracemalloc
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import make_classification
 from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
 
@@ -33,7 +32,9 @@ def official_split(name: str, unit: float) -> tuple[Any, ...]:
     data = load(name)
     X = data.X.astype(np.float32) / np.float32(unit)
     y = np.unique(data.y, return_inverse=True)[1]
-    test: NDArray[np.bool_] = data.is_test  # type: ignore[assignment]
+    test = data.is_test
+    if test is None:
+        raise ValueError(f"{name} has no official test part.")
     return X[~test], y[~test], X[test], y[test]
 
 

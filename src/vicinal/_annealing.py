@@ -9,6 +9,8 @@ from vicinal._typing import FloatArray
 from vicinal.objectives import Penalised
 from vicinal.solvers import ConjugateGradient, Objective
 
+ANNEALED = ("magnitude", "data-variance", "projected-variance")
+
 
 @dataclass(frozen=True)
 class Annealing:
@@ -76,3 +78,13 @@ class Annealing:
         pull = np.linalg.norm(gradient[row])
         # At a maximum the gradient vanishes; a percent of the objective then does.
         return float(max(pull / (2 * size), 0.01 * abs(value) / size**2))
+
+
+def least_row(X: FloatArray, measure: bool | str, A: FloatArray) -> int:
+    """Return the row of the map to anneal next (thesis, after algorithm 3.2)."""
+    if measure == "projected-variance":
+        return int(np.argmin((X @ A.T).var(axis=0)))
+    if measure == "data-variance":
+        directions = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
+        return int(np.argmin((X @ directions.T).var(axis=0)))
+    return int(np.argmin(np.linalg.norm(A, axis=1)))

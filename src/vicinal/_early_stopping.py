@@ -1,11 +1,12 @@
 """Early stopping: hold some points out, and keep the map that suits them best."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from vicinal._problem import Problem
 from vicinal._typing import FloatArray, IntArray
 from vicinal.solvers.base import OnIteration
 
@@ -45,21 +46,7 @@ def hold_out(
     return np.setdiff1d(np.arange(len(codes)), held), np.sort(held)
 
 
-class Labelled(Protocol):
-    """Points and their classes, as numbers."""
-
-    @property
-    def X(self) -> FloatArray:  # noqa: N802
-        """The points."""
-
-    @property
-    def codes(self) -> IntArray:
-        """Their classes."""
-
-
-def held_out_accuracy(
-    learned: Labelled, held: Labelled, components: FloatArray
-) -> float:
+def held_out_accuracy(learned: Problem, held: Problem, components: FloatArray) -> float:
     """Return the 5-NN accuracy of held-out points under a map, at a bounded cost.
 
     Of a large number of points every so-many-th is looked at.

@@ -62,6 +62,36 @@ def starting_map(
     return _lda(X, codes, d) if init == "lda" else _rca(X, codes, d)
 
 
+def diagonal_start(init: str | ArrayLike, X: FloatArray) -> FloatArray:
+    """Return the diagonal of the map to start from.
+
+    Parameters
+    ----------
+    init : str or array-like of shape (n_features,)
+        "auto", "identity", "whiten", or the diagonal itself.
+    X : ndarray of shape (n_samples, n_features)
+        The points.
+    """
+    n_features = X.shape[1]
+    if isinstance(init, str):
+        if init in ("auto", "identity"):
+            return np.ones(n_features)
+        if init == "whiten":
+            deviation = X.std(axis=0, dtype=np.float64)
+            return np.where(deviation > 0, 1 / np.maximum(deviation, 1e-300), 1.0)
+        raise ValueError(
+            f"init={init!r} mixes features; with form='diagonal' use 'auto', "
+            "'identity', 'whiten' or an array of shape (n_features,)."
+        )
+    given = np.asarray(init, dtype=np.float64)
+    if given.shape != (n_features,) or not np.isfinite(given).all():
+        raise ValueError(
+            f"With form='diagonal' init must be {n_features} finite numbers, got "
+            f"an array of shape {given.shape}."
+        )
+    return given
+
+
 def _given(init: ArrayLike, n_features: int, n_components: int | None) -> FloatArray:
     components: Any = check_array(init, dtype=np.float64, input_name="init", copy=True)
     if components.shape[1] != n_features:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from vicinal._annealing import Annealing
+from vicinal._annealing import ANNEALED, Annealing, least_row
 from vicinal._climb import at_least_one
 from vicinal._dimensions import enough_components, ordered_by_size
 from vicinal._early_stopping import EarlyStopping, held_out_accuracy, hold_out
@@ -25,6 +25,7 @@ from vicinal._frame import Frame
 from vicinal._monitor import Monitor
 from vicinal._pieces import LearnsFromPieces
 from vicinal._problem import Problem
+from vicinal._starts import diagonal_start
 from vicinal._stochastic import queries_of_all
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import single_threaded_blas
@@ -32,8 +33,6 @@ from vicinal.objectives import NCAObjective, Penalised, TruncatedNCA
 from vicinal.objectives.nca import KINDS, check_class_prior
 from vicinal.objectives.pairs import FLOATS
 from vicinal.solvers import Solution
-
-ANNEALED = ("magnitude", "data-variance", "projected-variance")
 
 
 class NCA(LearnsFromPieces):
@@ -79,8 +78,9 @@ array-like, default="auto"
         about seven thousand.
     neighbors : int, "auto" or "all", default="all"
         How many nearest neighbours to keep in the sum of each point, found anew every
-        ten iterations; what is lost thereby is in `truncated_mass_`. "auto" is as many
-        as it takes to lose less than a thousandth. Not for "stochastic".
+        ten iterations at the latest; what is lost thereby is in `truncated_mass_`.
+        "auto" is as many as it takes to lose less than a thousandth, found anew when
+        they have aged. Not for "stochastic".
     batch_size : int or "auto", default="auto"
         Points whose terms a stochastic step evaluates; "auto" is 512 to 2048.
     n_references : int, "auto" or "all", default="auto"
@@ -448,7 +448,7 @@ default=False
         full = self._start(X, problem.codes, None)
         if len(full) < d:
             raise ValueError(f"init has {len(full)} rows, fewer than n_components={d}.")
-        annealing = Annealing(partial(_least_row, X, self.anneal))
+        annealing = Annealing(partial(least_row, X, self.anneal))
         with single_threaded_blas():
             return annealing.reduce(
                 Penalised(objective, self.alpha * objective.n_points), full, d
@@ -463,23 +463,7 @@ default=False
             )
         if self._is_warm(X) and self.components_.shape[0] == n_features:
             return np.diag(self.components_)
-        if isinstance(self.init, str):
-            if self.init in ("auto", "identity"):
-                return np.ones(n_features)
-            if self.init == "whiten":
-                deviation = X.std(axis=0, dtype=np.float64)
-                return np.where(deviation > 0, 1 / np.maximum(deviation, 1e-300), 1.0)
-            raise ValueError(
-                f"init={self.init!r} mixes features; with form='diagonal' use 'auto', "
-                "'identity', 'whiten' or an array of shape (n_features,)."
-            )
-        given = np.asarray(self.init, dtype=np.float64)
-        if given.shape != (n_features,) or not np.isfinite(given).all():
-            raise ValueError(
-                f"With form='diagonal' init must be {n_features} finite numbers, got "
-                f"an array of shape {given.shape}."
-            )
-        return given
+        return diagonal_start(self.init, X)
 
     def _held_out_score(
         self, objective: NCAObjective, held: Problem, components: FloatArray
@@ -495,13 +479,3 @@ default=False
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _least_row(X: FloatArray, measure: bool | str, A: FloatArray) -> int:
-    """Return the row of the map to anneal next (thesis, after algorithm 3.2)."""
-    if measure == "projected-variance":
-        return int(np.argmin((X @ A.T).var(axis=0)))
-    if measure == "data-variance":
-        directions = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
-        return int(np.argmin((X @ directions.T).var(axis=0)))
-    return int(np.argmin(np.linalg.norm(A, axis=1)))

@@ -117,7 +117,7 @@ def pull(
 
         return multiply
 
-    values = _walk(Z, rule, which, n_threads, multiplier)
+    values = walk(Z, rule, which, n_threads, multiplier)
     both = by_column.total
     both[which] += by_row
     return Pull(values, both[:, d : d + 1] * Z - both[:, :d])
@@ -135,10 +135,10 @@ def look(
         deque(weighed, maxlen=0)
 
     which = np.arange(len(points)) if queries is None else queries
-    return _walk(points - points.mean(axis=0), rule, which, n_threads, lambda: pass_by)
+    return walk(points - points.mean(axis=0), rule, which, n_threads, lambda: pass_by)
 
 
-def _walk(
+def walk(
     Z: FloatArray,
     rule: Rule,
     which: IntArray,
@@ -153,7 +153,7 @@ def _walk(
 
     weigh = getattr(kernels, rule.kernel)
     n, n_rows = len(Z), len(which)
-    norms = _squared_norms(Z)
+    norms = squared_norms(Z)
     values = np.empty(n_rows, dtype=Z.dtype)
     size = rows_per_block(n_rows, n * Z.itemsize)
     of_rows, of_columns = (norms, *rule.of_rows), (norms, *rule.of_columns)
@@ -211,7 +211,7 @@ def average(
         Q, Z = queries.astype(np.float64), points.astype(np.float64)
         wide = Masses(*(part.astype(np.float64) for part in masses))
         return average(Q, Z, targets.astype(np.float64), wide, n_threads)
-    query_norms, norms = _squared_norms(Q), _squared_norms(Z)
+    query_norms, norms = squared_norms(Q), squared_norms(Z)
     size = rows_per_block(len(Q), len(Z) * Z.itemsize)
     out = np.empty((len(Q), targets.shape[1]), dtype=Z.dtype)
 
@@ -244,7 +244,8 @@ def resolvable(Z: FloatArray) -> bool:
     return bool(np.finfo(np.float32).eps * spread < 0.1)
 
 
-def _squared_norms(Z: FloatArray) -> FloatArray:
+def squared_norms(Z: FloatArray) -> FloatArray:
+    """Return ‖z_i‖², or raise an error where distances would overflow."""
     norms: FloatArray = np.einsum("ij,ij->i", Z, Z)
     if not norms.max(initial=0) < far(Z.dtype) / 8:
         raise ValueError(

@@ -17,7 +17,7 @@ from vicinal.neighborhood.blocks import (
     rows_per_block,
     share,
 )
-from vicinal.neighborhood.pull import Rule, Use, _squared_norms, _walk
+from vicinal.neighborhood.pull import Rule, Use, squared_norms, walk
 
 
 class Scatter(NamedTuple):
@@ -96,7 +96,7 @@ def _pulled(
 
         return add_up
 
-    values = _walk(Y, rule, which, n_threads, summer)
+    values = walk(Y, rule, which, n_threads, summer)
     half = by_column.total / 2
     half[which] += by_row[:, d].astype(np.float64) / 2
     pulled = half[:, None] * Z
@@ -128,7 +128,7 @@ def log_sums(
 
     origin = points.mean(axis=0)
     Q, Z = queries - origin, points - origin
-    query_norms, norms = _squared_norms(Q), _squared_norms(Z)
+    query_norms, norms = squared_norms(Q), squared_norms(Z)
     size = rows_per_block(len(Q), len(Z) * Z.itemsize)
     values = np.empty(len(Q), dtype=Z.dtype)
 
