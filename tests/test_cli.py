@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import vicinal
-from vicinal.cli import build_app, main, verdict
+from vicinal.cli import build_app, main
+from vicinal.cli.compare import verdict
 from vicinal.comparison import Comparison, MethodResult, compare
 from vicinal.datasets import load
 

@@ -1,0 +1,22 @@
+"""How the command tells of a mistake: one sentence on standard error, exit code 2."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+__all__ = ["mistakes_told"]
+
+
+@contextmanager
+def mistakes_told() -> Iterator[None]:
+    """Turn what a user can mend into a sentence; bugs keep their traceback."""
+    try:
+        yield
+    except (ValueError, OSError, MemoryError) as error:
+        sentence = " ".join(str(error).split()) or type(error).__name__
+        typer.echo(f"vicinal: {sentence}", err=True)
+        raise typer.Exit(2) from None
+    except KeyboardInterrupt:
+        typer.echo("vicinal: interrupted; nothing was written.", err=True)
+        raise typer.Exit(130) from None
