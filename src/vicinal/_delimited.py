@@ -184,14 +184,17 @@ def _chunks(path: Path, encoding: str) -> Iterator[bytes]:
     decoder = codecs.getincrementaldecoder(encoding)()
     only_returns: bool | None = None
     with path.open("rb") as file:
-        while raw := file.read(_CHUNK):
+        raw = file.read(_CHUNK)
+        while raw:
+            following = file.read(_CHUNK)
             try:
-                chunk = decoder.decode(raw).encode()
+                chunk = decoder.decode(raw, final=not following).encode()
             except UnicodeError:
                 raise ValueError(f"{path.name} is not {encoding} text.") from None
             if only_returns is None:
                 only_returns = b"\r" in chunk and b"\n" not in chunk
             yield chunk.replace(b"\r", b"\n") if only_returns else chunk
+            raw = following
 
 
 def _records(path: Path, encoding: str, delimiters: bytes) -> Iterator[_Records]:

@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vicinal.columns import Columns, Decision
+
+N = 24
+ROWS = list(range(N))
+
+
+def decision(name: str, values: Any, dtype: Any = None) -> Decision:
+    frame = pl.DataFrame({name: pl.Series(values, dtype=dtype, strict=False)})
+    (one,) = Columns.learn(frame, None).decisions
+    assert one.column == name
+    return one
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind", "reason"),
+    [
+        ("x", [1.5, 2.5] * 12, "number", ""),
+        ("x", [1.5, None] * 11 + [2, 3], "number", "11 missing"),
+        ("x", [1, float("inf"), 2], "number", "1 infinite values count as missing"),
+        ("x", ["1", " 2.5", "NA"] * 8, "number", "8 missing"),
+        ("x", [3, 1, 2, 2] * 6, "number", ""),
+        ("x", [True, False, None] * 8, "yes/no", "8 missing"),
+        ("x", ["Yes", "no", "?"] * 8, "yes/no", "8 missing"),
+        ("x", ["r", "g", None] * 8, "category", "2 values, 8 missing"),
+        ("x", [dt.date(2020, 1, 1 + i % 9) for i in ROWS], "date", "in days"),
+        ("x", [dt.timedelta(hours=i) for i in ROWS], "date", "in days"),
+        ("x", ["2020-01-02", "2021/03/04", None] * 8, "date", "in days, 8 missing"),
+        ("x", ["2020-01-02T03:04:05", "2020-01-02 03:04"] * 8, "date", "in days"),
+        ("x", [7] * 24, "constant", "always 7"),
+        ("x", [7.5, None] * 12, "constant", "always 7.5"),
+        ("x", ["<script>"] * 24, "constant", "always <script>"),
+        ("x", [True] * 24, "constant", "always True"),
+        ("x", [None] * 24, "empty", "no values"),
+        ("x", ["?", "", "NaN"] * 8, "empty", "no values"),
+        ("x", [float("nan"), float("inf")] * 8, "empty", "no finite values"),
+        ("x", [f"name {i}" for i in ROWS], "identifier", "each row has its own value"),
+        ("x", ROWS, "identifier", "it counts the rows"),
+        ("x", ROWS[12:] + ROWS[:12], "identifier", "it counts the rows"),
+        ("x", [i * i for i in ROWS], "identifier", "it counts the rows"),
+        ("x", [str(i) for i in ROWS], "identifier", "it counts the rows"),
+        ("x", [i / 2 for i in ROWS], "number", ""),
+        ("x", [5, 9, 2], "number", ""),
+        ("user_id", [5, 9, 2], "identifier", "named like one, and each row has its"),
+        ("userId", [5, 9, 2], "identifier", "named like one, and each row has its"),
+        ("Unnamed: 0", [5, 9, 2], "identifier", "named like one, and each row has"),
+        ("id", [5, 9, 5], "number", ""),
+        ("acid", [5, 9, 2], "number", ""),
+        ("x", [f"t{i % 60}" for i in range(200)], "text", "60 distinct values, more"),
+        ("x", ["a", "b", "c", "a"], "text", "3 distinct values in 4 rows"),
+        ("x", [[1, 2], [3]] * 12, "text", "List(Int64) is neither"),
+    ],
+)
+def test_kinds(name: str, values: Any, kind: str, reason: str) -> None:
+    one = decision(name, values)
+    assert one.kind == kind
+    assert one.reason.startswith(reason)
+    assert (one.reason == "") == (reason == "")
+
+
+def test_encode() -> None:
+    frame = pl.DataFrame(
+        {
+            "n": [1, None, 3, 1],
+            "t": ["2", "x", "2", "x"],
+            "label": list("abab"),
+            "b": [True, False, None, True],
+            "d": [dt.date(1970, 1, 3), None, dt.date(1970, 1, 1), None],
+            "s": ["1.5", "inf", "NA", "2"],
+            "k": [4] * 4,
+        }
+    )
+    columns = Columns.learn(frame, "label")
+    assert columns.feature_names == ["n", "t=2", "t=x", "b", "d", "s"]
+    assert columns.kept_indexes == [0, 1, 1, 2, 3, 4]
+    nan = np.nan
+    expected = [
+        [1, 1, 0, 1, 2, 1.5],
+        [nan, 0, 1, 0, nan, nan],
+        [3, 1, 0, nan, 0, nan],
+        [1, 0, 1, 1, nan, 2],
+    ]
+    encoded = columns.encode(frame)
+    assert encoded.dtype == np.float64
+    np.testing.assert_array_equal(encoded, expected)
+    # As text, as it comes from a CSV in pieces, in another order, with more columns.
+    text = frame.reverse().select(
+        pl.lit("z").alias("extra"),
+        *(pl.col(name).cast(pl.String) for name in reversed(frame.columns)),
+    )
+    parts = [
+        columns.encode(text[:1]),
+        columns.encode(text[1:]),
+        columns.encode(text[:0]),
+    ]
+    np.testing.assert_array_equal(np.concatenate(parts)[::-1], expected)
+
+
+def test_categories_at_encode_time() -> None:
+    columns = Columns.learn(pl.DataFrame({"c": list("aabb")}), None)
+    frame = pl.DataFrame({"c": ["b", "new", None, " a "]})
+    assert columns.encode(frame).tolist() == [[0, 1], [0, 0], [0, 0], [1, 0]]
+    as_categorical = frame.with_columns(pl.col("c").cast(pl.Categorical))
+    np.testing.assert_array_equal(columns.encode(as_categorical), columns.encode(frame))
+
+
+def test_float32_stays() -> None:
+    frame = pl.DataFrame(
+        {"a": [1.5, 2.5], "b": [0.0, 1.0]},
+        schema_overrides={"a": pl.Float32, "b": pl.Float32},
+    )
+    assert Columns.learn(frame, None).encode(frame).dtype == np.float32
+    mixed = frame.with_columns(pl.col("b").cast(pl.Float64))
+    assert Columns.learn(mixed, None).encode(mixed).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ({"Petal width": [1]}, "no column 'petal width'; did you mean 'Petal width'?"),
+        ({"zzz": [1]}, "no column 'petal width', which the model needs"),
+        ({"petal width": ["wide"]}, "'petal width' held a number in each row.*'wide'"),
+        ({"petal width": [[1]]}, "held numbers and now holds List"),
+        ({"petal width": [1], "day": ["soon"]}, "'day' held a date in each .*'soon'"),
+        ({"petal width": [1], "day": [3]}, "'day' held dates and now holds Int64"),
+        (
+            {"petal width": [1], "day": ["2020-01-01"], "ok": ["perhaps"]},
+            "'ok' held yes or no in each row.*'perhaps'",
+        ),
+    ],
+)
+def test_rows_that_do_not_fit(frame: dict[str, Any], message: str) -> None:
+    learned = pl.DataFrame(
+        {
+            "petal width": [1.5, 2.5],
+            "day": ["2020-01-01", "2020-01-02"],
+            "ok": ["yes", "no"],
+        }
+    )
+    columns = Columns.learn(learned, None)
+    given = {"day": ["2020-01-01"], "ok": ["no"], **frame}
+    with pytest.raises(ValueError, match=message):
+        columns.encode(pl.DataFrame(given, strict=False))
+
+
+def stored() -> dict[str, Any]:
+    frame = pl.DataFrame({"n": [1.5, 2], "c": ["a", "a"], "l": [1, 2]})
+    other = pl.DataFrame({"n": [1.5, 2] * 2, "c": list("abab"), "l": [1, 2] * 2})
+    assert Columns.learn(frame, "l").feature_names == ["n"]
+    result: dict[str, Any] = Columns.learn(other, "l").to_dict()
+    return result
+
+
+def test_round_trip() -> None:
+    plain = json.loads(json.dumps(stored()))
+    columns = Columns.from_dict(plain)
+    assert columns.to_dict() == plain
+    assert columns.feature_names == ["n", "c=a", "c=b"]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda d: d.pop("dtype"),
+        lambda d: d.update(extra=1),
+        lambda d: d.update(dtype="object"),
+        lambda d: d.update(dtype=["float32"]),
+        lambda d: d.update(decisions={}),
+        lambda d: d["decisions"].append(d["decisions"][0]),
+        lambda d: d["decisions"].append("n"),
+        lambda d: d["decisions"][0].update(kind="pickle"),
+        lambda d: d["decisions"][0].update(kind=["number"]),
+        lambda d: d["decisions"][0].update(column=3),
+        lambda d: d["decisions"][0].pop("reason"),
+        lambda d: d["categories"].update(n=["a"]),
+        lambda d: d["categories"].clear(),
+        lambda d: d.update(categories=[["c", ["a"]]]),
+        lambda d: d["categories"].update(c="ab"),
+        lambda d: d["categories"].update(c=[]),
+        lambda d: d["categories"].update(c=["a", "a"]),
+        lambda d: d["categories"].update(c=["a", 1]),
+        lambda d: d["categories"].update(c=[str(i) for i in range(1_000_001)]),
+    ],
+)
+def test_edited_descriptions(edit: Any) -> None:
+    plain = stored()
+    edit(plain)
+    with pytest.raises(ValueError, match="description of the columns is not valid"):
+        Columns.from_dict(plain)
+
+
+@pytest.mark.parametrize("junk", [None, 3, "x", [], [1]])
+def test_descriptions_of_other_types(junk: Any) -> None:
+    with pytest.raises(ValueError, match="not valid"):
+        Columns.from_dict(junk)
+
+
+NUMBER = st.floats(-1e300, 1e300) | st.sampled_from([np.nan, np.inf, -np.inf])
+COLUMN = st.one_of(
+    st.lists(st.none() | NUMBER, min_size=6, max_size=6),
+    st.lists(st.none() | st.integers(-9, 9), min_size=6, max_size=6),
+    st.lists(st.none() | st.booleans(), min_size=6, max_size=6),
+    st.lists(st.none() | st.sampled_from(["a", "b", "<b>"]), min_size=6, max_size=6),
+    st.lists(st.none() | st.dates(), min_size=6, max_size=6),
+    st.lists(st.none() | st.text(max_size=3), min_size=6, max_size=6),
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.text(max_size=5), COLUMN, min_size=1, max_size=4))
+def test_any_frame(data: dict[str, list[Any]]) -> None:
+    """Whatever is learned can be stored, and encodes its own rows without infinity."""
+    frame = pl.DataFrame(data)
+    columns = Columns.learn(frame, None)
+    again = Columns.from_dict(json.loads(json.dumps(columns.to_dict())))
+    assert again == columns
+    encoded = columns.encode(frame)
+    assert encoded.shape == (6, len(columns.feature_names))
+    assert not np.isinf(encoded).any()
+    np.testing.assert_array_equal(
+        np.concatenate([again.encode(frame[:2]), again.encode(frame[2:])]), encoded
+    )
+    # Every feature that was kept tells some rows apart.
+    spread = np.nanmax(encoded, axis=0) - np.nanmin(encoded, axis=0)
+    assert (spread > 0).all()

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+
+from vicinal.datasets import load
+from vicinal.prepared import prepare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def csv(tmp_path: Path) -> str:
+    path = tmp_path / "flowers.csv"
+    lines = ["id,colour,width,kind,note"]
+    lines += [
+        f"{i},{'red' if i % 3 else 'blue'},{i * 7 % 5}.5,{'ab'[i % 2]},same"
+        for i in range(30)
+    ]
+    lines += ["30,red,NA,,same"]
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def test_everything_is_told(csv: str) -> None:
+    prepared = prepare(csv, target="kind")
+    assert prepared.name == "flowers"
+    assert prepared.task == "classification"
+    assert prepared.target == "kind"
+    assert prepared.feature_names == ["colour=blue", "colour=red", "width"]
+    assert prepared.X.shape == (30, 3)
+    assert prepared.y is not None
+    assert prepared.y.tolist() == ["a", "b"] * 15
+    assert [one.kind for one in prepared.decisions] == [
+        "identifier",
+        "category",
+        "number",
+        "target",
+        "constant",
+    ]
+    assert prepared.notes == ["1 row without a value in 'kind' left out"]
+    assert prepared.frame.height == 30
+    np.testing.assert_array_equal(
+        prepared.columns.encode(prepared.frame), prepared.X, strict=True
+    )
+
+
+def test_the_usual_names_are_taken_with_a_note(csv: str, tmp_path: Path) -> None:
+    frame = pl.read_csv(csv).rename({"kind": "Label"})
+    frame.write_parquet(tmp_path / "t.parquet")
+    prepared = prepare(str(tmp_path / "t.parquet"))
+    assert prepared.target == "Label"
+    assert prepared.notes[0] == "column 'Label' is taken as the target"
+
+
+def test_no_target(csv: str) -> None:
+    prepared = prepare(csv)
+    assert prepared.task == "none"
+    assert prepared.y is None
+    assert prepared.target is None
+    assert prepared.X.shape == (31, 5)
+    assert np.isnan(prepared.X[30, 2])
+    assert prepared.notes[0].startswith("no target:")
+    assert prepare(csv, no_target=True).notes == []
+
+
+def test_a_known_label_is_no_feature_without_a_target() -> None:
+    prepared = prepare("iris", no_target=True)
+    assert prepared.X.shape == (150, 4)
+    assert prepared.y is None
+    assert prepared.task == "none"
+
+
+def test_regression_and_limit(csv: str) -> None:
+    prepared = prepare(csv, target="width", limit=20)
+    assert prepared.task == "regression"
+    assert prepared.y is not None
+    assert prepared.y.dtype == np.float64
+    assert "20 of 31 rows, drawn at random" in prepared.notes
+    assert prepare(csv, target="width", task="classification").task == "classification"
+
+
+def test_digits_keep_their_pixels_in_order() -> None:
+    prepared = prepare("digits")
+    X = load("digits").X
+    np.testing.assert_array_equal(prepared.X, X[:, prepared.columns.kept_indexes])
+    assert len(prepared.columns.kept_indexes) == 61
+    assert prepared.y is not None
+    assert prepared.y.tolist() == load("digits").y.astype(str).tolist()
+
+
+def test_iris_and_float32_come_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.testing.assert_array_equal(prepare("iris").X, load("iris").X)
+    X = np.random.default_rng(0).normal(size=(9, 3)).astype(np.float32)
+    np.savez(tmp_path / "mine.npz", X=X, y=np.arange(9) % 3)
+    monkeypatch.setenv("VICINAL_DATA", str(tmp_path))
+    for source in ("mine", str(tmp_path / "mine.npz")):
+        np.testing.assert_array_equal(prepare(source).X, X, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "message"),
+    [
+        ("a,b\n1,x\n", None, "single row"),
+        ("a,b\n1,x\n1,y\n", None, r"no column to learn from \(a: constant, b: ident"),
+        ("a b\n1 x\n2 y\n", None, "is its delimiter a comma"),
+        ("a,b\n1,x\n1,y\n", "c", "t has no column 'c'"),
+        ("a,b\n1,x\n1,y\n", "b", "like an identifier"),
+        ("a,b\n1,x\n1,x\n", "b", "in every row"),
+    ],
+)
+def test_tables_that_teach_nothing(
+    tmp_path: Path, text: str, target: str | None, message: str
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        prepare(str(path), target=target)
+
+
+def test_a_target_and_none() -> None:
+    with pytest.raises(ValueError, match="not both"):
+        prepare("iris", target="target", no_target=True)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from vicinal.tables import Table
+from vicinal.targets import choose_target, read_target
+
+
+def table(*names: str, target: str | None = None) -> Table:
+    return Table("t", pl.DataFrame({name: [1, 2] for name in names}), target)
+
+
+@pytest.mark.parametrize(
+    ("names", "target", "asked", "expected"),
+    [
+        (["a", "label"], None, "a", "a"),
+        (["a", "label"], "a", "label", "label"),
+        (["a", "label"], "a", None, "a"),
+        (["a", "label"], None, None, "label"),
+        (["y", "Target", "class"], None, None, "Target"),
+        (["y", "Y"], None, None, "y"),
+        (["a", "b"], None, None, None),
+    ],
+)
+def test_choose(
+    names: list[str], target: str | None, asked: str | None, expected: str | None
+) -> None:
+    assert choose_target(table(*names, target=target), asked) == expected
+
+
+def test_unknown_target() -> None:
+    with pytest.raises(ValueError, match=r"t has no column 'Specie'; did you mean 'sp"):
+        choose_target(table("species", "width"), "Specie")
+    with pytest.raises(ValueError, match="no column 'q'; it has species, width"):
+        choose_target(table("species", "width"), "q")
+
+
+@pytest.mark.parametrize(
+    ("values", "task", "expected"),
+    [
+        (["a", "b", " a", "b"], "classification", ["a", "b", "a", "b"]),
+        (["<script>", "b"] * 2, "classification", ["<script>", "b"] * 2),
+        (["1", "02"] * 2, "classification", ["1", "02"] * 2),
+        ([True, False] * 2, "classification", ["true", "false"] * 2),
+        ([3, 10] * 2, "classification", ["3", "10"] * 2),
+        ([3.0, 10.0] * 2, "classification", ["3", "10"] * 2),
+        ([0.5, 1.5] * 2, "classification", ["0.5", "1.5"] * 2),
+        ([0.5, 1.5, 2.5] * 9, "regression", [0.5, 1.5, 2.5] * 9),
+        (list(range(20)) * 2, "classification", [str(i) for i in range(20)] * 2),
+        (list(range(21)) * 2, "regression", list(range(21)) * 2),
+        ([1, 2, 3, 3], "regression", [1, 2, 3, 3]),
+    ],
+)
+def test_tasks(values: list[Any], task: str, expected: list[Any]) -> None:
+    target = read_target(pl.Series("t", values))
+    assert target.task == task
+    assert target.values.tolist() == expected
+    assert target.values.dtype.kind == ("U" if task == "classification" else "f")
+    assert target.kept.all()
+    assert target.notes == ()
+
+
+def test_a_known_label_has_as_many_classes_as_it_likes() -> None:
+    column = pl.Series("t", np.tile(np.arange(26), 2))
+    assert read_target(column, known=True).task == "classification"
+    assert read_target(column.cast(pl.Float64), known=True).task == "regression"
+
+
+def test_the_task_can_be_asked_for() -> None:
+    assert read_target(pl.Series("t", [1, 2] * 3), task="regression").values.sum() == 9
+    many = pl.Series("t", list(range(30)) * 2)
+    assert len(set(read_target(many, task="classification").values)) == 30
+    with pytest.raises(ValueError, match="not numbers to predict"):
+        read_target(pl.Series("t", ["a", "b"] * 2), task="regression")
+
+
+def test_rows_left_out() -> None:
+    target = read_target(pl.Series("t", ["a", "?", "b", "a", "b", "c", "d"]))
+    assert target.values.tolist() == ["a", "b", "a", "b"]
+    assert target.kept.tolist() == [True, False, True, True, True, False, False]
+    assert target.notes == (
+        "1 row without a value in 't' left out",
+        "classes 'c', 'd' left out: they have a single row each",
+    )
+    target = read_target(pl.Series("t", [0.5, np.nan, np.inf, 1.25, 2.5]))
+    assert target.values.tolist() == [0.5, 1.25, 2.5]
+    assert target.kept.tolist() == [True, False, False, True, True]
+    assert target.notes == ("2 rows without a value in 't' left out",)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["a", "a", None], "'t' is 'a' in every row; a target needs at least two"),
+        ([1.5, 1.5], "'t' is '1.5' in every row"),
+        (["x" * 99] * 2, "'xxx.*…' in every row"),
+        ([None, None], "no values"),
+        (["a", "b", "c"], "another value in each row, like an identifier"),
+        (["a", "a", "b", "c"], "fewer than two classes with at least two rows"),
+        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)], "holds Date, which is neither"),
+        ([[1], [2]], "holds List"),
+    ],
+)
+def test_targets_that_teach_nothing(values: list[Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        read_target(pl.Series("t", values))
+    assert "\n" not in str(caught.value)
