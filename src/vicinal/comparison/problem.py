@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score, confusion_matrix
+from sklearn.metrics import adjusted_rand_score, confusion_matrix, r2_score
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.utils import check_array, check_consistent_length, check_scalar
@@ -206,8 +206,7 @@ class Problem:
         knn = kind(s.n_neighbors, n_jobs=s.n_jobs).fit(Z, y)
         predicted = knn.predict(metric.transform(s.X[test]))
         if not classes:
-            residual = np.square(truth - predicted).sum()
-            return float(1 - residual / np.square(truth - truth.mean()).sum()), {}
+            return float(r2_score(truth, predicted)), {}
         n_classes = int(self.target.max()) + 1 if self.target is not None else 0
         counts = confusion_matrix(truth, predicted, labels=range(n_classes))
         return float(np.mean(predicted == truth)), {"confusion": counts}
