@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Dataset", "available", "load"]
+__all__ = ["Dataset", "available", "load", "read_npz"]
 
 _FOLDER_VARIABLE = "VICINAL_DATA"
 _BUNDLED = ("iris", "wine", "digits", "breast_cancer")
@@ -116,7 +116,7 @@ def load(name: str) -> Dataset:
         raise ValueError(f"{name!r} is not a data set's name. {_advice()}")
     folder = _folder()
     if folder is not None and (path := folder / f"{name}.npz").is_file():
-        return _load_npz(name, path)
+        return read_npz(path)
     if name in _OPENML:
         return _fetch(name)
     raise ValueError(f"There is no data set {name!r}. {_advice()}")
@@ -172,8 +172,20 @@ def _fetch(name: str) -> Dataset:
     )
 
 
-def _load_npz(name: str, path: Path) -> Dataset:
-    arrays = _read_npz(path)
+def read_npz(path: Path) -> Dataset:
+    """Read a data set from an `.npz` file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; see `load` for what it holds.
+
+    Returns
+    -------
+    Dataset
+        Named by the file's stem.
+    """
+    arrays = _read_arrays(path)
 
     def reject(problem: str) -> ValueError:
         return ValueError(f"{path.name} is not a data set: {problem}.")
@@ -205,7 +217,7 @@ def _load_npz(name: str, path: Path) -> Dataset:
     ):
         raise reject("is_test must hold one boolean for each row of X")
     return Dataset(
-        name=name,
+        name=path.stem,
         X=X if X.dtype.kind == "f" else X.astype(np.float32),
         y=y,
         feature_names=None if features is None else features.tolist(),
@@ -213,7 +225,7 @@ def _load_npz(name: str, path: Path) -> Dataset:
     )
 
 
-def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
+def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Read the arrays that a data set may have; other members stay unread."""
     wanted = ("X", "y", "class_names", "feature_names", "is_test")
     try:

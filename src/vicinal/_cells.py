@@ -1,0 +1,85 @@
+"""Cells of text: which of them are missing, and which are numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["MISSING", "cells", "numbers_in", "typed"]
+
+#: Text that stands for a missing value, in small letters.
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-", "#n/a", "<na>")
+
+
+def cells(column: pl.Series) -> pl.Series:
+    """Text without the spaces around it, and null where it says that it is missing.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Of any type; only text is changed.
+
+    Returns
+    -------
+    polars.Series
+        Of the same name.
+    """
+    import polars as pl
+
+    if column.dtype in (pl.Categorical, pl.Enum):
+        column = column.cast(pl.String)
+    if column.dtype != pl.String:
+        return column
+    stripped = column.str.strip_chars()
+    missing = stripped.str.to_lowercase().is_in(list(MISSING))
+    return stripped.to_frame().select(
+        pl.when(~missing).then(pl.col(column.name)).alias(column.name)
+    )[column.name]
+
+
+def numbers_in(column: pl.Series) -> pl.Series | None:
+    """Numbers, when all the text of a column is numbers.
+
+    Parameters
+    ----------
+    column : polars.Series
+        As `cells` returns it.
+
+    Returns
+    -------
+    polars.Series or None
+        Integers where they are whole and fit, else floats. None for a column that
+        is not text, that holds other text, or nothing.
+    """
+    import polars as pl
+
+    if column.dtype != pl.String or column.null_count() == len(column):
+        return None
+    for kind in (pl.Int64, pl.Float64):
+        numbers = column.cast(kind, strict=False)
+        if numbers.null_count() == column.null_count():
+            return numbers
+    return None
+
+
+def typed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give text that is all numbers its type, and nulls to text that says so.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Rows of a text file.
+
+    Returns
+    -------
+    polars.DataFrame
+        With the same columns.
+    """
+    columns = [cells(column) for column in frame.iter_columns()]
+    numbers = [numbers_in(column) for column in columns]
+    return frame.with_columns(
+        column if number is None else number
+        for column, number in zip(columns, numbers, strict=True)
+    )

@@ -1,0 +1,264 @@
+"""One column at a time: what kind it is, and its cells as numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from vicinal._cells import cells, numbers_in
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["MOST_CATEGORIES", "days", "kind_of", "numbers", "yes_or_no"]
+
+#: A column of text with more distinct values than this is not one-hot encoded.
+MOST_CATEGORIES = 50
+_IDENTIFIER = re.compile(
+    r"(?i:(.*[_\s.-])?(id|uuid|guid|index|idx|rownum)|unnamed: \d+)|.*[a-z]I[dD]"
+)
+_YES = ["true", "yes", "y", "t"]
+_NO = ["false", "no", "n", "f"]
+# Fewer rows than this may be in order by chance.
+_FEWEST_IN_ORDER = 20
+_DATES = ("%Y-%m-%d", "%Y/%m/%d")
+_TIMES = (
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M:%S%.fZ",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M",
+)
+_DAY = 86_400_000_000
+
+
+def kind_of(column: pl.Series) -> tuple[str, str]:
+    """Decide what a column is.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Of any type.
+
+    Returns
+    -------
+    kind, reason : str
+        As in `vicinal.columns.Decision`.
+    """
+    import polars as pl
+
+    column = cells(column)
+    present = column.drop_nulls()
+    if len(present) == 0:
+        return "empty", "no values"
+    if (parsed := numbers_in(present)) is not None:
+        present = parsed
+    if present.dtype.is_numeric():
+        return _kind_of_numbers(present, len(column))
+    missing = _missing(len(column) - len(present))
+    if present.dtype == pl.Boolean or _all_yes_or_no(present):
+        kind, reason = "yes/no", missing
+    elif present.dtype.is_temporal():
+        kind, reason = "date", _join("in days", missing)
+    elif present.dtype != pl.String:
+        return "text", f"{present.dtype} is neither a number nor a category"
+    elif _parsed_dates(present.unique()) is not None:
+        kind, reason = "date", _join("in days", missing)
+    else:
+        return _kind_of_text(present, missing)
+    if present.n_unique() == 1:
+        return "constant", f"always {_shown(present[0])}"
+    return kind, reason
+
+
+def _kind_of_numbers(present: pl.Series, n_rows: int) -> tuple[str, str]:
+    n_infinite = 0
+    if present.dtype.is_float():
+        finite = present.filter(present.is_finite())
+        n_infinite = int(present.is_infinite().sum())
+        present = finite
+    if len(present) == 0:
+        return "empty", "no finite values"
+    n_distinct = present.n_unique()
+    if n_distinct == 1:
+        return "constant", f"always {_shown(present[0])}"
+    if present.dtype.is_integer() and n_distinct == n_rows:
+        if _IDENTIFIER.fullmatch(present.name.strip()):
+            return "identifier", "named like one, and each row has its own value"
+        span = int(present.max()) - int(present.min()) + 1  # type: ignore[arg-type]
+        if n_rows >= _FEWEST_IN_ORDER and (span == n_rows or _in_order(present)):
+            return "identifier", "it counts the rows"
+    infinite = f"{n_infinite:,} infinite values count as missing" if n_infinite else ""
+    missing = _missing(n_rows - len(present) - n_infinite)
+    return "number", _join(infinite, missing)
+
+
+def _kind_of_text(present: pl.Series, missing: str) -> tuple[str, str]:
+    n_distinct = present.n_unique()
+    if n_distinct == 1:
+        return "constant", f"always {_shown(present[0])}"
+    if n_distinct == len(present):
+        return "identifier", "each row has its own value"
+    if n_distinct > MOST_CATEGORIES:
+        return "text", f"{n_distinct:,} distinct values, more than {MOST_CATEGORIES}"
+    if 2 * n_distinct > len(present):
+        return "text", f"{n_distinct:,} distinct values in {len(present):,} rows"
+    return "category", _join(f"{n_distinct} values", missing)
+
+
+def _in_order(column: pl.Series) -> bool:
+    return column.is_sorted() or column.is_sorted(descending=True)
+
+
+def _missing(n: int) -> str:
+    return f"{n:,} missing" if n else ""
+
+
+def _join(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"
+
+
+def _all_yes_or_no(present: pl.Series) -> bool:
+    import polars as pl
+
+    if present.dtype != pl.String:
+        return False
+    words = present.unique().str.to_lowercase().unique().to_list()
+    return any({yes, no} == set(words) for yes, no in zip(_YES, _NO, strict=True))
+
+
+def yes_or_no(column: pl.Series) -> pl.Series:
+    """Ones and zeros from booleans, or from their names.
+
+    Parameters
+    ----------
+    column : polars.Series
+        As `vicinal._cells.cells` returns it.
+
+    Returns
+    -------
+    polars.Series
+        Float64; null where neither is said.
+    """
+    import polars as pl
+
+    if column.dtype != pl.String:
+        return numbers(column)
+    words = column.str.to_lowercase()
+    said = words.is_in(_YES)
+    _complain(column, said | words.is_in(_NO), "yes or no")
+    return said.cast(pl.Float64)
+
+
+def numbers(column: pl.Series) -> pl.Series:
+    """Finite numbers from numbers, booleans, or text that spells them.
+
+    Parameters
+    ----------
+    column : polars.Series
+        As `vicinal._cells.cells` returns it.
+
+    Returns
+    -------
+    polars.Series
+        Floating point; null where there is no finite number.
+
+    Raises
+    ------
+    ValueError
+        When a cell holds something else.
+    """
+    import polars as pl
+
+    if column.dtype == pl.String:
+        parsed = column.cast(pl.Float64, strict=False)
+        _complain(column, parsed.is_not_null(), "a number")
+        column = parsed
+    elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
+        raise ValueError(
+            f"Column {column.name!r} held numbers and now holds {column.dtype}; give "
+            "it its old type."
+        )
+    if column.dtype != pl.Float32:
+        column = column.cast(pl.Float64)
+    return column.set(~column.is_finite(), None)
+
+
+def days(column: pl.Series) -> pl.Series:
+    """Days since 1970 of dates and times, days of durations and times of day.
+
+    Parameters
+    ----------
+    column : polars.Series
+        As `vicinal._cells.cells` returns it; text is read as ISO 8601.
+
+    Returns
+    -------
+    polars.Series
+        Float64; null where there is no date.
+
+    Raises
+    ------
+    ValueError
+        When a cell holds something else.
+    """
+    import polars as pl
+
+    dtype = column.dtype
+    if dtype == pl.Null:
+        return column.cast(pl.Float64)
+    if dtype == pl.String:
+        parsed = _dates(column)
+        _complain(column, parsed.is_not_null(), "a date")
+        return parsed.dt.epoch("us") / _DAY
+    if dtype == pl.Time:
+        return column.cast(pl.Int64) / (1000 * _DAY)
+    if dtype == pl.Duration:
+        return column.dt.total_microseconds() / _DAY
+    if not dtype.is_temporal():
+        raise ValueError(
+            f"Column {column.name!r} held dates and now holds {dtype}; give it its "
+            "old type."
+        )
+    return column.dt.epoch("us") / _DAY
+
+
+def _parsed_dates(values: pl.Series) -> pl.Series | None:
+    """Parse text as dates, a few values first: most text is none."""
+    for part in (values.head(20), values):
+        parsed = _dates(part)
+        if parsed.null_count():
+            return None
+    return parsed
+
+
+def _dates(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    text = pl.col(column.name)
+    return column.to_frame().select(
+        pl.coalesce(
+            *(
+                text.str.to_date(form, strict=False).cast(pl.Datetime("us"))
+                for form in _DATES
+            ),
+            *(
+                text.str.to_datetime(form, strict=False, time_unit="us")
+                for form in _TIMES
+            ),
+        )
+    )[column.name]
+
+
+def _complain(column: pl.Series, understood: pl.Series, what: str) -> None:
+    wrong = column.filter(~understood.fill_null(False) & column.is_not_null())
+    if len(wrong):
+        raise ValueError(
+            f"Column {column.name!r} held {what} in each row of the table that was "
+            f"learned from, but here holds {_shown(wrong[0])!r}; mend it."
+        )

@@ -1,0 +1,64 @@
+"""Names of columns and files: made distinct, and suggested when mistaken."""
+
+import difflib
+
+__all__ = ["distinct_names", "near"]
+
+
+def distinct_names(names: list[str]) -> list[str]:
+    """Name columns that have no name, and number those that share one.
+
+    Parameters
+    ----------
+    names : list of str
+        As they are in the header.
+
+    Returns
+    -------
+    list of str
+        As many, all distinct and none empty.
+
+    Examples
+    --------
+    >>> distinct_names(["", "a", "a", "a_2"])
+    ['Unnamed: 0', 'a', 'a_3', 'a_2']
+    """
+    taken = set(names)
+    seen: set[str] = set()
+    result = []
+    for index, name in enumerate(names):
+        new = name
+        if not new or new in seen:
+            stem, number = (f"{name}_", 2) if name else ("Unnamed: ", index)
+            while (new := f"{stem}{number}") in taken:
+                number += 1
+            taken.add(new)
+        seen.add(new)
+        result.append(new)
+    return result
+
+
+def near(name: str, known: list[str]) -> str:
+    """Suggest names that look like one that does not exist.
+
+    Parameters
+    ----------
+    name : str
+        What was asked for.
+    known : list of str
+        What there is.
+
+    Returns
+    -------
+    str
+        A clause that begins with a semicolon, or nothing.
+
+    Examples
+    --------
+    >>> near("speces", ["species", "width"])
+    "; did you mean 'species'?"
+    """
+    by_lower = {one.lower(): one for one in reversed(known)}
+    found = difflib.get_close_matches(name.lower(), list(by_lower), 3, 0.6)
+    names = " or ".join(repr(by_lower[one]) for one in found)
+    return f"; did you mean {names}?" if names else ""

@@ -1,0 +1,200 @@
+"""What a table is read from, opened by its ending and its first bytes.
+
+Nothing is read beyond what shows that it can be; the rows come in pieces.
+"""
+
+from __future__ import annotations
+
+import glob
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vicinal._names import distinct_names, near
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import polars as pl
+
+    from vicinal.datasets import Dataset
+
+__all__ = ["PIECE", "Source", "open_source"]
+
+#: Rows of a piece, where the reader can count them.
+PIECE = 50_000
+_ARROW = {".arrow", ".feather", ".ipc"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table that can be read.
+
+    Attributes
+    ----------
+    name : str
+        The file's name, or the data set's.
+    pieces : callable
+        Reads the rows from the first one on, in frames with the same columns.
+    target : str or None
+        The column that is known to be the label.
+    notes : tuple of str
+        What a reader should know of it.
+    text : bool
+        Whether all cells are text, whatever they mean.
+    """
+
+    name: str
+    pieces: Callable[[], Iterator[pl.DataFrame]]
+    target: str | None = None
+    notes: tuple[str, ...] = ()
+    text: bool = False
+
+
+def open_source(source: str) -> Source:
+    """Find out what a table can be read from.
+
+    Parameters
+    ----------
+    source : str
+        A file's path or a data set's name.
+
+    Returns
+    -------
+    Source
+        Whose rows can be read.
+
+    Raises
+    ------
+    ValueError, OSError
+        With one sentence that says what to do.
+    """
+    if find_spec("polars") is None:
+        raise ValueError("Reading files needs an extra: pip install 'vicinal[cli]'.")
+    import polars as pl
+
+    from vicinal.datasets import available, load, read_npz
+
+    path = Path(source)
+    is_name = not path.exists() and not path.suffix and path.name == source
+    if source in available():
+        return _of_dataset(load(source))
+    if is_name:
+        try:
+            return _of_dataset(load(source))
+        except ValueError:
+            hint = near(source, [*available(), *_files_beside(path)])
+            if not hint:
+                raise
+            sentence = f"There is no file or data set {source!r}{hint}"
+            raise ValueError(sentence) from None
+    _check_file(path)
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        return _of_dataset(read_npz(path))
+    if suffix == ".parquet":
+        _check_ends(path, b"PAR1", "Parquet")
+        return Source(path.name, lambda: _lazy_pieces(path, pl.scan_parquet))
+    if suffix in _ARROW:
+        return _of_arrow(path)
+    from vicinal import _delimited
+
+    file = _delimited.open_delimited(path)
+    return Source(
+        path.name, lambda: _delimited.pieces_of(file), notes=file.notes, text=True
+    )
+
+
+def _files_beside(path: Path) -> list[str]:
+    folder = path.parent
+    return [one.name for one in folder.iterdir()] if folder.is_dir() else []
+
+
+def _check_file(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it.")
+    if not path.exists():
+        hint = near(path.name, _files_beside(path))
+        lists = "; `vicinal datasets` lists the data sets that need none."
+        raise FileNotFoundError(f"There is no file {str(path)!r}{hint or lists}")
+    if not path.is_file():
+        raise OSError(f"{path} is not a regular file; copy the table into one.")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path.name} is empty; it needs a header and rows.")
+
+
+def _check_ends(path: Path, magic: bytes, kind: str) -> None:
+    with path.open("rb") as file:
+        head = file.read(len(magic))
+        file.seek(-min(len(magic), path.stat().st_size), 2)
+        tail = file.read()
+    if head != magic:
+        raise ValueError(f"{path.name} is not a {kind} file; is its ending right?")
+    if tail != magic:
+        raise ValueError(f"{path.name} is cut short; copy it again.")
+
+
+def _of_dataset(dataset: Dataset) -> Source:
+    import polars as pl
+
+    n_features = dataset.X.shape[1]
+    given = dataset.feature_names or [f"x{index}" for index in range(n_features)]
+    names = distinct_names(given)
+    target = distinct_names([*names, "target"])[-1]
+    frame = pl.DataFrame(np.ascontiguousarray(dataset.X), schema=names, orient="row")
+    frame = frame.with_columns(pl.Series(target, dataset.y))
+    return Source(dataset.name, lambda: iter([frame]), target=target)
+
+
+def _of_arrow(path: Path) -> Source:
+    import polars as pl
+
+    with path.open("rb") as file:
+        streamed = file.read(6) != b"ARROW1"
+    if not streamed:
+        _check_ends(path, b"ARROW1", "Arrow")
+        return Source(path.name, lambda: _lazy_pieces(path, pl.scan_ipc))
+
+    def whole() -> Iterator[pl.DataFrame]:
+        with _damage_told(path):
+            frame = pl.read_ipc_stream(path)
+        yield frame
+
+    return Source(path.name, whole)
+
+
+def _lazy_pieces(
+    path: Path, scan: Callable[[str], pl.LazyFrame]
+) -> Iterator[pl.DataFrame]:
+    """Slices of a lazy frame: polars reads no more than the rows asked for."""
+    import polars as pl
+
+    with _damage_told(path):
+        # Escaped, because * and [ in a file's name are part of the name.
+        lazy = scan(glob.escape(str(path)))
+        n_rows = int(lazy.select(pl.len()).collect().item())
+        empty = lazy.head(0).collect()
+    if n_rows == 0:
+        yield empty
+    for start in range(0, n_rows, PIECE):
+        with _damage_told(path):
+            piece = lazy.slice(start, PIECE).collect()
+        yield piece
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
+    import polars as pl
+
+    try:
+        yield
+    # Some damage makes the reader panic, which is no Exception.
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        first = str(error).strip().partition("\n")[0]
+        raise ValueError(
+            f"{path.name} is damaged and cannot be read ({first}); copy it again."
+        ) from error

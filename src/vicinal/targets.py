@@ -1,0 +1,216 @@
+"""The label: which column it is, and whether it names classes or measures something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vicinal._cells import cells
+from vicinal._names import near
+
+if TYPE_CHECKING:
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from vicinal.tables import Table
+
+__all__ = ["Target", "choose_target", "read_target"]
+
+#: More distinct whole numbers than this measure something.
+MOST_CLASSES = 20
+_USUAL_NAMES = ("target", "label", "class", "y")
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The labels of the rows that have one.
+
+    Attributes
+    ----------
+    task : str
+        "classification" or "regression".
+    values : ndarray of shape (n_kept,)
+        Class names as text, or float64.
+    kept : ndarray of bool of shape (n_rows,)
+        The rows that these are.
+    notes : tuple of str
+        Which rows were left out, and why.
+    """
+
+    task: str
+    values: NDArray[Any]
+    kept: NDArray[np.bool_]
+    notes: tuple[str, ...]
+
+
+def choose_target(table: Table, asked: str | None) -> str | None:
+    """Find the label's column.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+    asked : str or None
+        A column's name.
+
+    Returns
+    -------
+    str or None
+        The one asked for; else the one known; else one that is called target,
+        label, class or y; else None.
+
+    Raises
+    ------
+    ValueError
+        When there is no such column.
+    """
+    names = table.frame.columns
+    if asked is not None:
+        if asked not in names:
+            hint = near(asked, names)
+            shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+            raise ValueError(
+                f"{table.name} has no column {asked!r}{hint or f'; it has {shown}.'}"
+            )
+        return asked
+    if table.target is not None:
+        return table.target
+    by_lower = {name.lower(): name for name in reversed(names)}
+    return next((by_lower[x] for x in _USUAL_NAMES if x in by_lower), None)
+
+
+def read_target(
+    column: pl.Series, *, task: str | None = None, known: bool = False
+) -> Target:
+    """Read the labels, and tell classes from measurements.
+
+    Parameters
+    ----------
+    column : polars.Series
+        The label's column.
+    task : {"classification", "regression"}, default=None
+        By default: text and booleans are classes, and so are at most twenty
+        distinct whole numbers; other numbers are measurements.
+    known : bool, default=False
+        Whether whole numbers are known to be classes, however many.
+
+    Returns
+    -------
+    Target
+        Rows without a label and classes of a single row are left out.
+
+    Raises
+    ------
+    ValueError
+        When nothing can be learned from it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from vicinal.targets import read_target
+    >>> target = read_target(pl.Series("kind", ["a", "b", None, "b", "a", "c"]))
+    >>> target.task, target.values.tolist()
+    ('classification', ['a', 'b', 'b', 'a'])
+    >>> target.notes[1]
+    "class 'c' left out: it has a single row"
+    """
+    column = _understood(column)
+    name = column.name
+    kept = column.is_not_null()
+    present = column.drop_nulls()
+    if len(present) == 0:
+        raise ValueError(f"Column {name!r} has no values; name another target.")
+    notes = []
+    if n_lost := len(column) - len(present):
+        notes.append(f"{_rows(n_lost)} without a value in {name!r} left out")
+    if present.n_unique() == 1:
+        raise ValueError(
+            f"Column {name!r} is {_shown(present[0])!r} in every row; a target needs "
+            "at least two values."
+        )
+    if task is None:
+        task = "classification" if _names_classes(present, known) else "regression"
+    if task == "regression":
+        if not present.dtype.is_numeric():
+            raise ValueError(
+                f"Column {name!r} holds {present.dtype}, not numbers to predict; name "
+                "another target."
+            )
+        values = present.to_numpy().astype(np.float64)
+        return Target(task, values, kept.to_numpy(), tuple(notes))
+    return _classes(column, notes)
+
+
+def _understood(column: pl.Series) -> pl.Series:
+    import polars as pl
+
+    column = cells(column)
+    if column.dtype.is_decimal():
+        column = column.cast(pl.Float64)
+    if column.dtype.is_float():
+        return column.set(~column.is_finite(), None)
+    if column.dtype.is_temporal() or column.dtype.is_nested():
+        raise ValueError(
+            f"Column {column.name!r} holds {column.dtype}, which is neither a class "
+            "nor a number; name another target."
+        )
+    return column
+
+
+def _names_classes(present: pl.Series, known: bool) -> bool:
+    if not present.dtype.is_numeric():
+        return True
+    n_distinct = present.n_unique()
+    if present.dtype.is_float() and not bool((present == present.round(0)).all()):
+        # Two levels are two classes, whatever they are written as.
+        return n_distinct == 2
+    if known and present.dtype.is_integer():
+        return True
+    return n_distinct <= max(2, min(MOST_CLASSES, len(present) // 2))
+
+
+def _classes(column: pl.Series, notes: list[str]) -> Target:
+    import polars as pl
+
+    name = column.name
+    if column.dtype.is_float():
+        whole = column.cast(pl.Int64, strict=False)
+        column = whole if bool((whole == column).all()) else column
+    text = column.cast(pl.String)
+    counts = text.drop_nulls().value_counts()
+    if counts.height == text.len() - text.null_count():
+        raise ValueError(
+            f"Column {name!r} has another value in each row, like an identifier; name "
+            "another target."
+        )
+    lone = sorted(counts.filter(pl.col("count") == 1)[name].to_list())
+    if lone:
+        notes.append(_lone_told(lone))
+        text = text.set(text.is_in(lone), None)
+    if counts.height - len(lone) < 2:
+        raise ValueError(
+            f"Column {name!r} has fewer than two classes with at least two rows each; "
+            "name another target."
+        )
+    kept = text.is_not_null().to_numpy()
+    values = np.array(text.drop_nulls().to_list(), dtype=np.str_)
+    return Target("classification", values, kept, tuple(notes))
+
+
+def _lone_told(lone: list[str]) -> str:
+    if len(lone) == 1:
+        return f"class {_shown(lone[0])!r} left out: it has a single row"
+    shown = ", ".join(repr(_shown(one)) for one in lone[:3])
+    more = f" and {len(lone) - 3} more" if len(lone) > 3 else ""
+    return f"classes {shown}{more} left out: they have a single row each"
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} row{'s' if n > 1 else ''}"
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:39]}…"
