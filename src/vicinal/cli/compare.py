@@ -1,15 +1,30 @@
-"""`vicinal compare`: several metrics on one data set, in a table and a sentence."""
+"""`vicinal compare`: several metrics on one table, in a table, a sentence, a page."""
 
-from typing import TYPE_CHECKING, Annotated
+import re
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vicinal.cli.columns import decisions_told
 from vicinal.cli.mistakes import mistakes_told
 
 if TYPE_CHECKING:
-    from vicinal.comparison import Comparison, MethodResult
+    from collections.abc import Callable
 
-__all__ = ["register", "verdict"]
+    from vicinal.comparison import Comparison
+    from vicinal.prepared import Prepared
+
+__all__ = ["register", "seconds_of", "shape_of"]
+
+# Of the time budget, the part that is kept back to draw the report.
+_FOR_THE_REPORT = 0.35
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 def register(app: typer.Typer) -> None:
@@ -19,122 +34,256 @@ def register(app: typer.Typer) -> None:
 
 def compare(
     data: Annotated[
-        str, typer.Argument(help="Name of a data set; see `vicinal datasets`.")
+        str,
+        typer.Argument(
+            help="A CSV, TSV, Parquet, Arrow or npz file, or the name of a data set "
+            "(see `vicinal datasets`)."
+        ),
     ],
+    target: Annotated[
+        str | None,
+        typer.Option(help="The label's column; by default target, label, class or y."),
+    ] = None,
+    no_target: Annotated[
+        bool, typer.Option("--no-target", help="Compare densities, without a label.")
+    ] = False,
+    task: Annotated[
+        str | None,
+        typer.Option(help="classification or regression; by default, as it looks."),
+    ] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Names with commas between; default: all.")
+        str | None,
+        typer.Option(help="Names with commas between, or all; default: the usual."),
     ] = None,
     splits: Annotated[int, typer.Option(help="Random splits.")] = 10,
     neighbors: Annotated[int, typer.Option(help="The k of k-NN.")] = 3,
-    components: Annotated[
-        int | None, typer.Option(help="Dimensions of PCA, LDA and NCA.")
+    n_components: Annotated[
+        int | None, typer.Option(help="Dimensions, for methods that reduce them.")
+    ] = None,
+    time_budget: Annotated[
+        str, typer.Option(help="Like 60s, 5m or 1h; or none for no limit.")
+    ] = "60s",
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page to look at: report.html.")
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="Write all figures: results.json.")
+    ] = None,
+    image_shape: Annotated[
+        str | None, typer.Option(help="The rows are images of this size, like 28x28.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
     jobs: Annotated[int | None, typer.Option(help="Threads.")] = None,
 ) -> None:
-    """Measure k-NN accuracy under several metrics, on the same random splits."""
-    names = None if methods is None else methods.replace(",", " ").split()
-    with mistakes_told():
-        result = _run(data, names, splits, neighbors, components, seed, jobs)
-    _print_table(data, result)
-    typer.echo(verdict(result))
+    """Measure which metric helps nearest neighbours most, on the same random splits.
 
-
-def verdict(result: "Comparison") -> str:
-    """Say in one sentence which method won, if any clearly did.
-
-    Two methods are told apart by the differences of their accuracies on each
-    split: a mean difference within two standard errors of zero decides nothing.
-
-    Parameters
-    ----------
-    result : Comparison
-        What `vicinal.comparison.compare` returned.
-
-    Returns
-    -------
-    str
-        Without a full stop.
+    Columns of text are one-hot encoded, constant ones and identifiers left out, and
+    missing values filled inside each split; what was decided is printed first.
     """
-    best = result.best
-    others = sorted(
-        (other for other in result.results if other is not best),
-        key=lambda other: -other.mean,
-    )
-    tied = [best, *(other for other in others if not _clearly_better(best, other))]
-    if len(tied) > 1:
-        *names, last = (one.name for one in tied)
-        scores = ", ".join(f"{one.score} %" for one in tied)
-        sentence = f"no clear winner between {', '.join(names)} and {last}: {scores}"
-    else:
-        sentence = f"{best.name}{' is best' if others else ''}: {best.score} %"
-    for other in others:
-        if other.name == "euclidean" and other not in tied:
-            sentence += f"; k-NN on raw features: {other.score} %"
-    return sentence
+    started = time.perf_counter()
+    with mistakes_told():
+        budget = seconds_of(time_budget)
+        shape = None if image_shape is None else shape_of(image_shape)
+        for path in (report, json):
+            _check_place(path, data)
+        prepared = _prepared(data, target, no_target, task)
+        images = None if shape is None else _images(prepared, shape)
+        _print_decisions(prepared)
+        left = None if budget is None else budget - (time.perf_counter() - started)
+        if left is not None and report is not None:
+            left *= 1 - _FOR_THE_REPORT
+        with _progress() as show:
+            from vicinal.comparison import compare as run
+
+            result = run(
+                prepared.X,
+                prepared.y,
+                task=prepared.task,
+                methods=methods,
+                n_splits=splits,
+                n_neighbors=neighbors,
+                n_components=n_components,
+                time_budget=None if left is None else max(left, 1.0),
+                feature_names=prepared.feature_names,
+                name=prepared.name,
+                random_state=seed,
+                n_jobs=jobs,
+                on_progress=show,
+            )
+        _print_table(result)
+        if json is not None:
+            _write_json(json, result, prepared)
+        if report is not None:
+            with _progress() as show:
+                result.to_html(
+                    report,
+                    decisions=prepared.decisions,
+                    notes=prepared.notes,
+                    image_shape=shape,
+                    images=None if images is None else images[result.setting.rows],
+                    command=_command(),
+                    on_progress=show,
+                )
+            typer.echo(f"report: {report}")
+    typer.echo(result.verdict())
 
 
-def _clearly_better(one: "MethodResult", other: "MethodResult") -> bool:
-    from vicinal.comparison import standard_error
+def seconds_of(text: str) -> float | None:
+    """Read a span of time, like ``60s``; None for no limit.
 
-    gain = one.accuracies - other.accuracies
-    # False where the standard error is NaN: one split alone decides nothing.
-    return bool(gain.mean() > 2 * standard_error(gain))
+    Raises
+    ------
+    ValueError
+        When it cannot be read, or is not positive.
+    """
+    if text.strip().lower() == "none":
+        return None
+    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]*)\s*", text.lower())
+    if found is None or found[2] not in _UNITS or not float(found[1]):
+        raise ValueError(f"--time-budget {text!r} is no time; write it like 60s or 5m.")
+    return float(found[1]) * _UNITS[found[2]]
 
 
-def _run(
-    data: str,
-    methods: list[str] | None,
-    splits: int,
-    neighbors: int,
-    components: int | None,
-    seed: int,
-    jobs: int | None,
-) -> "Comparison":
+def shape_of(text: str) -> tuple[int, int]:
+    """Read the height and width of an image, like ``28x28``.
+
+    Raises
+    ------
+    ValueError
+        When it cannot be read.
+    """
+    found = re.fullmatch(r"([1-9]\d{0,4})[x×,]([1-9]\d{0,4})", text.strip().lower())
+    if found is None:
+        raise ValueError(f"--image-shape {text!r} is no shape; write it like 28x28.")
+    return int(found[1]), int(found[2])
+
+
+def _check_place(path: Path | None, data: str) -> None:
+    """Raise where an output cannot be written, before any work is done."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it.")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"There is no folder {path.absolute().parent} to write to.")
+    if path.exists() and Path(data).exists() and path.samefile(data):
+        raise ValueError(f"{path} is the data; write to another file.")
+
+
+def _prepared(
+    data: str, target: str | None, no_target: bool, task: str | None
+) -> "Prepared":
+    from vicinal.prepared import prepare
+
+    if task not in (None, "classification", "regression"):
+        raise ValueError(f"--task is classification or regression, not {task!r}.")
+    with _progress() as show:
+        show(0, 1, "reading the data")
+        return prepare(data, target=target, no_target=no_target, task=task)
+
+
+def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
+    """Return the pixels of each row, those that are always the same included."""
+    import numpy as np
+
+    pixels = prepared.frame.drop([prepared.target] if prepared.target else [])
+    height, width = shape
+    if pixels.width != height * width:
+        raise ValueError(
+            f"--image-shape {height}x{width} is {height * width} pixels, but there "
+            f"are {pixels.width} columns beside the target."
+        )
+    try:
+        return np.asarray(pixels.to_numpy(), dtype=np.float64)
+    except ValueError as error:
+        raise ValueError("--image-shape needs columns that are all numbers.") from error
+
+
+@contextmanager
+def _progress() -> Iterator["Callable[[int, int, str], None]"]:
+    """Show how far the work is, and what time is left, where somebody looks on."""
     from rich.console import Console
-    from rich.progress import Progress
-
-    from vicinal.comparison import compare
-    from vicinal.datasets import load
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     # On standard error, so that standard output can be kept in a file.
     console = Console(stderr=True)
     with Progress(
-        console=console, transient=True, disable=not console.is_terminal
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
     ) as progress:
-        task = progress.add_task("loading the data", total=None)
-        dataset = load(data)
+        bar = progress.add_task("", total=1)
 
-        def show(done: int, total: int, method: str) -> None:
-            progress.update(
-                task, completed=done, total=total, description=f"fitted {method}"
-            )
+        def show(done: int, total: int, what: str) -> None:
+            progress.update(bar, completed=done, total=total, description=what)
 
-        return compare(
-            dataset.X,
-            dataset.y,
-            methods=methods,
-            n_splits=splits,
-            n_neighbors=neighbors,
-            n_components=components,
-            random_state=seed,
-            n_jobs=jobs,
-            on_progress=show,
-        )
+        yield show
 
 
-def _print_table(data: str, result: "Comparison") -> None:
+def _print_decisions(prepared: "Prepared") -> None:
+    n, d = prepared.X.shape
+    kinds = {"classification": "classes", "regression": "numbers"}
+    beside = (
+        "no target"
+        if prepared.target is None
+        else f"target {prepared.target!r} ({kinds[prepared.task]})"
+    )
+    typer.echo(f"{prepared.name}: {n:,} rows, {d:,} features, {beside}")
+    for line in [*prepared.notes, *decisions_told(prepared.decisions)]:
+        typer.echo(f"  {line}")
+
+
+def _print_table(result: "Comparison") -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    from vicinal.comparison import HEADER
-
-    table = Table(title=f"k-NN on {data}")
-    for heading in HEADER:
+    table = Table(title=Text(result.setting.name))
+    for heading in result.header:
         table.add_column(heading, justify="left" if heading == "method" else "right")
-    for one in result.results:
-        table.add_row(*one.row, style="bold" if one is result.best else None)
+    for row in result.rows():
+        best = row[0] == result.best.name
+        table.add_row(*map(Text, row), style="bold" if best else None)
     console = Console()
     console.print(table)
+    n_others = len(result.results) - 1
+    if result.setting.n_splits > 1 and n_others:
+        typer.echo(
+            "± half of a 95 % interval; * the best method is really better (corrected "
+            f"paired t-test on {result.setting.n_splits} splits, Holm's p < 0.05)"
+        )
     for note in result.notes:
-        console.print(note, highlight=False)
+        console.print(note, highlight=False, markup=False)
+
+
+def _write_json(path: Path, result: "Comparison", prepared: "Prepared") -> None:
+    import json
+
+    from vicinal._files import written_whole
+
+    found = result.to_dict()
+    found["target"] = prepared.target
+    found["columns"] = [
+        {"column": one.column, "kind": one.kind, "reason": one.reason}
+        for one in prepared.decisions
+    ]
+    found["notes"] = [*prepared.notes, *found["notes"]]
+    with written_whole(path) as temporary:
+        text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def _command() -> str:
+    """Return the command line of this process, to be run again."""
+    return shlex.join(["vicinal", *sys.argv[1:]])

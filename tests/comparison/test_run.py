@@ -11,15 +11,18 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedShuffleSplit
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-from vicinal.comparison import METHODS, Comparison, MethodResult, compare
+from vicinal.comparison import METHODS, compare
 
-CLASSIC = [name for name in METHODS if name != "nca"]
+USUAL = [m.name for m in METHODS.values() if m.usual and "classification" in m.tasks]
+CLASSIC = ["euclidean", "standardised", "whitened", "pca", "lda"]
 WINE_X, WINE_Y = load_wine(return_X_y=True)
+IRIS_X, IRIS_Y = load_iris(return_X_y=True)
 
 
 def by_hand(metric: Any, X: Any, y: Any, *, leak: bool = False) -> list[float]:
@@ -61,7 +64,7 @@ def stub_nca(monkeypatch: pytest.MonkeyPatch, *emitted: Warning) -> None:
 )
 def test_equals_a_loop_by_hand(name: str, metric: Any) -> None:
     result = compare(WINE_X, WINE_Y, methods=[name], n_splits=3)
-    assert result[name].accuracies.tolist() == by_hand(metric, WINE_X, WINE_Y)
+    assert result[name].scores.tolist() == by_hand(metric, WINE_X, WINE_Y)
 
 
 def test_nothing_is_learned_from_test_rows() -> None:
@@ -75,7 +78,7 @@ def test_nothing_is_learned_from_test_rows() -> None:
     honest, leaked = by_hand(scaler, X, y), by_hand(scaler, X, y, leak=True)
     assert honest != leaked
     result = compare(X, y, methods=["standardised"], n_splits=3)
-    assert result["standardised"].accuracies.tolist() == honest
+    assert result["standardised"].scores.tolist() == honest
 
 
 def test_nca_beats_raw_features_on_wine() -> None:
@@ -86,11 +89,10 @@ def test_nca_beats_raw_features_on_wine() -> None:
     assert result["nca"].n_components.tolist() == [13] * 3
 
 
-def test_dimensions_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    stub_nca(monkeypatch)
+def test_dimensions_by_default() -> None:
     result = compare(WINE_X, WINE_Y, n_splits=2)
     dimensions = {one.name: one.n_components.tolist() for one in result.results}
-    assert list(dimensions) == list(METHODS)
+    assert list(dimensions) == USUAL
     assert dimensions["lda"] == [2, 2]
     for name in ("euclidean", "standardised", "whitened"):
         assert dimensions[name] == [13, 13]
@@ -112,7 +114,7 @@ def test_whitening_drops_directions_without_variance(dtype: Any) -> None:
     plain = compare(X, WINE_Y, methods="whitened", n_splits=3)["whitened"]
     result = compare(dull, WINE_Y, methods="whitened", n_splits=3)["whitened"]
     assert result.n_components.tolist() == [13] * 3
-    np.testing.assert_allclose(result.accuracies, plain.accuracies, atol=1 / 54)
+    np.testing.assert_allclose(result.scores, plain.scores, atol=1 / 54)
 
 
 def test_more_features_than_rows() -> None:
@@ -130,7 +132,7 @@ def test_same_seed_same_accuracies() -> None:
         result = compare(
             WINE_X, WINE_Y, methods=["euclidean", "nca"], n_splits=2, random_state=seed
         )
-        return [one.accuracies.tolist() for one in result.results]
+        return [one.scores.tolist() for one in result.results]
 
     assert run(3) == run(3)
     assert run(3) != run(4)
@@ -150,7 +152,7 @@ def test_labels_may_be_strings() -> None:
     names = np.array(["a", "b", "c"], dtype=object)[WINE_Y]
     one = compare(WINE_X, names, methods=["lda"], n_splits=2)
     other = compare(WINE_X, WINE_Y, methods=["lda"], n_splits=2)
-    assert one["lda"].accuracies.tolist() == other["lda"].accuracies.tolist()
+    assert one["lda"].scores.tolist() == other["lda"].scores.tolist()
 
 
 def test_progress() -> None:
@@ -180,43 +182,82 @@ def test_fits_that_did_not_converge_are_counted(
     assert last.startswith("nca: 3 of 3 fits stopped at the iteration limit")
 
 
-def test_other_warnings_pass_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warnings_become_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     stub_nca(monkeypatch, UserWarning("look here"), ConvergenceWarning("limit"))
-    with pytest.warns(UserWarning, match="look here") as caught:
-        result = compare(WINE_X, WINE_Y, methods=["nca"], n_splits=2)
-    assert [str(warning.message) for warning in caught] == ["look here"] * 2
+    result = compare(WINE_X, WINE_Y, methods=["nca"], n_splits=2)
     assert result["nca"].not_converged == 2
+    assert result["nca"].warnings == ("look here",)
+    assert result.notes[-1] == "nca: look here"
 
 
-def method(name: str, *accuracies: float, d: tuple[int, ...] = (2,)) -> MethodResult:
-    return MethodResult(
-        name, np.array(d), np.array(accuracies), np.array([9.0, 0.25, 0.25]), 0
+def test_warnings_for_developers_pass_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    stub_nca(monkeypatch, FutureWarning("soon"))
+    with pytest.warns(FutureWarning, match="soon"):
+        compare(WINE_X, WINE_Y, methods=["nca"], n_splits=1)
+
+
+def test_missing_values_are_learned_from_training_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = WINE_X.copy()
+    X[rng.random(X.shape) < 0.2] = np.nan
+    metric = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    expected = by_hand(metric, X, WINE_Y)
+    result = compare(X, WINE_Y, methods="standardised", n_splits=3)
+    assert result["standardised"].scores.tolist() == expected
+    assert all(one.mean > 0.8 for one in compare(X, WINE_Y, n_splits=2).results[1:])
+
+
+def test_confusion_counts_the_test_rows() -> None:
+    lda = compare(WINE_X, WINE_Y, methods="lda", n_splits=3)["lda"]
+    assert lda.confusion is not None
+    assert lda.confusion.sum() == 3 * 54
+    right = np.trace(lda.confusion) / lda.confusion.sum()
+    assert right == pytest.approx(lda.mean)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_numbers_to_predict(whole: bool) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5)) * [1, 5, 5, 5, 5]
+    y = np.round(50 * X[:, 0]) if whole else X[:, 0]
+    result = compare(X, y, methods="euclidean mlkr nca", n_splits=3)
+    assert result.setting.task == "regression"
+    assert result.measure == "R²"
+    assert result["nca"].mean > 0.9 > 0.5 > result["euclidean"].mean
+    train, test = next(ShuffleSplit(3, test_size=0.3, random_state=0).split(X))
+    knn = KNeighborsRegressor(3).fit(X[train], y[train])
+    by_sklearn = knn.score(X[test], y[test])
+    assert result["euclidean"].scores[0] == pytest.approx(by_sklearn)
+
+
+def test_no_target() -> None:
+    rng = np.random.default_rng(0)
+    # Two flat sheets: one bandwidth for all directions cannot be right.
+    X = rng.normal(size=(240, 3)) * [1, 1, 0.05] + np.repeat(
+        [[0, 0, 0], [0, 0, 1]], 120, 0
     )
+    result = compare(X, methods="kernel-density gaussian lca", n_splits=2)
+    assert result.setting.task == "none"
+    assert result.best.name == "lca"
+    assert result["lca"].mean > result["kernel-density"].mean + 0.1
+    for one in result.results:
+        assert one.agreement is not None
+        assert ((one.agreement > 0) & (one.agreement <= 1)).all()
+    assert "cluster agreement" in str(result)
+    unlabelled = compare(X, np.zeros(240), task="none", methods="gaussian", n_splits=1)
+    assert unlabelled.setting.y is None
 
 
-def test_mean_and_standard_error() -> None:
-    result = method("lda", 0.5, 0.7, 0.9)
-    assert result.mean == pytest.approx(0.7)
-    assert result.standard_error == pytest.approx(0.2 / np.sqrt(3))
-    assert np.isnan(method("lda", 0.5).standard_error)
+def test_names_of_the_features() -> None:
+    frame = load_iris(as_frame=True).data
+    named = compare(frame, IRIS_Y, methods="euclidean", n_splits=1)
+    assert named.setting.feature_names == list(frame.columns)
+    plain = compare(IRIS_X, IRIS_Y, methods="euclidean", n_splits=1)
+    assert plain.setting.feature_names == ["x0", "x1", "x2", "x3"]
 
 
-def test_table() -> None:
-    comparison = Comparison(
-        (method("euclidean", 0.5, 0.7, 0.9, d=(13,)), method("pca", 1.0, d=(9, 10, 9)))
-    )
-    assert comparison.best.name == "pca"
-    assert str(comparison) == comparison.table()
-    assert comparison.table().splitlines() == [
-        "method     dimensions  accuracy (%)  fit (s)",
-        "euclidean          13   70.0 ± 11.5    0.250",
-        "pca              9-10         100.0    0.250",
-    ]
-
-
-NAN_X = WINE_X.copy()
-NAN_X[3, 4] = np.nan
-IRIS_X, IRIS_Y = load_iris(return_X_y=True)
+INFINITE_X = WINE_X.copy()
+INFINITE_X[3, 4] = np.inf
 
 
 @pytest.mark.parametrize(
@@ -224,9 +265,16 @@ IRIS_X, IRIS_Y = load_iris(return_X_y=True)
     [
         (IRIS_X, np.zeros(150), {}, "one class only, 0.0"),
         (IRIS_X, np.r_[IRIS_Y[:-1], 7], {}, "2 rows or more; there is one of: 7"),
-        (IRIS_X, IRIS_X[:, 0], {}, "continuous"),
         (IRIS_X, [None, "a", 1] * 50, {}, "mixes labels of several types"),
-        (NAN_X, WINE_Y, {}, "NaN"),
+        (INFINITE_X, WINE_Y, {}, "infinity"),
+        (IRIS_X, None, {"task": "regression"}, "needs a target"),
+        (IRIS_X, ["a"] * 75 + ["b"] * 75, {"task": "regression"}, "needs numbers"),
+        (IRIS_X, np.ones(150), {"task": "regression"}, "one value only"),
+        (IRIS_X, IRIS_Y, {"task": "clustering"}, "task must be auto"),
+        (IRIS_X, IRIS_Y, {"feature_names": ["a"]}, "1 feature_names for 4 features"),
+        (IRIS_X, IRIS_Y, {"time_budget": 0}, "time_budget == 0"),
+        (IRIS_X, IRIS_X[:, 0], {"methods": "lda"}, "for a numeric target.*'lda'"),
+        (IRIS_X, None, {"methods": "nca"}, "without a target.*'nca'"),
         (IRIS_X, WINE_Y, {}, "inconsistent numbers of samples"),
         (np.ones((150, 2)), IRIS_Y, {}, "All training rows are equal"),
         (IRIS_X, IRIS_Y, {"n_splits": 0}, "n_splits == 0, must be >= 1"),

@@ -1,0 +1,124 @@
+"""How many rows, splits and methods there is time for.
+
+Each method is tried on a small part of the rows and on one twice as large; its time is
+taken to grow as a power of the number of rows.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vicinal.comparison.methods import Method
+    from vicinal.comparison.problem import Problem
+
+__all__ = ["Plan", "planned"]
+
+# The part that methods are tried on; up to twice as many rows, nothing is planned:
+# trying would cost as much as it could save.
+_TRIAL = 1000
+# Of the time left, how much a plan may fill: what it expects is not what comes.
+_FILLED = 0.7
+_FEWEST_SPLITS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What will be run.
+
+    Attributes
+    ----------
+    problem : Problem
+        The rows.
+    methods : list of Method
+        In their order.
+    n_splits : int
+        How many splits.
+    notes : tuple of str
+        What was left out.
+    """
+
+    problem: Problem
+    methods: list[Method]
+    n_splits: int
+    notes: tuple[str, ...] = ()
+
+
+def planned(
+    plan: Plan, deadline: float, show: Callable[[int, int, str], object]
+) -> Plan:
+    """Return what of a plan can be done by then: fewer rows first, then fewer splits.
+
+    Parameters
+    ----------
+    plan : Plan
+        What was asked for.
+    deadline : float
+        On the clock of `time.perf_counter`.
+    show : callable
+        Told which method is being tried, as ``show(0, total, name)``.
+    """
+    n = len(plan.problem.setting.X)
+    if n <= 2 * _TRIAL:
+        return plan
+    small, large = plan.problem.part(_TRIAL), plan.problem.part(2 * _TRIAL)
+    total = plan.n_splits * len(plan.methods)
+    costs: dict[str, tuple[float, float]] = {}
+    late: list[str] = []
+    for method in plan.methods:
+        show(0, total, f"{method.name}, on a trial")
+        # Once for what is compiled or loaded only once.
+        _seconds(plan.problem.part(200), method)
+        costs[method.name] = _seconds(small, method), 0.0
+    for method in plan.methods:
+        first = costs[method.name][0]
+        # A method whose next trial would take a good part of the time is too slow.
+        if 8 * first > (deadline - time.perf_counter()) / 2 and len(plan.methods) > 1:
+            late.append(method.name)
+            continue
+        show(0, total, f"{method.name}, on a larger trial")
+        costs[method.name] = first, _seconds(large, method)
+
+    left = _FILLED * (deadline - time.perf_counter())
+    methods = [method for method in plan.methods if method.name not in late]
+    notes = [f"{name} was left out: too slow for the time budget." for name in late]
+
+    def expected(rows: float) -> float:
+        return sum(_grown(*costs[method.name], rows) for method in methods)
+
+    sizes = np.geomspace(2 * _TRIAL, n, 200)
+    fitting = [rows for rows in sizes if plan.n_splits * expected(rows) <= left]
+    rows = n if len(fitting) == len(sizes) else int(max(fitting, default=_TRIAL))
+    n_splits = plan.n_splits
+    if not fitting:
+        affordable = int(left / max(expected(_TRIAL), 1e-9))
+        n_splits = min(plan.n_splits, max(affordable, _FEWEST_SPLITS))
+        if n_splits < plan.n_splits:
+            notes.append(f"{n_splits} splits instead of {plan.n_splits}: time budget.")
+    problem = plan.problem
+    if rows < n:
+        problem = problem.part(rows)
+        notes.append(
+            f"A random {len(problem.setting.X):,} of the {n:,} rows took part, to stay "
+            "within the time budget."
+        )
+    return Plan(problem, methods, n_splits, (*plan.notes, *notes))
+
+
+def _seconds(problem: Problem, method: Method) -> float:
+    start = time.perf_counter()
+    train, test = next(iter(problem.splits(1)))
+    problem.run(method, train, test)
+    return time.perf_counter() - start
+
+
+def _grown(small: float, large: float, rows: float) -> float:
+    """Return the seconds expected for that many rows, from those of the two trials."""
+    power = np.clip(np.log2(large / small), 0.5, 3.0)
+    return float(large * (rows / (2 * _TRIAL)) ** power)

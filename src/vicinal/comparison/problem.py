@@ -1,0 +1,290 @@
+"""The rows of a comparison, checked; its splits; one method on one split."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, confusion_matrix, r2_score
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.utils import check_array, check_consistent_length, check_scalar
+from sklearn.utils.multiclass import type_of_target
+
+from vicinal.comparison.methods import TASKS
+from vicinal.comparison.records import Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+    from sklearn.pipeline import Pipeline
+
+    from vicinal._typing import FloatArray, IntArray
+    from vicinal.comparison.methods import Method
+
+__all__ = ["Problem", "Run"]
+
+# More distinct floating-point numbers than this are no classes.
+_MOST_CLASSES = 20
+# scikit-learn's own default for the number of clusters, where nobody says it.
+_N_CLUSTERS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One method on one split; the fields are those of `MethodResult`."""
+
+    n_components: int
+    score: float
+    fit_seconds: float
+    query_seconds: float
+    stopped: bool
+    warnings: tuple[str, ...]
+    confusion: IntArray | None = None
+    agreement: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The rows, and the target as the methods want it.
+
+    Attributes
+    ----------
+    setting : Setting
+        The rows as they were given, and the user's choices.
+    target : ndarray of shape (n_samples,) or None
+        Classes as integers from 0, numbers as float64.
+    """
+
+    setting: Setting
+    target: IntArray | FloatArray | None
+
+    @classmethod
+    def of(
+        cls,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        *,
+        task: str,
+        feature_names: Sequence[str] | None,
+        n_components: int | None,
+        **choices: Any,
+    ) -> Problem:
+        """Check the rows and the target; raise ValueError where they are of no use."""
+        names = _names(X, feature_names)
+        rows = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        if np.isinf(rows).any():
+            raise ValueError("X contains infinity; write NaN where a value is missing.")
+        if n_components is not None:
+            check_scalar(n_components, "n_components", Integral, min_val=1)
+            if n_components > (d := rows.shape[1]):
+                raise ValueError(
+                    f"n_components={n_components} exceeds the {d} features."
+                )
+        if task not in ("auto", *TASKS):
+            raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")
+        labels = None if y is None or task == "none" else np.asarray(y)
+        target = None
+        if labels is not None:
+            check_consistent_length(rows, labels)
+            task, target = _target(labels, task)
+        elif task not in ("auto", "none"):
+            raise ValueError(f"task={task!r} needs a target, y.")
+        else:
+            task = "none"
+        setting = Setting(
+            X=rows,
+            y=labels,
+            task=task,
+            rows=np.arange(len(rows)),
+            n_given=len(rows),
+            feature_names=names or [f"x{i}" for i in range(rows.shape[1])],
+            n_components=n_components,
+            **choices,
+        )
+        if len(setting.feature_names) != rows.shape[1]:
+            raise ValueError(
+                f"There are {len(setting.feature_names)} feature_names for "
+                f"{rows.shape[1]} features."
+            )
+        return cls(setting, target)
+
+    def part(self, n: int) -> Problem:
+        """Return a random part of about n rows, with two or more of each class."""
+        rng = np.random.RandomState(0)
+        order = rng.permutation(len(self.setting.X))
+        if self.setting.task == "classification" and self.target is not None:
+            # Round the classes: the first few of each come first.
+            codes = self.target[order]
+            turn = np.empty(len(order))
+            for code in np.unique(codes):
+                own = np.flatnonzero(codes == code)
+                turn[own] = np.maximum(np.arange(own.size) - 3, 0) / own.size
+            order = order[np.argsort(turn, kind="stable")]
+        rows = np.sort(order[:n])
+        setting, y = self.setting, self.setting.y
+        smaller = replace(
+            setting,
+            X=setting.X[rows],
+            y=None if y is None else y[rows],
+            rows=setting.rows[rows],
+        )
+        return Problem(smaller, None if self.target is None else self.target[rows])
+
+    def splits(self, n_splits: int) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield the rows to learn from and the rows to test on."""
+        s = self.setting
+        stratified = s.task == "classification"
+        kind = StratifiedShuffleSplit if stratified else ShuffleSplit
+        splitter = kind(n_splits, test_size=s.test_size, random_state=s.random_state)
+        yield from splitter.split(s.X, self.target)
+
+    def check(self, n_splits: int) -> None:
+        """Raise ValueError where a split is of no use, before any work is done."""
+        k = self.setting.n_neighbors
+        for train, _ in self.splits(n_splits):
+            X = self.setting.X[train]
+            if self.setting.task != "none" and k > len(X):
+                raise ValueError(f"n_neighbors={k} exceeds the {len(X)} training rows.")
+            if self.setting.task == "classification":
+                _check_classes(self.target, train)
+            if np.array_equal(X.min(axis=0), X.max(axis=0)):
+                raise ValueError(
+                    "All training rows are equal: no metric can tell them apart."
+                )
+
+    def run(self, method: Method, train: IntArray, test: IntArray) -> Run:
+        """Fit a method on some rows, and score it on others."""
+        s = self.setting
+        X, X_test = s.X[train], s.X[test]
+        y = None if self.target is None else self.target[train]
+        choices = s.n_components, s.random_state, s.n_jobs
+        metric = method.pipeline(X, y, *choices)
+        start = time.perf_counter()
+        told = _fit(metric, X, y)
+        seconds = time.perf_counter() - start
+        Z = metric.transform(X)
+        start = time.perf_counter()
+        if y is None:
+            score = float(metric.score(X_test))
+            query = time.perf_counter() - start
+            halves = method.pipeline(X, y, *choices), method.pipeline(X, y, *choices)
+            found: dict[str, Any] = {"agreement": self._agreement(halves, X, X_test)}
+        else:
+            score, found = self._predict(metric, Z, y, test)
+            query = time.perf_counter() - start
+        stopped = [issubclass(w.category, ConvergenceWarning) for w in told]
+        return Run(
+            n_components=Z.shape[1],
+            score=score,
+            fit_seconds=seconds,
+            query_seconds=1000 * query / len(test),
+            stopped=any(stopped),
+            warnings=tuple(
+                " ".join(str(w.message).split())
+                for w, counted in zip(told, stopped, strict=True)
+                if not counted
+            ),
+            **found,
+        )
+
+    def _predict(
+        self, metric: Pipeline, Z: FloatArray, y: Any, test: IntArray
+    ) -> tuple[float, dict[str, Any]]:
+        """Return k-NN's score on the test rows, and its confusions."""
+        s = self.setting
+        truth: Any = self.target[test] if self.target is not None else None
+        classes = s.task == "classification"
+        kind = KNeighborsClassifier if classes else KNeighborsRegressor
+        knn = kind(s.n_neighbors, n_jobs=s.n_jobs).fit(Z, y)
+        predicted = knn.predict(metric.transform(s.X[test]))
+        if not classes:
+            return float(r2_score(truth, predicted)), {}
+        n_classes = int(self.target.max()) + 1 if self.target is not None else 0
+        counts = confusion_matrix(truth, predicted, labels=range(n_classes))
+        return float(np.mean(predicted == truth)), {"confusion": counts}
+
+    def _agreement(
+        self, halves: tuple[Pipeline, Pipeline], X: FloatArray, X_test: FloatArray
+    ) -> float:
+        """Return whether two halves of the rows find the same clusters in others."""
+        found = []
+        for i, metric in enumerate(halves):
+            half = X[i::2]
+            _fit(metric, half, None)
+            Z = metric.transform(half)
+            if not Z.shape[1]:
+                return float("nan")
+            k = min(_N_CLUSTERS, len(half))
+            means = KMeans(k, n_init=3, random_state=0).fit(Z)
+            found.append(means.predict(metric.transform(X_test)))
+        return float(adjusted_rand_score(*found))
+
+
+def _names(X: Any, given: Sequence[str] | None) -> list[str]:
+    """Return what the columns are called; nothing where nobody has said it."""
+    columns = given if given is not None else getattr(X, "columns", ())
+    return [str(name) for name in columns]
+
+
+def _target(labels: NDArray[Any], task: str) -> tuple[str, IntArray | FloatArray]:
+    """Return the task, and the target as the methods want it."""
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError("y mixes labels of several types; use one type.") from error
+    kind = type_of_target(labels, input_name="y")
+    numbers = labels.dtype.kind == "f" and classes.size > _MOST_CLASSES
+    if task == "regression" or (task == "auto" and (numbers or kind == "continuous")):
+        return "regression", _numbers(labels)
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(
+            f"y must hold one class or one number for each row; it is {kind}."
+        )
+    if classes.size < 2:
+        raise ValueError(f"y has one class only, {classes[0]}; two or more are needed.")
+    if rare := [str(classes[c]) for c in np.flatnonzero(np.bincount(codes) < 2)]:
+        raise ValueError(
+            f"Each class needs 2 rows or more; there is one of: {', '.join(rare)}."
+        )
+    return "classification", codes
+
+
+def _numbers(labels: NDArray[Any]) -> FloatArray:
+    try:
+        numbers = labels.astype(np.float64)
+    except ValueError as error:
+        raise ValueError(f"task='regression' needs numbers in y: {error}.") from error
+    if not np.isfinite(numbers).all():
+        raise ValueError("y contains NaN or infinity.")
+    if numbers.min() == numbers.max():
+        raise ValueError(f"y has one value only, {numbers[0]}; nothing to predict.")
+    return numbers
+
+
+def _check_classes(target: Any, train: IntArray) -> None:
+    n_classes = int(target.max()) + 1
+    if np.unique(target[train]).size < n_classes or len(train) == n_classes:
+        raise ValueError(
+            f"{len(train)} training rows are too few for {n_classes} classes; "
+            "lower test_size, or leave out the rarest classes."
+        )
+
+
+def _fit(metric: Pipeline, X: FloatArray, y: Any) -> list[warnings.WarningMessage]:
+    """Fit, and return what was warned about; what is not for users passes through."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        metric.fit(X, y)
+    told = [w for w in caught if issubclass(w.category, UserWarning | RuntimeWarning)]
+    for w in caught:
+        if w not in told:
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+    return told

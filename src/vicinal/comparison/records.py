@@ -1,0 +1,129 @@
+"""What is kept of a comparison: the setting, and each method's scores and times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vicinal._typing import FloatArray, IntArray
+
+__all__ = ["Difference", "MethodResult", "Setting"]
+
+
+@dataclass(frozen=True, eq=False)
+class MethodResult:
+    """What one method did, split by split.
+
+    Attributes
+    ----------
+    name : str
+        One of `METHODS`.
+    n_components : ndarray of int of shape (n_splits,)
+        Dimensions in which the neighbours were sought.
+    scores : ndarray of shape (n_splits,)
+        Share of the test rows that k-NN classified correctly; its R² where the target
+        is a number; the mean log-density of the test rows where there is no target.
+    fit_seconds : ndarray of shape (n_splits,)
+        Time to learn the metric; the k-NN search is not part of it.
+    query_seconds : ndarray of shape (n_splits,)
+        Time to predict the test rows, for each thousand of them.
+    not_converged : int
+        Fits that stopped at their iteration limit.
+    warnings : tuple of str
+        What else the fits warned about.
+    confusion : ndarray of int of shape (n_classes, n_classes) or None
+        Test rows of all splits, by their class and the predicted one.
+    agreement : ndarray of shape (n_splits,) or None
+        Without a target: the adjusted Rand index between the clusters of the test
+        rows as learned from two halves of the training rows.
+    """
+
+    name: str
+    n_components: IntArray
+    scores: NDArray[np.float64]
+    fit_seconds: NDArray[np.float64]
+    query_seconds: NDArray[np.float64]
+    not_converged: int = 0
+    warnings: tuple[str, ...] = ()
+    confusion: IntArray | None = None
+    agreement: NDArray[np.float64] | None = None
+
+    @property
+    def mean(self) -> float:
+        """Mean score over the splits."""
+        return float(self.scores.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What was compared on, and how.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows that took part; NaN where a value is missing.
+    y : ndarray of shape (n_samples,) or None
+        Their target, as it was given.
+    task : {"classification", "regression", "none"}
+        What kind of target it is.
+    rows : ndarray of int of shape (n_samples,)
+        Where these rows were among those given.
+    n_given : int
+        How many rows were given.
+    feature_names : list of str
+        One for each column.
+    name : str
+        What the data are called.
+    n_splits, test_size, n_neighbors, n_components, random_state, n_jobs
+        As `compare` was asked; `n_splits` is how many were done.
+    notes : tuple of str
+        What was changed to stay within the time budget.
+    """
+
+    X: FloatArray
+    y: NDArray[Any] | None
+    task: str
+    rows: IntArray
+    n_given: int
+    feature_names: list[str]
+    name: str = "the data"
+    n_splits: int = 10
+    test_size: float = 0.3
+    n_neighbors: int = 3
+    n_components: int | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """Test rows for each training row."""
+        return self.test_size / (1 - self.test_size)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The best method against another, on the same splits.
+
+    Attributes
+    ----------
+    other : str
+        The other's name.
+    gain : float
+        Mean of the differences of the scores.
+    p : float
+        Of the corrected paired t-test, and corrected for the number of the others.
+    """
+
+    other: str
+    gain: float
+    p: float
+
+    @property
+    def real(self) -> bool:
+        """Whether chance is a poor explanation (p below 0.05)."""
+        return self.p < 0.05

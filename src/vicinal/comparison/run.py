@@ -1,0 +1,182 @@
+"""Fit every method on the same random splits of one data set, and score it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.utils import check_scalar
+
+from vicinal.comparison.methods import chosen
+from vicinal.comparison.plan import Plan, planned
+from vicinal.comparison.problem import Problem
+from vicinal.comparison.records import MethodResult
+from vicinal.comparison.result import Comparison
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from vicinal.comparison.methods import Method
+    from vicinal.comparison.problem import Run
+
+__all__ = ["compare"]
+
+
+def compare(
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    task: str = "auto",
+    methods: str | Iterable[str] | None = None,
+    n_splits: int = 10,
+    test_size: float = 0.3,
+    n_neighbors: int = 3,
+    n_components: int | None = None,
+    time_budget: float | None = None,
+    feature_names: Sequence[str] | None = None,
+    name: str = "the data",
+    random_state: int | np.random.RandomState | None = 0,
+    n_jobs: int | None = None,
+    on_progress: Callable[[int, int, str], object] | None = None,
+) -> Comparison:
+    """Measure how good several metrics are for one data set.
+
+    Every method sees the same random splits. All that it learns, the scaling of the
+    features and what stands for missing values included, it learns from the training
+    rows.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Numbers; NaN where a value is missing.
+    y : array-like of shape (n_samples,), optional
+        Classes, each with at least two rows: the score is k-NN's accuracy. Or
+        continuous numbers: its R². Without it, the score is the mean log-density of
+        the held-out rows, in the units of the standardised features, and the table
+        also tells whether two halves of the training rows agree on the clusters.
+    task : {"auto", "classification", "regression", "none"}, default="auto"
+        What y is. "auto" takes floating-point numbers for a continuous target where
+        they have fractions or more than 20 distinct values, and all else for classes.
+    methods : str or iterable of str, optional
+        Names from `vicinal.comparison.METHODS`, or ``"all"``. By default the usual
+        ones for the kind of target. All but ``"euclidean"`` start from standardised
+        features.
+    n_splits : int, default=10
+        How many random splits.
+    test_size : float, default=0.3
+        Share of the rows to test on.
+    n_neighbors : int, default=3
+        The k of k-NN.
+    n_components : int, optional
+        Dimensions of the methods that reduce them, as far as the classes allow. By
+        default PCA explains 95 % of the variance, LDG chooses, and NCA and LFDA keep
+        full rank.
+    time_budget : float, optional
+        Seconds. Where all of it would take longer, fewer rows take part, or fewer
+        splits are made, or the slowest methods are left out; `notes` tells.
+    feature_names : sequence of str, optional
+        One for each column; by default the columns of a data frame, or x0, x1, ...
+    name : str
+        What to call the data.
+    random_state : int, RandomState or None, default=0
+        Seed of the splits and of the methods that draw numbers.
+    n_jobs : int, optional
+        Threads for the methods and for the neighbour search.
+    on_progress : callable, optional
+        Called after each fit as ``on_progress(done, total, method)``.
+
+    Returns
+    -------
+    Comparison
+        Prints as a table; a notebook shows it as one. Fits that stopped at their
+        iteration limit, and what else they warned about, are told in its notes.
+
+    Notes
+    -----
+    The splits overlap. Intervals and tests are corrected for it as Nadeau and Bengio
+    do, and the tests for their number as Holm does.
+
+    Examples
+    --------
+    >>> from vicinal import compare
+    >>> from vicinal.datasets import load
+    >>> wine = load("wine")
+    >>> result = compare(wine.X, wine.y, methods=["euclidean", "lda"], n_splits=5)
+    >>> result.best.name
+    'lda'
+    >>> [round(method.mean, 2) for method in result.results]
+    [0.7, 0.98]
+    """
+    started = time.perf_counter()
+    check_scalar(n_splits, "n_splits", Integral, min_val=1)
+    check_scalar(n_neighbors, "n_neighbors", Integral, min_val=1)
+    if time_budget is not None:
+        check_scalar(
+            time_budget, "time_budget", Real, min_val=0, include_boundaries="neither"
+        )
+    problem = Problem.of(
+        X,
+        y,
+        task=task,
+        test_size=test_size,
+        n_neighbors=n_neighbors,
+        n_components=n_components,
+        feature_names=feature_names,
+        name=name,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    able = chosen(methods, problem.setting.task)
+    problem.check(n_splits)
+    show = on_progress or (lambda *_: None)
+    plan = Plan(problem, able, n_splits)
+    if time_budget is not None:
+        plan = planned(plan, started + time_budget, show)
+    runs, plan = _all_runs(
+        plan, None if time_budget is None else started + time_budget, show
+    )
+    results = tuple(_result(method, runs[method.name]) for method in plan.methods)
+    setting = replace(plan.problem.setting, n_splits=plan.n_splits, notes=plan.notes)
+    return Comparison(results, setting)
+
+
+def _all_runs(
+    plan: Plan, deadline: float | None, show: Callable[[int, int, str], object]
+) -> tuple[dict[str, list[Run]], Plan]:
+    """Run every method on every split, as many as there is time for."""
+    runs: dict[str, list[Run]] = {method.name: [] for method in plan.methods}
+    total = plan.n_splits * len(plan.methods)
+    begun = time.perf_counter()
+    # Splits outside, methods inside: the time taken then tells the time left, and
+    # when it is over, all methods have seen the same splits.
+    for done, (train, test) in enumerate(plan.problem.splits(plan.n_splits)):
+        now = time.perf_counter()
+        if deadline and done and now + (now - begun) / done > deadline:
+            note = f"The time budget was enough for {done} of {plan.n_splits} splits."
+            return runs, replace(plan, n_splits=done, notes=(*plan.notes, note))
+        for place, method in enumerate(plan.methods, start=1):
+            runs[method.name].append(plan.problem.run(method, train, test))
+            show(done * len(plan.methods) + place, total, method.name)
+    return runs, plan
+
+
+def _result(method: Method, runs: list[Run]) -> MethodResult:
+    confusions = [run.confusion for run in runs if run.confusion is not None]
+    agreements = [run.agreement for run in runs if run.agreement is not None]
+    return MethodResult(
+        name=method.name,
+        n_components=np.array([run.n_components for run in runs]),
+        scores=np.array([run.score for run in runs]),
+        fit_seconds=np.array([run.fit_seconds for run in runs]),
+        query_seconds=np.array([run.query_seconds for run in runs]),
+        not_converged=sum(run.stopped for run in runs),
+        # As often as they were given, they say the same.
+        warnings=tuple(dict.fromkeys(text for run in runs for text in run.warnings)),
+        confusion=sum(confusions[1:], confusions[0]) if confusions else None,
+        agreement=np.array(agreements) if agreements else None,
+    )

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vicinal.comparison import Comparison, MethodResult, Setting
+
+
+def result(
+    name: str, *scores: float, d: tuple[int, ...] = (2,), **more: Any
+) -> MethodResult:
+    seconds = np.array([9.0, 0.25, 0.25])
+    return MethodResult(
+        name, np.array(d), np.array(scores), seconds, seconds / 100, **more
+    )
+
+
+def comparison(
+    *results: MethodResult, task: str = "classification", **more: Any
+) -> Comparison:
+    X = np.zeros((10, 2))
+    setting = Setting(X, None, task, np.arange(10), 10, ["a", "<b>"], **more)
+    return Comparison(results, setting)
+
+
+def test_mean_and_interval() -> None:
+    one = comparison(result("lda", 0.5, 0.7, 0.9))
+    assert one.best.mean == pytest.approx(0.7)
+    low, high = one.interval("lda")
+    # t with two degrees of freedom; three splits of 70 % and 30 %.
+    reach = 4.302653 * 0.2 * np.sqrt(1 / 3 + 3 / 7)
+    assert (high - low) / 2 == pytest.approx(reach)
+    assert np.isnan(comparison(result("lda", 0.5)).interval("lda")).all()
+
+
+def test_table() -> None:
+    one = comparison(
+        result("euclidean", 0.5, 0.51, 0.5, d=(13,)),
+        result("pca", 0.9, 0.91, 0.91, d=(9, 10, 9)),
+    )
+    assert one.best.name == "pca"
+    assert str(one) == one.table()
+    assert one.table().splitlines() == [
+        "method     dimensions  accuracy (%)  best by  fit (s)  query (ms / 1000)",
+        "euclidean          13    50.3 ± 2.2   40.3 *    0.250                2.5",
+        "pca              9-10    90.7 ± 2.2     best    0.250                2.5",
+    ]
+
+
+def test_differences_are_corrected_for_their_number() -> None:
+    scores = np.array([0.8, 0.9, 0.85, 0.95])
+    gains = np.array([0.035, 0.055, 0.04, 0.06])
+    pair = comparison(result("lda", *scores), result("nca", *(scores + gains)))
+    (alone,) = pair.differences()
+    others = [result(name, *scores) for name in ("euclidean", "pca", "lda")]
+    many = comparison(*others, result("nca", *(scores + gains)))
+    assert [one.other for one in many.differences()] == ["euclidean", "pca", "lda"]
+    for one in many.differences():
+        assert one.gain == pytest.approx(gains.mean())
+        assert one.p == pytest.approx(3 * alone.p)
+    assert alone.real
+    assert not many.differences()[0].real
+
+
+@pytest.mark.parametrize(
+    ("results", "sentence"),
+    [
+        (
+            [result("euclidean", 0.7, 0.71), result("nca", 0.92, 0.93)],
+            "nca is best: 92.5 ± 8.7 %; k-NN on raw features: 70.5 ± 8.7 %",
+        ),
+        # The means are far apart, but the splits do not agree on who is ahead.
+        (
+            [result("euclidean", 0.9, 0.5), result("nca", 0.8, 0.9)],
+            "no clear winner: nca (85.0 ± 86.6 %) is not clearly ahead of "
+            "euclidean (70.0 ± 346.3 %)",
+        ),
+        (
+            [
+                result("euclidean", 0.1, 0.1),
+                result("pca", 0.8, 0.9),
+                result("lda", 0.9, 0.81),
+                result("nca", 0.9, 0.82),
+            ],
+            "no clear winner: nca (86.0 ± 69.3 %) is not clearly ahead of lda (85.5 ± "
+            "77.9 %), pca (85.0 ± 86.6 %) and euclidean (10.0 ± 0.0 %)",
+        ),
+        # One split shows no difference to be sure of.
+        (
+            [result("pca", 0.8), result("lda", 0.9)],
+            "no clear winner: lda (90.0 %) is not clearly ahead of pca (80.0 %)",
+        ),
+        ([result("nca", 0.8, 0.9)], "nca: 85.0 ± 86.6 %"),
+    ],
+)
+def test_verdict(results: list[MethodResult], sentence: str) -> None:
+    assert comparison(*results).verdict() == sentence
+
+
+@pytest.mark.parametrize(
+    ("task", "score"), [("regression", "0.500 ± 0.000"), ("none", "0.50 ± 0.00 nats")]
+)
+def test_units(task: str, score: str) -> None:
+    one = comparison(result("nca", 0.5, 0.5, 0.5), task=task)
+    assert one.verdict() == f"nca: {score}"
+
+
+def test_agreement_of_clusters_has_a_column() -> None:
+    one = comparison(
+        result("lca", -1.0, -1.5, agreement=np.array([0.5, 0.6])),
+        result("lca-gauss", -1.0, -1.2, agreement=np.array([np.nan, np.nan])),
+        task="none",
+    )
+    column = one.header.index("cluster agreement")
+    assert [row[column] for row in one.rows()] == ["0.55", "-"]
+
+
+def test_notes() -> None:
+    one = comparison(
+        result("nca", 0.5, 0.6, not_converged=2, warnings=("odd units",)),
+        notes=("A part of the rows.",),
+    )
+    assert one.notes == [
+        "A part of the rows.",
+        "nca: 2 of 2 fits stopped at the iteration limit before they converged.",
+        "nca: odd units",
+    ]
+    assert str(one).splitlines()[-3:] == one.notes
+
+
+def test_as_json() -> None:
+    one = comparison(result("lda", 0.5), result("nca", 0.75), random_state=None)
+    plain = json.loads(json.dumps(one.to_dict(), allow_nan=False))
+    assert plain["best"] == "nca"
+    assert plain["features"] == ["a", "<b>"]
+    assert plain["methods"][1]["scores"] == [0.75]
+    assert plain["methods"][1]["interval"] == [None, None]
+    assert plain["differences"] == [
+        {"other": "lda", "gain": 0.25, "p": 1.0, "real": False}
+    ]
+
+
+def test_a_notebook_shows_a_table() -> None:
+    text = comparison(result("lda", 0.5), notes=("<script>",))._repr_html_()
+    assert text.count("<tr>") == 2
+    assert "<td>lda</td>" in text
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
