@@ -119,7 +119,8 @@ def _join(*parts: str) -> str:
 
 
 def _shown(value: object) -> str:
-    text = str(value)
+    # Printed on terminals, where some characters are commands.
+    text = "".join(letter if letter.isprintable() else "�" for letter in str(value))
     return text if len(text) <= 40 else f"{text[:39]}…"
 
 

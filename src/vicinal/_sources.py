@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PIECE", "Source", "open_source"]
 
-#: Rows of a piece, where the reader can count them.
+#: Rows of a piece at most, where the reader can count them, and cells.
 PIECE = 50_000
+_CELLS = 4_000_000
 _ARROW = {".arrow", ".feather", ".ipc"}
 
 
@@ -180,9 +181,10 @@ def _lazy_pieces(
         empty = lazy.head(0).collect()
     if n_rows == 0:
         yield empty
-    for start in range(0, n_rows, PIECE):
+    size = max(1, min(PIECE, _CELLS // max(1, empty.width)))
+    for start in range(0, n_rows, size):
         with _damage_told(path):
-            piece = lazy.slice(start, PIECE).collect()
+            piece = lazy.slice(start, size).collect()
         yield piece
 
 

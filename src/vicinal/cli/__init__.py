@@ -31,7 +31,7 @@ def build_app() -> "typer.Typer":
     """
     import typer
 
-    from vicinal.cli import compare, datasets
+    from vicinal.cli import compare, datasets, models
 
     # The long traceback of a bug shows more without a frame drawn around it.
     app = typer.Typer(
@@ -59,6 +59,6 @@ def build_app() -> "typer.Typer":
     ) -> None:
         """Learn what near should mean on your data."""
 
-    for module in (compare, datasets):
+    for module in (compare, models, datasets):
         module.register(app)
     return app

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vicinal.columns import Decision
 
-__all__ = ["decisions_told"]
+__all__ = ["decisions_told", "printable"]
 
 # Of one kind and reason, as many columns as fit into a line.
 _NAMED = 6
@@ -37,14 +37,14 @@ def decisions_told(decisions: Sequence["Decision"]) -> list[str]:
     ]
     lines = []
     for (kind, reason), group in groupby(sorted(special, key=sort), sort):
-        names = [_shown(one.column) for one in group]
+        names = [printable(one.column) for one in group]
         more = len(names) - _NAMED
         shown = ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
         lines.append(f"{kind}: {shown}" + (f" ({reason})" if reason else ""))
     return lines
 
 
-def _shown(name: str) -> str:
+def printable(name: str) -> str:
     """Return a name on one line and of bearable length, whatever it holds."""
     line = "".join(letter if letter.isprintable() else "�" for letter in name)
     return line if len(line) <= 40 else line[:39] + "…"

@@ -1,0 +1,274 @@
+"""`vicinal fit`, `transform` and `neighbors`: a metric in a file, and at work."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vicinal.cli.columns import decisions_told, printable
+from vicinal.cli.mistakes import mistakes_told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vicinal.models import SavedModel
+    from vicinal.prepared import Prepared
+    from vicinal.retrieval import Neighborhoods
+
+__all__ = ["register"]
+
+_DATA = typer.Argument(
+    help="A CSV, TSV, Parquet, Arrow or npz file, or a data set's name.",
+    show_default=False,
+)
+_MODEL = typer.Argument(help="A file that `vicinal fit` wrote.", show_default=False)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the app."""
+    for command in (fit, transform, neighbors):
+        app.command()(command)
+
+
+def fit(
+    data: Annotated[str, _DATA],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Write here: model.safetensors.")
+    ],
+    method: Annotated[
+        str, typer.Option(help="Like nca, lda, ldg, pca, mlkr or lca.")
+    ] = "nca",
+    target: Annotated[
+        str | None,
+        typer.Option(help="The label's column; by default target, label, class or y."),
+    ] = None,
+    no_target: Annotated[
+        bool, typer.Option("--no-target", help="Learn without a label.")
+    ] = False,
+    task: Annotated[
+        str | None,
+        typer.Option(help="classification or regression; by default, as it looks."),
+    ] = None,
+    n_components: Annotated[
+        int | None, typer.Option(help="Dimensions, for methods that reduce them.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="Learn on a random sample of so many rows.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
+    jobs: Annotated[int | None, typer.Option(help="Threads.")] = None,
+) -> None:
+    """Learn a metric on a table, and write it to a file.
+
+    The file holds the map, what fills missing values and scales the columns, and
+    what became of each column; see `vicinal transform` and `vicinal neighbors`.
+    """
+    with mistakes_told():
+        _check_model_place(output, data)
+        if task not in (None, "classification", "regression"):
+            raise ValueError(f"--task is classification or regression, not {task!r}.")
+        with _waiting("reading the data"):
+            from vicinal.models import learn, method_named
+            from vicinal.prepared import prepare
+
+            method_named(method)
+            prepared = prepare(
+                data, target=target, no_target=no_target, task=task, limit=rows
+            )
+        _print_decisions(prepared)
+        with _waiting(f"learning {method}"), _warnings_told():
+            model = learn(
+                prepared,
+                method,
+                n_components=n_components,
+                random_state=seed,
+                n_jobs=jobs,
+            )
+        typer.echo(_dimensions_told(model, n_components))
+        with _waiting("counting neighbours"):
+            quality = _quality_told(model, prepared)
+        if quality:
+            typer.echo(quality)
+        from vicinal.io import save
+
+        save(output, model)
+    typer.echo(f"model: {output}")
+
+
+def transform(
+    model: Annotated[Path, _MODEL],
+    data: Annotated[str, _DATA],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="Write here: .csv, .tsv, .parquet or .arrow."
+        ),
+    ],
+    keep: Annotated[
+        list[str] | None, typer.Option(help="A column to keep; may be repeated.")
+    ] = None,
+    keep_all: Annotated[
+        bool, typer.Option("--keep-all", help="Keep every column.")
+    ] = False,
+) -> None:
+    """Map the rows of a table to where Euclidean distance is the learned metric.
+
+    The table is read and written in pieces: it may be larger than memory.
+    """
+    with mistakes_told():
+        from vicinal.io import load
+        from vicinal.streams import transform_file
+
+        learned = load(model)
+        if output.exists() and output.samefile(model):
+            raise ValueError(f"{output} is the model; write to another file.")
+        with _waiting("mapping rows") as say:
+            n_rows = transform_file(
+                learned,
+                data,
+                output,
+                keep=keep or [],
+                keep_all=keep_all,
+                on_rows=lambda done: say(f"mapped {done:,} rows"),
+            )
+    names = learned.names_out
+    typer.echo(f"{n_rows:,} rows, {names[0]} to {names[-1]}: {output}")
+
+
+def neighbors(
+    model: Annotated[Path, _MODEL],
+    data: Annotated[str, _DATA],
+    query: Annotated[int, typer.Option(help="The row, counted from 0.")],
+    k: Annotated[int, typer.Option("-k", help="How many neighbours.")] = 10,
+) -> None:
+    """Print a row's nearest rows, under the Euclidean and the learned metric."""
+    with mistakes_told():
+        from vicinal.io import load
+        from vicinal.retrieval import nearest_rows
+
+        learned = load(model)
+        with _waiting("looking for neighbours"):
+            found = nearest_rows(learned, data, query, k)
+    _print_neighbors(found, learned)
+
+
+def _check_model_place(output: Path, data: str) -> None:
+    """Raise where the model cannot be written, before any work is done."""
+    if output.is_dir():
+        raise ValueError(f"{output} is a folder; name a file in it.")
+    if not output.absolute().parent.is_dir():
+        raise ValueError(f"There is no folder {output.absolute().parent} to write to.")
+    if output.exists() and Path(data).exists() and output.samefile(data):
+        raise ValueError(f"{output} is the data; write to another file.")
+
+
+def _print_decisions(prepared: "Prepared") -> None:
+    n, d = prepared.X.shape
+    typer.echo(f"{prepared.name}: {n:,} rows, {d:,} features, {_target_told(prepared)}")
+    for line in [*prepared.notes, *decisions_told(prepared.decisions)]:
+        typer.echo(f"  {line}")
+
+
+def _target_told(prepared: "Prepared") -> str:
+    if prepared.target is None:
+        return "no target"
+    kinds = {"classification": "classes", "regression": "numbers"}
+    return f"target {printable(prepared.target)!r} ({kinds[prepared.task]})"
+
+
+def _dimensions_told(model: "SavedModel", asked: int | None) -> str:
+    d, n_features = model.components.shape
+    told = f"{model.method}: {n_features:,} features to {d:,} dimensions"
+    return told if asked in (None, d) else f"{told} (it cannot give {asked:,})"
+
+
+def _quality_told(model: "SavedModel", prepared: "Prepared") -> str:
+    """Compare the training rows' neighbours before and after."""
+    if prepared.y is None:
+        return ""
+    from vicinal.models import leave_one_out
+
+    X = model.prepare(prepared.frame)
+    before, after = (
+        leave_one_out(Z, prepared.y, prepared.task) for Z in (X, model.map(X))
+    )
+    if prepared.task == "regression":
+        figures = f"R² {before:.3f} standardised, {after:.3f} learned"
+    else:
+        figures = f"{100 * before:.1f} % standardised, {100 * after:.1f} % learned"
+    return (
+        f"3-NN, each row left out of its neighbours: {figures} (on the rows that it "
+        "learned from; `vicinal compare` measures on others)"
+    )
+
+
+def _print_neighbors(found: "Neighborhoods", model: "SavedModel") -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    sides = (found.euclidean, found.learned)
+    both = set(found.euclidean.rows.tolist()) & set(found.learned.rows.tolist())
+    labelled = all(side.labels is not None for side in sides)
+    heading = "" if model.target is None else printable(model.target)
+    title = f"nearest to row {found.query}"
+    if found.label is not None:
+        title += f" ({heading}: {printable(found.label)})"
+    table = Table(title=Text(title))
+    table.add_column("", justify="right")
+    for name in ("Euclidean", model.method):
+        table.add_column(Text(f"{printable(name)}: row"), justify="right")
+        if labelled:
+            table.add_column(Text(heading))
+        table.add_column("distance", justify="right")
+    for rank in range(len(found.euclidean.rows)):
+        cells: list[Any] = [str(rank + 1)]
+        for side in sides:
+            row = int(side.rows[rank])
+            cells.append(f"= {row}" if row in both else str(row))
+            if side.labels is not None and labelled:
+                cells.append(Text(printable(side.labels[rank])))
+            cells.append(f"{side.distances[rank]:.4g}")
+        table.add_row(*cells)
+    Console().print(table)
+    n = len(found.euclidean.rows)
+    typer.echo(f"= near under both: {len(both)} of {n}")
+    if labelled and found.label is not None and model.task == "classification":
+        same = [sum(one == found.label for one in side.labels or []) for side in sides]
+        typer.echo(
+            f"of the row's own class: {same[0]} of {n} Euclidean, "
+            f"{same[1]} of {n} {printable(model.method)}"
+        )
+
+
+@contextmanager
+def _waiting(what: str) -> Iterator["Callable[[str], None]"]:
+    """Show what is being done and for how long, where somebody looks on."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        bar = progress.add_task(what, total=None)
+        yield lambda now: progress.update(bar, description=now)
+
+
+@contextmanager
+def _warnings_told() -> Iterator[None]:
+    """Print what a method warns of in a line each, once the work is done."""
+    import warnings
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for line in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
+        typer.echo(f"note: {line}", err=True)

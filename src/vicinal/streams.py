@@ -1,0 +1,169 @@
+"""A saved model maps files of any length, which come and go in pieces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vicinal._files import written_whole
+from vicinal._names import near
+from vicinal.tables import pieces
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Sequence
+
+    import polars as pl
+
+    from vicinal.models import SavedModel
+
+__all__ = ["transform_file"]
+
+_SINKS: dict[str, tuple[str, dict[str, Any]]] = {
+    ".csv": ("sink_csv", {}),
+    ".tsv": ("sink_csv", {"separator": "\t"}),
+    ".parquet": ("sink_parquet", {}),
+    ".arrow": ("sink_ipc", {}),
+    ".feather": ("sink_ipc", {}),
+    ".ipc": ("sink_ipc", {}),
+}
+
+
+def transform_file(
+    model: SavedModel,
+    source: str,
+    path: str | os.PathLike[str],
+    *,
+    keep: Sequence[str] = (),
+    keep_all: bool = False,
+    on_rows: Callable[[int], None] | None = None,
+) -> int:
+    """Map every row of a table, and write the result, whole or not at all.
+
+    Parameters
+    ----------
+    model : SavedModel
+        What maps the rows.
+    source : str
+        As `vicinal.tables.read_table` takes it; it is read in pieces.
+    path : str or path-like
+        The ending says the format: .csv, .tsv, .parquet, .arrow, .feather, .ipc.
+    keep : sequence of str, default=()
+        Columns to keep in front of the new ones. From a text file, they stay text.
+    keep_all : bool, default=False
+        Keep every column.
+    on_rows : callable, default=None
+        Called with the number of rows done, now and then.
+
+    Returns
+    -------
+    int
+        The number of rows.
+
+    Raises
+    ------
+    ValueError, OSError
+        With one sentence; then nothing is written.
+    """
+    goal = Path(path)
+    sink, options = _sink(goal)
+    if goal.exists() and Path(source).exists() and goal.samefile(source):
+        raise ValueError(f"{goal} is the table itself; write to another file.")
+    first = next(pieces(source), None)
+    if first is None or first.height == 0:
+        raise ValueError(f"{source} has a header but no rows; add some.")
+    kept = first.columns if keep_all else list(keep)
+    _check_kept(first.columns, kept, model.names_out)
+    rows = _Rows(model, source, kept, on_rows)
+    schema = rows.mapped(first).schema
+    with written_whole(goal) as temporary:
+        _write(rows, schema, sink, temporary, options, goal)
+    return rows.done
+
+
+class _Rows:
+    """The mapped rows, counted; what goes wrong on the way is remembered."""
+
+    def __init__(
+        self,
+        model: SavedModel,
+        source: str,
+        kept: list[str],
+        on_rows: Callable[[int], None] | None,
+    ) -> None:
+        self.model = model
+        self.source = source
+        self.kept = kept
+        self.on_rows = on_rows
+        self.done = 0
+        self.failure: Exception | None = None
+
+    def mapped(self, piece: pl.DataFrame) -> pl.DataFrame:
+        import polars as pl
+
+        new = self.model.transform(piece)
+        return piece.select(
+            *self.kept,
+            *(
+                pl.Series(name, new[:, index])
+                for index, name in enumerate(self.model.names_out)
+            ),
+        )
+
+    def __call__(self, *_: Any) -> Iterator[pl.DataFrame]:
+        self.done = 0
+        try:
+            for piece in pieces(self.source):
+                yield self.mapped(piece)
+                self.done += piece.height
+                if self.on_rows is not None:
+                    self.on_rows(self.done)
+        except Exception as error:
+            self.failure = error
+            raise
+
+
+def _write(
+    rows: _Rows,
+    schema: pl.Schema,
+    sink: str,
+    temporary: Path,
+    options: dict[str, Any],
+    goal: Path,
+) -> None:
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    try:
+        getattr(register_io_source(rows, schema=schema), sink)(temporary, **options)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        # Of a mistake in the rows, polars tells in its own words.
+        if rows.failure is not None:
+            raise rows.failure from None
+        reason = str(error).strip().partition("\n")[0]
+        raise OSError(f"{goal} could not be written: {reason}.") from error
+
+
+def _sink(goal: Path) -> tuple[str, dict[str, Any]]:
+    suffix = goal.suffix.lower()
+    if suffix not in _SINKS:
+        raise ValueError(
+            f"{goal.name!r} must end in one of {', '.join(_SINKS)}, to say its format."
+        )
+    if goal.is_dir():
+        raise ValueError(f"{goal} is a folder; name a file in it.")
+    if not goal.absolute().parent.is_dir():
+        raise ValueError(f"There is no folder {goal.absolute().parent} to write to.")
+    return _SINKS[suffix]
+
+
+def _check_kept(columns: list[str], keep: Sequence[str], new: list[str]) -> None:
+    for name in keep:
+        if name not in columns:
+            hint = near(name, columns) or f"; it has {', '.join(columns[:10])}."
+            raise ValueError(f"The table has no column {name!r} to keep{hint}")
+        if name in new:
+            raise ValueError(
+                f"Column {name!r} cannot be kept: a new column has its name; keep the "
+                "others by name."
+            )
