@@ -136,7 +136,11 @@ def _write(
 
     try:
         getattr(register_io_source(rows, schema=schema), sink)(temporary, **options)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except (
+        OSError,
+        pl.exceptions.PolarsError,
+        pl.exceptions.PanicException,
+    ) as error:
         # Of a mistake in the rows, polars tells in its own words.
         if rows.failure is not None:
             raise rows.failure from None

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from vicinal.comparison.methods import METHODS
+from vicinal.models import from_pipeline, learn, leave_one_out, method_named
+from vicinal.prepared import Prepared, prepare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def flowers(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    path: Path = tmp_path_factory.mktemp("models") / "flowers.csv"
+    generator = np.random.default_rng(0)
+    lines = ["colour,width,height,kind"]
+    for i in range(60):
+        a, b = generator.normal(i % 2, 0.3, 2)
+        width = "NA" if i % 9 == 0 else f"{a:.3f}"
+        lines.append(f"{'rgb'[i % 3]},{width},{b:.3f},{'xy'[i % 2]}")
+    path.write_text("\n".join(lines))
+    return prepare(str(path), target="kind")
+
+
+QUICK = ["euclidean", "standardised", "whitened", "pca", "lda", "fda", "nca"]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_model_does_what_its_pipeline_does(name: str, flowers: Prepared) -> None:
+    method = METHODS[name]
+    y = np.unique(np.asarray(flowers.y), return_inverse=True)[1]
+    pipeline = method.pipeline(flowers.X, y, None, 0).fit(flowers.X, y)
+    Z = from_pipeline(pipeline, flowers, name).transform(flowers.frame)
+    expected = pipeline.transform(flowers.X)
+    # The same up to a translation, which changes no distance.
+    np.testing.assert_allclose(
+        Z - Z.mean(axis=0), expected - expected.mean(axis=0), atol=1e-8
+    )
+    learned = learn(flowers, name)
+    np.testing.assert_allclose(learned.transform(flowers.frame), Z, atol=1e-8)
+    assert learned.classes == ("x", "y")
+    assert learned.target == "kind"
+    assert learned.names_out[0] == f"{name}0"
+
+
+def test_pieces_map_as_the_whole(flowers: Prepared) -> None:
+    model = learn(flowers, "lda")
+    whole = model.transform(flowers.frame)
+    parts = [model.transform(flowers.frame[i : i + 7]) for i in range(0, 60, 7)]
+    np.testing.assert_allclose(np.concatenate(parts), whole, rtol=1e-12, atol=1e-12)
+
+
+def test_float32_stays(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(30, 3)).astype(np.float32)
+    np.savez(tmp_path / "t.npz", X=X, y=np.arange(30) % 2)
+    prepared = prepare(str(tmp_path / "t.npz"))
+    assert learn(prepared, "pca").transform(prepared.frame).dtype == np.float32
+
+
+def test_methods_without_labels(flowers: Prepared) -> None:
+    without = prepare("iris", no_target=True)
+    for name in ("pca", "lca-diagonal"):
+        model = learn(without, name)
+        assert (model.task, model.target, model.classes) == ("none", None, ())
+    labelled = learn(flowers, "lca-diagonal")
+    assert (labelled.task, labelled.classes) == ("classification", ("x", "y"))
+    with pytest.raises(ValueError, match="nca learns from a target of classes or num"):
+        learn(without, "nca")
+    with pytest.raises(ValueError, match="mlkr learns from a target of numbers"):
+        learn(flowers, "mlkr")
+
+
+def test_mistakes(flowers: Prepared) -> None:
+    with pytest.raises(ValueError, match="no method 'ldaa'; did you mean 'lda'"):
+        learn(flowers, "ldaa")
+    with pytest.raises(ValueError, match="no method 'qqq'; there are euclidean"):
+        method_named("qqq")
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        learn(flowers, "nca", n_components=0)
+
+
+def naive(Z: np.ndarray, y: np.ndarray, k: int) -> list[list[object]]:
+    found = []
+    for i, row in enumerate(Z):
+        others = [j for j in range(len(Z)) if j != i]
+        others.sort(key=lambda j: float(((Z[j] - row) ** 2).sum()))
+        found.append([y[j] for j in others[:k]])
+    return found
+
+
+def test_leave_one_out() -> None:
+    generator = np.random.default_rng(1)
+    Z = generator.normal(size=(50, 2))
+    y = generator.choice(["a", "b", "c"], 50)
+    right = 0
+    for own, labels in zip(y, naive(Z, y, 3), strict=True):
+        best = max(labels, key=lambda one: (labels.count(one), -labels.index(one)))
+        right += best == own
+    assert leave_one_out(Z, y, "classification") == pytest.approx(right / 50)
+    t = Z[:, 0] + 0.1 * generator.normal(size=50)
+    guess = np.array([np.mean(labels) for labels in naive(Z, t, 3)])  # type: ignore[arg-type]
+    expected = 1 - ((guess - t) ** 2).sum() / ((t - t.mean()) ** 2).sum()
+    assert leave_one_out(Z, t, "regression") == pytest.approx(expected)
+
+
+def test_leave_one_out_of_duplicates_and_many_rows() -> None:
+    y = np.array(["a", "b"] * 4)
+    assert 0 <= leave_one_out(np.zeros((8, 1)), y, "classification") <= 1
+    assert leave_one_out(np.zeros((2, 1)), np.array(["a", "a"]), "classification") == 1
+    many = np.arange(5000.0)[:, None]
+    assert leave_one_out(many, many[:, 0], "regression") > 0.999
