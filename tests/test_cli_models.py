@@ -1,0 +1,208 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from vicinal import io
+from vicinal.cli import build_app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for variable in ("VICINAL_DATA", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(build_app(), arguments)
+
+
+def works(*arguments: str) -> str:
+    outcome = run(*arguments)
+    assert outcome.exit_code == 0, outcome.output
+    return str(outcome.stdout)
+
+
+def flowers(path: Path) -> str:
+    lines = ["id,<script>alert(1)</script>,width,[bold]kind"]
+    for i in range(40):
+        kind = ["<b>a</b>", "[red]b"][i % 2]
+        lines.append(f"{i},{'rg'[i % 3 == 0]},{i * 37 % 11 + 9 * (i % 2)},{kind}")
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def test_fit_transform_neighbors(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    out = works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    assert "flowers: 40 rows, 3 features, target '[bold]kind' (classes)" in out
+    assert "identifier: id" in out
+    assert "category: <script>alert(1)</script> (2 values)" in out
+    assert "lda: 3 features to 1 dimensions" in out
+    assert "3-NN, each row left out of its neighbours: " in out
+    assert out.endswith("model: m.st\n")
+    model = io.load("m.st")
+    assert model.classes == ("<b>a</b>", "[red]b")
+
+    out = works("transform", "m.st", data, "-o", "out.parquet", "--keep", "id")
+    assert out == "40 rows, lda0 to lda0: out.parquet\n"
+    found = pl.read_parquet("out.parquet")
+    assert found.columns == ["id", "lda0"]
+    assert found.height == 40
+    works("transform", "m.st", data, "-o", "all.csv", "--keep-all")
+    assert len(pl.read_csv("all.csv").columns) == 5
+
+    out = works("neighbors", "m.st", data, "--query", "3", "-k", "4")
+    assert "nearest to row 3 ([bold]kind: [red]b)" in out
+    assert "[red]b" in out.splitlines()[5]
+    assert "= near under both: " in out
+    assert "of the row's own class: " in out
+    assert sorted(one.name for one in folder.iterdir()) == [
+        "all.csv",
+        "flowers.csv",
+        "m.st",
+        "out.parquet",
+    ]
+
+
+def test_regression_and_no_target(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    out = works(
+        *f"fit {data} --target width --task regression --method pca".split(),
+        *["--n-components", "1", "--rows", "30", "-o", "r.st"],
+    )
+    assert "R² " in out
+    assert "30 of 40 rows, drawn at random" in out
+    assert io.load("r.st").parameters == {"n_components": 1, "random_state": 0}
+    assert "own class" not in works("neighbors", "r.st", data, "--query", "0")
+    out = works("fit", "iris", "--no-target", "--method", "whitened", "-o", "n.st")
+    assert "no target" in out
+    assert "3-NN" not in out
+    out = works("neighbors", "n.st", "iris", "--query", "0", "-k", "2")
+    assert out.splitlines()[0].strip() == "nearest to row 0"
+
+
+def test_dimensions_that_a_method_cannot_give() -> None:
+    out = works("fit", "iris", "--method", "lda", "--n-components", "9", "-o", "m.st")
+    assert "lda: 4 features to 2 dimensions (it cannot give 9)" in out
+
+
+def test_warnings_become_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    import warnings
+
+    from vicinal import models
+
+    learn = models.learn
+
+    def warn(*arguments: Any, **options: Any) -> Any:
+        warnings.warn("did not\nconverge", UserWarning, stacklevel=1)
+        return learn(*arguments, **options)
+
+    monkeypatch.setattr("vicinal.models.learn", warn)
+    outcome = run("fit", "iris", "--method", "pca", "-o", "m.st")
+    assert outcome.exit_code == 0
+    assert "note: did not converge\n" in outcome.stderr
+    assert "converge" not in outcome.stdout
+
+
+BAD_FILES = {
+    "empty.csv": b"",
+    "header.csv": b"a,b\n",
+    "ragged.csv": b"a,b\n1,2\n1,2,3\n",
+    "cell.csv": b"a,b\n1," + b"x" * 10_000_000 + b"\n",
+    "one.csv": b"a,target\n" + b"1,x\n2,x\n" * 5,
+    "distinct.csv": b"a,target\n"
+    + b"".join(b"%d,n%d\n" % (i % 3, i) for i in range(9)),
+    "cut.parquet": b"PAR1 and no more",
+    "zip.csv": b"PK\x03\x04\x00\x00",
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("fit nope.csv -o m.st", "There is no file 'nope.csv'"),
+        ("fit empty.csv -o m.st", "is empty"),
+        ("fit header.csv -o m.st", "no rows"),
+        ("fit ragged.csv -o m.st", "Line 3 of ragged.csv has 3 cells"),
+        ("fit cell.csv -o m.st", "longer than 1,000,000 bytes"),
+        ("fit one.csv -o m.st", "in every row"),
+        ("fit distinct.csv -o m.st", "like an identifier"),
+        ("fit cut.parquet -o m.st", "cut short"),
+        ("fit zip.csv -o m.st", "zip archive"),
+        ("fit iris --target speces -o m.st", "no column 'speces'"),
+        ("fit iris --target targt -o m.st", "did you mean 'target'?"),
+        ("fit iris --target target --no-target -o m.st", "not both"),
+        ("fit iris --method nac -o m.st", "did you mean 'nca'"),
+        ("fit iris --method mlkr -o m.st", "mlkr learns from a target of numbers"),
+        ("fit iris --task cooking -o m.st", "classification or regression"),
+        ("fit iris --rows 0 -o m.st", "at least 1"),
+        ("fit iris --n-components 99 --method pca -o m.st", "n_components=99"),
+        ("fit iris -o .", "is a folder"),
+        ("fit iris -o no/where/m.st", "There is no folder"),
+        ("fit one.csv -o one.csv", "is the data"),
+        ("transform nope.st iris -o out.csv", "does not exist"),
+        ("transform cut.st iris -o out.csv", "cut short"),
+        ("transform edited.st iris -o out.csv", "edited"),
+        ("transform good.st wine -o out.csv", "no column 'sepal length (cm)'"),
+        ("transform good.st iris -o out.xyz", "must end in one of"),
+        ("transform good.st iris -o out.csv --keep zzz", "no column 'zzz' to keep"),
+        ("transform good.st iris -o good.st", "is the model"),
+        ("neighbors good.st iris --query 150", "There is no row 150"),
+        ("neighbors good.st iris --query 0 -k 0", "at least 1 neighbour"),
+        ("neighbors one.csv iris --query 0", "one.csv is cut short, damaged or no"),
+    ],
+)
+def test_mistakes(folder: Path, arguments: str, message: str) -> None:
+    for name, content in BAD_FILES.items():
+        if name in arguments:
+            (folder / name).write_bytes(content)
+    if ".st iris" in arguments or "good.st" in arguments:
+        works("fit", "iris", "--method", "pca", "-o", "good.st")
+        content = (folder / "good.st").read_bytes()
+        (folder / "cut.st").write_bytes(content[:-9])
+        (folder / "edited.st").write_bytes(content[:-1] + b"\x01")
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    outcome = run(*arguments.split())
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
+    assert outcome.stderr.startswith("vicinal: ")
+    assert outcome.stderr.count("\n") == 1
+    assert isinstance(outcome.exception, SystemExit)
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_a_full_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    outcome = run("fit", "iris", "--method", "pca", "-o", "m.st")
+    assert outcome.exit_code == 2
+    assert "No space left on device" in outcome.stderr
+    assert list(folder.iterdir()) == []
+
+
+def test_control_characters_do_not_reach_the_terminal(folder: Path) -> None:
+    frame = pl.DataFrame(
+        {
+            "x": np.arange(8.0) ** 2,
+            "bell\x1b[2J": ["\x1b[31m"] * 8,
+            "target": ["a\x1b[0m", "b"] * 4,
+        }
+    )
+    frame.write_parquet("t.parquet")
+    out = works("fit", "t.parquet", "--method", "pca", "-o", "m.st")
+    out += works("neighbors", "m.st", "t.parquet", "--query", "0")
+    assert "\x1b" not in out
+    assert "bell�[2J" in out
