@@ -50,7 +50,9 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         # mkstemp's files are for their owner only; others are as the umask says.
         umask = os.umask(0)
         os.umask(umask)
-        temporary.chmod(goal.stat().st_mode & 0o777 if goal.exists() else 0o666 & ~umask)
+        temporary.chmod(
+            goal.stat().st_mode & 0o777 if goal.exists() else 0o666 & ~umask
+        )
         with temporary.open("rb+") as file:
             # Renamed before its bytes are on the disk, it could be found empty.
             os.fsync(file.fileno())
