@@ -2,12 +2,13 @@
 
 import argparse
 
-from benchmarks.speed import imports, lca, nca, scale
+from benchmarks.speed import command, imports, lca, nca, scale
 
 BENCHMARKS = {
     "nca": nca.main,
     "scale": scale.main,
     "lca": lca.main,
+    "command": command.main,
     "imports": imports.main,
 }
 

@@ -44,9 +44,9 @@ def test_table() -> None:
     assert one.best.name == "pca"
     assert str(one) == one.table()
     assert one.table().splitlines() == [
-        "method     dimensions  accuracy (%)  best by  fit (s)  query (ms / 1000)",
-        "euclidean          13    50.3 ± 2.2   40.3 *    0.250                2.5",
-        "pca              9-10    90.7 ± 2.2     best    0.250                2.5",
+        "method     dimensions  accuracy (%)  best by  fit (s)  query (µs/row)",
+        "euclidean          13    50.3 ± 2.2   40.3 *    0.250             2.5",
+        "pca              9-10    90.7 ± 2.2     best    0.250             2.5",
     ]
 
 

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, confusion_matrix, r2_score
@@ -175,8 +176,7 @@ class Problem:
         if y is None:
             score = float(metric.score(X_test))
             query = time.perf_counter() - start
-            halves = method.pipeline(X, y, *choices), method.pipeline(X, y, *choices)
-            found: dict[str, Any] = {"agreement": self._agreement(halves, X, X_test)}
+            found: dict[str, Any] = {"agreement": _agreement(metric, X, X_test)}
         else:
             score, found = self._predict(metric, Z, y, test)
             query = time.perf_counter() - start
@@ -211,21 +211,31 @@ class Problem:
         counts = confusion_matrix(truth, predicted, labels=range(n_classes))
         return float(np.mean(predicted == truth)), {"confusion": counts}
 
-    def _agreement(
-        self, halves: tuple[Pipeline, Pipeline], X: FloatArray, X_test: FloatArray
-    ) -> float:
-        """Return whether two halves of the rows find the same clusters in others."""
-        found = []
-        for i, metric in enumerate(halves):
-            half = X[i::2]
-            _fit(metric, half, None)
-            Z = metric.transform(half)
-            if not Z.shape[1]:
-                return float("nan")
-            k = min(_N_CLUSTERS, len(half))
-            means = KMeans(k, n_init=3, random_state=0).fit(Z)
-            found.append(means.predict(metric.transform(X_test)))
-        return float(adjusted_rand_score(*found))
+
+def _agreement(metric: Pipeline, X: FloatArray, X_test: FloatArray) -> float:
+    """Return whether two halves of the rows find the same clusters in others."""
+    found = []
+    for i in range(2):
+        half = X[i::2]
+        learned = _as_chosen(metric)
+        _fit(learned, half, None)
+        Z = learned.transform(half)
+        if not Z.shape[1]:
+            return float("nan")
+        means = KMeans(min(_N_CLUSTERS, len(half)), n_init=3, random_state=0).fit(Z)
+        found.append(means.predict(learned.transform(X_test)))
+    return float(adjusted_rand_score(*found))
+
+
+def _as_chosen(metric: Pipeline) -> Pipeline:
+    """Return a pipeline to fit again, with what was cross-validated held fast."""
+    last = metric.named_steps["metric"]
+    chosen = {
+        f"metric__{name}": getattr(last, f"{name}_")
+        for name, value in last.get_params(deep=False).items()
+        if isinstance(value, str) and value == "cv"
+    }
+    return clone(metric).set_params(**chosen)
 
 
 def _names(X: Any, given: Sequence[str] | None) -> list[str]:

@@ -84,7 +84,7 @@ class Comparison:
     def header(self) -> tuple[str, ...]:
         """The headings of `rows`."""
         first = ("method", "dimensions", self.measure)
-        last = ("best by", "fit (s)", "query (ms / 1000)")
+        last = ("best by", "fit (s)", "query (µs/row)")
         agreement = ("cluster agreement",) if self.setting.task == "none" else ()
         return (*first, *last[:1], *agreement, *last[1:])
 

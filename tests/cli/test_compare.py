@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.cli.conftest import assert_told, run
+from vicinal import compare
+from vicinal.cli.compare import seconds_of, shape_of
+from vicinal.comparison import Comparison
+from vicinal.datasets import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+QUICK = ("--methods", "lda,euclidean", "--splits", "3")
+
+
+def test_compare_prints_what_compare_returns() -> None:
+    outcome = run("compare", "wine", *QUICK)
+    wine = load("wine")
+    expected = compare(wine.X, wine.y, methods="lda euclidean", n_splits=3)
+    assert outcome.exit_code == 0, outcome.output
+    for one in expected.results:
+        line = next(x for x in outcome.stdout.splitlines() if one.name in x)
+        assert expected.score(one.name) in line
+    assert outcome.stdout.splitlines()[-1] == expected.verdict()
+    assert "standardised" not in outcome.stdout
+    assert outcome.stdout.startswith("wine: 178 rows, 13 features, target 'target'")
+
+
+def test_options_reach_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: dict[str, Any] = {}
+    real = compare
+
+    def record(X: Any, y: Any, **options: Any) -> Comparison:
+        given.update(options, shape=X.shape, classes=set(y.tolist()))
+        return real(X, y, methods="pca", n_splits=1)
+
+    monkeypatch.setattr("vicinal.comparison.compare", record)
+    arguments = "compare iris --methods pca,nca --splits 2 --neighbors 7"
+    more = "--n-components 1 --seed 5 --jobs 4 --time-budget 2m"
+    outcome = run(*f"{arguments} {more}".split())
+    assert outcome.exit_code == 0, outcome.output
+    assert callable(given.pop("on_progress"))
+    # Two minutes, less what it took to read the data.
+    assert 60 < given.pop("time_budget") < 120
+    assert given == {
+        "shape": (150, 4),
+        "classes": {"setosa", "versicolor", "virginica"},
+        "task": "classification",
+        "methods": "pca,nca",
+        "n_splits": 2,
+        "n_neighbors": 7,
+        "n_components": 1,
+        "random_state": 5,
+        "n_jobs": 4,
+        "name": "iris",
+        "feature_names": load("iris").feature_names,
+    }
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A file with a column of each kind."""
+    rng = np.random.default_rng(0)
+    colour = rng.choice(["red", "green", "blue"], size=90)
+    path = tmp_path / "shop.csv"
+    size = rng.normal(size=90).astype(object)
+    size[::10] = None
+    pl.DataFrame(
+        {
+            "customer_id": np.arange(90),
+            "colour": colour,
+            "size": size.tolist(),
+            "shop": ["Bern"] * 90,
+            "[bold]<script>": rng.normal(size=90),
+            "price": rng.normal(size=90) + 3 * (colour == "red"),
+            "kind": np.where(colour == "red", "<i>warm</i>", "cold"),
+        }
+    ).write_csv(path)
+    return path
+
+
+def test_a_file_with_columns_of_every_kind(table: Path) -> None:
+    outcome = run("compare", table, "--target", "kind", "--splits", 2)
+    assert outcome.exit_code == 0, outcome.output
+    assert "shop: 90 rows, 6 features, target 'kind' (classes)" in outcome.stdout
+    for line in ("category: colour", "constant: shop", "identifier: customer_id"):
+        assert line in outcome.stdout
+    assert "100.0" in outcome.stdout
+
+
+def test_numbers_to_predict(table: Path) -> None:
+    outcome = run("compare", table, "--target", "price", "--splits", 2)
+    assert outcome.exit_code == 0, outcome.output
+    assert "target 'price' (numbers)" in outcome.stdout
+    assert "R²" in outcome.stdout
+    assert "mlkr" in outcome.stdout
+
+
+def test_no_target(table: Path) -> None:
+    outcome = run(
+        "compare", table, "--no-target", "--methods", "gaussian", "--splits", 1
+    )
+    assert outcome.exit_code == 0, outcome.output
+    assert "no target" in outcome.stdout
+    assert "nats" in outcome.stdout
+
+
+def test_json(table: Path, tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    outcome = run("compare", table, "--target", "kind", *QUICK, "--json", path)
+    assert outcome.exit_code == 0, outcome.output
+    found = json.loads(path.read_text())
+    assert found["target"] == "kind"
+    assert found["best"] in ("lda", "euclidean")
+    assert len(found["methods"][0]["scores"]) == 3
+    kinds = {one["column"]: one["kind"] for one in found["columns"]}
+    assert kinds["shop"] == "constant"
+    assert kinds["colour"] == "category"
+
+
+def test_report(table: Path, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    outcome = run("compare", table, "--target", "kind", *QUICK, "--report", path)
+    assert outcome.exit_code == 0, outcome.output
+    page = path.read_text()
+    assert "customer_id" in page
+    assert "<i>warm" not in page
+    assert "[bold]<script>" not in page
+    assert sorted(tmp_path.iterdir()) == sorted([path, table])
+
+
+def test_images_keep_their_constant_pixels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {}
+    monkeypatch.setattr(
+        "vicinal.comparison.Comparison.to_html",
+        lambda self, path, **options: given.update(options),
+    )
+    page = tmp_path / "page.html"
+    arguments = ("compare", "digits", "--methods", "pca", "--splits", "1")
+    outcome = run(*arguments, "--report", page, "--image-shape", "8x8")
+    assert outcome.exit_code == 0, outcome.output
+    assert given["image_shape"] == (8, 8)
+    np.testing.assert_array_equal(given["images"], load("digits").X)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("nope", "nope"),
+        ("iris --methods lmn", "methods must be some of euclidean"),
+        ("iris --splits 0", "n_splits == 0"),
+        ("iris --n-components 9", "exceeds the 4 features"),
+        ("iris --time-budget soon", "write it like 60s"),
+        ("iris --time-budget 0", "write it like 60s"),
+        ("iris --image-shape 8", "write it like 28x28"),
+        ("iris --image-shape 8x8", "64 pixels, but there are 4 columns"),
+        ("iris --report no/such/page.html", "There is no folder"),
+        ("iris --json .", "is a folder"),
+        ("iris --target sepal", "sepal length (cm)"),
+        ("iris --target target --no-target", "not both"),
+        ("iris --task ranking", "classification or regression"),
+        ("iris --no-target --methods nca", "without a target"),
+    ],
+)
+def test_mistakes_end_with_a_message(arguments: str, message: str) -> None:
+    assert_told(run("compare", *arguments.split()), message)
+
+
+def test_the_data_are_not_written_over(table: Path) -> None:
+    before = table.read_bytes()
+    outcome = run("compare", table, "--target", "kind", "--json", table)
+    assert_told(outcome, "is the data")
+    assert table.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "empty"),
+        ("a,b,kind\n", "no rows"),
+        ("a,b,kind\n1,2,x\n3,4,y\n5,6\n7,8,9,z\n", "line"),
+        ("a,kind\n1,x\n2,x\n3,x\n", "in every row"),
+        ("a,kind\n1,p\n2,q\n3,r\n4,s\n", "kind"),
+        ("a,kind\n1," + "z" * 10_000_000 + "\n", "cell"),
+    ],
+)
+def test_files_of_no_use(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(content)
+    outcome = run("compare", path, "--target", "kind", "--json", tmp_path / "o.json")
+    assert_told(outcome, message)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pathlib import Path as AnyPath
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(AnyPath, "write_text", full)
+    goal = tmp_path / "out.json"
+    outcome = run("compare", table, "--target", "kind", *QUICK, "--json", goal)
+    assert_told(outcome, "No space left on device")
+    assert list(tmp_path.iterdir()) == [table]
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("60s", 60), ("1.5m", 90), ("2 min", 120), ("1h", 3600), ("7", 7), ("none", None)],
+)
+def test_spans_of_time(text: str, seconds: float | None) -> None:
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["28x28", "28X28", "28×28", "28,28"])
+def test_shapes(text: str) -> None:
+    assert shape_of(text) == (28, 28)

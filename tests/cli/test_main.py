@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import vicinal
+from tests.cli.conftest import run
+from vicinal.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundled = ["iris", "wine", "digits", "breast_cancer"]
+    assert run("datasets").stdout.split() == bundled
+    np.savez(tmp_path / "mine.npz", X=np.ones((2, 1)), y=np.arange(2))
+    monkeypatch.setenv("VICINAL_DATA", str(tmp_path))
+    assert run("datasets").stdout.split() == [*bundled, "mine"]
+
+
+def test_version() -> None:
+    outcome = run("--version")
+    assert outcome.exit_code == 0
+    assert outcome.stdout == f"vicinal {vicinal.__version__}\n"
+
+
+def test_help_in_a_process_of_its_own() -> None:
+    outcome = subprocess.run(
+        [sys.executable, "-c", "from vicinal.cli import main; main()", "--help"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )
+    assert "Usage: vicinal [OPTIONS] COMMAND" in outcome.stdout
+    for part in ("compare", "datasets", "--version"):
+        assert part in outcome.stdout
+
+
+def test_help_does_not_wait_for_heavy_imports() -> None:
+    program = (
+        "import sys\n"
+        "from vicinal.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'sklearn', 'numba', 'polars'} & set(sys.modules)\n"
+        "sys.exit(','.join(heavy) or 0)\n"
+    )
+    outcome = subprocess.run(
+        [sys.executable, "-c", program, "--help"],
+        capture_output=True,
+        check=False,
+    )
+    assert outcome.returncode == 0, outcome.stderr
+
+
+@pytest.mark.parametrize("package", ["typer", "rich"])
+def test_without_the_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SystemExit, match=r"pip install 'vicinal\[cli\]'"):
+        main()

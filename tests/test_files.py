@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from vicinal._files import written_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_what_is_there_stays_until_the_end(tmp_path: Path) -> None:
+    goal = tmp_path / "a.txt"
+    goal.write_text("old")
+    with written_whole(goal) as temporary:
+        temporary.write_text("new")
+        assert goal.read_text() == "old"
+        assert temporary.suffix == ".txt"
+    assert goal.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [goal]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left"), KeyboardInterrupt()])
+def test_nothing_is_left_of_a_failure(tmp_path: Path, error: BaseException) -> None:
+    goal = tmp_path / "a.txt"
+
+    def fail_half_way() -> None:
+        with written_whole(goal) as temporary:
+            temporary.write_text("half")
+            raise error
+
+    with pytest.raises(type(error)):
+        fail_half_way()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    with written_whole(tmp_path / "ours") as temporary:
+        temporary.write_text("")
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert len(modes) == 1
+
+
+def test_no_such_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), written_whole(tmp_path / "no" / "a.txt"):
+        pytest.fail("there is no place to write to")
