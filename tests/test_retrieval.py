@@ -35,15 +35,15 @@ def test_against_all_distances(
     frame = prepared.frame
     frame.write_csv(path) if suffix == "csv" else frame.write_parquet(path)
     found = nearest_rows(model, str(path), query, 7)
+    y = np.asarray(prepared.y)
     X = model.prepare(frame)
     for side, Z in ((found.euclidean, X), (found.learned, model.map(X))):
         assert side.rows.tolist() == naive(Z, query, 7)
         np.testing.assert_allclose(
             side.distances, np.linalg.norm(Z[side.rows] - Z[query], axis=1)
         )
-        assert prepared.y is not None
-        assert side.labels == prepared.y[side.rows].tolist()
-    assert found.label == prepared.y[query]
+        assert side.labels == y[side.rows].tolist()
+    assert found.label == y[query]
     assert found.query == query
 
 

@@ -62,8 +62,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_format(tmp_path: Path, source: str, goal: str) -> None:
     frame = rows()
     path = tmp_path / f"in.{source}"
-    write = {"csv": frame.write_csv, "parquet": frame.write_parquet}
-    write.get(source, frame.write_ipc)(path)
+    getattr(frame, "write_ipc" if source == "arrow" else f"write_{source}")(path)
     learned = model(frame)
     done: list[int] = []
     out = tmp_path / f"out.{goal}"

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
+from tests.cli.conftest import assert_told, run
 from vicinal import io
-from vicinal.cli import build_app
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,15 +15,8 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for variable in ("VICINAL_DATA", "FORCE_COLOR", "PY_COLORS", "GITHUB_ACTIONS"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run(*arguments: str) -> Any:
-    return CliRunner().invoke(build_app(), arguments)
 
 
 def works(*arguments: str) -> str:
@@ -174,11 +166,7 @@ def test_mistakes(folder: Path, arguments: str, message: str) -> None:
         (folder / "edited.st").write_bytes(content[:-1] + b"\x01")
     before = {path: path.read_bytes() for path in folder.iterdir()}
     outcome = run(*arguments.split())
-    assert outcome.exit_code == 2
-    assert message in outcome.stderr
-    assert outcome.stderr.startswith("vicinal: ")
-    assert outcome.stderr.count("\n") == 1
-    assert isinstance(outcome.exception, SystemExit)
+    assert_told(outcome, message)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -188,8 +176,7 @@ def test_a_full_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("pathlib.Path.write_bytes", full)
     outcome = run("fit", "iris", "--method", "pca", "-o", "m.st")
-    assert outcome.exit_code == 2
-    assert "No space left on device" in outcome.stderr
+    assert_told(outcome, "No space left on device")
     assert list(folder.iterdir()) == []
 
 
