@@ -48,7 +48,7 @@ def decision(name: str, values: Any, dtype: Any = None) -> Decision:
         ("x", [f"name {i}" for i in ROWS], "identifier", "each row has its own value"),
         ("x", ROWS, "identifier", "it counts the rows"),
         ("x", ROWS[12:] + ROWS[:12], "identifier", "it counts the rows"),
-        ("x", [i * i for i in ROWS], "identifier", "it counts the rows"),
+        ("x", [i * i for i in ROWS], "identifier", "it only grows, or only falls"),
         ("x", [str(i) for i in ROWS], "identifier", "it counts the rows"),
         ("x", [i / 2 for i in ROWS], "number", ""),
         ("x", [5, 9, 2], "number", ""),

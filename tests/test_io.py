@@ -200,6 +200,45 @@ def test_forged_tensors(tmp_path: Path, tensors: dict[str, Any]) -> None:
     )
 
 
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner)
+    ),
+    max_leaves=5,
+)
+PLACES = [
+    *((key,) for key in sorted(io._KEYS)),
+    *(("columns", key) for key in ("decisions", "categories", "dtype")),
+    *(("columns", "decisions", 0, key) for key in ("column", "kind", "reason")),
+    ("columns", "decisions", 0),
+    ("columns", "categories", "c"),
+    ("columns", "categories", "c", 0),
+]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(place=st.sampled_from(PLACES), junk=JUNK)
+def test_any_junk_in_the_header(
+    tmp_path: Path, place: tuple[Any, ...], junk: Any
+) -> None:
+    """A header that was edited anywhere loads as a whole model or not at all."""
+
+    def edit(described: dict[str, Any]) -> None:
+        inner: Any = described
+        for key in place[:-1]:
+            inner = inner[key]
+        inner[place[-1]] = junk
+
+    try:
+        found = io.load(forged(tmp_path / "m.safetensors", edit))
+    except ValueError as error:
+        assert "is not a model to trust" in str(error)  # noqa: PT017
+    else:
+        assert found.components.shape == (2, len(found.columns.feature_names))
+        assert isinstance(found.method, str)
+
+
 def test_a_good_forgery_loads(tmp_path: Path) -> None:
     assert io.load(forged(tmp_path / "m.safetensors")).method == "nca"
 

@@ -117,7 +117,7 @@ def test_names_are_made_distinct(tmp_path: Path) -> None:
         (b"a,b\n", "no rows"),
         (b"a,b", "no rows"),
         (b"a,b\n1,2\n\n1,2,3\n", "Line 4 of t.csv has 3 cells, but the header has 2"),
-        (b'a,b\n"1\n\n",2\n1\n', "Line 5 of t.csv has 1 cells"),
+        (b'a,b\n"1\n\n",2\n1\n', "Line 5 of t.csv has 1 cell, but"),
         (b"a,b\n1," + b"x" * 10_000_000 + b"\n", "line 2 of t.csv is longer than"),
         (b'a,b\n1,"' + b"x,\n" * 3_000_000, "line 2 of t.csv is longer than"),
         (b'a,b\n1,"x\n2,y\n', "line 2 of t.csv or later is never closed"),

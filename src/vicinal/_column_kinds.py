@@ -86,8 +86,10 @@ def _kind_of_numbers(present: pl.Series, n_rows: int) -> tuple[str, str]:
         if _IDENTIFIER.fullmatch(present.name.strip()):
             return "identifier", "named like one, and each row has its own value"
         span = int(present.max()) - int(present.min()) + 1  # type: ignore[arg-type]
-        if n_rows >= _FEWEST_IN_ORDER and (span == n_rows or _in_order(present)):
+        if n_rows >= _FEWEST_IN_ORDER and span == n_rows:
             return "identifier", "it counts the rows"
+        if n_rows >= _FEWEST_IN_ORDER and _in_order(present):
+            return "identifier", "it only grows, or only falls, from row to row"
     infinite = f"{n_infinite:,} infinite values count as missing" if n_infinite else ""
     missing = _missing(n_rows - len(present) - n_infinite)
     return "number", _join(infinite, missing)
@@ -151,8 +153,8 @@ def yes_or_no(column: pl.Series) -> pl.Series:
     if column.dtype != pl.String:
         return numbers(column)
     words = column.str.to_lowercase()
-    said = words.is_in(_YES)
-    _complain(column, said | words.is_in(_NO), "yes or no")
+    said = words.is_in([*_YES, "1"])
+    _complain(column, said | words.is_in([*_NO, "0"]), "yes or no")
     return said.cast(pl.Float64)
 
 

@@ -133,10 +133,11 @@ def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
         cells = records.cells()
         if (wrong := np.flatnonzero(cells != len(file.names))).size:
             first = wrong[0]
+            n = f"{cells[first]} cell{'' if cells[first] == 1 else 's'}"
             raise ValueError(
-                f"Line {records.lines[first]} of {file.path.name} has {cells[first]} "
-                f"cells, but the header has {len(file.names)}; mend that line (a cell "
-                'that holds the delimiter or a line break needs " around it).'
+                f"Line {records.lines[first]} of {file.path.name} has {n}, but "
+                f"the header has {len(file.names)}; mend that line (a cell that holds "
+                'the delimiter or a line break needs " around it).'
             )
         skip = int(header)
         header = False

@@ -96,7 +96,7 @@ class _Rows:
         self.kept = kept
         self.on_rows = on_rows
         self.done = 0
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
 
     def mapped(self, piece: pl.DataFrame) -> pl.DataFrame:
         import polars as pl
@@ -118,7 +118,7 @@ class _Rows:
                 self.done += piece.height
                 if self.on_rows is not None:
                     self.on_rows(self.done)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             self.failure = error
             raise
 

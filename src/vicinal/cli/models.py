@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+# Beyond so many rows, looking at their neighbours takes long.
+_MOST_COUNTED = 100_000
 _DATA = typer.Argument(
     help="A CSV, TSV, Parquet, Arrow or npz file, or a data set's name.",
     show_default=False,
@@ -186,7 +188,7 @@ def _dimensions_told(model: "SavedModel", asked: int | None) -> str:
 
 def _quality_told(model: "SavedModel", prepared: "Prepared") -> str:
     """Compare the training rows' neighbours before and after."""
-    if prepared.y is None:
+    if prepared.y is None or len(prepared.y) > _MOST_COUNTED:
         return ""
     from vicinal.models import leave_one_out
 
