@@ -207,6 +207,7 @@ def test_descriptions_of_other_types(junk: Any) -> None:
 
 
 NUMBER = st.floats(-1e300, 1e300) | st.sampled_from([np.nan, np.inf, -np.inf])
+NAME = st.text(max_size=5) | st.sampled_from(["*", "^.*$", "text", "missing", "count"])
 COLUMN = st.one_of(
     st.lists(st.none() | NUMBER, min_size=6, max_size=6),
     st.lists(st.none() | st.integers(-9, 9), min_size=6, max_size=6),
@@ -218,7 +219,7 @@ COLUMN = st.one_of(
 
 
 @settings(deadline=None)
-@given(st.dictionaries(st.text(max_size=5), COLUMN, min_size=1, max_size=4))
+@given(st.dictionaries(NAME, COLUMN, min_size=1, max_size=4))
 def test_any_frame(data: dict[str, list[Any]]) -> None:
     """Whatever is learned can be stored, and encodes its own rows without infinity."""
     frame = pl.DataFrame(data)

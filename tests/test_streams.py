@@ -78,6 +78,19 @@ def test_every_format(tmp_path: Path, source: str, goal: str) -> None:
     assert sorted(x.name for x in tmp_path.iterdir()) == sorted([path.name, out.name])
 
 
+def test_names_that_polars_knows(tmp_path: Path) -> None:
+    names = {"name": "*", "a": "^.*$", "b": "", "c": "text"}
+    frame = rows().rename(names)
+    frame.write_parquet(tmp_path / "in.parquet")
+    out = tmp_path / "out.parquet"
+    transform_file(model(frame), str(tmp_path / "in.parquet"), out, keep=["*", "^.*$"])
+    found = pl.read_parquet(out)
+    assert found.columns == ["*", "^.*$", "nca_log0", "nca_log1"]
+    np.testing.assert_array_equal(
+        found.to_numpy()[:, 2:].astype(float), model(rows()).transform(rows())
+    )
+
+
 def test_keep_all_and_none(tmp_path: Path) -> None:
     frame = rows()
     frame.write_parquet(tmp_path / "in.parquet")
@@ -122,7 +135,7 @@ def test_mistakes_before_any_work(tmp_path: Path) -> None:
     frame.head(0).write_csv(tmp_path / "none.csv")
     cases: list[tuple[Any, str, Any, dict[str, Any], str]] = [
         (learned, source, path, {}, "is the table itself"),
-        (learned, source, tmp_path / "out.xlsx", {}, "must end in one of .csv"),
+        (learned, source, tmp_path / "out.xlsx", {}, "must end in one of .csv, .tsv"),
         (learned, source, tmp_path / "no" / "out.csv", {}, "There is no folder"),
         (learned, source, tmp_path / "out.csv", {"keep": ["labl"]}, "mean 'label'"),
         (learned, source, tmp_path / "out.csv", {"keep": ["q"]}, "it has name, a"),

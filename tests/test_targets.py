@@ -65,6 +65,12 @@ def test_tasks(values: list[Any], task: str, expected: list[Any]) -> None:
     assert target.notes == ()
 
 
+@pytest.mark.parametrize("name", ["count", "*", "^.*$", "class", "proportion", ""])
+def test_names_that_polars_knows(name: str) -> None:
+    target = read_target(pl.Series(name, ["a", "b", "b", "a", "c"]))
+    assert target.values.tolist() == ["a", "b", "b", "a"]
+
+
 def test_a_known_label_has_as_many_classes_as_it_likes() -> None:
     column = pl.Series("t", np.tile(np.arange(26), 2))
     assert read_target(column, known=True).task == "classification"

@@ -34,9 +34,10 @@ def cells(column: pl.Series) -> pl.Series:
         return column
     stripped = column.str.strip_chars()
     missing = stripped.str.to_lowercase().is_in(list(MISSING))
-    return stripped.to_frame().select(
-        pl.when(~missing).then(pl.col(column.name)).alias(column.name)
-    )[column.name]
+    # Under a name of its own: some columns' names mean more to polars, like "*".
+    frame = pl.DataFrame({"text": stripped, "missing": missing})
+    kept = frame.select(pl.when(~pl.col("missing")).then(pl.col("text")).alias("text"))
+    return kept["text"].rename(column.name)
 
 
 def numbers_in(column: pl.Series) -> pl.Series | None:

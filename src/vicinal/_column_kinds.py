@@ -243,8 +243,8 @@ def _parsed_dates(values: pl.Series) -> pl.Series | None:
 def _dates(column: pl.Series) -> pl.Series:
     import polars as pl
 
-    text = pl.col(column.name)
-    return column.to_frame().select(
+    text = pl.col("text")
+    parsed = pl.DataFrame({"text": column}).select(
         pl.coalesce(
             *(
                 text.str.to_date(form, strict=False).cast(pl.Datetime("us"))
@@ -255,7 +255,8 @@ def _dates(column: pl.Series) -> pl.Series:
                 for form in _TIMES
             ),
         )
-    )[column.name]
+    )
+    return parsed["text"].rename(column.name)
 
 
 def _complain(column: pl.Series, understood: pl.Series, what: str) -> None:

@@ -19,13 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["transform_file"]
 
-_SINKS: dict[str, tuple[str, dict[str, Any]]] = {
-    ".csv": ("sink_csv", {}),
-    ".tsv": ("sink_csv", {"separator": "\t"}),
-    ".parquet": ("sink_parquet", {}),
-    ".arrow": ("sink_ipc", {}),
-    ".feather": ("sink_ipc", {}),
-    ".ipc": ("sink_ipc", {}),
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_SINKS = {
+    ".parquet": "sink_parquet",
+    ".arrow": "sink_ipc",
+    ".feather": "sink_ipc",
+    ".ipc": "sink_ipc",
 }
 
 
@@ -66,7 +65,7 @@ def transform_file(
         With one sentence; then nothing is written.
     """
     goal = Path(path)
-    sink, options = _sink(goal)
+    _check_goal(goal)
     if goal.exists() and Path(source).exists() and goal.samefile(source):
         raise ValueError(f"{goal} is the table itself; write to another file.")
     first = next(pieces(source), None)
@@ -77,7 +76,13 @@ def transform_file(
     rows = _Rows(model, source, kept, on_rows)
     schema = rows.mapped(first).schema
     with written_whole(goal) as temporary:
-        _write(rows, schema, sink, temporary, options, goal)
+        try:
+            _write(rows, schema, temporary, goal.suffix.lower())
+        except OSError as error:
+            if error is rows.failure:
+                raise
+            reason = error.strerror or str(error)
+            raise OSError(f"{goal} could not be written: {reason}.") from error
     return rows.done
 
 
@@ -102,12 +107,11 @@ class _Rows:
         import polars as pl
 
         new = self.model.transform(piece)
-        return piece.select(
-            *self.kept,
-            *(
-                pl.Series(name, new[:, index])
-                for index, name in enumerate(self.model.names_out)
-            ),
+        # By name and not by `select`, to which names like "*" mean more.
+        kept = [piece.get_column(name) for name in self.kept]
+        columns = enumerate(self.model.names_out)
+        return pl.DataFrame(
+            [*kept, *(pl.Series(name, new[:, index]) for index, name in columns)]
         )
 
     def __call__(self, *_: Any) -> Iterator[pl.DataFrame]:
@@ -123,42 +127,39 @@ class _Rows:
             raise
 
 
-def _write(
-    rows: _Rows,
-    schema: pl.Schema,
-    sink: str,
-    temporary: Path,
-    options: dict[str, Any],
-    goal: Path,
-) -> None:
+def _write(rows: _Rows, schema: pl.Schema, temporary: Path, suffix: str) -> None:
     import polars as pl
     from polars.io.plugins import register_io_source
 
+    if suffix in _DELIMITERS:
+        # polars' own sink of text has overlooked a disk that was full.
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            for index, piece in enumerate(rows()):
+                file.write(
+                    piece.write_csv(
+                        separator=_DELIMITERS[suffix], include_header=index == 0
+                    )
+                )
+        return
     try:
-        getattr(register_io_source(rows, schema=schema), sink)(temporary, **options)
-    except (
-        OSError,
-        pl.exceptions.PolarsError,
-        pl.exceptions.PanicException,
-    ) as error:
+        getattr(register_io_source(rows, schema=schema), _SINKS[suffix])(temporary)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         # Of a mistake in the rows, polars tells in its own words.
         if rows.failure is not None:
             raise rows.failure from None
-        reason = str(error).strip().partition("\n")[0]
-        raise OSError(f"{goal} could not be written: {reason}.") from error
+        raise OSError(str(error).strip().partition("\n")[0]) from error
 
 
-def _sink(goal: Path) -> tuple[str, dict[str, Any]]:
-    suffix = goal.suffix.lower()
-    if suffix not in _SINKS:
+def _check_goal(goal: Path) -> None:
+    known = [*_DELIMITERS, *_SINKS]
+    if goal.suffix.lower() not in known:
         raise ValueError(
-            f"{goal.name!r} must end in one of {', '.join(_SINKS)}, to say its format."
+            f"{goal.name!r} must end in one of {', '.join(known)}, to say its format."
         )
     if goal.is_dir():
         raise ValueError(f"{goal} is a folder; name a file in it.")
     if not goal.absolute().parent.is_dir():
         raise ValueError(f"There is no folder {goal.absolute().parent} to write to.")
-    return _SINKS[suffix]
 
 
 def _check_kept(columns: list[str], keep: Sequence[str], new: list[str]) -> None:

@@ -178,14 +178,14 @@ def _classes(column: pl.Series, notes: list[str]) -> Target:
     if column.dtype.is_float():
         whole = column.cast(pl.Int64, strict=False)
         column = whole if bool((whole == column).all()) else column
-    text = column.cast(pl.String)
+    text = column.cast(pl.String).rename("class")
     counts = text.drop_nulls().value_counts()
     if counts.height == text.len() - text.null_count():
         raise ValueError(
             f"Column {name!r} has another value in each row, like an identifier; name "
             "another target."
         )
-    lone = sorted(counts.filter(pl.col("count") == 1)[name].to_list())
+    lone = sorted(counts.filter(pl.col("count") == 1)["class"].to_list())
     if lone:
         notes.append(_lone_told(lone))
         text = text.set(text.is_in(lone), None)
