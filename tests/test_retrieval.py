@@ -23,13 +23,13 @@ def naive(Z: FloatArray, query: int, k: int) -> list[int]:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-@pytest.mark.parametrize("query", [0, 77, 149])
+@pytest.mark.parametrize("query", [0, 77, 177])
 def test_against_all_distances(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, query: int
 ) -> None:
     monkeypatch.setattr("vicinal._sources.PIECE", 40)
     monkeypatch.setattr(_delimited, "_CHUNK", 500)
-    prepared = prepare("iris")
+    prepared = prepare("wine")
     model = learn(prepared, "lda")
     path = tmp_path / f"t.{suffix}"
     frame = prepared.frame
