@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
 from vicinal import io
-from vicinal.columns import Columns
 from vicinal.models import SavedModel
+from vicinal.tables.columns import Columns
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import pytest
 
 from vicinal.comparison.methods import METHODS
 from vicinal.models import from_pipeline, learn, leave_one_out, method_named
-from vicinal.prepared import Prepared, prepare
+from vicinal.tables.prepared import Prepared, prepare
 
 if TYPE_CHECKING:
     from pathlib import Path

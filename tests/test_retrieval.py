@@ -6,10 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal import _delimited
 from vicinal.models import learn
-from vicinal.prepared import prepare
 from vicinal.retrieval import nearest_rows
+from vicinal.tables.prepared import prepare
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,8 +26,8 @@ def naive(Z: FloatArray, query: int, k: int) -> list[int]:
 def test_against_all_distances(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, query: int
 ) -> None:
-    monkeypatch.setattr("vicinal._sources.PIECE", 40)
-    monkeypatch.setattr(_delimited, "_CHUNK", 500)
+    monkeypatch.setattr("vicinal.tables.sources.PIECE", 40)
+    monkeypatch.setattr("vicinal.tables.delimited._CHUNK", 500)
     prepared = prepare("wine")
     model = learn(prepared, "lda")
     path = tmp_path / f"t.{suffix}"

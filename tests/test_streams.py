@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from vicinal import _delimited, io
-from vicinal.columns import Columns
+from vicinal import io
 from vicinal.models import SavedModel
 from vicinal.streams import transform_file
-from vicinal.tables import read_table
+from vicinal.tables.columns import Columns
+from vicinal.tables.reading import read_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,8 +52,8 @@ def model(frame: pl.DataFrame, n_components: int = 2) -> SavedModel:
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vicinal._sources.PIECE", 60)
-    monkeypatch.setattr(_delimited, "_CHUNK", 700)
+    monkeypatch.setattr("vicinal.tables.sources.PIECE", 60)
+    monkeypatch.setattr("vicinal.tables.delimited._CHUNK", 700)
 
 
 @pytest.mark.usefixtures("small_pieces")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal._files import written_whole
-from vicinal.columns import Columns
 from vicinal.models import SavedModel
+from vicinal.tables.columns import Columns
 
 if TYPE_CHECKING:
     import os
@@ -63,7 +63,7 @@ def save(path: str | os.PathLike[str], model: SavedModel) -> None:
     >>> from tempfile import TemporaryDirectory
     >>> from vicinal import io
     >>> from vicinal.models import learn
-    >>> from vicinal.prepared import prepare
+    >>> from vicinal.tables.prepared import prepare
     >>> model = learn(prepare("wine"), "lda")
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder) / "wine.safetensors"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal._names import near
+from vicinal.tables.names import near
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from vicinal._typing import FloatArray
-    from vicinal.columns import Columns
     from vicinal.comparison.methods import Method
-    from vicinal.prepared import Prepared
+    from vicinal.tables.columns import Columns
+    from vicinal.tables.prepared import Prepared
 
 __all__ = ["SavedModel", "from_pipeline", "learn", "leave_one_out", "method_named"]
 
@@ -127,7 +127,7 @@ def learn(
     Parameters
     ----------
     prepared : Prepared
-        What `vicinal.prepared.prepare` returned.
+        What `vicinal.tables.prepared.prepare` returned.
     method : str
         One of `vicinal.comparison.methods.METHODS`. One that needs no label does
         without, even where there is one.
@@ -151,7 +151,7 @@ def learn(
     Examples
     --------
     >>> from vicinal.models import learn
-    >>> from vicinal.prepared import prepare
+    >>> from vicinal.tables.prepared import prepare
     >>> wine = prepare("wine")
     >>> model = learn(wine, "lda")
     >>> model.components.shape, model.classes

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal._cells import cells
-from vicinal.tables import pieces
+from vicinal.tables.cells import cells
+from vicinal.tables.reading import pieces
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,7 +70,7 @@ def nearest_rows(
     model : SavedModel
         Holds the learned metric, and what standardises the features.
     source : str
-        As `vicinal.tables.read_table` takes it; it is read in pieces, twice.
+        As `vicinal.tables.reading.read_table` takes it; it is read in pieces, twice.
     query : int
         The row's place in the table, from 0.
     n_neighbors : int, default=10
@@ -89,7 +89,7 @@ def nearest_rows(
     Examples
     --------
     >>> from vicinal.models import learn
-    >>> from vicinal.prepared import prepare
+    >>> from vicinal.tables.prepared import prepare
     >>> from vicinal.retrieval import nearest_rows
     >>> model = learn(prepare("iris"), "lda")
     >>> found = nearest_rows(model, "iris", 0, 3)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vicinal._files import written_whole
-from vicinal._names import near
-from vicinal.tables import pieces
+from vicinal.tables.names import near
+from vicinal.tables.reading import pieces
 
 if TYPE_CHECKING:
     import os
@@ -44,7 +44,7 @@ def transform_file(
     model : SavedModel
         What maps the rows.
     source : str
-        As `vicinal.tables.read_table` takes it; it is read in pieces.
+        As `vicinal.tables.reading.read_table` takes it; it is read in pieces.
     path : str or path-like
         The ending says the format: .csv, .tsv, .parquet, .arrow, .feather, .ipc.
     keep : sequence of str, default=()

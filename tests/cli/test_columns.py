@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from vicinal.cli.columns import decisions_told
-from vicinal.columns import Decision
+from vicinal.tables.columns import Decision
 
 
 def test_grouped_by_kind_and_reason() -> None:

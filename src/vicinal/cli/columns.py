@@ -4,13 +4,31 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from vicinal.columns import Decision
+import typer
 
-__all__ = ["decisions_told", "printable"]
+if TYPE_CHECKING:
+    from vicinal.tables.columns import Decision
+    from vicinal.tables.prepared import Prepared
+
+__all__ = ["decisions_told", "print_decisions", "printable"]
 
 # Of one kind and reason, as many columns as fit into a line.
 _NAMED = 6
+
+
+def print_decisions(prepared: "Prepared") -> None:
+    """Print what the table is, and what became of its columns."""
+    n, d = prepared.X.shape
+    typer.echo(f"{prepared.name}: {n:,} rows, {d:,} features, {_target_told(prepared)}")
+    for line in [*prepared.notes, *decisions_told(prepared.decisions)]:
+        typer.echo(f"  {line}")
+
+
+def _target_told(prepared: "Prepared") -> str:
+    if prepared.target is None:
+        return "no target"
+    kinds = {"classification": "classes", "regression": "numbers"}
+    return f"target {printable(prepared.target)!r} ({kinds[prepared.task]})"
 
 
 def decisions_told(decisions: Sequence["Decision"]) -> list[str]:

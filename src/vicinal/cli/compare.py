@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli.columns import decisions_told
+from vicinal.cli.columns import print_decisions
 from vicinal.cli.mistakes import mistakes_told
+from vicinal.cli.places import check_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vicinal.comparison import Comparison
-    from vicinal.prepared import Prepared
+    from vicinal.tables.prepared import Prepared
 
 __all__ = ["register", "seconds_of", "shape_of"]
 
@@ -84,11 +85,11 @@ def compare(
     with mistakes_told():
         budget = seconds_of(time_budget)
         shape = None if image_shape is None else shape_of(image_shape)
-        for path in (report, json):
-            _check_place(path, data)
+        for path in filter(None, (report, json)):
+            check_place(path, data)
         prepared = _prepared(data, target, no_target, task)
         images = None if shape is None else _images(prepared, shape)
-        _print_decisions(prepared)
+        print_decisions(prepared)
         left = None if budget is None else budget - (time.perf_counter() - started)
         if left is not None and report is not None:
             left *= 1 - _FOR_THE_REPORT
@@ -158,22 +159,10 @@ def shape_of(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _check_place(path: Path | None, data: str) -> None:
-    """Raise where an output cannot be written, before any work is done."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file in it.")
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"There is no folder {path.absolute().parent} to write to.")
-    if path.exists() and Path(data).exists() and path.samefile(data):
-        raise ValueError(f"{path} is the data; write to another file.")
-
-
 def _prepared(
     data: str, target: str | None, no_target: bool, task: str | None
 ) -> "Prepared":
-    from vicinal.prepared import prepare
+    from vicinal.tables.prepared import prepare
 
     if task not in (None, "classification", "regression"):
         raise ValueError(f"--task is classification or regression, not {task!r}.")
@@ -229,19 +218,6 @@ def _progress() -> Iterator["Callable[[int, int, str], None]"]:
             progress.update(bar, completed=done, total=total, description=what)
 
         yield show
-
-
-def _print_decisions(prepared: "Prepared") -> None:
-    n, d = prepared.X.shape
-    kinds = {"classification": "classes", "regression": "numbers"}
-    beside = (
-        "no target"
-        if prepared.target is None
-        else f"target {prepared.target!r} ({kinds[prepared.task]})"
-    )
-    typer.echo(f"{prepared.name}: {n:,} rows, {d:,} features, {beside}")
-    for line in [*prepared.notes, *decisions_told(prepared.decisions)]:
-        typer.echo(f"  {line}")
 
 
 def _print_table(result: "Comparison") -> None:

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli.columns import decisions_told, printable
+from vicinal.cli.columns import print_decisions, printable
 from vicinal.cli.mistakes import mistakes_told
+from vicinal.cli.places import check_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vicinal.models import SavedModel
-    from vicinal.prepared import Prepared
     from vicinal.retrieval import Neighborhoods
+    from vicinal.tables.prepared import Prepared
 
 __all__ = ["register"]
 
@@ -68,18 +69,18 @@ def fit(
     what became of each column; see `vicinal transform` and `vicinal neighbors`.
     """
     with mistakes_told():
-        _check_model_place(output, data)
+        check_place(output, data)
         if task not in (None, "classification", "regression"):
             raise ValueError(f"--task is classification or regression, not {task!r}.")
         with _waiting("reading the data"):
             from vicinal.models import learn, method_named
-            from vicinal.prepared import prepare
+            from vicinal.tables.prepared import prepare
 
             method_named(method)
             prepared = prepare(
                 data, target=target, no_target=no_target, task=task, limit=rows
             )
-        _print_decisions(prepared)
+        print_decisions(prepared)
         with _waiting(f"learning {method}"), _warnings_told():
             model = learn(
                 prepared,
@@ -154,30 +155,6 @@ def neighbors(
         with _waiting("looking for neighbours"):
             found = nearest_rows(learned, data, query, k)
     _print_neighbors(found, learned)
-
-
-def _check_model_place(output: Path, data: str) -> None:
-    """Raise where the model cannot be written, before any work is done."""
-    if output.is_dir():
-        raise ValueError(f"{output} is a folder; name a file in it.")
-    if not output.absolute().parent.is_dir():
-        raise ValueError(f"There is no folder {output.absolute().parent} to write to.")
-    if output.exists() and Path(data).exists() and output.samefile(data):
-        raise ValueError(f"{output} is the data; write to another file.")
-
-
-def _print_decisions(prepared: "Prepared") -> None:
-    n, d = prepared.X.shape
-    typer.echo(f"{prepared.name}: {n:,} rows, {d:,} features, {_target_told(prepared)}")
-    for line in [*prepared.notes, *decisions_told(prepared.decisions)]:
-        typer.echo(f"  {line}")
-
-
-def _target_told(prepared: "Prepared") -> str:
-    if prepared.target is None:
-        return "no target"
-    kinds = {"classification": "classes", "regression": "numbers"}
-    return f"target {printable(prepared.target)!r} ({kinds[prepared.task]})"
 
 
 def _dimensions_told(model: "SavedModel", asked: int | None) -> str:

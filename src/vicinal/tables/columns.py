@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal._cells import cells
-from vicinal._column_kinds import days, kind_of, numbers, yes_or_no
-from vicinal._names import near
+from vicinal.tables.cells import cells
+from vicinal.tables.kinds import days, kind_of, numbers, yes_or_no
+from vicinal.tables.names import near
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +67,7 @@ class Columns:
     Examples
     --------
     >>> import polars as pl
-    >>> from vicinal.columns import Columns
+    >>> from vicinal.tables.columns import Columns
     >>> frame = pl.DataFrame({"size": [1.5, None, 2, 4], "colour": list("rgrg")})
     >>> columns = Columns.learn(frame, target=None)
     >>> columns.feature_names

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.tables import Table
-from vicinal.targets import choose_target, read_target
+from vicinal.tables.reading import Table
+from vicinal.tables.targets import choose_target, read_target
 
 
 def table(*names: str, target: str | None = None) -> Table:

@@ -1,6 +1,6 @@
 """Delimited text in pieces: encoding, delimiter, header and ragged rows.
 
-Cells leave here as text. What a column means is decided in `vicinal.columns`.
+Cells leave here as text. What a column means is decided in `vicinal.tables.columns`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal._names import distinct_names
+from vicinal.tables.names import distinct_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

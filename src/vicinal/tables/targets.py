@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal._cells import cells
-from vicinal._names import near
+from vicinal.tables.cells import cells
+from vicinal.tables.names import near
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from vicinal.tables import Table
+    from vicinal.tables.reading import Table
 
 __all__ = ["Target", "choose_target", "read_target"]
 
@@ -109,7 +109,7 @@ def read_target(
     Examples
     --------
     >>> import polars as pl
-    >>> from vicinal.targets import read_target
+    >>> from vicinal.tables.targets import read_target
     >>> target = read_target(pl.Series("kind", ["a", "b", None, "b", "a", "c"]))
     >>> target.task, target.values.tolist()
     ('classification', ['a', 'b', 'b', 'a'])

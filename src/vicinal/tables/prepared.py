@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vicinal.columns import Columns, Decision
-from vicinal.tables import read_table
-from vicinal.targets import choose_target, read_target
+from vicinal.tables.columns import Columns, Decision
+from vicinal.tables.reading import read_table
+from vicinal.tables.targets import choose_target, read_target
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,9 +75,9 @@ def prepare(
     Parameters
     ----------
     source : str
-        As `vicinal.tables.read_table` takes it.
+        As `vicinal.tables.reading.read_table` takes it.
     target : str, default=None
-        The label's column; see `vicinal.targets.choose_target`.
+        The label's column; see `vicinal.tables.targets.choose_target`.
     limit : int, default=None
         At most so many rows, drawn at random.
     no_target : bool, default=False
@@ -97,7 +97,7 @@ def prepare(
 
     Examples
     --------
-    >>> from vicinal.prepared import prepare
+    >>> from vicinal.tables.prepared import prepare
     >>> digits = prepare("digits")
     >>> digits.X.shape, digits.task
     ((1797, 61), 'classification')

@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from vicinal import _delimited
 from vicinal.datasets import load
-from vicinal.tables import pieces, read_table
+from vicinal.tables.reading import pieces, read_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +81,7 @@ def test_text_of_many_kinds(tmp_path: Path, content: bytes, note: str | None) ->
 def test_latin_1_far_from_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_delimited, "_CHUNK", 16)
+    monkeypatch.setattr("vicinal.tables.delimited._CHUNK", 16)
     source = written(tmp_path / "t.csv", b"a,b\n" + b"1,x\n" * 20 + b"2,\xe9\n")
     assert read_table(source).frame["b"].to_list() == ["x"] * 20 + ["é"]
 
@@ -224,8 +223,8 @@ def test_limit_is_a_sample_that_does_not_depend_on_the_pieces(
     assert (np.diff(rows) > 0).all()
     assert rows.mean() == pytest.approx(2500, abs=300)
     assert whole.notes == ["300 of 5,000 rows, drawn at random"]
-    monkeypatch.setattr("vicinal._sources.PIECE", 70)
-    monkeypatch.setattr(_delimited, "_CHUNK", 1000)
+    monkeypatch.setattr("vicinal.tables.sources.PIECE", 70)
+    monkeypatch.setattr("vicinal.tables.delimited._CHUNK", 1000)
     for suffix in ("parquet", "csv"):
         again = read_table(str(tmp_path / f"t.{suffix}"), limit=300)
         assert_frame_equal(again.frame, whole.frame)
@@ -236,7 +235,7 @@ def test_limit_is_a_sample_that_does_not_depend_on_the_pieces(
 def test_pieces_join_to_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vicinal._sources.PIECE", 40)
+    monkeypatch.setattr("vicinal.tables.sources.PIECE", 40)
     frame = pl.DataFrame({"a": np.arange(100), "b": ["x"] * 100})
     frame.write_parquet(tmp_path / "t.parquet", row_group_size=17)
     frame.write_ipc(tmp_path / "t.arrow")
@@ -267,13 +266,13 @@ def test_text_comes_back(
     path = tmp_path / "t.csv"
     path.write_bytes(text.encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_delimited, "_CHUNK", chunk)
+        patch.setattr("vicinal.tables.delimited._CHUNK", chunk)
         parts = list(pieces(str(path)))
     cells = [tuple(cell or "" for cell in row) for row in pl.concat(parts).rows()]
     assert cells == rows
 
 
 def test_without_polars(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vicinal._sources.find_spec", lambda name: None)
+    monkeypatch.setattr("vicinal.tables.sources.find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"pip install 'vicinal\[cli\]'"):
         read_table("iris")

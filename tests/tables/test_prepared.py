@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from vicinal.datasets import load
-from vicinal.prepared import prepare
+from vicinal.tables.prepared import prepare
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vicinal.columns import Columns, Decision
+from vicinal.tables.columns import Columns, Decision
 
 N = 24
 ROWS = list(range(N))

@@ -1,7 +1,7 @@
 """Tables from files that nobody has checked: text, Parquet, Arrow, `.npz`, or a name.
 
-Nothing here decides what a column means (`vicinal.columns`) or which is the label
-(`vicinal.targets`). No file is ever unpickled.
+Nothing here decides what a column means (`vicinal.tables.columns`) or which is the
+label (`vicinal.tables.targets`). No file is ever unpickled.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal._cells import typed
-from vicinal._sources import PIECE, Source, open_source
+from vicinal.tables.cells import typed
+from vicinal.tables.sources import PIECE, Source, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +69,7 @@ def read_table(source: str, *, limit: int | None = None) -> Table:
 
     Examples
     --------
-    >>> from vicinal.tables import read_table
+    >>> from vicinal.tables.reading import read_table
     >>> wine = read_table("wine")
     >>> wine.frame.shape, wine.target
     ((178, 14), 'target')
@@ -104,7 +104,7 @@ def pieces(source: str, *, rows: int = PIECE) -> Iterator[pl.DataFrame]:
 
     Examples
     --------
-    >>> from vicinal.tables import pieces
+    >>> from vicinal.tables.reading import pieces
     >>> [piece.height for piece in pieces("wine", rows=100)]
     [100, 78]
     """

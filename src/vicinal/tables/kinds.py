@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from vicinal._cells import cells, numbers_in
+from vicinal.tables.cells import cells, numbers_in
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,7 +43,7 @@ def kind_of(column: pl.Series) -> tuple[str, str]:
     Returns
     -------
     kind, reason : str
-        As in `vicinal.columns.Decision`.
+        As in `vicinal.tables.columns.Decision`.
     """
     import polars as pl
 
@@ -141,7 +141,7 @@ def yes_or_no(column: pl.Series) -> pl.Series:
     Parameters
     ----------
     column : polars.Series
-        As `vicinal._cells.cells` returns it.
+        As `vicinal.tables.cells.cells` returns it.
 
     Returns
     -------
@@ -164,7 +164,7 @@ def numbers(column: pl.Series) -> pl.Series:
     Parameters
     ----------
     column : polars.Series
-        As `vicinal._cells.cells` returns it.
+        As `vicinal.tables.cells.cells` returns it.
 
     Returns
     -------
@@ -198,7 +198,7 @@ def days(column: pl.Series) -> pl.Series:
     Parameters
     ----------
     column : polars.Series
-        As `vicinal._cells.cells` returns it; text is read as ISO 8601.
+        As `vicinal.tables.cells.cells` returns it; text is read as ISO 8601.
 
     Returns
     -------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal._names import distinct_names, near
+from vicinal.tables.names import distinct_names, near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -102,11 +102,11 @@ def open_source(source: str) -> Source:
         return Source(path.name, lambda: _lazy_pieces(path, pl.scan_parquet))
     if suffix in _ARROW:
         return _of_arrow(path)
-    from vicinal import _delimited
+    from vicinal.tables import delimited
 
-    file = _delimited.open_delimited(path)
+    file = delimited.open_delimited(path)
     return Source(
-        path.name, lambda: _delimited.pieces_of(file), notes=file.notes, text=True
+        path.name, lambda: delimited.pieces_of(file), notes=file.notes, text=True
     )
 
 

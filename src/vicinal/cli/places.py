@@ -1,0 +1,23 @@
+"""Where the command may write."""
+
+from pathlib import Path
+
+__all__ = ["check_place"]
+
+
+def check_place(path: Path, data: str) -> None:
+    """Raise ValueError where a file cannot be written, before any work is done.
+
+    Parameters
+    ----------
+    path : Path
+        The file to be written.
+    data : str
+        What is read, which is not written over.
+    """
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; name a file in it.")
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"There is no folder {path.absolute().parent} to write to.")
+    if path.exists() and Path(data).exists() and path.samefile(data):
+        raise ValueError(f"{path} is the data; write to another file.")
