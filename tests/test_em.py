@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tests.oracles_lca import local_covariance
 from vicinal import LCA, LCAGauss, _parzen
-from vicinal._em import Sampling, expectation
+from vicinal._em import Sampling, expectation, narrowed
 from vicinal._parzen import Problem
 from vicinal._units import Units
 
@@ -46,9 +46,27 @@ def test_an_update_is_equation_7() -> None:
     assert weight == 1
     precision = np.linalg.inv(problem.covariance)
     expected = 0.6 * problem.covariance + 0.4 * local_covariance(X, precision)
-    np.testing.assert_allclose(C, expected, rtol=1e-8)
+    np.testing.assert_allclose(C, expected, rtol=1e-5)  # computed in float32
     some = expectation(X, kernel, 1, np.arange(20))
     assert some.log_means.shape == (20,)
+
+
+def test_float32_is_left_to_points_that_it_can_tell_apart() -> None:
+    narrow = narrowed(points)
+    assert narrow.dtype == np.float32
+    np.testing.assert_allclose(narrow, points - points.mean(axis=0), atol=1e-5)
+    apart = np.vstack([points, points + 1e6])
+    assert narrowed(apart) is apart
+    assert narrowed(points * 1e200).dtype == np.float64
+
+
+def test_batches_of_clusters_that_float32_would_blur() -> None:
+    apart = np.vstack([points[:500], points[:500] + 3e4 * np.eye(4)[0]])
+    exact = LCA().fit(apart)
+    fast = LCA(batch_size=100, n_references=1000, random_state=0).fit(apart)
+    np.testing.assert_allclose(
+        fast.covariance_, exact.covariance_, rtol=0.25, atol=0.05
+    )
 
 
 def test_batches_come_near_the_exact_optimum() -> None:

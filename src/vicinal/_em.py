@@ -170,15 +170,15 @@ class Sampling:
 
         The locations are neighbours of each other, which saves mapping as many.
         """
-        if self.n_references >= n:
-            others = np.arange(n)
-        else:
-            others = sample_without_replacement(n, self.n_references, random_state=rng)
-        others = np.setdiff1d(others, batch)
-        n_others = max(min(self.n_references, n) - len(batch), 2 - len(batch), 0)
-        if len(others) > n_others:
-            others = rng.permutation(others)[:n_others]
-        return np.concatenate([batch, others])
+        n_wanted = max(min(self.n_references, n), len(batch), 2)
+        found = batch
+        while len(found) < n_wanted:
+            # Repeats are few among many: cheaper to draw again than to keep track.
+            many = 2 * n_wanted < n
+            drawn = rng.randint(n, size=n_wanted) if many else rng.permutation(n)
+            found = np.concatenate([found, drawn])
+            found = found[np.sort(np.unique(found, return_index=True)[1])]
+        return found[:n_wanted]
 
     def update(
         self,
@@ -199,7 +199,8 @@ class Sampling:
         """
         for batch in np.array_split(locations, -(-len(locations) // self.batch_size)):
             points = U[self.draw(batch, len(U), rng)]
-            seen = expectation(points, kernel, n_threads, np.arange(len(batch)))
+            Y = narrowed(mapped(points, kernel, n_threads))
+            seen = expectation_of(Y, kernel, n_threads, np.arange(len(batch)))
             kept = self.discount ** (len(batch) / len(U))
             before, weight = kept * weight, kept * weight + (1 - kept)
             C = (before * C + (1 - kept) * seen.C) / weight  # eq. 7 where weight is 1
@@ -283,7 +284,8 @@ def _rescale(
     over a factor of C_L, from a few locations.
     """
     for _ in range(N_RESCALINGS):
-        seen = expectation(U, kernel, n_threads, judges[:N_RESCALERS])
+        Y = narrowed(mapped(U, kernel, n_threads))
+        seen = expectation_of(Y, kernel, n_threads, judges[:N_RESCALERS])
         local = kernel.map[: kernel.n_local]
         now, before = (float(np.sum((local @ M) * local)) for M in (seen.C, C))
         if not (now > 0 and before > 0):  # no Parzen directions, or all points twice
@@ -315,17 +317,42 @@ def expectation(
     queries : ndarray of int or None, default=None
         Whose local covariances to average; None is all.
     """
-    d, q = len(kernel.map), kernel.n_local
-    if not q and queries is None:  # all neighbours are equal: no pairs to look at
+    if not kernel.n_local and queries is None:
+        # All neighbours are equal: no pairs to look at.
         centred = U - U.mean(axis=0, dtype=np.float64)
         C = back_project(centred, centred, n_threads) * (2 / (len(U) - 1))
         return _Expectation(np.zeros(len(U)), C)
-    half = kernel.map * np.sqrt(0.5)  # exp(−½ …) is the engine's exp(−d²)
-    Y = resolved(U, half, n_threads)
-    rule = _rule(Y)
-    values, S = scatter(Y[:, :q], rule, n_threads, queries, None if q == d else Y)
+    return expectation_of(mapped(U, kernel, n_threads), kernel, n_threads, queries)
+
+
+def expectation_of(
+    Y: FloatArray,
+    kernel: Kernel,
+    n_threads: int,
+    queries: IntArray | None = None,
+) -> _Expectation:
+    """Do what `expectation` does, for points that are `mapped` already."""
+    d, q = len(kernel.map), kernel.n_local
+    carried = None if q == d else Y
+    values, S = scatter(Y[:, :q], _rule(Y), n_threads, queries, carried)
     C = kernel.inverse @ (2 * S / len(values)) @ kernel.inverse.T
-    return _Expectation(values.astype(np.float64) - np.log(len(U) - 1), (C + C.T) / 2)
+    return _Expectation(values.astype(np.float64) - np.log(len(Y) - 1), (C + C.T) / 2)
+
+
+def mapped(U: FloatArray, kernel: Kernel, n_threads: int) -> FloatArray:
+    """Return the points under the kernel's map, where exp(−½ …) is exp(−d²)."""
+    return resolved(U, kernel.map * np.sqrt(0.5), n_threads)
+
+
+def narrowed(Y: FloatArray) -> FloatArray:
+    """Return mapped points in float32 where it can tell their distances apart.
+
+    Rounding is far below what a sample of the points errs by, and half as long to
+    compute with.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        narrow = (Y - Y.mean(axis=0)).astype(np.float32)
+    return narrow if resolvable(narrow) else Y
 
 
 def log_means(
