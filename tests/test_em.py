@@ -7,8 +7,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tests.oracles_lca import local_covariance
 from vicinal import LCA, LCAGauss, _parzen
-from vicinal._em import Sampling, expectation, narrowed
-from vicinal._parzen import Problem
+from vicinal._batches import Sampling, sampling_of
+from vicinal._expectation import expectation, narrowed
+from vicinal._parzen_problem import Problem
 from vicinal._units import Units
 
 X = load_iris().data
@@ -89,11 +90,17 @@ def test_the_kernel_is_scaled_to_all_neighbours() -> None:
 
 
 def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert LCA()._sampling(20_000, 4) is None
-    assert LCA()._sampling(20_001, 4) == Sampling(100, 3000, 0.6)
-    assert LCA()._sampling(20_001, 256) == Sampling(1024, 3000, 0.6)
-    assert LCA()._sampling(500_000, 20) == Sampling(500, 3000, 0.6)
-    assert LCA(batch_size="all", n_references="all")._sampling(50_000, 4) is None
+    for shape, expected in {
+        (20_001, 4): Sampling(100, 3000, 0.6),
+        (20_001, 256): Sampling(1024, 3000, 0.6),
+        (500_000, 20): Sampling(500, 3000, 0.6),
+    }.items():
+        assert sampling_of(None, None, 0.6, shape) == expected
+    problem = Problem.build(Units.of(points, alike=False), points, 1, (points, None))
+    assert LCA()._sampling(problem) is None
+    monkeypatch.setattr(_parzen, "N_EXACT", 1499)
+    assert LCA()._sampling(problem) == Sampling(100, 1500, 0.6)
+    assert LCA(batch_size="all", n_references="all")._sampling(problem) is None
     monkeypatch.setattr(_parzen, "N_EXACT", 1000)
     first, again, other = (
         LCA(random_state=seed, tol=0.1).fit(points).covariance_ for seed in (0, 0, 1)
@@ -147,3 +154,36 @@ def test_what_partial_fit_cannot_do() -> None:
     model = LCA().partial_fit(X)
     with pytest.raises(ValueError, match="X has 3 features"):
         model.partial_fit(X[:, :3])
+
+
+def test_the_search_by_batches_moves_directions_over() -> None:
+    fast = LCAGauss("search", batch_size=50, n_references=100, random_state=0).fit(X)
+    assert fast.n_gaussian_ == 1  # as by all pairs
+
+
+def test_a_fixed_number_of_gaussian_directions_needs_no_look_at_all_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(_parzen, "expectation", never)
+    fast = LCAGauss(2, batch_size=50, n_references=100, random_state=0).fit(X)
+    assert fast.n_gaussian_ == 2
+
+
+def test_a_warm_start_goes_on_by_batches() -> None:
+    fast = LCAGauss(
+        batch_size=20, n_references=100, tol=1e-4, warm_start=True, random_state=0
+    ).fit(X)
+    reached = fast.objective_curve_[-1]
+    assert fast.fit(X).objective_curve_.min() > reached - 0.05
+
+
+def test_partial_fit_forgets_what_only_fit_knows() -> None:
+    model = LCA("local").fit(X[:100]).set_params(covariance="full")
+    model.partial_fit(X[100:])
+    assert not hasattr(model, "covariances_")
+    assert not hasattr(model, "objective_curve_")
+    chosen = LCA(reg="cv", cv=3).fit(X[:100]).set_params(reg=0.1).partial_fit(X[100:])
+    assert not hasattr(chosen, "cv_score_")

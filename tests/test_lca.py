@@ -179,6 +179,13 @@ def test_reg_by_cross_validation_helps_where_points_are_few() -> None:
     assert lca.score(points[1::2]) > LCA().fit(points[::2]).score(points[1::2]) + 1
 
 
+def test_folds_are_shuffled_for_any_kind_of_int() -> None:
+    plain, other = (LCA(reg="cv", cv=k).fit(X).reg_ for k in (3, np.int64(3)))
+    assert plain == other
+    with pytest.raises(ValueError, match="needs at least 3 rows, got 2"):
+        LCA(reg="cv").fit(X[:2])
+
+
 def test_a_penalty_widens_the_kernel() -> None:
     narrow, wide = (np.linalg.eigvalsh(LCA(reg=r).fit(X).covariance_) for r in (0, 0.1))
     assert (wide > narrow).all()
@@ -221,6 +228,15 @@ def test_warm_start_goes_on_where_it_stopped() -> None:
         lca.fit(X[:, :3])
 
 
+@pytest.mark.parametrize("form", ["spherical", "diagonal", "low-rank"])
+def test_a_warm_start_from_another_form(form: str) -> None:
+    lca = LCA(warm_start=True, max_iter=500, tol=1e-6).fit(X)
+    lca.set_params(covariance=form).fit(X)
+    plain = LCA(form, max_iter=500, tol=1e-6).fit(X)
+    assert lca.objective_curve_[-1] == pytest.approx(plain.objective_curve_[-1], 1e-3)
+    assert (np.diff(lca.objective_curve_) > -1e-9).all()
+
+
 def test_the_warning_names_its_caller() -> None:
     with pytest.warns(ConvergenceWarning) as caught:
         LCA(max_iter=1).fit(X)
@@ -249,6 +265,11 @@ def test_an_interrupt_keeps_the_density_only_with_warm_start(form: str) -> None:
     assert len(lca.objective_curve_) == 3
     if form == "full":
         assert lca.loo_score_samples_.mean() == pytest.approx(lca.objective_curve_[-1])
+        expected = local_covariance(X, np.linalg.inv(lca.covariance_))
+        unit = lca._density.units.scale
+        np.testing.assert_allclose(
+            lca._local_scatter * np.outer(unit, unit), expected, rtol=1e-6, atol=1e-9
+        )
 
 
 def test_callbacks_and_verbose(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,8 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.speed.timing import peak_megabytes, seconds, table
 from vicinal import LCA
-from vicinal._em import expectation
-from vicinal._parzen import Problem
+from vicinal._batches import sampling_of
+from vicinal._expectation import expectation
+from vicinal._parzen_problem import Problem
 from vicinal._typing import FloatArray
 from vicinal._units import Units
 from vicinal.datasets import load
@@ -99,7 +100,7 @@ def many_points(n: int, d: int) -> None:
         lca = LCA(batch_size=batch_size, random_state=0)
         taken = _fit_seconds(lca, X)
         score = lca._density.leave_one_out(effective_n_threads(None), judges).mean()
-        size = lca._batches(n, d).batch_size
+        size = sampling_of(batch_size, None, 0.6, X.shape).batch_size
         rows.append([f"{size}", f"{lca.n_iter_}", f"{taken:.0f}", f"{score:.3f}"])
     print(f"{n:,} × {d}, float64, by batches: {peak:.0f} MB beside X\n")
     print(table(["locations", "passes", "seconds", "leave-one-out score"], rows))

@@ -30,6 +30,23 @@ class DensityMixin(OutlierMixin):
     _contamination: float | str
     n_jobs: int | None
 
+    def __dir__(self) -> list[str]:
+        """List the attributes; of many points, not those that are still to compute.
+
+        scikit-learn's picture of an estimator reads all that is listed, and should not
+        wait for the pairs of many points.
+        """
+        listed = list(super().__dir__())
+        density = self.__dict__.get("_density")
+        if density is not None and len(density.U) > N_FOR_THRESHOLDS:
+            for name, key in (
+                ("loo_score_samples_", "loo_scores"),
+                ("offset_", "offset"),
+            ):
+                if key not in density.__dict__:
+                    listed.remove(name)
+        return listed
+
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Return the log-density of each point.
 
