@@ -178,6 +178,7 @@ def test_a_picture_of_the_estimator_does_not_wait_for_all_pairs(
     model = LCA().fit(X)
     assert {"offset_", "loo_score_samples_"} <= set(dir(model))
     monkeypatch.setattr("vicinal.density.N_FOR_THRESHOLDS", 100)
+    model = LCA().fit(X)
     assert not {"offset_", "loo_score_samples_"} & set(dir(model))
     model._repr_html_()
     assert not {"offset", "loo_scores"} & set(model._density.__dict__)
