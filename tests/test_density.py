@@ -69,7 +69,9 @@ def test_scores_by_a_tree_keep_their_error_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     points, _ = blobs(1200)
-    new = np.vstack([points[:50] + 0.1, [[25.0, 25.0], [100.0, 100.0]]])
+    # Also between and beyond the clusters, where a tree alone would be wrong.
+    apart = np.random.default_rng(0).uniform(-30, 30, size=(200, 2))
+    new = np.vstack([points[:50] + 0.1, apart, [[100.0, 100.0]]])
     exact = LCA(rtol=0).fit(points)
     used: list[int] = []
     by_tree = ProductDensity._by_tree
@@ -85,7 +87,7 @@ def test_scores_by_a_tree_keep_their_error_bound(
     for rtol in (1e-2, 1e-4):
         found = replace(exact._density, rtol=rtol).log_density(new, 1)
         np.testing.assert_allclose(found, expected, atol=1.01 * rtol)
-    assert used == [52, 52]
+    assert used == [251, 251]
 
 
 @pytest.mark.parametrize("model", [*MODELS, LCAGauss(1)], ids=str)

@@ -1,5 +1,7 @@
 """The fast forms of EM, and points that come one part after the other."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_blobs
@@ -50,6 +52,25 @@ def test_an_update_is_equation_7() -> None:
     np.testing.assert_allclose(C, expected, rtol=1e-5)  # computed in float32
     some = expectation(X, kernel, 1, np.arange(20))
     assert some.log_means.shape == (20,)
+
+
+def test_an_update_keeps_the_root_of_what_a_pass_keeps() -> None:
+    """Eq. 7 with two batches in a pass: γ^(B/n) is γ^½."""
+    problem = Problem.build(Units.of(X, alike=False), X, 1, (X, None))
+    model = LCA()._model(problem, {"reg_": 0.0})
+    first = model.maximise(problem.covariance)
+    order = np.random.RandomState(1).permutation(150)
+    kept = np.sqrt(0.6)
+    expected, kernel = problem.covariance, first
+    for batch in (order[:75], order[75:]):
+        seen = expectation(X, kernel, 1, batch).C
+        expected = kept * expected + (1 - kept) * seen
+        kernel = model.maximise(expected)
+    _, C, weight = Sampling(75, 150, 0.6).update(
+        model, X, first, problem.covariance, 1.0, order, np.random.RandomState(0), 1
+    )
+    assert weight == pytest.approx(1)
+    np.testing.assert_allclose(C, expected, rtol=1e-5)
 
 
 def test_float32_is_left_to_points_that_it_can_tell_apart() -> None:
@@ -178,6 +199,32 @@ def test_a_warm_start_goes_on_by_batches() -> None:
     ).fit(X)
     reached = fast.objective_curve_[-1]
     assert fast.fit(X).objective_curve_.min() > reached - 0.05
+
+
+def test_what_was_learned_counts_in_a_warm_start() -> None:
+    lca = LCA(warm_start=True, tol=1e-9, max_iter=999).fit(X)
+    before = lca.covariance_
+    lca.set_params(batch_size=10, n_references="all", discount=0.9999, max_iter=1)
+    lca.set_params(tol=1.0, random_state=0).fit(X)
+    np.testing.assert_allclose(lca.covariance_, before, rtol=0.01)
+
+
+def test_searched_numbers_are_judged_by_the_same_points(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seeds = []
+    em = LCAGauss._em
+
+    def spy(model: LCAGauss, *given: Any) -> Any:
+        seeds.append(given[4:])
+        return em(model, *given)
+
+    monkeypatch.setattr(LCAGauss, "_em", spy)
+    LCAGauss("search", batch_size=50, n_references=100).fit(X)
+    *searched, final = seeds
+    assert len(searched) > 1
+    assert len(set(searched)) == 1
+    assert searched[0] != final == ()
 
 
 def test_partial_fit_forgets_what_only_fit_knows() -> None:

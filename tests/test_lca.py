@@ -217,6 +217,23 @@ def test_local_covariances_follow_their_smoothing() -> None:
     assert not hasattr(loose, "covariances_")
 
 
+def test_the_curve_of_local_covariances_has_their_penalty() -> None:
+    lca = LCA("local", smoothing=2.0).fit(X[::2])
+    ratios = np.linalg.solve(lca.covariance_, lca.covariances_)
+    traces = np.trace(np.linalg.inv(ratios), axis1=1, axis2=2)
+    penalty = np.mean(traces - 4 + np.linalg.slogdet(ratios)[1])  # times s/2
+    expected = lca.loo_score_samples_.mean() - penalty
+    assert lca.objective_curve_[-1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_warm_start_keeps_the_kernel_whatever_the_new_units() -> None:
+    lca = LCA(warm_start=True).fit(X)
+    known = lca.covariance_
+    other = X[::2] * [1.5, 1.0, 2.0, 0.5]
+    start = lca.fit(other).objective_curve_[0]
+    assert start == pytest.approx(leave_one_out(other, known).mean(), rel=1e-6)
+
+
 def test_warm_start_goes_on_where_it_stopped() -> None:
     lca = LCA(max_iter=2, warm_start=True, tol=1e-6)
     with pytest.warns(ConvergenceWarning, match=r"in 2 iterations; raise max_iter"):
