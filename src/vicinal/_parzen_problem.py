@@ -31,6 +31,17 @@ class Problem:
         n_threads = effective_n_threads(n_jobs)
         return cls(units, U, covariance_of(U, n_threads), n_threads, data)
 
+    def map_of_data(self, rows: FloatArray) -> FloatArray:
+        """Return the rows of a map of U as those of a map of X, of X's type."""
+        with np.errstate(over="ignore"):
+            components: FloatArray = (rows / self.units.scale).astype(self.U.dtype)
+        if not np.isfinite(components).all():
+            raise ValueError(
+                f"The data vary so little that the map is beyond {self.U.dtype}. Scale "
+                "them, for instance with sklearn.preprocessing.StandardScaler."
+            )
+        return components
+
 
 def covariance_of(U: FloatArray, n_threads: int) -> FloatArray:
     """Return the maximum-likelihood covariance, in float64."""

@@ -88,7 +88,7 @@ default="full"
     Attributes
     ----------
     components_ : ndarray of shape (n_features, n_features)
-        Σ^(−½), the map under which the kernels are round; float32 if X is.
+        A with AᵀA = Σ⁻¹, the map under which the kernels are round; float32 if X is.
     covariance_ : ndarray of shape (n_features, n_features)
         Σ, in float64; with covariance="local" the shared one.
     covariances_ : ndarray of shape (n_samples, n_features, n_features)
@@ -96,11 +96,11 @@ default="full"
     reg_ : float
         ν, as set or chosen.
     n_iter_ : int
-        Iterations of EM.
+        Iterations of EM, and calls of `partial_fit`.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
         What EM climbs, at the start and after each iteration: the mean leave-one-out
         log-likelihood less the penalty. It never falls in exact EM. In the fast
-        form it is judged by some points among some neighbours.
+        form it is judged by some points among some neighbours. `partial_fit` has none.
     loo_score_samples_ : ndarray of shape (n_samples,)
         Log-density of each training point, learned from the others.
     offset_ : float
@@ -269,10 +269,10 @@ default="full"
         return Start(model.kernel_near(inverse @ inverse.T), C, learned=True)
 
     def _components(self, problem: Problem, kernel: Kernel) -> FloatArray:
-        """Return the symmetric one among the roots of Σ⁻¹, in the data's units."""
+        """Return a root of Σ⁻¹, symmetric for features in units of their spread."""
         sizes, axes = eigh(kernel.map.T @ kernel.map)
         root = (axes * np.sqrt(sizes)) @ axes.T
-        return (root / problem.units.scale).astype(problem.U.dtype)
+        return problem.map_of_data(root)
 
     def _state(self, problem: Problem, kernel: Kernel) -> dict[str, Any]:
         spread = problem.units.scale[:, None] * kernel.inverse

@@ -93,11 +93,11 @@ class LCAGauss(StreamedParzenMetric):
     reg_local_, reg_global_ : float
         As set or chosen.
     n_iter_ : int
-        Iterations of EM.
+        Iterations of EM, and calls of `partial_fit`.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
         What EM climbs, at the start and after each iteration: the mean leave-one-out
         log-likelihood less the penalty. It never falls in exact EM. In the fast
-        form it is judged by some points among some neighbours.
+        form it is judged by some points among some neighbours. `partial_fit` has none.
     loo_score_samples_ : ndarray of shape (n_samples,)
         Log-density of each training point, learned from the others.
     offset_ : float
@@ -255,16 +255,15 @@ class LCAGauss(StreamedParzenMetric):
         return max(known.values(), key=lambda reached: reached.curve[-1])
 
     def _components(self, problem: Problem, kernel: Kernel) -> FloatArray:
-        local = kernel.map[: kernel.n_local] / problem.units.scale
-        return local.astype(problem.U.dtype)
+        return problem.map_of_data(kernel.map[: kernel.n_local])
 
     def _state(self, problem: Problem, kernel: Kernel) -> dict[str, Any]:
         state = super()._state(problem, kernel)
-        gaussian = kernel.map[kernel.n_local :] / problem.units.scale
+        gaussian = problem.map_of_data(kernel.map[kernel.n_local :])
         return {
             **state,
             "local_components_": state["components_"],
-            "gaussian_components_": gaussian.astype(problem.U.dtype),
+            "gaussian_components_": gaussian,
             "n_gaussian_": len(gaussian),
         }
 
