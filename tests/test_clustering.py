@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import KernelDensity
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from vicinal import LCA, LCAGauss, ModeClustering
@@ -51,7 +52,20 @@ def test_the_density_given_is_left_alone() -> None:
     assert model.density_.reg_ == 0.01
 
 
+def test_a_gaussian_is_one_cluster() -> None:
+    points = load_iris().data
+    model = ModeClustering(LCAGauss(4)).fit(points)
+    assert not model.labels_.any()
+    np.testing.assert_allclose(model.cluster_centers_, [points.mean(axis=0)])
+    assert not model.predict(points[:3]).any()
+
+
 def test_wrong_parameters() -> None:
-    for parameters in ({"density": 3}, {"width": 0.0}, {"merge": -1.0}, {"tol": 0.0}):
+    for parameters in (
+        {"density": KernelDensity()},
+        {"width": 0.0},
+        {"merge": -1.0},
+        {"tol": 0.0},
+    ):
         with pytest.raises(ValueError, match=f"'{next(iter(parameters))}' parameter"):
             ModeClustering(**parameters).fit(load_iris().data)

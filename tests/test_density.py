@@ -69,7 +69,9 @@ def test_scores_by_a_tree_keep_their_error_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     points, _ = blobs(1200)
-    new = np.vstack([points[:50] + 0.1, [[25.0, 25.0], [100.0, 100.0]]])
+    # Also between and beyond the clusters, where a tree alone would be wrong.
+    apart = np.random.default_rng(0).uniform(-30, 30, size=(200, 2))
+    new = np.vstack([points[:50] + 0.1, apart, [[100.0, 100.0]]])
     exact = LCA(rtol=0).fit(points)
     used: list[int] = []
     by_tree = ProductDensity._by_tree
@@ -85,7 +87,7 @@ def test_scores_by_a_tree_keep_their_error_bound(
     for rtol in (1e-2, 1e-4):
         found = replace(exact._density, rtol=rtol).log_density(new, 1)
         np.testing.assert_allclose(found, expected, atol=1.01 * rtol)
-    assert used == [52, 52]
+    assert used == [251, 251]
 
 
 @pytest.mark.parametrize("model", [*MODELS, LCAGauss(1)], ids=str)
@@ -149,6 +151,41 @@ def test_many_points_have_their_threshold_from_some(
             part = model.fit(points).offset_
         assert part != whole
         assert part == pytest.approx(whole, abs=1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("model", [LCA(), LCAGauss(1)], ids=str)
+def test_points_far_away_are_outliers(model: Any, dtype: Any) -> None:
+    model.fit(X.astype(dtype))
+    for far in (1e4, 1e15, 1e30):
+        alone = np.full((1, 4), far, dtype=dtype)
+        score = model.score_samples(alone)[0]
+        precision = model.get_mahalanobis_matrix().astype(float)
+        if isinstance(model, LCA):
+            assert score == pytest.approx(-precision.sum() * far**2 / 2, rel=0.01)
+        assert model.predict(alone)[0] == -1
+        # Beside others it has the same density.
+        both = model.score_samples(np.vstack([X[:1].astype(dtype), alone]))
+        assert both[1] == pytest.approx(score, rel=1e-4)
+
+
+def test_far_points_in_tiny_units() -> None:
+    model = LCA().fit((X * 1e-30).astype("f"))
+    assert model.predict(np.full((1, 4), 1e20, dtype="f"))[0] == -1
+
+
+def test_a_picture_of_the_estimator_does_not_wait_for_all_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = LCA().fit(X)
+    assert {"offset_", "loo_score_samples_"} <= set(dir(model))
+    monkeypatch.setattr("vicinal.density.N_FOR_THRESHOLDS", 100)
+    model = LCA().fit(X)
+    assert not {"offset_", "loo_score_samples_"} & set(dir(model))
+    model._repr_html_()
+    assert not {"offset", "loo_scores"} & set(model._density.__dict__)
+    assert len(model.loo_score_samples_) == 150
+    assert "loo_score_samples_" in dir(model)
 
 
 def test_before_fit_there_is_nothing() -> None:

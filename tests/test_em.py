@@ -1,5 +1,7 @@
 """The fast forms of EM, and points that come one part after the other."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_blobs
@@ -7,8 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tests.oracles_lca import local_covariance
 from vicinal import LCA, LCAGauss, _parzen
-from vicinal._em import Sampling, expectation
-from vicinal._parzen import Problem
+from vicinal._batches import Sampling, sampling_of
+from vicinal._expectation import expectation, narrowed
+from vicinal._parzen_problem import Problem
 from vicinal._units import Units
 
 X = load_iris().data
@@ -46,9 +49,46 @@ def test_an_update_is_equation_7() -> None:
     assert weight == 1
     precision = np.linalg.inv(problem.covariance)
     expected = 0.6 * problem.covariance + 0.4 * local_covariance(X, precision)
-    np.testing.assert_allclose(C, expected, rtol=1e-8)
+    np.testing.assert_allclose(C, expected, rtol=1e-5)  # computed in float32
     some = expectation(X, kernel, 1, np.arange(20))
     assert some.log_means.shape == (20,)
+
+
+def test_an_update_keeps_the_root_of_what_a_pass_keeps() -> None:
+    """Eq. 7 with two batches in a pass: γ^(B/n) is γ^½."""
+    problem = Problem.build(Units.of(X, alike=False), X, 1, (X, None))
+    model = LCA()._model(problem, {"reg_": 0.0})
+    first = model.maximise(problem.covariance)
+    order = np.random.RandomState(1).permutation(150)
+    kept = np.sqrt(0.6)
+    expected, kernel = problem.covariance, first
+    for batch in (order[:75], order[75:]):
+        seen = expectation(X, kernel, 1, batch).C
+        expected = kept * expected + (1 - kept) * seen
+        kernel = model.maximise(expected)
+    _, C, weight = Sampling(75, 150, 0.6).update(
+        model, X, first, problem.covariance, 1.0, order, np.random.RandomState(0), 1
+    )
+    assert weight == pytest.approx(1)
+    np.testing.assert_allclose(C, expected, rtol=1e-5)
+
+
+def test_float32_is_left_to_points_that_it_can_tell_apart() -> None:
+    narrow = narrowed(points)
+    assert narrow.dtype == np.float32
+    np.testing.assert_allclose(narrow, points - points.mean(axis=0), atol=1e-5)
+    apart = np.vstack([points, points + 1e6])
+    assert narrowed(apart) is apart
+    assert narrowed(points * 1e200).dtype == np.float64
+
+
+def test_batches_of_clusters_that_float32_would_blur() -> None:
+    apart = np.vstack([points[:500], points[:500] + 3e4 * np.eye(4)[0]])
+    exact = LCA().fit(apart)
+    fast = LCA(batch_size=100, n_references=1000, random_state=0).fit(apart)
+    np.testing.assert_allclose(
+        fast.covariance_, exact.covariance_, rtol=0.25, atol=0.05
+    )
 
 
 def test_batches_come_near_the_exact_optimum() -> None:
@@ -71,11 +111,17 @@ def test_the_kernel_is_scaled_to_all_neighbours() -> None:
 
 
 def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert LCA()._sampling(20_000, 4) is None
-    assert LCA()._sampling(20_001, 4) == Sampling(100, 3000, 0.6)
-    assert LCA()._sampling(20_001, 256) == Sampling(1024, 3000, 0.6)
-    assert LCA()._sampling(500_000, 20) == Sampling(500, 3000, 0.6)
-    assert LCA(batch_size="all", n_references="all")._sampling(50_000, 4) is None
+    for shape, expected in {
+        (20_001, 4): Sampling(100, 3000, 0.6),
+        (20_001, 256): Sampling(1024, 3000, 0.6),
+        (500_000, 20): Sampling(500, 3000, 0.6),
+    }.items():
+        assert sampling_of(None, None, 0.6, shape) == expected
+    problem = Problem.build(Units.of(points, alike=False), points, 1, (points, None))
+    assert LCA()._sampling(problem) is None
+    monkeypatch.setattr(_parzen, "N_EXACT", 1499)
+    assert LCA()._sampling(problem) == Sampling(100, 1500, 0.6)
+    assert LCA(batch_size="all", n_references="all")._sampling(problem) is None
     monkeypatch.setattr(_parzen, "N_EXACT", 1000)
     first, again, other = (
         LCA(random_state=seed, tol=0.1).fit(points).covariance_ for seed in (0, 0, 1)
@@ -129,3 +175,62 @@ def test_what_partial_fit_cannot_do() -> None:
     model = LCA().partial_fit(X)
     with pytest.raises(ValueError, match="X has 3 features"):
         model.partial_fit(X[:, :3])
+
+
+def test_the_search_by_batches_moves_directions_over() -> None:
+    fast = LCAGauss("search", batch_size=50, n_references=100, random_state=0).fit(X)
+    assert fast.n_gaussian_ == 1  # as by all pairs
+
+
+def test_a_fixed_number_of_gaussian_directions_needs_no_look_at_all_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(_parzen, "expectation", never)
+    fast = LCAGauss(2, batch_size=50, n_references=100, random_state=0).fit(X)
+    assert fast.n_gaussian_ == 2
+
+
+def test_a_warm_start_goes_on_by_batches() -> None:
+    fast = LCAGauss(
+        batch_size=20, n_references=100, tol=1e-4, warm_start=True, random_state=0
+    ).fit(X)
+    reached = fast.objective_curve_[-1]
+    assert fast.fit(X).objective_curve_.min() > reached - 0.05
+
+
+def test_what_was_learned_counts_in_a_warm_start() -> None:
+    lca = LCA(warm_start=True, tol=1e-9, max_iter=999).fit(X)
+    before = lca.covariance_
+    lca.set_params(batch_size=10, n_references="all", discount=0.9999, max_iter=1)
+    lca.set_params(tol=1.0, random_state=0).fit(X)
+    np.testing.assert_allclose(lca.covariance_, before, rtol=0.01)
+
+
+def test_searched_numbers_are_judged_by_the_same_points(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seeds = []
+    em = LCAGauss._em
+
+    def spy(model: LCAGauss, *given: Any) -> Any:
+        seeds.append(given[4:])
+        return em(model, *given)
+
+    monkeypatch.setattr(LCAGauss, "_em", spy)
+    LCAGauss("search", batch_size=50, n_references=100).fit(X)
+    *searched, final = seeds
+    assert len(searched) > 1
+    assert len(set(searched)) == 1
+    assert searched[0] != final == ()
+
+
+def test_partial_fit_forgets_what_only_fit_knows() -> None:
+    model = LCA("local").fit(X[:100]).set_params(covariance="full")
+    model.partial_fit(X[100:])
+    assert not hasattr(model, "covariances_")
+    assert not hasattr(model, "objective_curve_")
+    chosen = LCA(reg="cv", cv=3).fit(X[:100]).set_params(reg=0.1).partial_fit(X[100:])
+    assert not hasattr(chosen, "cv_score_")

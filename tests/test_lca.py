@@ -179,6 +179,13 @@ def test_reg_by_cross_validation_helps_where_points_are_few() -> None:
     assert lca.score(points[1::2]) > LCA().fit(points[::2]).score(points[1::2]) + 1
 
 
+def test_folds_are_shuffled_for_any_kind_of_int() -> None:
+    plain, other = (LCA(reg="cv", cv=k).fit(X).reg_ for k in (3, np.int64(3)))
+    assert plain == other
+    with pytest.raises(ValueError, match="needs at least 3 rows, got 2"):
+        LCA(reg="cv").fit(X[:2])
+
+
 def test_a_penalty_widens_the_kernel() -> None:
     narrow, wide = (np.linalg.eigvalsh(LCA(reg=r).fit(X).covariance_) for r in (0, 0.1))
     assert (wide > narrow).all()
@@ -210,6 +217,23 @@ def test_local_covariances_follow_their_smoothing() -> None:
     assert not hasattr(loose, "covariances_")
 
 
+def test_the_curve_of_local_covariances_has_their_penalty() -> None:
+    lca = LCA("local", smoothing=2.0).fit(X[::2])
+    ratios = np.linalg.solve(lca.covariance_, lca.covariances_)
+    traces = np.trace(np.linalg.inv(ratios), axis1=1, axis2=2)
+    penalty = np.mean(traces - 4 + np.linalg.slogdet(ratios)[1])  # times s/2
+    expected = lca.loo_score_samples_.mean() - penalty
+    assert lca.objective_curve_[-1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_warm_start_keeps_the_kernel_whatever_the_new_units() -> None:
+    lca = LCA(warm_start=True).fit(X)
+    known = lca.covariance_
+    other = X[::2] * [1.5, 1.0, 2.0, 0.5]
+    start = lca.fit(other).objective_curve_[0]
+    assert start == pytest.approx(leave_one_out(other, known).mean(), rel=1e-6)
+
+
 def test_warm_start_goes_on_where_it_stopped() -> None:
     lca = LCA(max_iter=2, warm_start=True, tol=1e-6)
     with pytest.warns(ConvergenceWarning, match=r"in 2 iterations; raise max_iter"):
@@ -219,6 +243,15 @@ def test_warm_start_goes_on_where_it_stopped() -> None:
     assert lca.objective_curve_[0] == pytest.approx(reached, rel=1e-9)
     with pytest.raises(ValueError, match="X has 3 features, but the map to start"):
         lca.fit(X[:, :3])
+
+
+@pytest.mark.parametrize("form", ["spherical", "diagonal", "low-rank"])
+def test_a_warm_start_from_another_form(form: str) -> None:
+    lca = LCA(warm_start=True, max_iter=500, tol=1e-6).fit(X)
+    lca.set_params(covariance=form).fit(X)
+    plain = LCA(form, max_iter=500, tol=1e-6).fit(X)
+    assert lca.objective_curve_[-1] == pytest.approx(plain.objective_curve_[-1], 1e-3)
+    assert (np.diff(lca.objective_curve_) > -1e-9).all()
 
 
 def test_the_warning_names_its_caller() -> None:
@@ -249,6 +282,11 @@ def test_an_interrupt_keeps_the_density_only_with_warm_start(form: str) -> None:
     assert len(lca.objective_curve_) == 3
     if form == "full":
         assert lca.loo_score_samples_.mean() == pytest.approx(lca.objective_curve_[-1])
+        expected = local_covariance(X, np.linalg.inv(lca.covariance_))
+        unit = lca._density.units.scale
+        np.testing.assert_allclose(
+            lca._local_scatter * np.outer(unit, unit), expected, rtol=1e-6, atol=1e-9
+        )
 
 
 def test_callbacks_and_verbose(capsys: pytest.CaptureFixture[str]) -> None:

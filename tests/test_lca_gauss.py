@@ -102,12 +102,14 @@ def test_an_eigenvalue_of_one_is_gaussian() -> None:
         (np.eye(2), np.eye(3), None, "C_G has shape"),
         (np.ones((2, 3)), np.eye(2), None, "C_G must be a symmetric"),
         (np.eye(2), np.array([[1, 1], [0, 1]]), None, "C_L must be a symmetric"),
+        (np.eye(2), np.array([[1e-12, 5e-13], [0, 1e-12]]), None, "C_L must be a"),
         (np.eye(2), np.eye(2), 3, "between 0 and 2"),
+        (np.eye(2), np.eye(2), 1.0, "an int between 0 and 2"),
         (np.eye(2), np.full((2, 2), np.nan), None, "NaN"),
     ],
 )
 def test_matrices_that_cannot_be_split(
-    C_G: FloatArray, C_L: FloatArray, n_gaussian: int | None, message: str
+    C_G: FloatArray, C_L: FloatArray, n_gaussian: Any, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         gaussian_parzen_split(C_G, C_L, n_gaussian)
@@ -135,22 +137,28 @@ def test_iterations_are_those_of_algorithm_1(reg: float) -> None:
 
 
 @ignore_convergence
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=40)
 @given(
     seed=st.integers(0, 2**20),
-    n=st.integers(20, 60),  # fewer have no covariance that can be inverted
-    d=st.integers(1, 5),
+    n=st.integers(2, 60),
+    d=st.integers(1, 8),
     n_gaussian=st.sampled_from(["auto", 0, 1]),
     reg=st.sampled_from([0.0, 0.01]),
+    grid=st.booleans(),
 )
 def test_exact_em_never_lowers_the_leave_one_out_likelihood(
-    seed: int, n: int, d: int, n_gaussian: Any, reg: float
+    seed: int, n: int, d: int, n_gaussian: Any, reg: float, grid: bool
 ) -> None:
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(n, d)) + 3 * rng.integers(0, 3, size=(n, 1))
+    if grid:
+        points = points.round()
     model = LCAGauss(n_gaussian, reg_local=reg, reg_global=reg, max_iter=15, tol=0)
     curve = model.fit(points).objective_curve_
-    assert (np.diff(curve) >= -1e-8 * np.abs(curve).max()).all()
+    assert np.isfinite(curve).all()
+    # Covariances that cannot be inverted but for the floor have few digits left.
+    slack = 1e-8 if n > 20 and not grid else 1e-6
+    assert (np.diff(curve) >= -slack * max(1, np.abs(curve).max())).all()
 
 
 def test_without_gaussian_directions_it_is_lca() -> None:

@@ -3,6 +3,7 @@
 import argparse
 
 from benchmarks.papers import (
+    lca_figure_3,
     lca_figure_4,
     ldg_figure_5,
     ldg_mnist,
@@ -13,6 +14,7 @@ from benchmarks.papers import (
 )
 
 COMPARISONS = {
+    "lca-figure-3": lca_figure_3.main,
     "lca-figure-4": lca_figure_4.main,
     "ldg-table-1": ldg_table_1.main,
     "ldg-figure-5": ldg_figure_5.main,

@@ -8,6 +8,7 @@ the model with the best cross-validated score on the training part.
 
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def figure_4(X: FloatArray, seed: int) -> dict[str, float]:
         return best[1], best[2]
 
     losses = {
-        name: least(lambda ridge, form=form: LCA(form, reg=ridge))[1]  # type: ignore[misc]
+        name: least(partial(_lca, form))[1]
         for name, form in (
             ("LCA - Isotropic", "spherical"),
             ("LCA - Diagonal", "diagonal"),
@@ -97,6 +98,10 @@ def figure_4(X: FloatArray, seed: int) -> dict[str, float]:
     searched = LCAGauss("search", reg_local=reg_local, reg_global=reg_global)
     losses["LCA - Gauss - Red"] = -searched.fit(parts[0]).score(parts[2])
     return losses
+
+
+def _lca(form: str, ridge: float) -> LCA:
+    return LCA(form, reg=ridge)
 
 
 def compared(name: str, n_splits: int) -> list[str]:

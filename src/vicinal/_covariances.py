@@ -11,10 +11,13 @@ from typing import Protocol
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
+from vicinal._expectation import Kernel
 from vicinal._typing import FloatArray
 
 FLOOR = 1e-10
 """The least variance of a kernel in any direction, in units of the data's variance."""
+DEFAULT_RANK = 10
+"""Of the low-rank form."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,17 @@ class Full:
         return Covariance(C, root, lower, 2 * float(np.log(pivots).sum()), 0)
 
 
+def directions_below(C: FloatArray, least: float) -> int:
+    """Return in how many directions a symmetric matrix has less variance than that."""
+    try:
+        pivots = np.diag(cholesky(C, lower=True, check_finite=False))
+        if pivots.min() ** 2 >= 100 * len(C) * least:  # as above
+            return 0
+    except LinAlgError:
+        pass
+    return int((eigh(C, eigvals_only=True, check_finite=False) < least).sum())
+
+
 class Diagonal:
     """Independent features: Σ is the diagonal of C."""
 
@@ -108,6 +122,69 @@ class LowRank:
         n_small = len(C) - self.rank
         variances[:n_small] = variances[:n_small].mean()
         return _from_spectrum(variances, axes)
+
+
+@dataclass(frozen=True, eq=False)
+class CovarianceModel:
+    """LCA's M-step: one covariance of some form for all kernels.
+
+    Attributes
+    ----------
+    form : Form
+        The kind of covariance.
+    ridge : ndarray of shape (n_features,)
+        ν in the features' units. The penalty ½ν tr Σ⁻¹ per point adds νI to C.
+    """
+
+    form: Form
+    ridge: FloatArray
+
+    def maximise(self, C: FloatArray) -> Kernel:
+        """Return the kernel with the best covariance for C + νI."""
+        best = self.form.maximise(C + np.diag(self.ridge))
+        log_det = -best.log_det / 2
+        return self.kernel(best.root, best.inverse, log_det, best.n_floored)
+
+    def kernel_near(self, covariance: FloatArray) -> Kernel:
+        """Return the kernel with the covariance of this form next to another."""
+        best = self.form.maximise(covariance)
+        return self.kernel(best.root, best.inverse, -best.log_det / 2)
+
+    def kernel(
+        self, root: FloatArray, inverse: FloatArray, log_det: float, n_floored: int = 0
+    ) -> Kernel:
+        """Return the kernel with a root of Σ⁻¹."""
+        penalty = float(np.square(root).sum(axis=0) @ self.ridge) / 2
+        return Kernel(root, inverse, len(root), log_det, penalty, n_floored)
+
+
+FORMS = ("full", "diagonal", "spherical", "low-rank")
+
+
+def form_of(covariance: str, rank: int | None, n_features: int) -> Form:
+    """Return the form of that name; the shared one of "local" covariances is full.
+
+    Parameters
+    ----------
+    covariance, rank : str, int or None
+        As `covariance` and `n_components` of `LCA`.
+    n_features : int
+        How many there are.
+    """
+    if covariance == "diagonal":
+        return Diagonal()
+    if covariance == "spherical":
+        return Spherical()
+    if covariance != "low-rank":
+        return Full()
+    if rank is None:
+        rank = min(DEFAULT_RANK, n_features - 1)
+    if rank >= n_features and n_features > 1:
+        raise ValueError(
+            f"n_components={rank} leaves nothing for the multiple of the identity in "
+            f"{n_features} features; choose less, or covariance='full'."
+        )
+    return LowRank(min(rank, n_features - 1))
 
 
 def _from_spectrum(variances: FloatArray, axes: FloatArray) -> Covariance:

@@ -1,4 +1,4 @@
-"""Expectation and maximisation of the leave-one-out likelihood (LCA, sections 3 and 5).
+"""Expectation and maximisation of the leave-one-out likelihood (LCA, section 3).
 
 What the M-step makes of the local scatter is the model's: a covariance of some form, or
 a split into a Gaussian and a Parzen part. All points here are in the units of `Units`.
@@ -8,59 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-import numpy as np
-from numpy.random import RandomState
-from sklearn.utils.random import sample_without_replacement
-
-from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood import (
-    Masses,
-    Responsibilities,
-    back_project,
-    look,
-    project,
-    resolvable,
-    scatter,
-)
-
-# How many points the stochastic form judges its progress by.
-N_JUDGES = 1000
-# How many of them set the final scale, in how many steps at most, and when it is found.
-N_RESCALERS, N_RESCALINGS, SAME_SCALE = 500, 10, 0.01
-
-
-@dataclass(frozen=True, eq=False)
-class Kernel:
-    """The parameters of the density p(x) ∝ p_G(A_G x) · mean_j exp(−½‖A_L(x − x_j)‖²).
-
-    Attributes
-    ----------
-    map : ndarray of shape (n_features, n_features)
-        The rows of A_L, then those of A_G.
-    inverse : ndarray of shape (n_features, n_features)
-        The inverse of the map, which the M-step has at hand.
-    n_local : int
-        How many of the rows are A_L.
-    log_det : float
-        log|det map|.
-    deduction : float
-        What the Gaussian part and the penalties take from the mean log-likelihood.
-    n_floored : int
-        In how many directions the kernel was kept from collapsing.
-    """
-
-    map: FloatArray
-    inverse: FloatArray
-    n_local: int
-    log_det: float
-    deduction: float
-    n_floored: int
-
-    @property
-    def constant(self) -> float:
-        """What the objective has beside the mean of log mean_j exp(−d²_ij)."""
-        d = len(self.map)
-        return self.log_det - d / 2 * np.log(2 * np.pi) - self.deduction
+from vicinal._expectation import Kernel, expectation
+from vicinal._typing import FloatArray
 
 
 class Model(Protocol):
@@ -97,19 +46,24 @@ class Reached:
         return len(self.curve) - 1
 
 
-OnIteration = Callable[[Kernel, list[float]], bool]
-"""Called after each iteration with the kernel and the curve so far; True stops."""
+class Start(NamedTuple):
+    """Where EM begins."""
+
+    kernel: Kernel
+    local_scatter: FloatArray
+    """C_L, which batches are averaged with (eq. 7)."""
+    learned: bool
+    """Whether that is a local scatter of the data, or only stands in for one."""
 
 
-class _Expectation(NamedTuple):
-    log_means: FloatArray
-    C: FloatArray
+OnIteration = Callable[[Reached], bool]
+"""Called after each iteration with what is reached so far; True stops."""
 
 
 def exact_em(
     model: Model,
     U: FloatArray,
-    kernel: Kernel,
+    start: Start,
     *,
     max_iter: int,
     tol: float,
@@ -124,8 +78,8 @@ def exact_em(
         The M-step.
     U : ndarray of shape (n_samples, n_features)
         The points.
-    kernel : Kernel
-        Where to start.
+    start : Start
+        Where to start; its local scatter is not looked at.
     max_iter : int
         How many M-steps at most.
     tol : float
@@ -135,223 +89,20 @@ def exact_em(
     on_iteration : callable
         Told of each iteration.
     """
+    kernel = start.kernel
     seen = expectation(U, kernel, n_threads)
-    curve = [_objective(seen.log_means, kernel)]
+    curve = [objective(seen.log_means, kernel)]
     for _ in range(max_iter):
         kernel = model.maximise(seen.C)
         seen = expectation(U, kernel, n_threads)
-        curve.append(_objective(seen.log_means, kernel))
+        curve.append(objective(seen.log_means, kernel))
         converged = curve[-1] - curve[-2] < tol
-        if on_iteration(kernel, curve) or converged:
-            return Reached(kernel, seen.C, curve, converged=True)
+        reached = Reached(kernel, seen.C, curve, converged=True)
+        if on_iteration(reached) or converged:
+            return reached
     return Reached(kernel, seen.C, curve, converged=False)
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """How the stochastic form looks at the data (section 5).
-
-    Attributes
-    ----------
-    batch_size : int
-        B, the locations of an update.
-    n_references : int
-        N, the random neighbours that the locations of an update look at.
-    discount : float
-        γ: the weight that C_L keeps over a pass through the data (eq. 7).
-    """
-
-    batch_size: int
-    n_references: int
-    discount: float
-
-    def draw(self, batch: IntArray, n: int, rng: RandomState) -> IntArray:
-        """Return the batch, followed by random others: N points together.
-
-        The locations are neighbours of each other, which saves mapping as many.
-        """
-        if self.n_references >= n:
-            others = np.arange(n)
-        else:
-            others = sample_without_replacement(n, self.n_references, random_state=rng)
-        others = np.setdiff1d(others, batch)
-        n_others = max(min(self.n_references, n) - len(batch), 2 - len(batch), 0)
-        if len(others) > n_others:
-            others = rng.permutation(others)[:n_others]
-        return np.concatenate([batch, others])
-
-    def update(
-        self,
-        model: Model,
-        U: FloatArray,
-        kernel: Kernel,
-        C: FloatArray,
-        weight: float,
-        locations: IntArray,
-        rng: RandomState,
-        n_threads: int,
-    ) -> tuple[Kernel, FloatArray, float]:
-        """Let some locations pass, a batch at a time; return kernel, C_L and weight.
-
-        The weight says of how much C_L is the average, at most 1, for then this is
-        eq. 7. A start that nothing was learned from should count for little: then C_L
-        is the mean of what was seen so far, until a pass or two have gone by.
-        """
-        for batch in np.array_split(locations, -(-len(locations) // self.batch_size)):
-            points = U[self.draw(batch, len(U), rng)]
-            seen = expectation(points, kernel, n_threads, np.arange(len(batch)))
-            kept = self.discount ** (len(batch) / len(U))
-            before, weight = kept * weight, kept * weight + (1 - kept)
-            C = (before * C + (1 - kept) * seen.C) / weight  # eq. 7 where weight is 1
-            kernel = model.maximise(C)
-        return kernel, C, weight
-
-    def weight_of_start(self, n: int) -> float:
-        """Return the weight of a C_L that nothing was learned from: one batch's."""
-        return 1 - self.discount ** (min(self.batch_size, n) / n)
-
-
-def stochastic_em(
-    model: Model,
-    U: FloatArray,
-    kernel: Kernel,
-    C: FloatArray,
-    sampling: Sampling,
-    *,
-    max_iter: int,
-    tol: float,
-    rng: RandomState,
-    n_threads: int,
-    on_iteration: OnIteration,
-) -> Reached:
-    """Average the local covariances of mini-batches (eq. 7); an iteration is a pass.
-
-    The curve is the objective at the same random points, against the same random
-    neighbours, after each pass. At the end the kernel is scaled to all neighbours.
-
-    Parameters
-    ----------
-    model, U, kernel, max_iter, tol, n_threads, on_iteration
-        As for `exact_em`.
-    C : ndarray of shape (n_features, n_features)
-        The local covariance to start from.
-    sampling : Sampling
-        Batches and neighbours.
-    rng : RandomState
-        What is drawn.
-    """
-    judges = sample_without_replacement(
-        len(U), min(len(U), N_JUDGES), random_state=rng
-    ).astype(np.intp)
-    field = U[sampling.draw(judges, len(U), rng)]
-
-    def objective(kernel: Kernel) -> float:
-        return _objective(
-            log_means(field, kernel, n_threads, np.arange(len(judges))), kernel
-        )
-
-    curve = [objective(kernel)]
-    converged = False
-    weight = sampling.weight_of_start(len(U))
-    for _ in range(max_iter):
-        order = rng.permutation(len(U))
-        kernel, C, weight = sampling.update(
-            model, U, kernel, C, weight, order, rng, n_threads
-        )
-        curve.append(objective(kernel))
-        stopped = curve[-1] - curve[-2] < tol
-        if on_iteration(kernel, curve) or stopped:
-            converged = True
-            break
-    if sampling.n_references < len(U):
-        kernel, C = _rescale(model, U, kernel, C, judges, n_threads)
-    return Reached(kernel, C, curve, converged)
-
-
-def _rescale(
-    model: Model,
-    U: FloatArray,
-    kernel: Kernel,
-    C: FloatArray,
-    judges: IntArray,
-    n_threads: int,
-) -> tuple[Kernel, FloatArray]:
-    """Fit the size of C_L, and nothing else of it, to all points as neighbours.
-
-    Among fewer neighbours the nearest are further away, so that what was learned from
-    them is too wide for the density, which is of all points (section 5.2). This is EM
-    over a factor of C_L, from a few locations.
-    """
-    for _ in range(N_RESCALINGS):
-        seen = expectation(U, kernel, n_threads, judges[:N_RESCALERS])
-        local = kernel.map[: kernel.n_local]
-        now, before = (float(np.sum((local @ M) * local)) for M in (seen.C, C))
-        if not (now > 0 and before > 0):  # no Parzen directions, or all points twice
-            break
-        factor = now / before
-        C = C * factor
-        kernel = model.maximise(C)
-        if abs(factor - 1) < SAME_SCALE:
-            break
-    return kernel, C
-
-
-def expectation(
-    U: FloatArray,
-    kernel: Kernel,
-    n_threads: int,
-    queries: IntArray | None = None,
-) -> _Expectation:
-    """Return each query's log mean_{j≠i} exp(−d²_ij), and C_L of eq. 4.
-
-    Parameters
-    ----------
-    U : ndarray of shape (n_samples, n_features)
-        The points.
-    kernel : Kernel
-        The present parameters.
-    n_threads : int
-        Threads.
-    queries : ndarray of int or None, default=None
-        Whose local covariances to average; None is all.
-    """
-    d, q = len(kernel.map), kernel.n_local
-    if not q and queries is None:  # all neighbours are equal: no pairs to look at
-        centred = U - U.mean(axis=0, dtype=np.float64)
-        C = back_project(centred, centred, n_threads) * (2 / (len(U) - 1))
-        return _Expectation(np.zeros(len(U)), C)
-    half = kernel.map * np.sqrt(0.5)  # exp(−½ …) is the engine's exp(−d²)
-    Y = resolved(U, half, n_threads)
-    rule = _rule(Y)
-    values, S = scatter(Y[:, :q], rule, n_threads, queries, None if q == d else Y)
-    C = kernel.inverse @ (2 * S / len(values)) @ kernel.inverse.T
-    return _Expectation(values.astype(np.float64) - np.log(len(U) - 1), (C + C.T) / 2)
-
-
-def log_means(
-    U: FloatArray, kernel: Kernel, n_threads: int, queries: IntArray | None = None
-) -> FloatArray:
-    """Return log mean_{j≠i} exp(−d²_ij) alone; parameters as for `expectation`."""
-    if not kernel.n_local:
-        return np.zeros(len(U) if queries is None else len(queries))
-    half = kernel.map[: kernel.n_local] * np.sqrt(0.5)
-    Z = resolved(U, half, n_threads)
-    return look(Z, _rule(Z), n_threads, queries).astype(np.float64) - np.log(len(U) - 1)
-
-
-def resolved(U: FloatArray, components: FloatArray, n_threads: int) -> FloatArray:
-    """Map the points, in float64 where float32 would not do for their distances."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        Z = project(U, components.astype(U.dtype), n_threads)
-        if resolvable(Z - Z.mean(axis=0)):
-            return Z
-    return project(U, components, n_threads)
-
-
-def _rule(Z: FloatArray) -> Responsibilities:
-    ones = np.ones(len(Z))
-    return Responsibilities(Masses.build(ones, ones, Z.dtype))
-
-
-def _objective(log_means: FloatArray, kernel: Kernel) -> float:
+def objective(log_means: FloatArray, kernel: Kernel) -> float:
+    """Return the penalised mean leave-one-out log-likelihood."""
     return float(log_means.mean()) + kernel.constant

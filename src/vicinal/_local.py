@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import RandomState
 from scipy.special import logsumexp
 
-from vicinal._em import Kernel
+from vicinal._expectation import Kernel
 from vicinal._typing import FloatArray, IntArray
 from vicinal._units import Units
 from vicinal.neighborhood.blocks import blocks, share

@@ -1,8 +1,7 @@
 """What LCA and LCA-Gauss share: the fit by EM, and its fitted attributes."""
 
 import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -15,57 +14,20 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from vicinal._base import LinearMetric
-from vicinal._em import Kernel, Model, Reached, Sampling, exact_em, stochastic_em
+from vicinal._batches import N_EXACT, Sampling, sampling_of, stochastic_em
+from vicinal._em import Model, OnIteration, Reached, Start, exact_em
+from vicinal._expectation import Kernel, expectation
 from vicinal._monitor import CallbackSupportMixin, Monitor
+from vicinal._parzen_problem import Problem
 from vicinal._product_density import ProductDensity
 from vicinal._typing import FloatArray
 from vicinal._units import Units
 from vicinal.density import DensityMixin
-from vicinal.neighborhood import (
-    back_project,
-    effective_n_threads,
-    single_threaded_blas,
-)
+from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives.pairs import FLOATS
 
 at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
-
-# Up to here all pairs are looked at unless batches are asked for.
-N_EXACT = 20_000
-# The paper's batches and neighbourhoods (section 6.3), how many locations for each
-# feature make a covariance that is far from degenerate, and after how many updates
-# another adds little in the same pass.
-BATCH_SIZE, N_REFERENCES, LOCATIONS_PER_FEATURE = 100, 3000, 4
-UPDATES_PER_PASS = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """What fit was given, validated, and in what units it is computed."""
-
-    units: Units
-    U: FloatArray
-    """The points, in these units."""
-    covariance: FloatArray
-    """Of U."""
-    n_threads: int
-    data: tuple[Any, Any]
-    """X and y as the user gave them."""
-
-    @classmethod
-    def build(
-        cls, units: Units, U: FloatArray, n_jobs: int | None, data: tuple[Any, Any]
-    ) -> "Problem":
-        """Measure the covariance of the points."""
-        n_threads = effective_n_threads(n_jobs)
-        return cls(units, U, covariance_of(U, n_threads), n_threads, data)
-
-
-def covariance_of(U: FloatArray, n_threads: int) -> FloatArray:
-    """Return the maximum-likelihood covariance, in float64."""
-    centred = U - U.mean(axis=0, dtype=np.float64)
-    return back_project(centred, centred, n_threads) / len(U)
 
 
 class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
@@ -110,6 +72,10 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
     _local_scatter: FloatArray
     _weight: float
 
+    def __init__(self, **parameters: Any) -> None:
+        for name, value in parameters.items():
+            setattr(self, name, value)
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: None = None) -> Self:
         """Learn the metric and the density.
@@ -129,11 +95,10 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         # spin on the cores that the engine needs.
         with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            units = Units.of(points, self._alike())
+            units = Units.of(points, self._alike(points.shape[1]))
             U = units.measure(points)
             problem = Problem.build(units, U, self.n_jobs, (X, y))
             regs = self._choose_regs(points)
-            self.__dict__.pop("cv_score_", None)
             converged, n_floored = self._learn(problem, regs)
         if not converged:
             warnings.warn(
@@ -144,63 +109,6 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             )
         self._warn_if_floored(n_floored)
         return self
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: ArrayLike, y: None = None) -> Self:
-        """Add points to the density, and update the metric by them (eq. 7).
-
-        The new points are the locations, `batch_size` of them in an update, and
-        `n_references` random points among all so far their neighbours.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New points; at least two in the first call.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        self._check_partial()
-        first = not hasattr(self, "components_")
-        with self._unchanged_on_error(), single_threaded_blas():
-            points = validate_data(
-                self, X, dtype=FLOATS, reset=first, ensure_min_samples=1 + first
-            )
-            if first:
-                units = Units.of(points, self._alike())
-                U = units.measure(points)
-            else:
-                units = self._density.units
-                U = np.concatenate([self._density.U, units.measure(points)])
-            problem = Problem.build(units, U, self.n_jobs, (X, y))
-            kernel = self._add(problem, len(points), first)
-        self._warn_if_floored(kernel.n_floored)
-        return self
-
-    def _add(self, problem: Problem, n_new: int, first: bool) -> Kernel:
-        """Let the last n_new points pass as locations, and keep what comes of it."""
-        regs = {f"{name}_": float(getattr(self, name)) for name in self._regs}
-        model = self._model(problem, regs)
-        n = len(problem.U)
-        sampling = self._batches(*problem.U.shape)
-        if first:
-            kernel, C = self._start(problem, model)
-            weight = sampling.weight_of_start(n)
-        else:
-            kernel, C = self._density.kernel, self._local_scatter
-            weight = self._weight
-        rng = check_random_state(self.random_state)
-        new = rng.permutation(np.arange(n - n_new, n))
-        kernel, C, weight = sampling.update(
-            model, problem.U, kernel, C, weight, new, rng, problem.n_threads
-        )
-        self.__dict__.update(regs)
-        self._keep(problem, kernel, C, weight)
-        self.n_iter_ = 1 if first else self.n_iter_ + 1
-        return kernel
 
     def _learn(self, problem: Problem, regs: dict[str, float]) -> tuple[bool, int]:
         """Run EM and become fitted; return whether it converged, and what it floored.
@@ -213,93 +121,100 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             The regularisation that was set or chosen, by fitted attribute.
         """
         model = self._model(problem, regs)
-        kernel, C = self._start(problem, model)
-        reached = self._run(problem, model, kernel, C, regs)
+        reached = self._run(problem, model, self._start(problem, model), regs)
         return reached.converged, reached.kernel.n_floored
 
     def _run(
-        self,
-        problem: Problem,
-        model: Model,
-        kernel: Kernel,
-        C: FloatArray,
-        regs: dict[str, float],
+        self, problem: Problem, model: Model, start: Start, regs: dict[str, float]
     ) -> Reached:
         """Run EM from a start, watched, and become fitted."""
-        latest = kernel
-
-        def state(_: FloatArray) -> dict[str, Any]:
-            return self._state(problem, latest)
-
-        monitor = Monitor(self, *problem.data, self._components(problem, kernel), state)
+        latest = Reached(start.kernel, start.local_scatter, [], converged=False)
         log_unit = float(np.log(problem.units.scale).sum())
 
-        def in_units_of_x(curve: Iterable[float]) -> list[float]:
-            return [height - log_unit for height in curve]
+        def state(_: FloatArray) -> dict[str, Any]:
+            return self._state(problem, latest.kernel)
 
-        def on_iteration(kernel: Kernel, curve: list[float]) -> bool:
+        first = self._components(problem, start.kernel)
+        monitor = Monitor(self, *problem.data, first, state)
+
+        def keep() -> None:
+            self._keep(problem, latest.kernel, latest.local_scatter, regs)
+            self.n_iter_ = latest.n_iter
+            self.objective_curve_ = np.array(latest.curve) - log_unit
+
+        def on_iteration(reached: Reached) -> bool:
             nonlocal latest
-            latest = kernel
-            components = self._components(problem, kernel)
-            return monitor(components, in_units_of_x(curve))
+            latest = reached
+            heights = [height - log_unit for height in reached.curve]
+            return monitor(self._components(problem, reached.kernel), heights)
 
         try:
             with monitor:
-                reached = self._em(problem, model, kernel, C, on_iteration)
+                latest = self._em(problem, model, start, on_iteration)
         except KeyboardInterrupt:
-            if self.warm_start and monitor.n_iter:
-                self.__dict__.update(regs)
-                self._keep(problem, latest, C)
-                self.n_iter_ = monitor.n_iter
-                self.objective_curve_ = np.array(monitor.curve)
+            if self.warm_start and latest.curve:
+                keep()
             raise
-        self.__dict__.update(regs)
-        self._keep(problem, reached.kernel, reached.local_scatter)
-        self.n_iter_ = reached.n_iter
-        self.objective_curve_ = np.array(in_units_of_x(reached.curve))
-        return reached
+        keep()
+        return latest
 
     def _em(
         self,
         problem: Problem,
         model: Model,
-        kernel: Kernel,
-        C: FloatArray,
-        on_iteration: Callable[[Kernel, list[float]], bool],
+        start: Start,
+        on_iteration: OnIteration,
+        seed: Any = None,
     ) -> Reached:
-        """Run EM over all pairs, or over batches."""
+        """Run EM over all pairs, or over batches; a seed is used instead of ours."""
         stopping: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
         stopping |= {"n_threads": problem.n_threads, "on_iteration": on_iteration}
-        sampling = self._sampling(*problem.U.shape)
+        sampling = self._sampling(problem)
         if sampling is None:
-            return exact_em(model, problem.U, kernel, **stopping)
-        rng = check_random_state(self.random_state)
-        return stochastic_em(model, problem.U, kernel, C, sampling, rng=rng, **stopping)
+            return exact_em(model, problem.U, start, **stopping)
+        rng = check_random_state(self.random_state if seed is None else seed)
+        return stochastic_em(model, problem.U, start, sampling, rng=rng, **stopping)
 
-    def _sampling(self, n: int, d: int) -> Sampling | None:
+    def _sampling(self, problem: Problem) -> Sampling | None:
         """Return how to draw batches; None where all pairs are looked at."""
-        whole: tuple[Any, ...] = ("all", None) if n <= N_EXACT else ("all",)
+        few = len(problem.U) <= N_EXACT
+        whole: tuple[Any, ...] = ("all", None) if few else ("all",)
         if self.batch_size in whole and self.n_references in whole:
             return None
-        return self._batches(n, d)
+        return self._batches(problem)
 
-    def _batches(self, n: int, d: int) -> Sampling:
+    def _batches(self, problem: Problem) -> Sampling:
         """Return how to draw batches."""
-        B, N = self.batch_size, self.n_references
-        if B is None:
-            # Each update maps its neighbours anew: many locations should share them.
-            B = max(BATCH_SIZE, LOCATIONS_PER_FEATURE * d, n // UPDATES_PER_PASS)
-        if N is None:
-            N = N_REFERENCES
-        B, N = (n if size == "all" else min(int(size), n) for size in (B, N))
-        return Sampling(B, N, self.discount)
+        return sampling_of(
+            self.batch_size, self.n_references, self.discount, problem.U.shape
+        )
+
+    def _scatter_at(self, problem: Problem, kernel: Kernel) -> FloatArray:
+        """Return C_L at a kernel: of all pairs, or of a pass by batches."""
+        U, n_threads = problem.U, problem.n_threads
+        sampling = self._sampling(problem)
+        if sampling is None:
+            return expectation(U, kernel, n_threads).C
+        rng = check_random_state(self.random_state)
+        total = np.zeros_like(kernel.map)
+        for batch in sampling.batches(rng.permutation(len(U))):
+            seen = sampling.scatter(U, kernel, batch, rng, n_threads)
+            total += seen * (len(batch) / len(U))
+        return total
 
     def _keep(
-        self, problem: Problem, kernel: Kernel, C: FloatArray, weight: float = 1.0
+        self,
+        problem: Problem,
+        kernel: Kernel,
+        C: FloatArray,
+        regs: dict[str, float],
+        weight: float = 1.0,
     ) -> None:
-        """Make the estimator fitted, all at once."""
+        """Make the estimator fitted, all at once, and forget what was before."""
+        for name in ("objective_curve_", "cv_score_", "covariances_"):
+            self.__dict__.pop(name, None)
         state = {"_local_scatter": C, "_weight": weight}
-        self.__dict__.update({**self._state(problem, kernel), **state})
+        self.__dict__.update({**regs, **self._state(problem, kernel), **state})
 
     def _state(self, problem: Problem, kernel: Kernel) -> dict[str, Any]:
         """Return the fitted attributes that follow from a kernel."""
@@ -321,11 +236,13 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             )
         return True
 
-    def _previous_map(self, problem: Problem) -> FloatArray:
-        """Return the map of the last fit, in the units of this one."""
+    def _previous(self, problem: Problem) -> tuple[FloatArray, FloatArray]:
+        """Return the map and the local scatter of the last fit, in this one's units."""
         scales = problem.units.scale / self._density.units.scale
-        previous: FloatArray = self._density.kernel.map * scales
-        return previous
+        return (
+            self._density.kernel.map * scales,
+            self._local_scatter / np.outer(scales, scales),
+        )
 
     def _warn_if_floored(self, n_floored: int) -> None:
         if n_floored:
@@ -340,23 +257,17 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
                 stacklevel=4,
             )
 
-    def _check_partial(self) -> None:
-        for name in self._regs:
-            if getattr(self, name) == "cv":
-                raise ValueError(
-                    f"partial_fit cannot choose {name}: set it to a number."
-                )
-
     def _choose_regs(self, X: FloatArray) -> dict[str, float]:
         raise NotImplementedError
 
-    def _alike(self) -> bool:
-        raise NotImplementedError
+    def _alike(self, n_features: int) -> bool:  # noqa: ARG002
+        """Return whether it matters how the scales of the features compare."""
+        return False
 
     def _model(self, problem: Problem, regs: dict[str, float]) -> Model:
         raise NotImplementedError
 
-    def _start(self, problem: Problem, model: Any) -> tuple[Kernel, FloatArray]:
+    def _start(self, problem: Problem, model: Any) -> Start:
         raise NotImplementedError
 
     def _components(self, problem: Problem, kernel: Kernel) -> FloatArray:

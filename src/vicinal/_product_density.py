@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.random import RandomState
 
-from vicinal._em import Kernel, log_means, resolved
+from vicinal._expectation import Kernel, log_means, resolved, resolved_pair
 from vicinal._typing import FloatArray, IntArray
 from vicinal._units import Units
 from vicinal.neighborhood import Masses, average, log_sums, project
@@ -120,10 +120,7 @@ class ProductDensity:
         if not q:
             return np.zeros(len(U))
         half = self.kernel.map[:q] * np.sqrt(0.5)
-        Z = resolved(self.U, half, n_threads)
-        Q = resolved(U, half, n_threads)
-        dtype = np.result_type(Z, Q)
-        Z, Q = Z.astype(dtype, copy=False), Q.astype(dtype, copy=False)
+        Z, Q = resolved_pair(self.U, U, half, n_threads)
         if not self.rtol or q > TREE_DIMENSIONS or len(Z) < TREE_POINTS:
             return _by_blocks(Q, Z, n_threads)
         found = self._by_tree(Q, Z)

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,11 @@ def folds(X: FloatArray, cv: Any, seed: Any) -> Iterator[tuple[IntArray, IntArra
     """
     from sklearn.model_selection import KFold, check_cv  # only "cv" should wait for it
 
-    if cv is None or isinstance(cv, int):
-        n_folds = min(5 if cv is None else cv, len(X))
-        seed = seed if isinstance(seed, int) else 0
+    if cv is None or isinstance(cv, Integral):
+        if len(X) < 3:
+            raise ValueError(f"Choosing by 'cv' needs at least 3 rows, got {len(X)}.")
+        n_folds = min(5 if cv is None else int(cv), len(X))
+        seed = int(seed) if isinstance(seed, Integral) else 0
         yield from KFold(n_folds, shuffle=True, random_state=seed).split(X)
     else:
         yield from check_cv(cv).split(X)
@@ -109,8 +112,8 @@ def best_gaussian_ridge(X: FloatArray, cv: Any, seed: Any) -> float:
     for learn, judge in folds(X, cv, seed):
         known = X[learn].astype(np.float64)
         mean = known.mean(axis=0)
-        variances, axes = np.linalg.eigh(np.cov(known.T, bias=True, ddof=0).reshape(
-            X.shape[1], X.shape[1]))  # fmt: skip
+        covariance = np.atleast_2d(np.cov(known.T, bias=True))
+        variances, axes = np.linalg.eigh(covariance)
         squares = np.square((X[judge] - mean) @ axes).mean(axis=0)
         parts.append((np.maximum(variances, 0), squares))
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from vicinal._span import unit_of
 from vicinal._typing import FloatArray
 
 
@@ -34,10 +35,9 @@ class Units:
             Whether all features must have the same unit, because what is learned
             depends on how their scales compare.
         """
-        largest = float(np.abs(X).max())
         # Squares of the very large and the very small must not leave the numbers.
-        unit = largest if largest > 0 else 1.0
-        moderate = X / X.dtype.type(unit)
+        unit = unit_of(X)
+        moderate = X / unit
         mean = moderate.mean(axis=0, dtype=np.float64)
         deviations = moderate.std(axis=0, dtype=np.float64)
         if alike:
@@ -45,7 +45,7 @@ class Units:
         # What does not vary, but for the rounding of its mean, has no scale of its own.
         constant = deviations <= 4 * np.finfo(X.dtype).eps * np.abs(mean)
         deviations[constant] = deviations[~constant].min(initial=1.0)
-        units = cls(mean * unit, deviations * unit)
+        units = cls(mean * float(unit), deviations * float(unit))
         with np.errstate(over="ignore", under="ignore"):
             squares = np.square(units.scale)
         if not np.all((squares > 1e-290) & (squares < 1e290)):
@@ -57,8 +57,13 @@ class Units:
         return units
 
     def measure(self, X: FloatArray) -> FloatArray:
-        """Return the points in these units, float32 if X is."""
-        return ((X - self.origin) / self.scale).astype(X.dtype, copy=False)
+        """Return the points in these units, float32 if X is and has room for them."""
+        measured: FloatArray = (X - self.origin) / self.scale
+        with np.errstate(over="ignore"):
+            narrow = measured.astype(X.dtype, copy=False)
+        if np.isfinite([narrow.max(), narrow.min()]).all():
+            return narrow
+        return measured
 
     def restore(self, U: FloatArray) -> FloatArray:
         """Return points measured in these units as they were, in float64."""

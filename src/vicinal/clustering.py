@@ -10,10 +10,11 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors, radius_neighbors_graph
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.density import DensityMixin
 from vicinal.lca import LCA
 from vicinal.objectives.pairs import FLOATS
 
@@ -69,7 +70,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "density": [HasMethods(["fit", "modes", "transform", "score_samples"]), None],
+        "density": [DensityMixin, None],
         "width": [positive],
         "merge": [positive],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -118,13 +119,13 @@ class ModeClustering(ClusterMixin, BaseEstimator):
                 stacklevel=3,  # past this and scikit-learn's wrapper of fit
             )
         # Where many points arrive, one place is enough to look at.
-        rounded = np.round(density.transform(modes) / (self.merge * self.width / 8))
+        mapped = _mapped(density, modes)
+        rounded = np.round(mapped / (self.merge * self.width / 8))
         _, first, place = np.unique(
             rounded, axis=0, return_index=True, return_inverse=True
         )
-        places = modes[first]
         graph = radius_neighbors_graph(
-            density.transform(places), self.merge * self.width, include_self=True
+            mapped[first], self.merge * self.width, include_self=True
         )
         codes = connected_components(graph, directed=False)[1][place.ravel()]
         sizes = np.bincount(codes)
@@ -154,9 +155,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=FLOATS)
-        transform = self.density_.transform
-        nearest = NearestNeighbors(n_neighbors=1).fit(transform(self.cluster_centers_))
-        arrived = transform(self._climb(self.density_, points)[0])
+        centres = _mapped(self.density_, self.cluster_centers_)
+        nearest = NearestNeighbors(n_neighbors=1).fit(centres)
+        arrived = _mapped(self.density_, self._climb(self.density_, points)[0])
         return nearest.kneighbors(arrived, return_distance=False)[:, 0]
 
     def _climb(self, density: Any, points: FloatArray) -> tuple[FloatArray, int]:
@@ -164,3 +165,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             points, self.width, self.max_iter, self.tol
         )
         return climbed
+
+
+def _mapped(density: Any, points: FloatArray) -> FloatArray:
+    """Return points where the kernels are round; a Gaussian has but one such place."""
+    mapped: FloatArray = density.transform(points)
+    return mapped if mapped.shape[1] else np.zeros((len(points), 1))

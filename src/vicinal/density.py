@@ -30,6 +30,20 @@ class DensityMixin(OutlierMixin):
     _contamination: float | str
     n_jobs: int | None
 
+    def __dir__(self) -> list[str]:
+        """List the attributes; of many points, not those that are still to compute.
+
+        scikit-learn asks for the value of all that is listed, to complete a name or to
+        draw the estimator, and neither should wait for the pairs of many points.
+        """
+        density = self.__dict__.get("_density")
+        if density is None or len(density.U) <= N_FOR_THRESHOLDS:
+            return list(super().__dir__())
+        lazy = {"loo_score_samples_": "loo_scores", "offset_": "offset"}
+        unknown = [name for name, key in lazy.items() if key not in density.__dict__]
+        listed = [name for name in object.__dir__(self) if name not in unknown]
+        return [name for name in listed if hasattr(self, name)]
+
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Return the log-density of each point.
 

@@ -1,7 +1,6 @@
 """Local component analysis: the estimator."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -9,19 +8,19 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from vicinal._covariances import Diagonal, Form, Full, LowRank, Spherical
-from vicinal._em import Kernel, Reached
+from vicinal._covariances import FORMS, CovarianceModel, form_of
+from vicinal._em import Reached, Start
+from vicinal._expectation import Kernel
 from vicinal._local import MOST_NUMBERS, LocalDensity, LocalKernels, local_em
 from vicinal._monitor import Monitor
-from vicinal._parzen import ParzenMetric, Problem, at_least_one, at_least_zero
+from vicinal._parzen import at_least_one, at_least_zero
+from vicinal._parzen_problem import Problem
+from vicinal._parzen_stream import StreamedParzenMetric
 from vicinal._regularisation import best_ridge_of
 from vicinal._typing import FloatArray
 
-COVARIANCES = ("full", "diagonal", "spherical", "low-rank", "local")
-DEFAULT_RANK = 10
 
-
-class LCA(ParzenMetric):
+class LCA(StreamedParzenMetric):
     """Local component analysis: a metric and a density, learned without labels.
 
     Learns the covariance Σ of the kernels of a Parzen density,
@@ -89,7 +88,7 @@ default="full"
     Attributes
     ----------
     components_ : ndarray of shape (n_features, n_features)
-        Σ^(−½), the map under which the kernels are round; float32 if X is.
+        A with AᵀA = Σ⁻¹, the map under which the kernels are round; float32 if X is.
     covariance_ : ndarray of shape (n_features, n_features)
         Σ, in float64; with covariance="local" the shared one.
     covariances_ : ndarray of shape (n_samples, n_features, n_features)
@@ -97,11 +96,11 @@ default="full"
     reg_ : float
         ν, as set or chosen.
     n_iter_ : int
-        Iterations of EM.
+        Iterations of EM, and calls of `partial_fit`.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
         What EM climbs, at the start and after each iteration: the mean leave-one-out
         log-likelihood less the penalty. It never falls in exact EM. In the fast
-        form it is judged by some points among some neighbours.
+        form it is judged by some points among some neighbours. `partial_fit` has none.
     loo_score_samples_ : ndarray of shape (n_samples,)
         Log-density of each training point, learned from the others.
     offset_ : float
@@ -131,8 +130,8 @@ default="full"
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **ParzenMetric._parameter_constraints,
-        "covariance": [StrOptions(set(COVARIANCES))],
+        **StreamedParzenMetric._parameter_constraints,
+        "covariance": [StrOptions({*FORMS, "local"})],
         "reg": [at_least_zero, StrOptions({"cv"})],
         "n_components": [at_least_one, None],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
@@ -164,23 +163,24 @@ default="full"
         self.reg = reg
         self.n_components = n_components
         self.smoothing = smoothing
-        self.batch_size = batch_size
-        self.n_references = n_references
-        self.discount = discount
-        self.contamination = contamination
-        self.cv = cv
-        self.rtol = rtol
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        super().__init__(
+            batch_size=batch_size,
+            n_references=n_references,
+            discount=discount,
+            contamination=contamination,
+            cv=cv,
+            rtol=rtol,
+            warm_start=warm_start,
+            max_iter=max_iter,
+            tol=tol,
+            callback=callback,
+            verbose=verbose,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
 
     def _learn(self, problem: Problem, regs: dict[str, float]) -> tuple[bool, int]:
         if self.covariance != "local":
-            self.__dict__.pop("covariances_", None)
             return super()._learn(problem, regs)
         n, d = problem.U.shape
         if n * d * d > MOST_NUMBERS:
@@ -189,9 +189,8 @@ default="full"
                 "Use 'full', or fewer points or features."
             )
         model = self._model(problem, regs)
-        shared = self._em(
-            problem, model, *self._start(problem, model), lambda *_: False
-        )
+        start = self._start(problem, model)
+        shared = self._em(problem, model, start, lambda _: False)
         return self._learn_local(problem, shared, regs), shared.kernel.n_floored
 
     def _learn_local(
@@ -214,13 +213,10 @@ default="full"
             return monitor(components, [height + constant for height in curve])
 
         def keep(curve: list[float]) -> None:
-            attributes = state()
-            density = attributes["_density"]
             spread = units.scale[:, None] * kernel.inverse
-            attributes["covariances_"] = spread @ density.kernels.covariances @ spread.T
-            attributes["_local_scatter"] = shared.local_scatter
-            attributes["_weight"] = 1.0
-            self.__dict__.update({**regs, **attributes})
+            self._keep(problem, kernel, shared.local_scatter, regs)
+            self._density = LocalDensity(units, kernel, U, latest[-1])
+            self.covariances_ = spread @ latest[-1].covariances @ spread.T
             self.objective_curve_ = np.array(curve)
             self.n_iter_ = len(curve) - 1
 
@@ -256,76 +252,28 @@ default="full"
             return {"reg_": reg, "cv_score_": score}
         return {"reg_": float(self.reg)}
 
-    def _alike(self) -> bool:
-        return self.covariance in ("spherical", "low-rank")
+    def _alike(self, n_features: int) -> bool:
+        return form_of(self.covariance, self.n_components, n_features).alike
 
-    def _form(self, n_features: int) -> Form:
-        if self.covariance == "diagonal":
-            return Diagonal()
-        if self.covariance == "spherical":
-            return Spherical()
-        if self.covariance != "low-rank":
-            return Full()
-        rank = self.n_components
-        if rank is None:
-            rank = min(DEFAULT_RANK, n_features - 1)
-        if rank >= n_features and n_features > 1:
-            raise ValueError(
-                f"n_components={rank} leaves nothing for the multiple of the identity "
-                f"in {n_features} features; choose less, or covariance='full'."
-            )
-        return LowRank(min(rank, n_features - 1))
-
-    def _model(self, problem: Problem, regs: dict[str, float]) -> "CovarianceModel":
-        form = self._form(problem.U.shape[1])
+    def _model(self, problem: Problem, regs: dict[str, float]) -> CovarianceModel:
+        form = form_of(self.covariance, self.n_components, problem.U.shape[1])
         return CovarianceModel(form, regs["reg_"] / np.square(problem.units.scale))
 
-    def _start(
-        self, problem: Problem, model: "CovarianceModel"
-    ) -> tuple[Kernel, FloatArray]:
+    def _start(self, problem: Problem, model: CovarianceModel) -> Start:
         C = problem.covariance
         if not self._is_warm(problem):
-            return model.maximise(C), C
-        A = self._previous_map(problem)
+            return Start(model.maximise(C), C, learned=False)
+        A, C = self._previous(problem)
         inverse = np.linalg.inv(A)
-        kernel = model.kernel(A, inverse, np.linalg.slogdet(A)[1])
-        return kernel, inverse @ inverse.T
+        # The last fit may have been of another form.
+        return Start(model.kernel_near(inverse @ inverse.T), C, learned=True)
 
     def _components(self, problem: Problem, kernel: Kernel) -> FloatArray:
-        """Return the symmetric one among the roots of Σ⁻¹, in the data's units."""
+        """Return a root of Σ⁻¹, symmetric for features in units of their spread."""
         sizes, axes = eigh(kernel.map.T @ kernel.map)
         root = (axes * np.sqrt(sizes)) @ axes.T
-        return (root / problem.units.scale).astype(problem.U.dtype)
+        return problem.map_of_data(root)
 
     def _state(self, problem: Problem, kernel: Kernel) -> dict[str, Any]:
         spread = problem.units.scale[:, None] * kernel.inverse
         return {**super()._state(problem, kernel), "covariance_": spread @ spread.T}
-
-
-@dataclass(frozen=True, eq=False)
-class CovarianceModel:
-    """LCA's M-step: one covariance of some form for all kernels.
-
-    Attributes
-    ----------
-    form : Form
-        The kind of covariance.
-    ridge : ndarray of shape (n_features,)
-        ν in the features' units. The penalty ½ν tr Σ⁻¹ per point adds νI to C.
-    """
-
-    form: Form
-    ridge: FloatArray
-
-    def maximise(self, C: FloatArray) -> Kernel:
-        """Return the kernel with the best covariance for C + νI."""
-        best = self.form.maximise(C + np.diag(self.ridge))
-        log_det = -best.log_det / 2
-        return self.kernel(best.root, best.inverse, log_det, best.n_floored)
-
-    def kernel(
-        self, root: FloatArray, inverse: FloatArray, log_det: float, n_floored: int = 0
-    ) -> Kernel:
-        """Return the kernel with a root of Σ⁻¹."""
-        penalty = float(np.square(root).sum(axis=0) @ self.ridge) / 2
-        return Kernel(root, inverse, len(root), log_det, penalty, n_floored)

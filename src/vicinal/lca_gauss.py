@@ -1,104 +1,26 @@
-"""LCA with a multiplicative Gaussian component: the estimator, and proposition 1."""
+"""LCA with a multiplicative Gaussian component: the estimator, and its search."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.linalg import LinAlgError, eigh
-from sklearn.utils import check_array
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from vicinal._covariances import FLOOR, Full
-from vicinal._em import Kernel, Reached, expectation
-from vicinal._parzen import ParzenMetric, Problem, at_least_zero
+from vicinal._em import Reached, Start
+from vicinal._expectation import Kernel
+from vicinal._gaussian_split import ProductModel, Split, gaussian_parzen_split
+from vicinal._parzen import at_least_zero
+from vicinal._parzen_problem import Problem
+from vicinal._parzen_stream import StreamedParzenMetric
 from vicinal._regularisation import best_gaussian_ridge, best_ridge_of
 from vicinal._typing import FloatArray
 
-
-class Split(NamedTuple):
-    """What proposition 1 finds."""
-
-    B_G: FloatArray
-    """The Gaussian directions, as columns."""
-    B_L: FloatArray
-    """The Parzen directions, as columns; the most local first."""
-    eigenvalues: FloatArray
-    """Of C_G^(−½) C_L C_G^(−½), ascending; the first belong to B_L."""
+__all__ = ["LCAGauss", "Split", "gaussian_parzen_split", "golden_section"]
 
 
-def gaussian_parzen_split(
-    C_G: ArrayLike, C_L: ArrayLike, n_gaussian: int | None = None
-) -> Split:
-    """Split the space into Gaussian and Parzen directions (proposition 1).
-
-    Minimises tr(B_GᵀC_G B_G) + tr(B_LᵀC_L B_L) − log det(B_G B_Gᵀ + B_L B_Lᵀ) over all
-    B_G, B_L that together are square and invertible, and over how many columns each
-    has. Directions in which the local covariance is below the global one, eigenvalues
-    below 1, are Parzen directions; the others are Gaussian.
-
-    Parameters
-    ----------
-    C_G : array-like of shape (n_features, n_features)
-        The global covariance; symmetric and positive definite.
-    C_L : array-like of shape (n_features, n_features)
-        The local covariance; symmetric and positive definite.
-    n_gaussian : int or None, default=None
-        How many columns B_G shall have; None is as many as is best.
-
-    Returns
-    -------
-    Split
-        B_G, B_L and the eigenvalues.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from vicinal.lca_gauss import gaussian_parzen_split
-    >>> split = gaussian_parzen_split(np.eye(3), np.diag([0.25, 2.0, 0.5]))
-    >>> split.eigenvalues
-    array([0.25, 0.5 , 2.  ])
-    >>> split.B_G.shape, split.B_L.shape
-    ((3, 1), (3, 2))
-    """
-    matrices = []
-    for name, given in (("C_G", C_G), ("C_L", C_L)):
-        M = check_array(given, dtype=np.float64, input_name=name)
-        if M.shape[0] != M.shape[1] or not np.allclose(M, M.T):
-            raise ValueError(f"{name} must be a symmetric matrix.")
-        matrices.append(M)
-    M1, M2 = matrices
-    if M1.shape != M2.shape:
-        raise ValueError(f"C_G has shape {M1.shape}, but C_L {M2.shape}.")
-    if n_gaussian is not None and not 0 <= n_gaussian <= len(M1):
-        raise ValueError(
-            f"n_gaussian must be between 0 and {len(M1)}, got {n_gaussian}."
-        )
-    try:
-        eigenvalues, V = eigh(M2, M1)
-    except LinAlgError:
-        eigenvalues = np.zeros(1)
-    if not eigenvalues[0] > 0:
-        raise ValueError(
-            "C_G and C_L must be positive definite: without that the problem has no "
-            "finite solution. Add a small multiple of the identity to both."
-        )
-    return _cut(eigenvalues, V, n_gaussian)
-
-
-def _cut(eigenvalues: FloatArray, V: FloatArray, n_gaussian: int | None) -> Split:
-    """Return the split for V with VᵀC_G V = I and VᵀC_L V = diag(eigenvalues)."""
-    if n_gaussian is None:
-        n_local = int(np.searchsorted(eigenvalues, 1.0))
-    else:
-        n_local = len(eigenvalues) - n_gaussian
-    B_L = V[:, :n_local] / np.sqrt(eigenvalues[:n_local])
-    return Split(V[:, n_local:], B_L, eigenvalues)
-
-
-class LCAGauss(ParzenMetric):
+class LCAGauss(StreamedParzenMetric):
     """LCA with a multiplicative Gaussian component.
 
     Splits the space into directions in which the data are Gaussian, mostly noise, and
@@ -171,11 +93,11 @@ class LCAGauss(ParzenMetric):
     reg_local_, reg_global_ : float
         As set or chosen.
     n_iter_ : int
-        Iterations of EM.
+        Iterations of EM, and calls of `partial_fit`.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
         What EM climbs, at the start and after each iteration: the mean leave-one-out
         log-likelihood less the penalty. It never falls in exact EM. In the fast
-        form it is judged by some points among some neighbours.
+        form it is judged by some points among some neighbours. `partial_fit` has none.
     loo_score_samples_ : ndarray of shape (n_samples,)
         Log-density of each training point, learned from the others.
     offset_ : float
@@ -205,7 +127,7 @@ class LCAGauss(ParzenMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **ParzenMetric._parameter_constraints,
+        **StreamedParzenMetric._parameter_constraints,
         "n_gaussian": [
             Interval(Integral, 0, None, closed="left"),
             StrOptions({"auto", "search"}),
@@ -238,19 +160,21 @@ class LCAGauss(ParzenMetric):
         self.n_gaussian = n_gaussian
         self.reg_local = reg_local
         self.reg_global = reg_global
-        self.batch_size = batch_size
-        self.n_references = n_references
-        self.discount = discount
-        self.contamination = contamination
-        self.cv = cv
-        self.rtol = rtol
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        super().__init__(
+            batch_size=batch_size,
+            n_references=n_references,
+            discount=discount,
+            contamination=contamination,
+            cv=cv,
+            rtol=rtol,
+            warm_start=warm_start,
+            max_iter=max_iter,
+            tol=tol,
+            callback=callback,
+            verbose=verbose,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
 
     def _choose_regs(self, X: FloatArray) -> dict[str, float]:
         if self.reg_global == "cv":
@@ -268,10 +192,7 @@ class LCAGauss(ParzenMetric):
             }
         return {"reg_local_": float(self.reg_local), "reg_global_": reg_global}
 
-    def _alike(self) -> bool:
-        return False
-
-    def _model(self, problem: Problem, regs: dict[str, float]) -> "ProductModel":
+    def _model(self, problem: Problem, regs: dict[str, float]) -> ProductModel:
         d = problem.U.shape[1]
         n_gaussian = None if isinstance(self.n_gaussian, str) else self.n_gaussian
         if n_gaussian is not None and n_gaussian > d:
@@ -279,137 +200,72 @@ class LCAGauss(ParzenMetric):
                 f"n_gaussian={n_gaussian} is more than the {d} features of X."
             )
         squares = np.square(problem.units.scale)
-        whole = Full().maximise(
-            problem.covariance + np.diag(regs["reg_global_"] / squares)
-        )
-        return ProductModel(
-            whole.matrix,
-            whole.root,
-            whole.inverse,
-            -whole.log_det / 2,
-            whole.n_floored,
+        return ProductModel.build(
+            problem.covariance,
+            regs["reg_global_"] / squares,
             regs["reg_local_"] / squares,
             n_gaussian,
         )
 
-    def _start(
-        self, problem: Problem, model: "ProductModel"
-    ) -> tuple[Kernel, FloatArray]:
-        if self._is_warm(problem):
-            A, q = self._previous_map(problem), self._density.kernel.n_local
+    def _start(self, problem: Problem, model: ProductModel) -> Start:
+        C, warm = problem.covariance, self._is_warm(problem)
+        if warm:
+            (A, C), q = self._previous(problem), self._density.kernel.n_local
             kernel = model.kernel(A, np.linalg.inv(A), q, np.linalg.slogdet(A)[1])
-            if model.n_gaussian in (None, len(A) - q):
-                return kernel, problem.covariance
         else:
-            d = len(model.root)
+            q = len(model.root)
             kernel = model.kernel(
-                model.root, model.inverse, d, model.log_det, model.n_floored
+                model.root, model.inverse, q, model.log_det, model.n_floored
             )
-        if model.n_gaussian is None:
-            return kernel, problem.covariance
-        C = expectation(problem.U, kernel, problem.n_threads).C
-        return model.maximise(C), C
+        if model.n_gaussian in (None, len(model.root) - q):
+            return Start(kernel, C, learned=warm)
+        C = self._scatter_at(problem, kernel)
+        return Start(model.maximise(C), C, learned=warm)
 
     def _learn(self, problem: Problem, regs: dict[str, float]) -> tuple[bool, int]:
         if self.n_gaussian != "search":
             return super()._learn(problem, regs)
         model = self._model(problem, regs)
         found = self._search(problem, model)
-        reached = self._run(problem, model, found.kernel, found.local_scatter, regs)
+        start = Start(found.kernel, found.local_scatter, learned=True)
+        reached = self._run(problem, model, start, regs)
         return reached.converged, reached.kernel.n_floored
 
-    def _search(self, problem: Problem, model: "ProductModel") -> Reached:
+    def _search(self, problem: Problem, model: ProductModel) -> Reached:
         """Return where LCA-Gauss-Red ends: a golden-section search (section 4)."""
+        # Batches must be judged by the same points to be compared.
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
 
-        def run(kernel: Kernel, C: FloatArray) -> Reached:
-            return self._em(problem, model, kernel, C, lambda *_: False)
+        def run(start: Start) -> Reached:
+            return self._em(problem, model, start, lambda _: False, seed)
 
-        first = run(*self._start(problem, model))
+        first = run(self._start(problem, model))
+        C = first.local_scatter
         d, fewest = len(model.root), len(model.root) - first.kernel.n_local
         known = {fewest: first}
 
         def height(n_gaussian: int) -> float:
             if n_gaussian not in known:
-                moved = model.maximise(first.local_scatter, n_gaussian)
-                known[n_gaussian] = run(moved, first.local_scatter)
+                # C_L is not that of the moved kernel, and would move it back.
+                moved = Start(model.maximise(C, n_gaussian), C, learned=False)
+                known[n_gaussian] = run(moved)
             return known[n_gaussian].curve[-1]
 
         golden_section(height, fewest, d)
         return max(known.values(), key=lambda reached: reached.curve[-1])
 
     def _components(self, problem: Problem, kernel: Kernel) -> FloatArray:
-        local = kernel.map[: kernel.n_local] / problem.units.scale
-        return local.astype(problem.U.dtype)
+        return problem.map_of_data(kernel.map[: kernel.n_local])
 
     def _state(self, problem: Problem, kernel: Kernel) -> dict[str, Any]:
         state = super()._state(problem, kernel)
-        gaussian = kernel.map[kernel.n_local :] / problem.units.scale
+        gaussian = problem.map_of_data(kernel.map[kernel.n_local :])
         return {
             **state,
             "local_components_": state["components_"],
-            "gaussian_components_": gaussian.astype(problem.U.dtype),
+            "gaussian_components_": gaussian,
             "n_gaussian_": len(gaussian),
         }
-
-
-@dataclass(frozen=True, eq=False)
-class ProductModel:
-    """LCA-Gauss' M-step: proposition 1, for the local scatter and a fixed C_G.
-
-    Attributes
-    ----------
-    C_G : ndarray of shape (n_features, n_features)
-        The global covariance, with its ridge.
-    root : ndarray of shape (n_features, n_features)
-        A with AᵀA = C_G⁻¹.
-    inverse : ndarray of shape (n_features, n_features)
-        A⁻¹.
-    log_det : float
-        log|det root|.
-    n_floored : int
-        In how many directions C_G was singular.
-    ridge : ndarray of shape (n_features,)
-        The ν of C_L, in the features' units.
-    n_gaussian : int or None
-        How many directions are Gaussian; None is as many as is best.
-    """
-
-    C_G: FloatArray
-    root: FloatArray
-    inverse: FloatArray
-    log_det: float
-    n_floored: int
-    ridge: FloatArray
-    n_gaussian: int | None
-
-    def maximise(self, C: FloatArray, n_gaussian: int | None = None) -> Kernel:
-        """Return the kernel for C + νI."""
-        wanted = self.n_gaussian if n_gaussian is None else n_gaussian
-        local = Full().maximise(C + np.diag(self.ridge))
-        eigenvalues, V = eigh(local.matrix, self.C_G, check_finite=False)
-        split = _cut(np.maximum(eigenvalues, FLOOR), V, wanted)
-        q = split.B_L.shape[1]
-        log_det = self.log_det - float(np.log(split.eigenvalues[:q]).sum()) / 2
-        A = np.concatenate([split.B_L, split.B_G], axis=1).T
-        # VᵀC_G V = I, so that C_G V is the inverse of Vᵀ.
-        inverse = self.C_G @ V
-        inverse[:, :q] *= np.sqrt(split.eigenvalues[:q])
-        n_floored = max(local.n_floored, self.n_floored)
-        return self.kernel(A, inverse, q, log_det, n_floored)
-
-    def kernel(
-        self,
-        A: FloatArray,
-        inverse: FloatArray,
-        n_local: int,
-        log_det: float,
-        n_floored: int = 0,
-    ) -> Kernel:
-        """Return the kernel with a given map."""
-        local, gaussian = A[:n_local], A[n_local:]
-        penalty = np.square(local).sum(axis=0) @ self.ridge
-        penalty += np.einsum("ij,jk,ik->", gaussian, self.C_G, gaussian, optimize=True)
-        return Kernel(A, inverse, n_local, log_det, float(penalty) / 2, n_floored)
 
 
 def golden_section(height: Callable[[int], float], low: int, high: int) -> int:
