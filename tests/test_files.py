@@ -1,14 +1,12 @@
 from __future__ import annotations
 
+import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from vicinal._files import written_whole
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_what_is_there_stays_until_the_end(tmp_path: Path) -> None:
@@ -48,3 +46,19 @@ def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
 def test_no_such_folder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), written_whole(tmp_path / "no" / "a.txt"):
         pytest.fail("there is no place to write to")
+
+
+def test_links_stay(tmp_path: Path) -> None:
+    goal, link = tmp_path / "goal.txt", tmp_path / "link.txt"
+    goal.write_text("old")
+    link.symlink_to(goal)
+    with written_whole(link) as temporary:
+        temporary.write_text("new")
+    assert link.is_symlink()
+    assert goal.read_text() == "new"
+
+
+def test_devices_are_written_to_as_they_are() -> None:
+    with written_whole(os.devnull) as device:
+        device.write_text("gone")
+    assert not Path(os.devnull).is_file()

@@ -26,7 +26,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        An empty file in the same folder; it is removed when an error comes.
+        An empty file in the same folder; it is removed when an error comes. A pipe
+        or a device is given as it is.
 
     Examples
     --------
@@ -39,9 +40,14 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     [path.name for path in Path(folder).iterdir()]
     ['a.txt']
     """
-    goal = Path(path)
+    # Through links: they stay, and what they point to is replaced.
+    goal = Path(path).resolve()
+    if goal.exists() and not goal.is_file():
+        # A pipe or a terminal: nothing can take its place.
+        yield goal
+        return
     handle, name = tempfile.mkstemp(
-        prefix=f".{goal.name[:40]}.", suffix=goal.suffix, dir=goal.absolute().parent
+        prefix=f".{goal.name[:40]}.", suffix=goal.suffix, dir=goal.parent
     )
     os.close(handle)
     temporary = Path(name)
