@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vicinal.report.metrics import Learned
     from vicinal.report.rows import Shown
 
-__all__ = ["map_data"]
+__all__ = ["in_view", "map_data"]
 
 _N_CLUSTERS = 8
 _TOLD_FEATURES = 5
@@ -54,7 +54,7 @@ def map_data(
         "methods": [
             {
                 "name": metric.name,
-                "xy": packed(_on_a_square(metric.picture), "u2"),
+                "xy": packed(in_view(metric.picture), "f4"),
                 "near": packed(metric.neighbors, "u4"),
             }
             for metric in metrics
@@ -73,12 +73,23 @@ def map_data(
     return data
 
 
-def _on_a_square(picture: FloatArray) -> IntArray:
-    """Return points as integers from 0 to 65535, both axes in one unit."""
+def in_view(picture: FloatArray) -> FloatArray:
+    """Return points in units of the first view, which goes from 0 to 1.
+
+    It shows all points, or most of them where a few lie so far out that the others
+    would shrink to a dot.
+
+    Parameters
+    ----------
+    picture : ndarray of shape (n_shown, 2)
+        Both axes in one unit, before and after.
+    """
     low, high = picture.min(axis=0), picture.max(axis=0)
-    size = float((high - low).max()) or 1.0
-    placed = (picture - (low + high) / 2) / size + 0.5
-    return np.rint(65535 * placed).clip(0, 65535).astype(np.intp)
+    inner = np.percentile(picture, [0.5, 99.5], axis=0)
+    size, inner_size = float((high - low).max()), float(np.ptp(inner, axis=0).max())
+    if inner_size and size > 2 * inner_size:
+        (low, high), size = inner, 1.1 * inner_size
+    return (picture - (low + high) / 2) / (size or 1.0) + 0.5
 
 
 def _colours(rows: Shown, best: Learned) -> dict[str, Any]:

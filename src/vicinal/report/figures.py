@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal._contributions import directions, shares
+from vicinal._contributions import Directions, directions, shares
+from vicinal.report.metrics import PLAIN
 from vicinal.report.text import packed, short
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["confusion", "dots", "histogram", "listening", "listening_pixels", "ticks"]
 
 _MOST_BARS = 15
+# Less would be shown as nothing.
+_LEAST_SHARE = 0.0005
 _MOST_CLASSES = 40
 # More classes than this, and a table's cells show their shade without a number.
 _NUMBERED = 12
@@ -90,9 +93,10 @@ def listening(metric: Learned, names: Sequence[str]) -> dict[str, Any] | None:
     share = shares(metric.components)
     if not np.isfinite(share).all() or not share.any():
         return None
-    main = directions(metric.components)
+    main = _directions(metric)
     order = np.argsort(-share, kind="stable")[:_MOST_BARS]
-    largest = np.abs(main.loadings[:, order]).max(axis=1) if len(order) else []
+    order = order[share[order] >= _LEAST_SHARE]
+    largest = np.abs(main.loadings).max(axis=1, initial=0)
     return {
         "name": metric.name,
         "directions": [f"{part:.0%}" for part in main.shares],
@@ -119,7 +123,7 @@ def listening_pixels(metric: Learned, pixels: Pixels) -> dict[str, Any] | None:
     share = shares(metric.components)
     if pixels.of_features is None or not np.isfinite(share).all() or not share.any():
         return None
-    main = directions(metric.components)
+    main = _directions(metric)
 
     def picture(values: FloatArray, nothing: int) -> str:
         painted = np.full(pixels.shape[0] * pixels.shape[1], nothing)
@@ -187,5 +191,12 @@ def confusion(name: str, counts: IntArray, classes: Sequence[str]) -> dict[str, 
     }
 
 
+def _directions(metric: Learned) -> Directions:
+    # A metric that has learned nothing but units has no directions of its own.
+    return directions(metric.components, 0 if metric.name in PLAIN else 2)
+
+
 def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.0995 else f"{100 * share:.1f} %".replace(" ", "")
+    return (
+        f"{share:.0%}" if share >= 0.0995 else f"{100 * share:.1f} %".replace(" ", "")
+    )

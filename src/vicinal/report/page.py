@@ -14,7 +14,7 @@ import numpy as np
 from vicinal import __version__
 from vicinal.comparison import METHODS
 from vicinal.report import figures
-from vicinal.report.data import map_data
+from vicinal.report.data import in_view, map_data
 from vicinal.report.metrics import PLAIN, learned
 from vicinal.report.rows import shown
 from vicinal.report.text import as_json, short
@@ -241,10 +241,13 @@ def _p(value: float) -> str:
 def _map(metric: Learned, comparison: Comparison) -> dict[str, str]:
     compared = [result.name for result in comparison.results]
     known = metric.name in compared
+    outside = int((np.abs(in_view(metric.picture) - 0.5) > 0.55).any(axis=1).sum())
+    rows = "1 row lies" if outside == 1 else f"{outside} rows lie"
+    further = f" {rows} further out; zoom out to see." if outside else ""
     return {
         "name": metric.name,
         "summary": METHODS[metric.name].summary,
-        "caption": short(metric.caption, 400),
+        "caption": short(metric.caption, 400) + further,
         "score": comparison.score(metric.name) if known else "not compared",
         "best": "best" if metric.name == comparison.best.name else "",
     }
@@ -263,6 +266,9 @@ def _listening(
 ) -> dict[str, Any]:
     # Under standardised features, all of them count the same.
     told = [metric for metric in metrics if metric.name != "standardised"]
+    ranked = sorted(comparison.results, key=lambda result: -result.mean)
+    places = [result.name for result in ranked]
+    told.sort(key=lambda metric: places.index(metric.name))
     names = comparison.setting.feature_names
     pixels = rows.pixels
     if pixels is not None and pixels.of_features is not None:

@@ -74,13 +74,13 @@ def as_json(value: Any) -> str:
 
 
 def packed(array: NDArray[Any], kind: str) -> str:
-    """Return the numbers of an array as base64 of little-endian unsigned integers.
+    """Return the numbers of an array as base64 of their little-endian bytes.
 
     Parameters
     ----------
     array : ndarray
-        Integers that fit.
-    kind : {"u1", "u2", "u4"}
-        How many bytes each has.
+        Numbers that fit.
+    kind : {"u1", "u2", "u4", "f4"}
+        Unsigned integers or floating point, and how many bytes each has.
     """
     return b64encode(array.astype(f"<{kind}").tobytes()).decode("ascii")

@@ -59,7 +59,7 @@
   const codes = data.codes && packed(data.codes, Uint16Array);
   const grey = data.pixels && packed(data.pixels.grey, Uint8Array);
   const methods = data.methods.map((one) => ({
-    name: one.name, xy: packed(one.xy, Uint16Array), near: packed(one.near, Uint32Array),
+    name: one.name, xy: packed(one.xy, Float32Array), near: packed(one.near, Uint32Array),
   }));
   const neighbours = (method, i) => methods[method].near.subarray(i * k, i * k + k);
 
@@ -123,6 +123,7 @@
       this.canvas = canvas;
       this.method = Number(canvas.dataset.method);
       this.xy = methods[this.method].xy;
+      this.furthest = this.xy.reduce((most, v) => Math.max(most, Math.abs(v - 0.5)), 0.5);
       this.pointers = new Map();
       this.focus = -1;
       this.reset();
@@ -132,20 +133,20 @@
 
     reset() { this.zoom = 1; this.middle = [0.5, 0.5]; }
 
-    // A point of the unit square to the canvas, and back.
+    // A point to the canvas: the first view is the unit square.
     get size() { return 0.9 * this.canvas.clientWidth * this.zoom; }
     place(i) {
       const half = this.canvas.clientWidth / 2;
       return [
-        half + (this.xy[2 * i] / 65535 - this.middle[0]) * this.size,
-        half - (this.xy[2 * i + 1] / 65535 - this.middle[1]) * this.size,
+        half + (this.xy[2 * i] - this.middle[0]) * this.size,
+        half - (this.xy[2 * i + 1] - this.middle[1]) * this.size,
       ];
     }
 
     zoomBy(factor, x = this.canvas.clientWidth / 2, y = x) {
       const half = this.canvas.clientWidth / 2;
       const before = this.size;
-      this.zoom = Math.min(Math.max(this.zoom * factor, 0.5), 200);
+      this.zoom = Math.min(Math.max(this.zoom * factor, 0.4 / this.furthest), 200);
       // What is under the pointer stays there.
       const moved = 1 / before - 1 / this.size;
       this.middle[0] += (x - half) * moved;
@@ -195,11 +196,13 @@
       pen.scale(ratio, ratio);
       pen.fillStyle = colour("--plot");
       pen.fillRect(0, 0, width, width);
-      const radius = Math.min(Math.max(30 / Math.sqrt(n), 1.9), 3.6) * Math.min(1 + Math.log10(Math.max(this.zoom, 1)), 2);
+      const radius = Math.min(Math.max(50 / Math.sqrt(n), 2.1), 3.8) * Math.min(1 + Math.log10(Math.max(this.zoom, 1)), 2);
       const { chosen } = state;
       const near = chosen < 0 ? [] : Array.from(neighbours(this.method, chosen));
       let visible = 0;
-      pen.strokeStyle = colour("--edge");
+      // Bright yellow would drown in a white page.
+      const edge = codes ? colour("--edge") : "rgba(60, 60, 60, .55)";
+      pen.strokeStyle = edge;
       pen.lineWidth = 0.6;
       pen.globalAlpha = chosen < 0 ? 0.88 : 0.38;
       for (let i = 0; i < n; i++) {
@@ -213,7 +216,7 @@
         pen.strokeStyle = colour("--faint");
         pen.lineWidth = 1;
         near.forEach((j) => { pen.beginPath(); pen.moveTo(x, y); pen.lineTo(...this.place(j)); pen.stroke(); });
-        pen.strokeStyle = colour("--edge");
+        pen.strokeStyle = edge;
         near.forEach((j) => this.mark(pen, j, radius * 1.35));
         this.mark(pen, chosen, radius * 1.6);
         this.ring(pen, chosen, radius * 1.6 + 4, 2);
