@@ -14,7 +14,7 @@ from vicinal.report.text import packed, short
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vicinal._typing import FloatArray, IntArray
+    from vicinal._typing import FloatArray
     from vicinal.comparison import Comparison
     from vicinal.report.metrics import Learned
     from vicinal.report.rows import Shown

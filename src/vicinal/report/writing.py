@@ -40,7 +40,7 @@ def write(path: str | PathLike[str], text: str) -> None:
         return
     handle, name = tempfile.mkstemp(".part", f".{target.name[:64]}.", target.parent)
     try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
