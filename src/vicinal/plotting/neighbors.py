@@ -123,7 +123,7 @@ class NeighborsDisplay(Display):
         return cls(query, neighbors, distances, images, labels).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it: as pictures if there are any, else as points on two lines.
+        """Draw it: as pictures if there are any, else as points in two lines.
 
         Parameters
         ----------
@@ -138,35 +138,30 @@ class NeighborsDisplay(Display):
         return self
 
     def _draw_lines(self, ax: Any) -> None:
-        for side, name in enumerate(_SIDES):
-            # Each in units of its last, since the metrics have no common unit.
-            reach = self.distances[side] / (self.distances[side, -1] or 1)
-            height = len(_SIDES) - side
-            ax.plot([0, 1], [height] * 2, color="0.8", zorder=1)
-            colours = [self._colour(j) for j in self.neighbors[side]]
-            ax.scatter(reach, [height] * reach.size, c=colours, s=60, zorder=2)
-            for place, (at, j) in enumerate(
-                zip(reach, self.neighbors[side], strict=True)
-            ):
-                # Above and below in turn, or near ones would write over each other.
+        ranks = np.arange(1, self.neighbors.shape[1] + 1)
+        for height, near in zip((2, 1), self.neighbors, strict=True):
+            colours = [self._colour(j) for j in near]
+            ax.scatter(ranks, [height] * ranks.size, c=colours, s=60)
+            for rank, j in zip(ranks, near, strict=True):
                 ax.annotate(
-                    self._told(j),
-                    (at, height),
-                    (0, 9 if place % 2 else -9),
+                    self._told(j).replace(": ", "\n"),
+                    (rank, height),
+                    (0, -9),
                     textcoords="offset points",
                     ha="center",
-                    va="bottom" if place % 2 else "top",
+                    va="top",
                     fontsize="small",
                 )
-            ax.annotate(name, (-0.04, height), ha="right", va="center")
         ax.set(
-            xlim=(-0.3, 1.08),
+            xlim=(0.4, ranks.size + 0.6),
             ylim=(0.4, 2.6),
-            yticks=[],
-            xlabel="distance, the last neighbour's being 1",
+            xlabel="nearest first",
             title=f"nearest rows of {self._told(self.query)}",
         )
-        ax.spines[["left", "right", "top"]].set_visible(False)
+        ax.set_xticks(ranks)
+        ax.set_yticks([2, 1], _SIDES)
+        ax.tick_params(length=0)
+        ax.spines[:].set_visible(False)
 
     def _draw_pictures(self, ax: Any, images: FloatArray) -> None:
         ax.set_axis_off()
