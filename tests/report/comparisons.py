@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.datasets import load_diabetes, load_digits, load_iris, load_wine
 
 from vicinal.comparison import Comparison, compare
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 METHODS = ["euclidean", "standardised", "lda", "nca"]
 
@@ -44,6 +48,12 @@ def diabetes() -> Comparison:
 def irises() -> Comparison:
     X, _ = load_iris(return_X_y=True)
     return compare(X, methods=["gaussian", "kernel-density"], n_splits=2, name="irises")
+
+
+def labels(comparison: Comparison) -> NDArray[Any]:
+    """Return the target of a comparison that has one."""
+    assert comparison.setting.y is not None
+    return comparison.setting.y
 
 
 HOSTILE = "<script>document.title='broken'</script>\"'&\u202e\x07"

@@ -111,7 +111,8 @@ def lonely_row(page: Page, method: int) -> int:
 
 def nearest(name: str, row: int) -> list[int]:
     setting = comparisons.wine().setting
-    codes = np.unique(setting.y, return_inverse=True)[1]
+    labels = comparisons.labels(comparisons.wine())
+    codes = np.unique(labels, return_inverse=True)[1]
     metric = METHODS[name].pipeline(setting.X, codes).fit(setting.X, codes)
     search = NearestNeighbors(n_neighbors=8).fit(metric.transform(setting.X))
     found = search.kneighbors(return_distance=False)[row]
@@ -130,8 +131,7 @@ def test_click_a_point_and_read_its_neighbours(opened: Any) -> None:
     page.select_option("#after", label="nca")
     assert listed(page, "after") == nearest("nca", row)
     # The marks tell which of them share its class.
-    y = comparisons.wine().setting.y
-    assert y is not None
+    y = comparisons.labels(comparisons.wine())
     same = [bool(y[j] == y[row]) for j in nearest("euclidean", row)]
     marks = page.locator("#near-before .mark").all_inner_texts()
     assert [mark == "✓" for mark in marks] == same
@@ -251,7 +251,7 @@ def test_a_point_under_the_pointer_tells_its_row(opened: Any) -> None:
     tip = page.locator("#tip")
     assert tip.is_visible()
     assert f"row {row}" in tip.inner_text()
-    assert str(comparisons.wine().setting.y[row]) in tip.inner_text()  # type: ignore[index]
+    assert str(comparisons.labels(comparisons.wine())[row]) in tip.inner_text()
     page.mouse.move(0, 0)
     assert not tip.is_visible()
 
