@@ -129,3 +129,11 @@ def test_maps_without_any_dimension_are_left_out(
     comparison = comparisons.wine()
     _, left_out = learned(comparison, shown(comparison.setting, 50, None, None))
     assert left_out == ["lda is not shown: it has no finite distances on these rows."]
+
+
+def test_a_single_feature() -> None:
+    comparison = comparisons.wine()
+    setting = replace(comparison.setting, X=comparison.setting.X[:, :1])
+    metrics = all_of(replace(comparison, setting=setting), n=60)
+    assert list(metrics) == comparisons.METHODS
+    assert all(metric.picture.shape == (60, 2) for metric in metrics.values())

@@ -45,8 +45,9 @@ def test_features_are_found_among_the_pixels_when_some_were_left_out() -> None:
     rows = shown(replace(setting, X=pixels[:, kept]), 50, (8, 8), pixels)
     assert rows.pixels is not None
     assert rows.pixels.of_features is not None
-    # Pixels that are equal in all rows cannot be told apart, and need not be.
-    np.testing.assert_array_equal(pixels[:, rows.pixels.of_features], pixels[:, kept])
+    # Pixels that are equal in all shown rows cannot be told apart, and need not be.
+    seen = pixels[rows.numbers]
+    np.testing.assert_array_equal(seen[:, rows.pixels.of_features], seen[:, kept])
     assert np.unique(rows.pixels.of_features).size == kept.size
 
 

@@ -173,15 +173,17 @@ def confusion(name: str, counts: IntArray, classes: Sequence[str]) -> dict[str, 
     # Ten shades; anything at all is one of them.
     shades = np.ceil(9 * counts / totals).astype(int)
     names = [short(one, 18) for one in classes]
+    fits = len(classes) <= _MOST_CLASSES
     return {
         "name": name,
         "classes": names,
         "full": [short(one, 300) for one in classes],
         "numbered": len(classes) <= _NUMBERED,
-        "fits": len(classes) <= _MOST_CLASSES,
+        "fits": fits,
         "rows": [
             list(zip(row.tolist(), shade.tolist(), strict=True))
             for row, shade in zip(counts, shades, strict=True)
+            if fits
         ],
         "wrong": int(wrong.sum()),
         "total": int(counts.sum()),

@@ -109,7 +109,7 @@ def learned(
 
 
 def _learned(name: str, rows: Shown, setting: Setting) -> Learned:
-    flat, told = _fitted(name, rows, setting, 2)
+    flat, told = _fitted(name, rows, setting, min(2, rows.X.shape[1]))
     points = flat.transform(rows.X)
     full = flat
     # A method with more than two dimensions now has not heeded that two were asked for.

@@ -99,13 +99,13 @@ def shown(
     if n > max_points:
         problem = problem.part(max_points)
     kept = problem.setting.rows
-    everything = _pixels(setting, image_shape, images)
+    pixels = _pixels(setting, image_shape, images)
     return Shown(
         X=problem.setting.X,
         target=problem.target,
         classes=classes,
         numbers=setting.rows[kept],
-        pixels=None if everything is None else _drawn(everything, kept, setting),
+        pixels=None if pixels is None else _drawn(pixels[kept], problem.setting.X),
         of_all=n,
     )
 
@@ -139,9 +139,9 @@ def _pixels(
     return pixels.reshape(-1, height, width)
 
 
-def _drawn(everything: FloatArray, kept: IntArray, setting: Setting) -> Pixels:
-    n, height, width = everything.shape
-    values = np.nan_to_num(everything[kept].astype(np.float64))
+def _drawn(pictures: FloatArray, X: FloatArray) -> Pixels:
+    n, height, width = pictures.shape
+    values = np.nan_to_num(pictures.astype(np.float64))
     low, high = values.min(), values.max()
     # Every few pixels become one: a picture of 100 × 60 becomes one of 25 × 15.
     step = -(-max(height, width) // _LARGEST_SIDE)
@@ -152,7 +152,7 @@ def _drawn(everything: FloatArray, kept: IntArray, setting: Setting) -> Pixels:
     return Pixels(
         thumbnails=grey.round().clip(0, 255).astype(np.uint8),
         shape=(height, width),
-        of_features=_pixel_of_features(everything.reshape(n, -1), setting.X),
+        of_features=_pixel_of_features(pictures.reshape(n, -1), X),
     )
 
 
