@@ -101,7 +101,7 @@ def listening(metric: Learned, names: Sequence[str]) -> dict[str, Any] | None:
         "name": metric.name,
         "directions": [f"{part:.0%}" for part in main.shares],
         "rest": max(0, share.size - len(order)),
-        "rest_share": f"{max(0.0, 1 - float(share[order].sum())):.0%}",
+        "rest_share": _percent(max(0.0, 1 - float(share[order].sum()))),
         "bars": [
             {
                 "feature": short(names[j], 34),
@@ -199,6 +199,4 @@ def _directions(metric: Learned) -> Directions:
 
 
 def _percent(share: float) -> str:
-    return (
-        f"{share:.0%}" if share >= 0.0995 else f"{100 * share:.1f} %".replace(" ", "")
-    )
+    return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
