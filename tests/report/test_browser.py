@@ -171,6 +171,12 @@ def test_hidden_classes_disappear_from_all_maps(opened: Any) -> None:
     assert visible() == {"178"}
     page.click("#hide-all")
     assert visible() == {"0"}
+    # What cannot be seen cannot be chosen either.
+    canvas = page.locator(".map canvas").first
+    canvas.click()
+    canvas.press("ArrowRight")
+    canvas.press("Enter")
+    assert page.locator("body").get_attribute("data-chosen") == "-1"
     page.click("#show-all")
     assert visible() == {"178"}
 

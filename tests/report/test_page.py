@@ -137,7 +137,13 @@ def test_a_part_of_the_rows_is_said_to_be_one() -> None:
     text = page(comparisons.wine(), max_points=60)
     assert "60 of 178 rows" in Read(text).text
     assert data_of(text)["n"] == 60
+    assert "with all classes in it" in Read(text).text
     assert "A random part is shown" not in Read(page(comparisons.wine())).text
+
+
+def test_two_rows_cannot_show_three_classes() -> None:
+    read = Read(page(comparisons.wine(), max_points=2))
+    assert "2 of 178 rows; neighbours" in read.text
 
 
 def test_pictures_of_pixels() -> None:

@@ -121,6 +121,7 @@ def page(
         data=as_json(map_data(comparison, rows, metrics)) if metrics else None,
         left_out=[_sentence(short(one, 400)) for one in left_out],
         part=(len(rows.X), rows.of_all) if len(rows.X) < rows.of_all else None,
+        all_classes=rows.has_all_classes,
         task=setting.task,
         n_neighbors=setting.n_neighbors,
         legend=sections.legend(rows),

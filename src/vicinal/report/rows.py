@@ -67,6 +67,12 @@ class Shown:
     pixels: Pixels | None
     of_all: int
 
+    @property
+    def has_all_classes(self) -> bool:
+        """Whether there are classes, and a row of each is shown."""
+        known = set() if self.target is None else set(self.target.tolist())
+        return bool(self.classes) and len(known) == len(self.classes)
+
 
 def shown(
     setting: Setting,

@@ -17,8 +17,8 @@
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
   const repainted = [];
   const repaint = () => {
-    at("theme").setAttribute("aria-pressed", String(isDark()));
     at("theme").textContent = isDark() ? "Light" : "Dark";
+    at("theme").setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
     repainted.forEach((paint) => paint());
   };
   at("theme").addEventListener("click", () => {
@@ -197,8 +197,8 @@
       pen.fillStyle = colour("--plot");
       pen.fillRect(0, 0, width, width);
       const radius = Math.min(Math.max(50 / Math.sqrt(n), 2.1), 3.8) * Math.min(1 + Math.log10(Math.max(this.zoom, 1)), 2);
-      const { chosen } = state;
-      const near = chosen < 0 ? [] : Array.from(neighbours(this.method, chosen));
+      const chosen = state.chosen >= 0 && seen(state.chosen) ? state.chosen : -1;
+      const near = chosen < 0 ? [] : Array.from(neighbours(this.method, chosen)).filter(seen);
       let visible = 0;
       // Bright yellow would drown in a white page.
       const edge = codes ? colour("--edge") : "rgba(60, 60, 60, .55)";
