@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import FunctionTransformer
 
 from tests.report import comparisons
 from vicinal.comparison import METHODS, Comparison
-from vicinal.report.metrics import Learned, learned
+from vicinal.report.metrics import Learned, _picture, learned
 from vicinal.report.rows import shown
 
 
@@ -137,3 +138,15 @@ def test_a_single_feature() -> None:
     metrics = all_of(replace(comparison, setting=setting), n=60)
     assert list(metrics) == comparisons.METHODS
     assert all(metric.picture.shape == (60, 2) for metric in metrics.values())
+
+
+def test_pictures_of_many_dimensions_are_principal_components() -> None:
+    rng = np.random.RandomState(0)
+    wide = rng.randn(40, 1200) * 0.01
+    wide[:, 7] += 3 * rng.randn(40)
+    wide[:, 900] += rng.randn(40)
+    for points in (wide, wide[:, :950]):
+        picture, caption = _picture(points)
+        expected = PCA(2, svd_solver="full").fit_transform(points)
+        np.testing.assert_allclose(np.abs(picture), np.abs(expected), atol=1e-3)
+        assert f"components of {points.shape[1]} dimensions" in caption

@@ -195,7 +195,9 @@ def confusion(name: str, counts: IntArray, classes: Sequence[str]) -> dict[str, 
 
 def _directions(metric: Learned) -> Directions:
     # A metric that has learned nothing but units has no directions of its own.
-    return directions(metric.components, 0 if metric.name in PLAIN else 2)
+    if metric.name in PLAIN:
+        return Directions(np.empty(0), np.empty((0, metric.components.shape[1])))
+    return directions(metric.components)
 
 
 def _percent(share: float) -> str:

@@ -33,6 +33,8 @@ __all__ = ["PLAIN", "Learned", "learned"]
 PLAIN = ("euclidean", "standardised")
 # How many neighbours of a row are listed.
 _LISTED = 8
+# Up to how many the covariances of all dimensions are quickly decomposed.
+_FEW_DIMENSIONS = 1000
 # What fits may raise on rows that are of no use to them; all else is a mistake of ours.
 _FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError)
 
@@ -170,7 +172,9 @@ def _picture(points: FloatArray) -> tuple[FloatArray, str]:
         return np.column_stack([points[:, 0], spread / 3 * height]), caption
     if d == 2:
         return points, "Learned in two dimensions."
-    kept = PCA(2, svd_solver="full").fit(points)
+    # Two of many components are wanted: a whole SVD would take seconds for pictures.
+    solver = "covariance_eigh" if d <= _FEW_DIMENSIONS else "randomized"
+    kept = PCA(2, svd_solver=solver, random_state=0).fit(points)
     share = float(np.nansum(kept.explained_variance_ratio_))
     return kept.transform(points), (
         f"The first two principal components of {d} dimensions, "
