@@ -62,3 +62,36 @@ def test_devices_are_written_to_as_they_are() -> None:
     with written_whole(os.devnull) as device:
         device.write_text("gone")
     assert not Path(os.devnull).is_file()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+def test_a_full_device() -> None:
+    with (
+        pytest.raises(OSError, match="No space left"),
+        written_whole("/dev/full") as it,
+    ):
+        it.write_text("text")
+
+
+def test_a_disk_that_is_full_at_the_end_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goal = tmp_path / "page.html"
+    goal.write_text("before")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with (
+        pytest.raises(OSError, match="No space left"),
+        written_whole(goal) as temporary,
+    ):
+        temporary.write_text("after")
+    assert goal.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [goal]
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError), written_whole(tmp_path) as place:
+        place.write_text("text")

@@ -173,11 +173,13 @@ class Comparison:
         **options
             As for `vicinal.report.page`.
         """
-        from vicinal.report import page, write
+        from vicinal._files import written_whole
+        from vicinal.report import page
 
         text = page(self, **options)
         if path is not None:
-            write(path, text)
+            with written_whole(path) as file:
+                file.write_text(text, encoding="utf-8", newline="\n")
         return text
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,204 @@
+"""Where the lines, dots and bars of the page's figures go; the template draws them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vicinal._contributions import Directions, directions, shares
+from vicinal.report.metrics import PLAIN
+from vicinal.report.text import packed, short
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vicinal._typing import FloatArray, IntArray
+    from vicinal.comparison import Comparison
+    from vicinal.report.metrics import Learned
+    from vicinal.report.rows import Pixels
+
+__all__ = ["confusion", "dots", "histogram", "listening", "listening_pixels", "ticks"]
+
+_MOST_BARS = 15
+# Less would be shown as nothing.
+_LEAST_SHARE = 0.0005
+_MOST_CLASSES = 40
+# More classes than this, and a table's cells show their shade without a number.
+_NUMBERED = 12
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Return round numbers between two others.
+
+    Examples
+    --------
+    >>> from vicinal.report.figures import ticks
+    >>> ticks(0.68, 1.0)
+    [0.7, 0.8, 0.9, 1.0]
+    """
+    if not high > low:
+        return [low]
+    rough = (high - low) / about
+    unit = 10.0 ** np.floor(np.log10(rough))
+    step = unit * next(f for f in (1, 2, 5, 10) if f * unit >= 0.999 * rough)
+    first = np.ceil(low / step - 1e-9)
+    last = np.floor(high / step + 1e-9)
+    digits = max(0, int(-np.floor(np.log10(step))))
+    return [round(float(i * step), digits) for i in np.arange(first, last + 1)]
+
+
+def dots(comparison: Comparison, factor: float) -> dict[str, Any] | None:
+    """Return the scores with their 95 % intervals, on a scale from 0 to 1.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Whose scores.
+    factor : float
+        What they are multiplied with to be shown.
+    """
+    lines = []
+    for one in comparison.results:
+        if np.isfinite(one.mean):
+            ends = [end for end in comparison.interval(one.name) if np.isfinite(end)]
+            lines.append((one, [factor * end for end in ends or [one.mean] * 2]))
+    if not lines:
+        return None
+    low = min(ends[0] for _, ends in lines)
+    high = max(ends[1] for _, ends in lines)
+    margin = 0.04 * (high - low) or abs(high) or 1.0
+    low, high = low - margin, high + margin
+
+    def place(value: float) -> float:
+        return round((value - low) / (high - low), 4)
+
+    return {
+        "ticks": [(place(at), f"{at:g}") for at in ticks(low, high)],
+        "lines": [
+            {
+                "name": one.name,
+                "at": place(factor * one.mean),
+                "ends": [place(end) for end in ends],
+                "best": one is comparison.best,
+                "score": comparison.score(one.name),
+            }
+            for one, ends in lines
+        ],
+    }
+
+
+def listening(metric: Learned, names: Sequence[str]) -> dict[str, Any] | None:
+    """Return which features a metric listens to, with its first two directions."""
+    share = shares(metric.components)
+    if not np.isfinite(share).all() or not share.any():
+        return None
+    main = _directions(metric)
+    order = np.argsort(-share, kind="stable")[:_MOST_BARS]
+    order = order[share[order] >= _LEAST_SHARE]
+    largest = np.abs(main.loadings).max(axis=1, initial=0)
+    return {
+        "name": metric.name,
+        "directions": [f"{part:.0%}" for part in main.shares],
+        "rest": max(0, share.size - len(order)),
+        "rest_share": _percent(max(0.0, 1 - float(share[order].sum()))),
+        "bars": [
+            {
+                "feature": short(names[j], 34),
+                "full": short(names[j], 300),
+                "share": round(float(share[j] / share[order[0]]), 4),
+                "percent": _percent(float(share[j])),
+                "loadings": [
+                    (round(float(row[j] / (top or 1)), 4), f"{row[j]:+.2f}")
+                    for row, top in zip(main.loadings, largest, strict=True)
+                ],
+            }
+            for j in order
+        ],
+    }
+
+
+def listening_pixels(metric: Learned, pixels: Pixels) -> dict[str, Any] | None:
+    """Return the same as pictures: 0 to 255, in directions 128 is nothing."""
+    share = shares(metric.components)
+    if pixels.of_features is None or not np.isfinite(share).all() or not share.any():
+        return None
+    main = _directions(metric)
+
+    def picture(values: FloatArray, nothing: int) -> str:
+        painted = np.full(pixels.shape[0] * pixels.shape[1], nothing)
+        painted[pixels.of_features] = np.rint(values)
+        return packed(painted, "u1")
+
+    return {
+        "name": metric.name,
+        "height": pixels.shape[0],
+        "width": pixels.shape[1],
+        "share": picture(255 * share / share.max(), 0),
+        "directions": [
+            (f"{part:.0%}", picture(128 + 127 * row / np.abs(row).max(), 128))
+            for part, row in zip(main.shares, main.loadings, strict=True)
+        ],
+    }
+
+
+def histogram(values: FloatArray, n_bins: int = 24) -> dict[str, Any] | None:
+    """Return how often numbers from 1 upwards come, in bins of equal ratio."""
+    if not values.size:
+        return None
+    # Perplexities are 1 or more; rounding may make them a little less.
+    sizes = np.log10(np.maximum(values, 1.0))
+    top = max(float(sizes.max()), 0.3)
+    counts, _ = np.histogram(sizes, bins=n_bins, range=(0.0, top))
+    marks = [m * 10**e for e in range(int(top) + 1) for m in (1, 2, 5)]
+    return {
+        "bars": (counts / counts.max()).round(4).tolist(),
+        "ticks": [
+            (round(float(np.log10(mark) / top), 4), f"{mark:,}")
+            for mark in marks
+            if np.log10(mark) <= top + 1e-9
+        ],
+        "median": f"{np.median(values):.1f}",
+        "median_at": round(float(np.median(sizes)) / top, 4),
+    }
+
+
+def confusion(name: str, counts: IntArray, classes: Sequence[str]) -> dict[str, Any]:
+    """Return a table of true and predicted classes, and the commonest mistakes."""
+    wrong = counts.copy()
+    np.fill_diagonal(wrong, 0)
+    order = np.argsort(-wrong, axis=None, kind="stable")[:8]
+    pairs = [divmod(int(place), len(classes)) for place in order]
+    totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    # Ten shades; anything at all is one of them.
+    shades = np.ceil(9 * counts / totals).astype(int)
+    names = [short(one, 18) for one in classes]
+    fits = len(classes) <= _MOST_CLASSES
+    return {
+        "name": name,
+        "classes": names,
+        "full": [short(one, 300) for one in classes],
+        "numbered": len(classes) <= _NUMBERED,
+        "fits": fits,
+        "rows": [
+            list(zip(row.tolist(), shade.tolist(), strict=True))
+            for row, shade in zip(counts, shades, strict=True)
+            if fits
+        ],
+        "wrong": int(wrong.sum()),
+        "total": int(counts.sum()),
+        "mistakes": [
+            (names[i], names[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]
+        ],
+    }
+
+
+def _directions(metric: Learned) -> Directions:
+    # A metric that has learned nothing but units has no directions of its own.
+    if metric.name in PLAIN:
+        return Directions(np.empty(0), np.empty((0, metric.components.shape[1])))
+    return directions(metric.components)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"

@@ -1,0 +1,183 @@
+"""The page: its parts put together, and the template filled."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Protocol
+
+from vicinal.comparison import METHODS
+from vicinal.report import figures, sections
+from vicinal.report.data import map_data
+from vicinal.report.metrics import learned
+from vicinal.report.rows import shown
+from vicinal.report.text import as_json, short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from vicinal.comparison import Comparison
+
+__all__ = ["Decision", "page"]
+
+
+class Decision(Protocol):
+    """What was decided about a column of the user's file, and why."""
+
+    @property
+    def column(self) -> str:
+        """The column's name."""
+
+    @property
+    def kind(self) -> str:
+        """What it was taken for."""
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+
+
+def page(
+    comparison: Comparison,
+    *,
+    title: str | None = None,
+    decisions: Sequence[Decision] = (),
+    notes: Iterable[str] = (),
+    image_shape: tuple[int, int] | None = None,
+    images: ArrayLike | None = None,
+    command: str | None = None,
+    max_points: int = 1500,
+    on_progress: Callable[[int, int, str], object] | None = None,
+) -> str:
+    """Return a comparison as one page of HTML, with all that it needs inside.
+
+    The metrics are learned once more, on the rows that the page shows: in two
+    dimensions for the maps, and as they were compared for the neighbours. The scores
+    are the comparison's, from rows that were held out.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `vicinal.compare` returned.
+    title : str, optional
+        The heading; by default the name of the data.
+    decisions : sequence of objects with attributes column, kind and reason
+        What was decided about each column of a file.
+    notes : iterable of str
+        What else the reader should know.
+    image_shape : tuple of two int, optional
+        Height and width of the pictures, where rows are pictures.
+    images : array-like of shape (n_samples, height * width), optional
+        Their pixels; by default the features are.
+    command : str, optional
+        The command that made the page.
+    max_points : int, default=1500
+        At most how many rows to show; a random part with all classes where there are
+        more.
+    on_progress : callable, optional
+        Called after each metric as ``on_progress(done, total, method)``.
+
+    Returns
+    -------
+    str
+        The same for the same comparison, to the letter.
+
+    Raises
+    ------
+    ImportError
+        When Jinja is not installed.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import compare
+    >>> from vicinal.report import page
+    >>> iris = load_iris()
+    >>> result = compare(iris.data, iris.target, methods=["euclidean", "lda"])
+    >>> text = page(result, title="Irises")
+    >>> "<title>Irises</title>" in text, "src=" in text
+    (True, False)
+    """
+    template, style, script = _templates()
+    setting = comparison.setting
+    rows = shown(setting, max(2, max_points), image_shape, images)
+    metrics, left_out = learned(comparison, rows, on_progress)
+    all_notes = dict.fromkeys([*comparison.notes, *notes])
+    text: str = template.render(
+        title=short(title or setting.name, 120),
+        policy=_policy(style, script),
+        style=style,
+        script=script,
+        verdict=_sentence(comparison.verdict()),
+        facts=sections.facts(comparison, rows),
+        header=comparison.header,
+        table=sections.table(comparison),
+        dots=figures.dots(comparison, sections.factor(comparison)),
+        measure=comparison.measure,
+        maps=[sections.card(one, comparison) for one in metrics],
+        data=as_json(map_data(comparison, rows, metrics)) if metrics else None,
+        left_out=[_sentence(short(one, 400)) for one in left_out],
+        part=(len(rows.X), rows.of_all) if len(rows.X) < rows.of_all else None,
+        all_classes=rows.has_all_classes,
+        task=setting.task,
+        n_neighbors=setting.n_neighbors,
+        legend=sections.legend(rows),
+        **sections.listening(metrics, rows, comparison),
+        effective=sections.effective(metrics),
+        confusions=sections.confusions(comparison, rows),
+        decisions=[
+            (short(one.column), short(one.kind, 80), short(one.reason, 300))
+            for one in decisions
+        ],
+        notes=[_sentence(short(one, 600)) for one in all_notes],
+        command=None if command is None else short(command, 4000),
+        code=sections.code(comparison),
+        versions=sections.versions(),
+    )
+    return text
+
+
+def _templates() -> tuple[Any, str, str]:
+    """Return the template, and the style and the script that go into it."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError(
+            "The report needs Jinja: pip install 'vicinal[cli]'."
+        ) from error
+    made = Environment(
+        loader=PackageLoader("vicinal.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters["thousands"] = "{:,}".format
+    folder = files("vicinal.report") / "templates"
+    style, script = (
+        (folder / name).read_text("utf-8") for name in ("report.css", "report.js")
+    )
+    return made.get_template("page.html.j2"), style, script
+
+
+def _policy(style: str, script: str) -> str:
+    """Return a policy that lets nothing run but these two, and nothing be fetched."""
+
+    def named(text: str) -> str:
+        return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+    return (
+        f"default-src 'none'; style-src {named(style)}; script-src {named(script)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _sentence(text: str) -> str:
+    """Return a text with a full stop; with a capital, unless a name begins it."""
+    first, *_ = text.split(maxsplit=1) or [""]
+    if first.strip(":;,") not in METHODS:
+        text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."

@@ -1,0 +1,181 @@
+"""What the sections of the page say, as the template wants it."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vicinal import __version__
+from vicinal.comparison import METHODS
+from vicinal.report import figures
+from vicinal.report.data import in_view
+from vicinal.report.metrics import PLAIN
+from vicinal.report.text import short
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vicinal.comparison import Comparison
+    from vicinal.report.metrics import Learned
+    from vicinal.report.rows import Shown
+
+__all__ = [
+    "card",
+    "code",
+    "confusions",
+    "effective",
+    "factor",
+    "facts",
+    "legend",
+    "listening",
+    "table",
+    "versions",
+]
+
+
+def factor(comparison: Comparison) -> float:
+    """Return what the scores are multiplied with to be shown."""
+    return 100.0 if comparison.setting.task == "classification" else 1.0
+
+
+def facts(comparison: Comparison, rows: Shown) -> list[str]:
+    """Return what was compared, in a few words each."""
+    s = comparison.setting
+    told = {
+        "classification": f"{len(rows.classes)} classes",
+        "regression": "a continuous target",
+        "none": "no target",
+    }
+    given = "" if s.n_given == len(s.X) else f" of {s.n_given:,}"
+    splits = "1 random split" if s.n_splits == 1 else f"{s.n_splits} random splits"
+    scored = [] if s.task == "none" else [f"{s.n_neighbors}-NN"]
+    return [
+        f"{len(s.X):,}{given} rows",
+        f"{s.X.shape[1]:,} features",
+        told[s.task],
+        f"{splits}, {s.test_size:.0%} held out",
+        *scored,
+    ]
+
+
+def table(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return the lines of the table of scores."""
+    differences = {one.other: one for one in comparison.differences()}
+    lines = []
+    for cells in comparison.rows():
+        name, dimensions, score, behind, *rest = cells
+        difference = differences.get(name)
+        lines.append(
+            {
+                "name": name,
+                "summary": METHODS[name].summary,
+                "dimensions": dimensions,
+                "score": score,
+                "behind": behind.rstrip(" *"),
+                "p": None if difference is None else _p(difference.p),
+                "real": difference is not None and difference.real,
+                "best": difference is None,
+                "rest": rest,
+            }
+        )
+    return lines
+
+
+def _p(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def card(metric: Learned, comparison: Comparison) -> dict[str, str]:
+    """Return what stands around the map of a metric."""
+    compared = [result.name for result in comparison.results]
+    known = metric.name in compared
+    outside = int((np.abs(in_view(metric.picture) - 0.5) > 0.55).any(axis=1).sum())
+    rows = "1 row lies" if outside == 1 else f"{outside} rows lie"
+    further = f" {rows} further out; zoom out to see." if outside else ""
+    return {
+        "name": metric.name,
+        "summary": METHODS[metric.name].summary,
+        "caption": short(metric.caption, 400) + further,
+        "score": comparison.score(metric.name) if known else "not compared",
+        "best": "best" if metric.name == comparison.best.name else "",
+    }
+
+
+def legend(rows: Shown) -> list[str] | None:
+    """Return five numbers of a continuous target, to write at its colours."""
+    if rows.target is None or rows.classes:
+        return None
+    low, high = float(np.min(rows.target)), float(np.max(rows.target))
+    return [f"{at:.4g}" for at in np.linspace(low, high, 5)]
+
+
+def listening(
+    metrics: Sequence[Learned], rows: Shown, comparison: Comparison
+) -> dict[str, Any]:
+    """Return what each metric listens to, features or pixels; the best first."""
+    # Under standardised features, all of them count the same.
+    told = [metric for metric in metrics if metric.name != "standardised"]
+    ranked = sorted(comparison.results, key=lambda result: -result.mean)
+    places = [result.name for result in ranked]
+    told.sort(key=lambda metric: places.index(metric.name))
+    names = comparison.setting.feature_names
+    pixels = rows.pixels
+    if pixels is not None and pixels.of_features is not None:
+        heats = [figures.listening_pixels(metric, pixels) for metric in told]
+        return {"heats": [heat for heat in heats if heat], "bars": []}
+    bars = [figures.listening(metric, names) for metric in told]
+    return {"heats": [], "bars": [one for one in bars if one]}
+
+
+def effective(metrics: Sequence[Learned]) -> list[dict[str, Any]]:
+    """Return histograms of the effective numbers of neighbours."""
+    drawn = []
+    for metric in metrics:
+        if metric.effective_neighbors is not None:
+            figure = figures.histogram(metric.effective_neighbors)
+            if figure is not None:
+                drawn.append({"name": metric.name, **figure})
+    return drawn
+
+
+def confusions(comparison: Comparison, rows: Shown) -> list[dict[str, Any]]:
+    """Return the confusions of plain k-NN and of the best metric."""
+    best = comparison.best
+    names = dict.fromkeys(
+        [*(one.name for one in comparison.results if one.name == PLAIN[0]), best.name]
+    )
+    return [
+        figures.confusion(name, counts, rows.classes)
+        for name in names
+        if (counts := comparison[name].confusion) is not None
+    ]
+
+
+def code(comparison: Comparison) -> str:
+    """Return the comparison as it would be written in Python."""
+    s = comparison.setting
+    seed = s.random_state
+    seed = seed if seed is None or isinstance(seed, int | np.integer) else "..."
+    names = ", ".join(f'"{result.name}"' for result in comparison.results)
+    return (
+        "from vicinal import compare\n\n"
+        f"result = compare(\n    X,\n    {'None' if s.y is None else 'y'},\n"
+        f'    task="{s.task}",\n    methods=[{names}],\n'
+        f"    n_splits={s.n_splits},\n    test_size={s.test_size},\n"
+        f"    n_neighbors={s.n_neighbors},\n    n_components={s.n_components},\n"
+        f"    random_state={seed},\n)\n"
+        'result.to_html("report.html")'
+    )
+
+
+def versions() -> list[tuple[str, str]]:
+    """Return the names and versions of all that took part."""
+    others = ("numpy", "scipy", "scikit-learn", "numba")
+    return [
+        ("vicinal", __version__),
+        ("Python", platform.python_version()),
+        *((name, version(name)) for name in others),
+    ]

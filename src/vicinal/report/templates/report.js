@@ -1,0 +1,418 @@
+// The maps and the lists of neighbours. Text goes into the page as text only.
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const at = (id) => document.getElementById(id);
+  const packed = (text, Kind) => new Kind(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+  const make = (tag, className, text) => {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+  const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
+
+  // ---- light and dark
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
+  const repainted = [];
+  const repaint = () => {
+    at("theme").textContent = isDark() ? "Light" : "Dark";
+    at("theme").setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
+    repainted.forEach((paint) => paint());
+  };
+  at("theme").addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    repaint();
+  });
+  prefersDark.addEventListener("change", repaint);
+  matchMedia("print").addEventListener("change", repaint);
+  addEventListener("beforeprint", repaint);
+  addEventListener("afterprint", repaint);
+
+  // ---- pictures of what a metric listens to
+  const scale = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"]
+    .map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
+  const mix = (a, b, t) => a.map((v, i) => Math.round(v + (b[i] - v) * t));
+  const sequential = (t) => {
+    const place = Math.min(Math.max(t, 0), 1) * (scale.length - 1);
+    const low = Math.min(Math.floor(place), scale.length - 2);
+    return mix(scale[low], scale[low + 1], place - low);
+  };
+  const signed = (t) => mix([236, 236, 233], t > 0 ? [196, 98, 0] : [0, 92, 150], Math.sqrt(Math.abs(t)));
+  const painted = (canvas, colours) => {
+    const context = canvas.getContext("2d");
+    const image = context.createImageData(canvas.width, canvas.height);
+    colours.forEach((rgb, i) => image.data.set([...rgb, 255], 4 * i));
+    context.putImageData(image, 0, 0);
+    return canvas;
+  };
+  document.querySelectorAll("canvas.heat").forEach((canvas) => {
+    const { heat, signed: both } = canvas.dataset;
+    painted(canvas, Array.from(packed(heat || both, Uint8Array), (v) => (heat ? sequential(v / 255) : signed((v - 128) / 127))));
+  });
+
+  if (!at("data")) { repaint(); return; }
+  const data = JSON.parse(at("data").textContent);
+  const { n, k, kind } = data;
+  const numbers = packed(data.rows, Uint32Array);
+  const codes = data.codes && packed(data.codes, Uint16Array);
+  const grey = data.pixels && packed(data.pixels.grey, Uint8Array);
+  const methods = data.methods.map((one) => ({
+    name: one.name, xy: packed(one.xy, Float32Array), near: packed(one.near, Uint32Array),
+  }));
+  const neighbours = (method, i) => methods[method].near.subarray(i * k, i * k + k);
+
+  // ---- colours and marks: eight colours, then the same with other shapes
+  const shapes = ["circle", "triangle", "square", "diamond"];
+  const shapeOf = (code) => shapes[Math.floor(code / 8) % 4];
+  const outline = (shape, x, y, r) => ({
+    triangle: [[x, y - 1.25 * r], [x + 1.15 * r, y + 0.85 * r], [x - 1.15 * r, y + 0.85 * r]],
+    square: [[x - 0.9 * r, y - 0.9 * r], [x + 0.9 * r, y - 0.9 * r], [x + 0.9 * r, y + 0.9 * r], [x - 0.9 * r, y + 0.9 * r]],
+    diamond: [[x, y - 1.3 * r], [x + 1.3 * r, y], [x, y + 1.3 * r], [x - 1.3 * r, y]],
+  })[shape];
+  const low = codes ? 0 : data.values.reduce((a, b) => Math.min(a, b));
+  const high = codes ? 1 : data.values.reduce((a, b) => Math.max(a, b));
+  let palette = [];
+  const colourOf = (i) => (codes ? palette[codes[i] % 8] : `rgb(${sequential((data.values[i] - low) / (high - low || 1))})`);
+  const labelOf = (i) => (codes ? data.classes[codes[i]] : String(data.values[i]));
+  const swatch = (i, code = codes && codes[i]) => {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("viewBox", "0 0 12 12");
+    svg.setAttribute("class", "swatch");
+    svg.setAttribute("aria-hidden", "true");
+    const corners = codes && outline(shapeOf(code), 6, 6, 4.2);
+    const mark = document.createElementNS(svg.namespaceURI, corners ? "polygon" : "circle");
+    if (corners) mark.setAttribute("points", corners.join(" "));
+    else for (const [name, value] of [["cx", 6], ["cy", 6], ["r", 4.6]]) mark.setAttribute(name, value);
+    mark.setAttribute("fill", codes ? `var(--c${code % 8})` : colourOf(i));
+    svg.append(mark);
+    return svg;
+  };
+  const thumbnail = (i) => {
+    const { height, width } = data.pixels;
+    const canvas = make("canvas", "thumb");
+    [canvas.width, canvas.height] = [width, height];
+    return painted(canvas, Array.from(grey.subarray(i * height * width, (i + 1) * height * width), (v) => [v, v, v]));
+  };
+
+  // ---- what is chosen
+  const state = { chosen: -1, hidden: new Set() };
+  const seen = (i) => !codes || !state.hidden.has(codes[i]);
+  const maps = [];
+  const redraw = () => maps.forEach((map) => map.draw());
+  const tip = at("tip");
+  const showTip = (i, x, y) => {
+    tip.hidden = i < 0;
+    if (i < 0) return;
+    tip.replaceChildren();
+    if (grey) tip.append(thumbnail(i));
+    tip.append(make("b", "", `row ${numbers[i]}`), make("span", "", `${kind === "number" ? "target " : ""}${labelOf(i)}`));
+    (data.features || []).forEach((name, j) => {
+      const line = make("span", "value");
+      line.append(make("span", "", name), make("span", "", data.told[i][j]));
+      tip.append(line);
+    });
+    const box = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 8))}px`;
+    tip.style.top = `${y + 18 + box.height > innerHeight ? Math.max(4, y - box.height - 12) : y + 18}px`;
+  };
+
+  class PointMap {
+    constructor(canvas) {
+      this.canvas = canvas;
+      this.method = Number(canvas.dataset.method);
+      this.xy = methods[this.method].xy;
+      this.furthest = this.xy.reduce((most, v) => Math.max(most, Math.abs(v - 0.5)), 0.5);
+      this.pointers = new Map();
+      this.focus = -1;
+      this.reset();
+      this.listen();
+      new ResizeObserver(() => this.draw()).observe(canvas);
+    }
+
+    reset() { this.zoom = 1; this.middle = [0.5, 0.5]; }
+
+    // A point to the canvas: the first view is the unit square.
+    get size() { return 0.9 * this.canvas.clientWidth * this.zoom; }
+    place(i) {
+      const half = this.canvas.clientWidth / 2;
+      return [
+        half + (this.xy[2 * i] - this.middle[0]) * this.size,
+        half - (this.xy[2 * i + 1] - this.middle[1]) * this.size,
+      ];
+    }
+
+    zoomBy(factor, x = this.canvas.clientWidth / 2, y = x) {
+      const half = this.canvas.clientWidth / 2;
+      const before = this.size;
+      this.zoom = Math.min(Math.max(this.zoom * factor, 0.4 / this.furthest), 200);
+      // What is under the pointer stays there.
+      const moved = 1 / before - 1 / this.size;
+      this.middle[0] += (x - half) * moved;
+      this.middle[1] -= (y - half) * moved;
+      this.draw();
+    }
+
+    move(dx, dy) {
+      this.middle[0] -= dx / this.size;
+      this.middle[1] += dy / this.size;
+      this.draw();
+    }
+
+    nearest(x, y, within = 14) {
+      let [best, least] = [-1, within * within];
+      for (let i = 0; i < n; i++) {
+        if (!seen(i)) continue;
+        const [px, py] = this.place(i);
+        const far = (px - x) ** 2 + (py - y) ** 2;
+        if (far < least) [best, least] = [i, far];
+      }
+      return best;
+    }
+
+    // The nearest point in a quarter of the plane.
+    towards(dx, dy) {
+      if (this.focus < 0) return state.chosen >= 0 && seen(state.chosen) ? state.chosen : this.nearest(this.canvas.clientWidth / 2, this.canvas.clientWidth / 2, 1e6);
+      const [x, y] = this.place(this.focus);
+      let [best, least] = [this.focus, Infinity];
+      for (let i = 0; i < n; i++) {
+        if (i === this.focus || !seen(i)) continue;
+        const [px, py] = this.place(i);
+        const along = (px - x) * dx + (py - y) * dy;
+        const across = Math.abs((px - x) * dy) + Math.abs((py - y) * dx);
+        if (along > 0 && across <= along && along + across < least) [best, least] = [i, along + across];
+      }
+      return best;
+    }
+
+    draw() {
+      const { canvas } = this;
+      const width = canvas.clientWidth;
+      if (!width) return;
+      const ratio = Math.max(devicePixelRatio || 1, matchMedia("print").matches ? 2 : 1);
+      canvas.width = canvas.height = Math.round(width * ratio);
+      const pen = canvas.getContext("2d");
+      pen.scale(ratio, ratio);
+      pen.fillStyle = colour("--plot");
+      pen.fillRect(0, 0, width, width);
+      const radius = Math.min(Math.max(50 / Math.sqrt(n), 2.1), 3.8) * Math.min(1 + Math.log10(Math.max(this.zoom, 1)), 2);
+      const chosen = state.chosen >= 0 && seen(state.chosen) ? state.chosen : -1;
+      const near = chosen < 0 ? [] : Array.from(neighbours(this.method, chosen)).filter(seen);
+      let visible = 0;
+      // Bright yellow would drown in a white page.
+      const edge = codes ? colour("--edge") : "rgba(60, 60, 60, .55)";
+      pen.strokeStyle = edge;
+      pen.lineWidth = 0.6;
+      pen.globalAlpha = chosen < 0 ? 0.88 : 0.38;
+      for (let i = 0; i < n; i++) {
+        if (!seen(i)) continue;
+        visible += 1;
+        this.mark(pen, i, radius);
+      }
+      pen.globalAlpha = 1;
+      if (chosen >= 0) {
+        const [x, y] = this.place(chosen);
+        pen.strokeStyle = colour("--faint");
+        pen.lineWidth = 1;
+        near.forEach((j) => { pen.beginPath(); pen.moveTo(x, y); pen.lineTo(...this.place(j)); pen.stroke(); });
+        pen.strokeStyle = edge;
+        near.forEach((j) => this.mark(pen, j, radius * 1.35));
+        this.mark(pen, chosen, radius * 1.6);
+        this.ring(pen, chosen, radius * 1.6 + 4, 2);
+      }
+      if (this.focus >= 0 && document.activeElement === canvas) this.ring(pen, this.focus, radius + 6, 1);
+      Object.assign(canvas.dataset, { visible, zoom: this.zoom.toFixed(3), focused: this.focus });
+    }
+
+    mark(pen, i, r) {
+      const [x, y] = this.place(i);
+      const corners = codes && outline(shapeOf(codes[i]), x, y, r);
+      pen.fillStyle = colourOf(i);
+      pen.beginPath();
+      if (corners) { corners.forEach((corner, c) => (c ? pen.lineTo(...corner) : pen.moveTo(...corner))); pen.closePath(); }
+      else pen.arc(x, y, r, 0, 2 * Math.PI);
+      pen.fill();
+      pen.stroke();
+    }
+
+    ring(pen, i, r, width) {
+      pen.strokeStyle = colour("--ink");
+      pen.lineWidth = width;
+      pen.beginPath();
+      pen.arc(...this.place(i), r, 0, 2 * Math.PI);
+      pen.stroke();
+    }
+
+    where(event) {
+      const box = this.canvas.getBoundingClientRect();
+      return [event.clientX - box.left - this.canvas.clientLeft, event.clientY - box.top - this.canvas.clientTop];
+    }
+
+    listen() {
+      const { canvas, pointers } = this;
+      let travelled = 0;
+      canvas.addEventListener("pointerdown", (event) => {
+        canvas.setPointerCapture(event.pointerId);
+        if (!pointers.size) travelled = 0;
+        pointers.set(event.pointerId, this.where(event));
+      });
+      canvas.addEventListener("pointermove", (event) => {
+        const [x, y] = this.where(event);
+        const last = pointers.get(event.pointerId);
+        if (!last) { showTip(this.nearest(x, y, 10), event.clientX, event.clientY); return; }
+        travelled += Math.abs(x - last[0]) + Math.abs(y - last[1]);
+        const other = [...pointers].find(([id]) => id !== event.pointerId);
+        pointers.set(event.pointerId, [x, y]);
+        if (other) {
+          const [ox, oy] = other[1];
+          const apart = (px, py) => Math.max(Math.hypot(px - ox, py - oy), 1);
+          this.zoomBy(apart(x, y) / apart(...last), (x + ox) / 2, (y + oy) / 2);
+        } else if (travelled > 4) {
+          canvas.classList.add("moving");
+          tip.hidden = true;
+          this.move(x - last[0], y - last[1]);
+        }
+      });
+      const lifted = (event) => {
+        if (!pointers.delete(event.pointerId)) return;
+        canvas.classList.remove("moving");
+        const found = event.type === "pointerup" && travelled <= 4 && !pointers.size ? this.nearest(...this.where(event)) : -1;
+        if (found >= 0) { this.focus = found; choose(found); }
+      };
+      canvas.addEventListener("pointerup", lifted);
+      canvas.addEventListener("pointercancel", lifted);
+      canvas.addEventListener("pointerleave", () => { tip.hidden = true; });
+      canvas.addEventListener("blur", () => { tip.hidden = true; this.draw(); });
+      canvas.addEventListener("focus", () => this.draw());
+      canvas.addEventListener("wheel", (event) => {
+        // Scrolling past a map should scroll.
+        if (document.activeElement !== canvas && !event.ctrlKey) return;
+        event.preventDefault();
+        this.zoomBy(Math.exp(-Math.max(-200, Math.min(200, event.deltaY)) / 300), ...this.where(event));
+      }, { passive: false });
+      canvas.addEventListener("keydown", (event) => this.key(event));
+      canvas.parentElement.querySelectorAll("[data-zoom]").forEach((button) => button.addEventListener("click", () => {
+        if (button.dataset.zoom === "reset") { this.reset(); this.draw(); } else this.zoomBy(button.dataset.zoom === "in" ? 1.5 : 1 / 1.5);
+      }));
+    }
+
+    key(event) {
+      const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      if (step) {
+        this.focus = this.towards(...step);
+        if (this.focus >= 0) {
+          const box = this.canvas.getBoundingClientRect();
+          const [x, y] = this.place(this.focus);
+          showTip(this.focus, box.left + x, box.top + y);
+        }
+        this.draw();
+      } else if ((event.key === "Enter" || event.key === " ") && this.focus >= 0) choose(this.focus);
+      else if (event.key === "Escape") choose(-1);
+      else if (event.key === "+" || event.key === "=") this.zoomBy(1.5);
+      else if (event.key === "-") this.zoomBy(1 / 1.5);
+      else if (event.key === "0") { this.reset(); this.draw(); } else return;
+      event.preventDefault();
+    }
+  }
+
+  // ---- the neighbours of the chosen row
+  const selects = [at("before"), at("after")];
+  selects.forEach((select, side) => {
+    methods.forEach((method, i) => select.add(new Option(method.name, i)));
+    select.value = side ? data.after : data.before;
+    select.addEventListener("change", () => list());
+  });
+  const isSame = (i, j) => codes[i] === codes[j];
+  const item = (i, j) => {
+    const button = make("button");
+    button.type = "button";
+    button.dataset.index = j;
+    button.append(grey ? thumbnail(j) : swatch(j));
+    const what = make("span", "what");
+    what.append(make("span", "", labelOf(j)), make("span", "", `row ${numbers[j]}`));
+    button.append(what);
+    if (codes) {
+      const mark = make("span", `mark ${isSame(i, j) ? "same" : "other"}`, isSame(i, j) ? "✓" : "✗");
+      mark.setAttribute("role", "img");
+      mark.setAttribute("aria-label", `${isSame(i, j) ? "same" : "another"} ${kind}`);
+      button.append(mark);
+    }
+    button.addEventListener("click", () => choose(j));
+    const line = make("li");
+    line.append(button);
+    return line;
+  };
+  const summary = (i, side) => {
+    const near = Array.from(neighbours(Number(selects[side].value), i));
+    if (codes) return `${near.filter((j) => isSame(i, j)).length} of ${k}`;
+    const mean = near.reduce((sum, j) => sum + data.values[j], 0) / Math.max(k, 1);
+    return Number(mean.toPrecision(4)).toString();
+  };
+  const list = () => {
+    const i = state.chosen;
+    document.body.classList.toggle("unchosen", i < 0);
+    document.body.dataset.chosen = i;
+    [at("near-before"), at("near-after")].forEach((place, side) => {
+      place.replaceChildren(...(i < 0 ? [] : Array.from(neighbours(Number(selects[side].value), i), (j) => item(i, j))));
+    });
+    if (i < 0) return;
+    const words = make("div");
+    const label = make("p", "label");
+    label.append(swatch(i), make("span", "", labelOf(i)));
+    words.append(make("p", "row", `Row ${numbers[i]}`), label, make("p", "sum", codes
+      ? `Nearest rows of its ${kind}: ${summary(i, 0)} before, ${summary(i, 1)} after.`
+      : `Mean target of its nearest rows: ${summary(i, 0)} before, ${summary(i, 1)} after.`));
+    at("chosen").replaceChildren(...(grey ? [thumbnail(i)] : []), words);
+  };
+  const hint = [...at("chosen").childNodes];
+  const choose = (i) => {
+    state.chosen = i;
+    if (i < 0) at("chosen").replaceChildren(...hint);
+    list();
+    redraw();
+  };
+  // How much better (or, for numbers, how different) the second list is.
+  const change = (i) => {
+    const [first, second] = selects.map((select) => neighbours(Number(select.value), i));
+    if (!codes) return -Array.from(second).filter((j) => first.includes(j)).length;
+    const own = (near) => Array.from(near).filter((j) => isSame(i, j)).length;
+    return own(second) - own(first);
+  };
+  at("surprise").addEventListener("click", () => {
+    let best = 0;
+    for (let i = 1; i < n; i++) if (change(i) > change(best)) best = i;
+    choose(best);
+  });
+
+  // ---- which classes are seen
+  if (codes) {
+    const toggles = data.classes.map((name, code) => {
+      const button = make("button");
+      button.type = "button";
+      button.dataset.code = code;
+      button.append(swatch(0, code), make("span", "", name), make("span", "count", data.counts[code]));
+      button.addEventListener("click", () => {
+        if (!state.hidden.delete(code)) state.hidden.add(code);
+        refresh();
+      });
+      return button;
+    });
+    const refresh = () => {
+      toggles.forEach((button, code) => button.setAttribute("aria-pressed", String(!state.hidden.has(code))));
+      redraw();
+    };
+    at("classes").append(...toggles);
+    at("show-all").addEventListener("click", () => { state.hidden.clear(); refresh(); });
+    at("hide-all").addEventListener("click", () => { data.classes.forEach((_, code) => state.hidden.add(code)); refresh(); });
+    refresh();
+  }
+
+  document.querySelectorAll(".map canvas").forEach((canvas) => maps.push(new PointMap(canvas)));
+  repainted.push(() => { palette = Array.from({ length: 8 }, (_, i) => colour(`--c${i}`)); redraw(); });
+  repaint();
+  list();
+  // For scripts that drive the page: where a row is drawn, in pixels of its canvas.
+  Object.defineProperty(window, "vicinal", { value: Object.freeze({ place: (method, i) => maps[method].place(i), choose }) });
+})();

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, load_iris
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import NearestNeighbors
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from vicinal import LDG, NCA, compare
+from vicinal.plotting import (
+    ComparisonDisplay,
+    ConvergenceDisplay,
+    EmbeddingDisplay,
+    MetricDisplay,
+    NeighborsDisplay,
+)
+
+X, y = load_iris(return_X_y=True)
+NAMES = np.array(["setosa", "versicolor", "virginica"])[y]
+
+
+@pytest.fixture(scope="module")
+def nca() -> NCA:
+    return NCA(2, max_iter=200).fit(X, y)
+
+
+def offsets(ax: Any) -> Any:
+    return np.concatenate([drawn.get_offsets() for drawn in ax.collections])
+
+
+def test_the_embedding_is_the_transformed_rows(nca: NCA) -> None:
+    display = EmbeddingDisplay.from_estimator(nca, X, NAMES)
+    np.testing.assert_allclose(offsets(display.ax_), nca.transform(X))
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == ["setosa", "versicolor", "virginica"]
+    assert display.figure_ is display.ax_.figure
+    display.figure_.canvas.draw()
+
+
+def test_more_dimensions_are_seen_by_principal_components() -> None:
+    ldg = LDG(4).fit(X, y)
+    display = EmbeddingDisplay.from_estimator(ldg, X)
+    expected = PCA(2).fit_transform(ldg.transform(X))
+    np.testing.assert_allclose(np.abs(display.points), np.abs(expected), atol=1e-8)
+    assert display.ax_.get_xlabel() == "first principal component"
+
+
+def test_one_dimension_is_a_line() -> None:
+    display = EmbeddingDisplay.from_estimator(LDG(1).fit(X, y), X, y)
+    assert not display.points[:, 1].any()
+
+
+def test_numbers_are_coloured_on_a_scale(nca: NCA) -> None:
+    display = EmbeddingDisplay.from_estimator(nca, X, X[:, 0])
+    assert len(display.figure_.axes) == 2  # the second is the colour bar
+    assert display.ax_.get_legend() is None
+
+
+def test_more_classes_than_colours_have_other_marks() -> None:
+    many = np.arange(150) % 10
+    display = EmbeddingDisplay(X[:, :2], many).plot()
+    looks = {
+        (tuple(drawn.get_facecolor()[0]), len(drawn.get_paths()[0]))
+        for drawn in display.ax_.collections
+    }
+    assert len(looks) == 10
+
+
+def test_the_curve_is_the_fits(nca: NCA) -> None:
+    ax: Any = plt.subplots()[1]
+    pipeline = make_pipeline(StandardScaler(), NCA(1, max_iter=200)).fit(X, y)
+    ConvergenceDisplay.from_estimator(nca, ax=ax)
+    display = ConvergenceDisplay.from_estimator(pipeline, ax=ax, name="one")
+    np.testing.assert_array_equal(
+        display.line_.get_ydata(), pipeline[-1].objective_curve_
+    )
+    first, second = ax.lines
+    assert first.get_color() != second.get_color()
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend == ["NCA", "one"]
+
+
+def test_shares_sum_to_one_and_the_largest_is_on_top(nca: NCA) -> None:
+    display = MetricDisplay.from_estimator(nca, max_features=2)
+    squares = (nca.components_**2).sum(axis=0)
+    np.testing.assert_allclose(display.shares, squares / squares.sum())
+    names = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert names[-1] == f"x{squares.argmax()}"
+    assert len(names) == 2
+
+
+def test_shares_of_pixels_are_a_picture() -> None:
+    pixels, digits = load_digits(return_X_y=True)
+    ldg = LDG(2, n_neighbors=3, gamma=0.1).fit(pixels[:200], digits[:200])
+    display = MetricDisplay.from_estimator(ldg, image_shape=(8, 8))
+    assert display.ax_.images[0].get_array().shape == (8, 8)
+    with pytest.raises(ValueError, match="does not fit 64 features"):
+        MetricDisplay.from_estimator(ldg, image_shape=(8, 9))
+
+
+def test_feature_names_are_those_seen_in_fit() -> None:
+    frame = load_iris(as_frame=True)
+    ldg = LDG(2).fit(frame.data, y)
+    display = MetricDisplay.from_estimator(ldg)
+    assert list(display.feature_names) == list(frame.data.columns)
+    with pytest.raises(ValueError, match="1 feature_names for 4 features"):
+        MetricDisplay.from_estimator(ldg, feature_names=["a"])
+
+
+def test_neighbours_before_and_after(nca: NCA) -> None:
+    display = NeighborsDisplay.from_estimator(nca, X, -1, k=5, y=NAMES)
+    assert display.query == 149
+    for near, far, points in zip(
+        display.neighbors, display.distances, (X, nca.transform(X)), strict=True
+    ):
+        search = NearestNeighbors(n_neighbors=5).fit(points)
+        distances, _ = search.kneighbors()
+        np.testing.assert_allclose(far, distances[149])
+        assert 149 not in near
+        apart = np.linalg.norm(points[near] - points[149], axis=1)
+        np.testing.assert_allclose(apart, far)
+    said = [text.get_text() for text in display.ax_.texts]
+    assert said[0] == f"{display.neighbors[0, 0]}\n{NAMES[display.neighbors[0, 0]]}"
+    display.figure_.canvas.draw()
+
+
+def test_neighbours_as_pictures() -> None:
+    pixels, digits = load_digits(return_X_y=True)
+    pixels, digits = pixels[:200], digits[:200]
+    ldg = LDG(2, n_neighbors=3, gamma=0.1).fit(pixels, digits)
+    display = NeighborsDisplay.from_estimator(
+        ldg, pixels, 3, k=4, image_shape=(8, 8), y=digits
+    )
+    tiles = display.ax_.child_axes
+    assert len(tiles) == 10
+    drawn = tiles[1].images[0].get_array()
+    np.testing.assert_array_equal(drawn.ravel(), pixels[display.neighbors[0, 0]])
+    display.figure_.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"query": 150}, "none of the 150 rows"),
+        ({"query": 0, "k": 150}, "between 1 and 149"),
+        ({"query": 0, "image_shape": (2, 3)}, "does not fit 4 features"),
+    ],
+)
+def test_neighbours_of_no_row(nca: NCA, options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        NeighborsDisplay.from_estimator(nca, X, **options)
+
+
+def test_scores_with_their_intervals() -> None:
+    result = compare(X, y, methods=["euclidean", "lda"], n_splits=3)
+    _, ax = plt.subplots()
+    display = result.plot(ax=ax)
+    assert isinstance(display, ComparisonDisplay)
+    assert display.ax_ is ax
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["euclidean", "lda"]
+    low, high = result.interval("lda")
+    np.testing.assert_allclose(display.intervals[1], [100 * low, 100 * high])
+    once = compare(X, y, methods=["lda"], n_splits=1).plot()
+    assert np.isnan(once.intervals).all()
+
+
+def test_what_is_not_fitted_or_cannot_be_drawn() -> None:
+    for display in (ConvergenceDisplay, MetricDisplay):
+        with pytest.raises(NotFittedError):
+            display.from_estimator(NCA())
+    with pytest.raises(NotFittedError):
+        EmbeddingDisplay.from_estimator(NCA(), X)
+    with pytest.raises(ValueError, match="LDG has no objective_curve_"):
+        ConvergenceDisplay.from_estimator(LDG(2).fit(X, y))
+
+
+def test_without_matplotlib_the_way_out_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install 'vicinal\[plot\]'"):
+        EmbeddingDisplay(X[:, :2]).plot()

@@ -1,0 +1,363 @@
+"""The page in a real browser: Chromium, without a window.
+
+Where no Chromium is installed, these tests are skipped; with the environment variable
+VICINAL_NEEDS_BROWSER set, they fail instead.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, sync_playwright
+from sklearn.neighbors import NearestNeighbors
+
+from tests.report import comparisons
+from vicinal.comparison import METHODS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Browser
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = next(filter(None, map(shutil.which, _NAMES)), None)
+    if path is None:
+        message = f"No browser to test with: none of {', '.join(_NAMES)} is installed."
+        if os.environ.get("VICINAL_NEEDS_BROWSER"):
+            pytest.fail(message)
+        pytest.skip(message)
+    with sync_playwright() as driver:
+        # Inside a container, root has no sandbox to put it in.
+        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pages")
+    for comparison, options in [
+        (comparisons.wine, {}),
+        (comparisons.digits, {"image_shape": (8, 8)}),
+        (comparisons.diabetes, {}),
+        (comparisons.irises, {}),
+        (comparisons.hostile, {}),
+    ]:
+        comparison().to_html(folder / f"{comparison.__name__}.html", **options)
+    return folder
+
+
+@pytest.fixture
+def opened(browser: Browser, pages: Path) -> Iterator[Callable[..., Page]]:
+    """Open a page; when the test is over, nothing must have gone wrong in it."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    troubles: list[str] = []
+
+    def open_page(name: str, **media: Any) -> Page:
+        page = context.new_page()
+        page.on("console", lambda said: troubles.append(said.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("dialog", lambda dialog: troubles.append(dialog.message))
+        page.on("request", lambda request: asked.append(request.url))
+        page.emulate_media(**media)
+        page.goto((pages / f"{name}.html").as_uri())
+        return page
+
+    asked: list[str] = []
+    yield open_page
+    context.close()
+    assert troubles == []
+    assert asked
+    assert all(url.startswith(pages.as_uri()) for url in asked)
+
+
+def click(page: Page, method: int, row: int) -> None:
+    canvas = page.locator(".map canvas").nth(method)
+    canvas.scroll_into_view_if_needed()
+    x, y = page.evaluate("([m, i]) => vicinal.place(m, i)", [method, row])
+    # The border is not part of the drawing.
+    canvas.click(position={"x": x + 1, "y": y + 1})
+
+
+def listed(page: Page, side: str) -> list[int]:
+    buttons = page.locator(f"#near-{side} button").all()
+    return [int(button.get_attribute("data-index") or -1) for button in buttons]
+
+
+def lonely_row(page: Page, method: int) -> int:
+    """A row that no other covers on the map."""
+    return int(
+        page.evaluate(
+            """(m) => {
+              const n = JSON.parse(document.getElementById("data").textContent).n;
+              const places = Array.from({length: n}, (_, i) => vicinal.place(m, i));
+              const room = places.map(([x, y], i) => Math.min(...places.map(
+                ([u, v], j) => i === j ? Infinity : Math.hypot(x - u, y - v))));
+              return room.indexOf(Math.max(...room));
+            }""",
+            method,
+        )
+    )
+
+
+def nearest(name: str, row: int) -> list[int]:
+    setting = comparisons.wine().setting
+    labels = comparisons.labels(comparisons.wine())
+    codes = np.unique(labels, return_inverse=True)[1]
+    metric = METHODS[name].pipeline(setting.X, codes).fit(setting.X, codes)
+    search = NearestNeighbors(n_neighbors=8).fit(metric.transform(setting.X))
+    found = search.kneighbors(return_distance=False)[row]
+    return [int(j) for j in found]
+
+
+def test_click_a_point_and_read_its_neighbours(opened: Any) -> None:
+    page = opened("wine")
+    row = lonely_row(page, 0)
+    click(page, 0, row)
+    assert page.locator("body").get_attribute("data-chosen") == str(row)
+    assert f"Row {row}" in page.inner_text("#chosen")
+    assert listed(page, "before") == nearest("euclidean", row)
+    page.select_option("#after", label="lda")
+    assert listed(page, "after") == nearest("lda", row)
+    page.select_option("#after", label="nca")
+    assert listed(page, "after") == nearest("nca", row)
+    # The marks tell which of them share its class.
+    y = comparisons.labels(comparisons.wine())
+    same = [bool(y[j] == y[row]) for j in nearest("euclidean", row)]
+    marks = page.locator("#near-before .mark").all_inner_texts()
+    assert [mark == "✓" for mark in marks] == same
+    assert f"{sum(same)} of 8 before" in page.inner_text("#chosen")
+
+
+def test_neighbours_can_be_walked_along(opened: Any) -> None:
+    page = opened("wine")
+    page.click("#surprise")
+    first = listed(page, "after")[0]
+    page.locator("#near-after button").first.click()
+    assert page.locator("body").get_attribute("data-chosen") == str(first)
+
+
+def test_the_chosen_row_is_marked_in_every_map(opened: Any) -> None:
+    page = opened("wine")
+    canvases = page.locator(".map canvas")
+    before = [canvas.evaluate("c => c.toDataURL()") for canvas in canvases.all()]
+    click(page, 1, lonely_row(page, 1))
+    after = [canvas.evaluate("c => c.toDataURL()") for canvas in canvases.all()]
+    assert all(one != other for one, other in zip(before, after, strict=True))
+
+
+def test_hidden_classes_disappear_from_all_maps(opened: Any) -> None:
+    page = opened("wine")
+
+    def visible() -> set[str | None]:
+        canvases = page.locator(".map canvas").all()
+        return {canvas.get_attribute("data-visible") for canvas in canvases}
+
+    assert visible() == {"178"}
+    toggle = page.get_by_role("button", name="class_1")
+    toggle.click()
+    assert visible() == {str(178 - 71)}
+    assert toggle.get_attribute("aria-pressed") == "false"
+    toggle.click()
+    assert visible() == {"178"}
+    page.click("#hide-all")
+    assert visible() == {"0"}
+    # What cannot be seen cannot be chosen either.
+    canvas = page.locator(".map canvas").first
+    canvas.click()
+    canvas.press("ArrowRight")
+    canvas.press("Enter")
+    assert page.locator("body").get_attribute("data-chosen") == "-1"
+    page.click("#show-all")
+    assert visible() == {"178"}
+
+
+def test_zoom_by_buttons_and_wheel_and_moving(opened: Any) -> None:
+    page = opened("wine")
+    canvas = page.locator(".map canvas").first
+    canvas.scroll_into_view_if_needed()
+
+    def zoom() -> float:
+        return float(canvas.get_attribute("data-zoom"))
+
+    tools = page.locator(".map").first.locator(".tools button")
+    tools.nth(0).click()
+    assert zoom() == pytest.approx(1.5)
+    tools.nth(1).click()
+    assert zoom() == pytest.approx(1)
+    # The wheel scrolls the page, until the map has the focus.
+    canvas.hover()
+    page.mouse.wheel(0, -100)
+    page.wait_for_timeout(150)
+    assert zoom() == pytest.approx(1)
+    canvas.focus()
+    canvas.scroll_into_view_if_needed()
+    canvas.hover()
+    before = page.evaluate("vicinal.place(0, 0)")
+    page.mouse.wheel(0, -100)
+    page.wait_for_function("document.querySelector('.map canvas').dataset.zoom > 1.2")
+    box = canvas.bounding_box()
+    page.mouse.move(box["x"] + 60, box["y"] + 60)
+    held = page.evaluate("vicinal.place(0, 0)")
+    page.mouse.down()
+    page.mouse.move(box["x"] + 90, box["y"] + 70)
+    page.mouse.up()
+    moved = page.evaluate("vicinal.place(0, 0)")
+    assert np.subtract(moved, held) == pytest.approx([30, 10], abs=0.01)
+    tools.nth(2).click()
+    assert page.evaluate("vicinal.place(0, 0)") == pytest.approx(before)
+    # Dragging chooses nothing.
+    assert page.locator("body").get_attribute("data-chosen") == "-1"
+
+
+def test_all_of_it_by_keyboard(opened: Any) -> None:
+    page = opened("wine")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    canvas = page.locator(".map canvas").nth(2)
+    canvas.focus()
+    page.keyboard.press("ArrowRight")
+    start = int(canvas.get_attribute("data-focused"))
+    page.keyboard.press("ArrowRight")
+    there = int(canvas.get_attribute("data-focused"))
+    assert there != start
+    places = [page.evaluate("i => vicinal.place(2, i)", i) for i in (start, there)]
+    assert places[1][0] > places[0][0]
+    assert f"row {there}" in page.inner_text("#tip")
+    page.keyboard.press("Enter")
+    assert page.locator("body").get_attribute("data-chosen") == str(there)
+    assert listed(page, "before") == nearest("euclidean", there)
+    page.keyboard.press("+")
+    assert float(canvas.get_attribute("data-zoom")) == pytest.approx(1.5)
+    page.keyboard.press("0")
+    assert float(canvas.get_attribute("data-zoom")) == pytest.approx(1)
+    page.keyboard.press("Escape")
+    assert page.locator("body").get_attribute("data-chosen") == "-1"
+    assert "No row is chosen" in page.inner_text("#chosen")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "BUTTON"
+
+
+def test_a_point_under_the_pointer_tells_its_row(opened: Any) -> None:
+    page = opened("wine")
+    row = lonely_row(page, 0)
+    canvas = page.locator(".map canvas").first
+    canvas.scroll_into_view_if_needed()
+    x, y = page.evaluate("i => vicinal.place(0, i)", row)
+    canvas.hover(position={"x": x + 1, "y": y + 1})
+    tip = page.locator("#tip")
+    assert tip.is_visible()
+    assert f"row {row}" in tip.inner_text()
+    assert str(comparisons.labels(comparisons.wine())[row]) in tip.inner_text()
+    page.mouse.move(0, 0)
+    assert not tip.is_visible()
+
+
+@pytest.mark.parametrize("prefers", ["light", "dark"])
+def test_light_and_dark(opened: Any, prefers: str) -> None:
+    page = opened("wine", color_scheme=prefers)
+
+    def paper() -> str:
+        colour = "getComputedStyle(document.body).backgroundColor"
+        light = page.evaluate(f"{colour}.match(/\\d+/g).map(Number)[0] > 127")
+        return "light" if light else "dark"
+
+    drawn = page.locator(".map canvas").first.evaluate("c => c.toDataURL()")
+    assert paper() == prefers
+    page.click("#theme")
+    assert paper() != prefers
+    again = page.locator(".map canvas").first.evaluate("c => c.toDataURL()")
+    assert again != drawn
+    page.click("#theme")
+    assert paper() == prefers
+
+
+def test_printed_pages_are_light_and_have_no_buttons(opened: Any) -> None:
+    page = opened("wine", color_scheme="dark", media="print")
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert paper == "rgb(255, 255, 255)"
+    assert not page.locator("#theme").is_visible()
+    assert not page.locator(".tools").first.is_visible()
+    assert page.locator(".map canvas").first.is_visible()
+    corner = "c => Array.from(c.getContext('2d').getImageData(0, 0, 1, 1).data)"
+    assert page.locator(".map canvas").first.evaluate(corner) == [255] * 4
+    assert len(page.pdf()) > 10_000
+
+
+def test_thumbnails_show_the_pixels(opened: Any) -> None:
+    page = opened("digits")
+    row = lonely_row(page, 1)
+    click(page, 1, row)
+    thumb = page.locator("#chosen canvas.thumb")
+    grey = thumb.evaluate(
+        "c => Array.from(c.getContext('2d').getImageData(0, 0, 8, 8).data)"
+    )
+    expected = comparisons.digits().setting.X[row] * 255 / 16
+    np.testing.assert_allclose(grey[::4], expected, atol=0.5)
+    assert page.locator("#near-after canvas.thumb").count() == 8
+
+
+def test_numbers_as_targets(opened: Any) -> None:
+    page = opened("diabetes")
+    click(page, 1, lonely_row(page, 1))
+    assert "Mean target" in page.inner_text("#chosen")
+    assert page.locator("#classes").count() == 0
+    assert page.locator(".scale-marks span").count() == 5
+
+
+def test_no_target(opened: Any) -> None:
+    page = opened("irises")
+    click(page, 0, lonely_row(page, 0))
+    assert "of its cluster" in page.inner_text("#chosen")
+    assert page.locator("#classes button").count() == 8
+
+
+def test_names_with_markup_are_only_text(opened: Any) -> None:
+    page = opened("hostile")
+    page.click("#surprise")
+    click(page, 0, lonely_row(page, 0))
+    page.locator(".map canvas").first.focus()
+    page.keyboard.press("ArrowLeft")
+    assert "<script>" in page.title()
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    assert "<script>" in page.inner_text("#classes")
+
+
+def test_the_policy_stops_what_is_not_the_pages_own(
+    browser: Browser, pages: Path
+) -> None:
+    """The other tests would pass without it: here it is seen to work."""
+    page = browser.new_page()
+    said: list[str] = []
+    page.on("console", lambda one: said.append(one.text))
+    page.goto((pages / "wine.html").as_uri())
+    page.evaluate(
+        """() => {
+          const script = document.createElement("script");
+          script.textContent = "document.title = 'broken'";
+          document.body.append(script);
+          new Image().src = "https://example.org/x.png";
+        }"""
+    )
+    page.wait_for_timeout(100)
+    assert page.title() == "wine"
+    assert len(said) == 2
+    assert all("Content Security Policy" in one for one in said)
+    page.close()
+
+
+def test_a_narrow_screen_has_nothing_to_scroll_sideways(opened: Any) -> None:
+    page = opened("wine")
+    page.set_viewport_size({"width": 390, "height": 800})
+    wider = "document.documentElement.scrollWidth - innerWidth"
+    assert page.evaluate(wider) <= 0

@@ -1,0 +1,132 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.report import comparisons
+from vicinal.report import figures
+from vicinal.report.metrics import Learned
+from vicinal.report.rows import Pixels
+
+
+def metric(components: object, name: str = "nca") -> Learned:
+    nothing = np.zeros((0, 2))
+    return Learned(
+        name, nothing, nothing, "", np.zeros((0, 1), int), np.array(components), None
+    )
+
+
+@given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
+def test_ticks_are_few_and_inside(low: float, size: float) -> None:
+    high = low + size
+    found = figures.ticks(low, high)
+    assert 1 <= len(found) <= 8
+    slack = 1e-6 * (abs(low) + size)
+    assert low - slack <= found[0] <= found[-1] <= high + slack
+    assert found == sorted(found)
+
+
+def test_ticks_of_one_number() -> None:
+    assert figures.ticks(3.0, 3.0) == [3.0]
+
+
+def test_dots_lie_inside_their_intervals() -> None:
+    drawn = figures.dots(comparisons.wine(), 100)
+    assert drawn is not None
+    for line in drawn["lines"]:
+        assert 0 <= line["ends"][0] <= line["at"] <= line["ends"][1] <= 1
+    assert [line["name"] for line in drawn["lines"] if line["best"]] == [
+        comparisons.wine().best.name
+    ]
+
+
+def test_one_split_has_no_interval_and_no_score_no_dot() -> None:
+    comparison = comparisons.wine()
+    first, *rest = comparison.results
+    one = replace(first, scores=first.scores[:1])
+    none = [replace(result, scores=np.array([np.nan])) for result in rest]
+    drawn = figures.dots(replace(comparison, results=(one, *none)), 100)
+    assert drawn is not None
+    (line,) = drawn["lines"]
+    assert line["ends"] == [line["at"]] * 2
+    assert figures.dots(replace(comparison, results=tuple(none)), 100) is None
+
+
+def test_features_in_the_order_of_their_shares() -> None:
+    drawn = figures.listening(metric([[1.0, 3.0, 0.0], [0.0, 0.0, 2.0]]), list("abc"))
+    assert drawn is not None
+    assert [bar["feature"] for bar in drawn["bars"]] == ["b", "c", "a"]
+    assert [bar["percent"] for bar in drawn["bars"]] == ["64%", "29%", "7.1%"]
+    assert drawn["directions"] == ["71%", "29%"]
+    # Along the first direction, b counts three times as much as a, and c nothing.
+    assert [bar["loadings"][0][1] for bar in drawn["bars"]] == [
+        "+0.95",
+        "+0.00",
+        "+0.32",
+    ]
+
+
+def test_many_features_become_a_few_and_the_rest() -> None:
+    drawn = figures.listening(metric(np.eye(40)), [f"x{j}" for j in range(40)])
+    assert drawn is not None
+    assert (len(drawn["bars"]), drawn["rest"], drawn["rest_share"]) == (15, 25, "62%")
+
+
+def test_plain_metrics_have_no_directions() -> None:
+    drawn = figures.listening(metric(np.eye(3), "euclidean"), list("abc"))
+    assert drawn is not None
+    assert drawn["directions"] == []
+
+
+@pytest.mark.parametrize("entry", [0.0, np.nan, np.inf])
+def test_maps_that_listen_to_nothing(entry: float) -> None:
+    empty = metric(np.full((2, 2), entry))
+    pixels = Pixels(np.zeros((0, 1, 2), np.uint8), (1, 2), np.arange(2))
+    with np.errstate(invalid="ignore"):
+        assert figures.listening(empty, ["a", "b"]) is None
+        assert figures.listening_pixels(empty, pixels) is None
+
+
+def test_pixels_that_were_left_out_are_not_heard() -> None:
+    pixels = Pixels(np.zeros((0, 1, 3), np.uint8), (1, 3), np.array([2, 0]))
+    drawn = figures.listening_pixels(metric([[1.0, -2.0]]), pixels)
+    assert drawn is not None
+    # Pixels 2 and 0 have shares of 0.2 and 0.8; in the direction the larger is plus.
+    assert drawn["share"] == "/wBA"
+    assert drawn["directions"] == [("100%", "/4BA")] or drawn["directions"] == [
+        ("100%", "/4BB")
+    ]
+
+
+def test_the_histogram_counts_all() -> None:
+    values = np.array([0.9999, 1.0, 1.0, 2.0, 100.0])
+    drawn = figures.histogram(values, n_bins=2)
+    assert drawn is not None
+    assert drawn["bars"] == [1.0, 0.25]
+    assert drawn["median"] == "1.0"
+    assert [text for _, text in drawn["ticks"]] == [
+        "1",
+        "2",
+        "5",
+        "10",
+        "20",
+        "50",
+        "100",
+    ]
+    assert figures.histogram(np.array([])) is None
+
+
+def test_confusions_name_the_commonest_mistakes() -> None:
+    counts = np.array([[8, 2, 0], [0, 10, 0], [5, 0, 0]])
+    drawn = figures.confusion("nca", counts, ["a", "b", "c"])
+    assert (drawn["wrong"], drawn["total"]) == (7, 25)
+    assert drawn["mistakes"] == [("c", "a", 5), ("a", "b", 2)]
+    assert drawn["rows"][0] == [(8, 8), (2, 2), (0, 0)]
+
+
+def test_a_class_without_rows_is_no_harm() -> None:
+    drawn = figures.confusion("nca", np.zeros((50, 50), int), ["a"] * 50)
+    assert not drawn["fits"]
+    assert drawn["mistakes"] == []

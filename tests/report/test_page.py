@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import builtins
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.report import comparisons
+from vicinal.comparison import METHODS, Comparison
+from vicinal.report import page
+
+ALL = [
+    comparisons.wine,
+    comparisons.digits,
+    comparisons.diabetes,
+    comparisons.irises,
+    comparisons.hostile,
+]
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+class Read(HTMLParser):
+    """The elements of a page, its text, and whether each one is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.said: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"}.intersection(self.open):
+            self.said.append(data)
+
+    def count(self, tag: str) -> int:
+        return sum(name == tag for name, _ in self.tags)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.said).split())
+
+    @property
+    def ids(self) -> set[str | None]:
+        return {attrs["id"] for _, attrs in self.tags if "id" in attrs}
+
+
+def data_of(text: str) -> Any:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text)
+    assert found
+    return json.loads(found[1])
+
+
+@pytest.mark.parametrize("comparison", ALL)
+def test_pages_are_whole_and_fetch_nothing(comparison: Any) -> None:
+    text = page(comparison(), max_points=60)
+    read = Read(text)
+    # The style, and what the script says to the browser: no more, no less.
+    assert (read.count("style"), read.count("script"), read.count("img")) == (1, 2, 0)
+    assert read.count("link") == read.count("iframe") == read.count("form") == 0
+    for tag, attrs in read.tags:
+        assert not {"src", "srcset", "style", "action"}.intersection(attrs), tag
+        assert not any(name.startswith("on") for name in attrs), tag
+        assert (attrs.get("href") or "#").startswith("#")
+    urls = set(re.findall(r"https?://[^\s\"')]+", text))
+    assert urls == {"http://www.w3.org/2000/svg"}
+    assert {"scores", "maps", "again"} <= read.ids
+    assert page(comparison(), max_points=60) == text
+
+
+@pytest.mark.parametrize("comparison", ALL)
+def test_figures_lie_inside(comparison: Any) -> None:
+    read = Read(page(comparison(), max_points=60))
+    for _, attrs in read.tags:
+        for name in ("cx", "x", "x1", "x2", "width", "height"):
+            value = attrs.get(name) or "0"
+            assert 0 <= float(value.rstrip("%")) <= 640
+
+
+def test_what_the_page_says() -> None:
+    comparison = comparisons.wine()
+    column = SimpleNamespace(column="proline", kind="number", reason="all are numbers")
+    text = page(
+        comparison,
+        title="Wines & more",
+        decisions=[column],
+        notes=["a remark", *comparison.notes],
+        command="vicinal compare wine --report out.html",
+    )
+    read = Read(text)
+    assert comparison.verdict()[1:] in read.text
+    for result in comparison.results:
+        assert comparison.score(result.name) in read.text
+        assert METHODS[result.name].summary in read.text
+    for said in ("Wines & more", "proline number all are numbers", "A remark."):
+        assert said in read.text
+    assert "vicinal compare wine --report out.html" in read.text
+    assert "random_state=0" in read.text
+    for note in comparison.notes:
+        assert read.text.count(note) == 1
+    assert {"features", "reach", "confusion", "columns"} <= read.ids
+
+
+def test_the_data_of_the_maps() -> None:
+    data = data_of(page(comparisons.wine()))
+    assert (data["n"], data["k"], data["kind"]) == (178, 8, "class")
+    assert data["counts"] == [59, 71, 48]
+    assert [method["name"] for method in data["methods"]] == comparisons.METHODS
+    assert data["before"] == 0
+    assert data["methods"][data["after"]]["name"] in ("lda", "nca")
+    assert len(data["told"]) == 178
+    assert data_of(page(comparisons.diabetes()))["kind"] == "number"
+    assert data_of(page(comparisons.irises()))["kind"] == "cluster"
+
+
+def test_a_part_of_the_rows_is_said_to_be_one() -> None:
+    text = page(comparisons.wine(), max_points=60)
+    assert "60 of 178 rows" in Read(text).text
+    assert data_of(text)["n"] == 60
+    assert "with all classes in it" in Read(text).text
+    assert "A random part is shown" not in Read(page(comparisons.wine())).text
+
+
+def test_two_rows_cannot_show_three_classes() -> None:
+    read = Read(page(comparisons.wine(), max_points=2))
+    assert "2 of 178 rows; neighbours" in read.text
+
+
+def test_pictures_of_pixels() -> None:
+    text = page(comparisons.digits(), image_shape=(8, 8))
+    data = data_of(text)
+    assert data["pixels"]["height"] == 8
+    assert "told" not in data
+    heats = [attrs for _, attrs in Read(text).tags if attrs.get("class") == "heat"]
+    # Shares of three metrics, and two directions of the two that have any.
+    assert len(heats) == 7
+
+
+def test_ten_kilobytes_become_a_few_letters() -> None:
+    text = page(comparisons.hostile())
+    assert "x" * 300 not in text
+    assert "\u202e" not in text
+    assert "\x07" not in text
+    assert text.encode()
+
+
+def test_nothing_to_show_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ValueError("no <b>luck</b>")
+
+    for name, method in METHODS.items():
+        monkeypatch.setitem(METHODS, name, replace(method, make=broken))
+    read = Read(page(comparisons.wine()))
+    assert "nca is not shown: no <b>luck</b>" in read.text
+    assert "features" not in read.ids
+
+
+def test_one_split_one_method_no_scores() -> None:
+    comparison = comparisons.wine()
+    result = replace(comparison["lda"], scores=np.array([np.nan]), confusion=None)
+    alone = Comparison((result,), replace(comparison.setting, n_splits=1))
+    read = Read(page(alone, max_points=20))
+    assert "1 random split" in read.text
+    assert "confusion" not in read.ids
+    # The plain rows are there as well, to see what was learned.
+    assert "not compared" in read.text
+
+
+def test_a_generator_makes_no_difference_between_pages() -> None:
+    comparison = comparisons.wine()
+    setting = replace(comparison.setting, random_state=np.random.RandomState(3))
+    drawn = replace(comparison, setting=setting)
+    assert page(drawn, max_points=40) == page(drawn, max_points=40)
+    assert "random_state=..." in Read(page(drawn, max_points=40)).text
+
+
+def test_progress_is_told() -> None:
+    told: list[Any] = []
+    page(comparisons.hostile(), on_progress=lambda *one: told.append(one))
+    assert told == [(1, 2, "euclidean"), (2, 2, "lda")]
+
+
+def test_to_html_writes_the_page(tmp_path: Path) -> None:
+    comparison = comparisons.hostile()
+    text = comparison.to_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text("utf-8") == text == page(comparison)
+
+
+def test_without_jinja_the_way_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = builtins.__import__
+
+    def missing(name: str, *rest: Any, **named: Any) -> Any:
+        if name == "jinja2":
+            raise ImportError(name)
+        return found(name, *rest, **named)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(ImportError, match=r"pip install 'vicinal\[cli\]'"):
+        page(comparisons.wine())
