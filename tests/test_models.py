@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vicinal.comparison.methods import METHODS
-from vicinal.models import from_pipeline, learn, leave_one_out, method_named
+from vicinal.models import from_pipeline, learn, method_named
 from vicinal.tables.prepared import Prepared, prepare
 
 if TYPE_CHECKING:
@@ -81,35 +81,3 @@ def test_mistakes(flowers: Prepared) -> None:
         method_named("qqq")
     with pytest.raises(ValueError, match="at least 1, not 0"):
         learn(flowers, "nca", n_components=0)
-
-
-def naive(Z: np.ndarray, y: np.ndarray, k: int) -> list[list[object]]:
-    found = []
-    for i, row in enumerate(Z):
-        others = [j for j in range(len(Z)) if j != i]
-        others.sort(key=lambda j: float(((Z[j] - row) ** 2).sum()))
-        found.append([y[j] for j in others[:k]])
-    return found
-
-
-def test_leave_one_out() -> None:
-    generator = np.random.default_rng(1)
-    Z = generator.normal(size=(50, 2))
-    y = generator.choice(["a", "b", "c"], 50)
-    right = 0
-    for own, labels in zip(y, naive(Z, y, 3), strict=True):
-        best = max(labels, key=lambda one: (labels.count(one), -labels.index(one)))
-        right += best == own
-    assert leave_one_out(Z, y, "classification") == pytest.approx(right / 50)
-    t = Z[:, 0] + 0.1 * generator.normal(size=50)
-    guess = np.array([np.mean(labels) for labels in naive(Z, t, 3)])  # type: ignore[arg-type]
-    expected = 1 - ((guess - t) ** 2).sum() / ((t - t.mean()) ** 2).sum()
-    assert leave_one_out(Z, t, "regression") == pytest.approx(expected)
-
-
-def test_leave_one_out_of_duplicates_and_many_rows() -> None:
-    y = np.array(["a", "b"] * 4)
-    assert 0 <= leave_one_out(np.zeros((8, 1)), y, "classification") <= 1
-    assert leave_one_out(np.zeros((2, 1)), np.array(["a", "a"]), "classification") == 1
-    many = np.arange(5000.0)[:, None]
-    assert leave_one_out(many, many[:, 0], "regression") > 0.999

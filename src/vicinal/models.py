@@ -14,7 +14,6 @@ from vicinal.tables.names import near
 
 if TYPE_CHECKING:
     import polars as pl
-    from numpy.typing import NDArray
     from sklearn.pipeline import Pipeline
 
     from vicinal._typing import FloatArray
@@ -22,12 +21,10 @@ if TYPE_CHECKING:
     from vicinal.tables.columns import Columns
     from vicinal.tables.prepared import Prepared
 
-__all__ = ["SavedModel", "from_pipeline", "learn", "leave_one_out", "method_named"]
+__all__ = ["SavedModel", "from_pipeline", "learn", "method_named"]
 
 # They learn from rows alone, beside any label or none.
 _UNLABELLED = ("euclidean", "standardised", "whitened", "pca")
-# Of so many rows at most the neighbours are counted.
-_MOST_QUERIES = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +196,7 @@ def from_pipeline(
     import sklearn
 
     from vicinal import __version__
-    from vicinal.comparison.methods import linear_map
+    from vicinal.comparison.maps import linear_map
 
     found = linear_map(pipeline)
     classes: tuple[str, ...] = ()
@@ -245,45 +242,3 @@ def _able(name: str, task: str) -> tuple[Method, bool]:
             "choose another method."
         )
     return method, True
-
-
-def leave_one_out(
-    Z: FloatArray, y: NDArray[Any], task: str, n_neighbors: int = 3
-) -> float:
-    """Measure how well a row's neighbours among the others tell its label.
-
-    Parameters
-    ----------
-    Z : ndarray of shape (n_rows, n_components)
-        Mapped rows.
-    y : ndarray of shape (n_rows,)
-        Their labels.
-    task : {"classification", "regression"}
-        What they are.
-    n_neighbors : int, default=3
-        How many are asked.
-
-    Returns
-    -------
-    float
-        The part of rows whose class most neighbours have, the nearest ones first
-        where they disagree; or R² of the neighbours' mean. Of at most 2,000 rows.
-    """
-    from sklearn.neighbors import NearestNeighbors
-
-    n = len(Z)
-    rows = np.arange(n)
-    if n > _MOST_QUERIES:
-        rows = np.sort(np.random.default_rng(0).choice(n, _MOST_QUERIES, False))
-    k = min(n_neighbors, n - 1)
-    found = NearestNeighbors(n_neighbors=k + 1).fit(Z).kneighbors(Z[rows])[1]
-    # A row is its own neighbour, unless it has more than k duplicates.
-    own = found == rows[:, None]
-    own[~own.any(axis=1), -1] = True
-    others = y[found[~own].reshape(len(rows), k)]
-    if task == "regression":
-        error = np.square(others.mean(axis=1) - y[rows]).sum()
-        return float(1 - error / np.square(y[rows] - y[rows].mean()).sum())
-    votes = (others[:, :, None] == others[:, None, :]).sum(axis=2)
-    winner = others[np.arange(len(rows)), votes.argmax(axis=1)]
-    return float((winner == y[rows]).mean())

@@ -9,7 +9,8 @@ from sklearn.datasets import load_diabetes, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 
-from vicinal.comparison.methods import METHODS, TASKS, chosen, linear_map
+from vicinal.comparison.maps import linear_map
+from vicinal.comparison.methods import METHODS, TASKS, chosen
 
 WINE_X, WINE_Y = load_wine(return_X_y=True)
 TARGETS: dict[str, tuple[Any, Any]] = {

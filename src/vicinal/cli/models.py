@@ -167,7 +167,7 @@ def _quality_told(model: "SavedModel", prepared: "Prepared") -> str:
     """Compare the training rows' neighbours before and after."""
     if prepared.y is None or len(prepared.y) > _MOST_COUNTED:
         return ""
-    from vicinal.models import leave_one_out
+    from vicinal.comparison.scaling import leave_one_out
 
     X = model.prepare(prepared.frame)
     before, after = (

@@ -2,7 +2,7 @@
 
 Each becomes a pipeline of three steps, ``impute``, ``scale`` and ``metric``, that
 learns all it knows from the rows it is fitted on. All of them are affine: see
-`linear_map`.
+`vicinal.comparison.maps`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from vicinal.comparison.scaling import BetterScale
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from vicinal._typing import FloatArray, IntArray
 
-__all__ = ["METHODS", "TASKS", "LinearMap", "Method", "chosen", "linear_map", "wanted"]
+__all__ = ["METHODS", "TASKS", "Method", "chosen", "wanted"]
 
 TASKS = ("classification", "regression", "none")
 Seed = int | np.random.RandomState | None
@@ -37,6 +39,21 @@ class Wanted:
     n_components: int | None
     random_state: Seed
     n_jobs: int | None
+
+
+def _nothing(_: Wanted) -> Any:
+    return "passthrough"
+
+
+def _standard(_: Wanted) -> Any:
+    return StandardScaler()
+
+
+def _better(wanted: Wanted) -> Any:
+    if wanted.y is None:
+        return StandardScaler()
+    numbers = wanted.y.dtype.kind == "f"
+    return BetterScale("regression" if numbers else "classification")
 
 
 @dataclass(frozen=True)
@@ -54,8 +71,8 @@ class Method:
         What near means under it, in a few words.
     make : callable
         From a `Wanted` to the last step of the pipeline.
-    scaled : bool
-        Whether it starts from standardised features.
+    scale : callable
+        From a `Wanted` to the step before: what unit the features come in.
     usual : bool
         Whether it takes part unless other methods are named.
     """
@@ -64,7 +81,7 @@ class Method:
     tasks: tuple[str, ...]
     summary: str
     make: Callable[[Wanted], Any]
-    scaled: bool = True
+    scale: Callable[[Wanted], Any] = _better
     usual: bool = True
 
     def pipeline(
@@ -90,53 +107,14 @@ class Method:
         n_jobs : int, optional
             Threads, for the methods that use them.
         """
-        metric = self.make(Wanted(X, y, n_components, random_state, n_jobs))
+        wanted = Wanted(X, y, n_components, random_state, n_jobs)
         return Pipeline(
             [
                 ("impute", SimpleImputer(strategy="median", keep_empty_features=True)),
-                ("scale", StandardScaler() if self.scaled else "passthrough"),
-                ("metric", metric),
+                ("scale", self.scale(wanted)),
+                ("metric", self.make(wanted)),
             ]
         )
-
-
-@dataclass(frozen=True, eq=False)
-class LinearMap:
-    """A fitted pipeline in four arrays.
-
-    A row x goes to ``components @ ((filled - mean) / scale)``, where `filled` is x
-    with `median` in the place of what is missing, and up to a translation, which
-    changes no distance.
-    """
-
-    median: FloatArray
-    mean: FloatArray
-    scale: FloatArray
-    components: FloatArray
-
-
-def linear_map(pipeline: Pipeline) -> LinearMap:
-    """Return what a fitted pipeline of `Method.pipeline` does to a row."""
-    median: FloatArray = pipeline.named_steps["impute"].statistics_
-    D = median.size
-    scaler = pipeline.named_steps["scale"]
-    plain = isinstance(scaler, str)
-    mean = np.zeros(D) if plain else scaler.mean_
-    scale = np.ones(D) if plain else scaler.scale_
-    return LinearMap(
-        median, mean, scale, _components(pipeline.named_steps["metric"], D)
-    )
-
-
-def _components(metric: Any, n_features: int) -> FloatArray:
-    if isinstance(metric, str):
-        return np.eye(n_features)
-    if isinstance(metric, LinearDiscriminantAnalysis):
-        return metric.scalings_[:, : metric.get_feature_names_out().size].T
-    components: FloatArray = metric.components_
-    if isinstance(metric, PCA) and metric.whiten:
-        return components / np.sqrt(metric.explained_variance_)[:, None]
-    return components
 
 
 def _pca(wanted: Wanted) -> Any:
@@ -243,18 +221,24 @@ def _gaussian(_: Wanted) -> Any:
     return GaussianMetric()
 
 
-def _nothing(_: Wanted) -> Any:
-    return "passthrough"
-
-
 _LABELLED = ("classification", "regression")
 _CLASSES = ("classification",)
 _LIST = (
-    Method("euclidean", _LABELLED, "the features as they are", _nothing, scaled=False),
+    Method("euclidean", _LABELLED, "the features as they are", _nothing, _nothing),
     Method(
-        "standardised", _LABELLED, "each feature in its standard deviation", _nothing
+        "standardised",
+        _LABELLED,
+        "each feature in its standard deviation",
+        _nothing,
+        _standard,
     ),
-    Method("whitened", _LABELLED, "the Mahalanobis metric of all rows", _whitened),
+    Method(
+        "whitened",
+        _LABELLED,
+        "the Mahalanobis metric of all rows",
+        _whitened,
+        _standard,
+    ),
     Method("pca", _LABELLED, "the directions of most variance", _pca),
     Method("lda", _CLASSES, "linear discriminant analysis", _lda),
     Method("fda", _CLASSES, "Fisher's discriminants, shrunk", _fda, usual=False),

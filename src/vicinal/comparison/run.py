@@ -64,8 +64,9 @@ def compare(
         they have fractions or more than 20 distinct values, and all else for classes.
     methods : str or iterable of str, optional
         Names from `vicinal.comparison.METHODS`, or ``"all"``. By default the usual
-        ones for the kind of target. All but ``"euclidean"`` start from standardised
-        features.
+        ones for the kind of target. Those that learn start from standardised features
+        or from features in one unit, whichever makes better neighbours of the
+        training rows.
     n_splits : int, default=10
         How many random splits.
     test_size : float, default=0.3

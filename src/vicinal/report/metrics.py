@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 
 from vicinal.comparison import METHODS
-from vicinal.comparison.methods import linear_map
+from vicinal.comparison.maps import linear_map
 
 if TYPE_CHECKING:
     from collections.abc import Callable
