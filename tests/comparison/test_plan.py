@@ -9,7 +9,7 @@ import pytest
 from vicinal.comparison import compare, plan
 from vicinal.comparison.methods import chosen
 from vicinal.comparison.plan import Plan, planned
-from vicinal.comparison.problem import Problem
+from vicinal.comparison.problem import Problem, Unfit
 
 RNG = np.random.default_rng(0)
 Y = np.repeat([0, 1, 2], [12_000, 7_990, 10])
@@ -107,3 +107,25 @@ def test_many_rows_within_the_budget() -> None:
     result = compare(X, Y, methods="euclidean lda", n_splits=2, time_budget=30)
     assert time.perf_counter() - started < 30
     assert result.setting.n_given == 20_000
+
+
+def test_a_part_of_many_classes_can_be_split() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(3000) % 150
+    X = rng.normal(size=(3000, 2))
+    result = compare(X, y, methods="euclidean", n_splits=1, time_budget=30)
+    assert result.setting.n_given == 3000
+
+
+def test_a_method_that_fails_on_a_trial_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def seconds(part: Problem, method: Any) -> float:
+        if method.name == "nca" or len(part.setting.X) <= 200:
+            raise Unfit("it does not like them.")
+        return 1e-6 * len(part.setting.X)
+
+    monkeypatch.setattr(plan, "_seconds", seconds)
+    kept = plan_of("lda nca", 60)
+    assert [method.name for method in kept.methods] == ["lda"]
+    assert kept.notes == ("nca was left out: it does not like them.",)

@@ -256,8 +256,29 @@ def test_names_of_the_features() -> None:
     assert plain.setting.feature_names == ["x0", "x1", "x2", "x3"]
 
 
+def test_a_method_that_cannot_learn_is_left_out() -> None:
+    # Classes without any spread of their own, where scikit-learn's LDA breaks.
+    y = np.repeat([0, 1], 20)
+    X = np.column_stack([y, 1 - y]).astype(float)
+    result = compare(X, y, methods="euclidean lda", n_splits=2)
+    assert [one.name for one in result.results] == ["euclidean"]
+    assert result.best.mean == 1.0
+    (note,) = result.notes
+    assert note.startswith("lda was left out: ")
+    with pytest.raises(ValueError, match="lda cannot be used here"):
+        compare(X, y, methods="lda", n_splits=2)
+
+
+def test_too_few_rows_for_some_densities() -> None:
+    rng = np.random.default_rng(0)
+    result = compare(rng.normal(size=(8, 2)), n_splits=2)
+    assert len(result.results) >= 2
+    assert all(np.isfinite(one.scores).all() for one in result.results)
+
+
 INFINITE_X = WINE_X.copy()
 INFINITE_X[3, 4] = np.inf
+GAPS_IN_ONES = np.where(np.arange(150) % 2, np.nan, 1.0)[:, None]
 
 
 @pytest.mark.parametrize(
@@ -277,6 +298,7 @@ INFINITE_X[3, 4] = np.inf
         (IRIS_X, None, {"methods": "nca"}, "without a target.*'nca'"),
         (IRIS_X, WINE_Y, {}, "inconsistent numbers of samples"),
         (np.ones((150, 2)), IRIS_Y, {}, "All training rows are equal"),
+        (GAPS_IN_ONES, IRIS_Y, {}, "All training rows are equal"),
         (IRIS_X, IRIS_Y, {"n_splits": 0}, "n_splits == 0, must be >= 1"),
         (IRIS_X, IRIS_Y, {"n_neighbors": 0}, "n_neighbors == 0, must be >= 1"),
         (IRIS_X, IRIS_Y, {"n_neighbors": 106}, "exceeds the 105 training rows"),

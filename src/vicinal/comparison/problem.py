@@ -30,12 +30,16 @@ if TYPE_CHECKING:
     from vicinal._typing import FloatArray, IntArray
     from vicinal.comparison.methods import Method
 
-__all__ = ["Problem", "Run"]
+__all__ = ["Problem", "Run", "Unfit"]
 
 # More distinct floating-point numbers than this are no classes.
 _MOST_CLASSES = 20
 # scikit-learn's own default for the number of clusters, where nobody says it.
 _N_CLUSTERS = 8
+
+
+class Unfit(ValueError):
+    """A method cannot learn from these rows, or cannot tell anything of others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +122,14 @@ class Problem:
         return cls(setting, target)
 
     def part(self, n: int) -> Problem:
-        """Return a random part of about n rows, with two or more of each class."""
+        """Return a random part of n rows, or of more where the classes need them."""
         rng = np.random.RandomState(0)
         order = rng.permutation(len(self.setting.X))
         if self.setting.task == "classification" and self.target is not None:
+            counts = np.bincount(self.target)
+            share = min(self.setting.test_size, 1 - self.setting.test_size)
+            # A split wants a row of each class on both of its sides.
+            n = max(n, int(counts.size / share) + 1, np.minimum(counts, 4).sum())
             # Round the classes: the first few of each come first.
             codes = self.target[order]
             turn = np.empty(len(order))
@@ -156,13 +164,27 @@ class Problem:
                 raise ValueError(f"n_neighbors={k} exceeds the {len(X)} training rows.")
             if self.setting.task == "classification":
                 _check_classes(self.target, train)
-            if np.array_equal(X.min(axis=0), X.max(axis=0)):
+            # Without regard to NaN: what is missing becomes a value that is there.
+            if np.array_equal(np.fmin.reduce(X), np.fmax.reduce(X), equal_nan=True):
                 raise ValueError(
                     "All training rows are equal: no metric can tell them apart."
                 )
 
     def run(self, method: Method, train: IntArray, test: IntArray) -> Run:
-        """Fit a method on some rows, and score it on others."""
+        """Fit a method on some rows, and score it on others.
+
+        Raises
+        ------
+        Unfit
+            When it can do nothing with these rows; others may.
+        """
+        try:
+            return self._run(method, train, test)
+        # IndexError: scikit-learn's LDA, where no class has any spread.
+        except (ValueError, IndexError, ArithmeticError) as error:
+            raise Unfit(" ".join(str(error).partition("\n")[0].split())) from error
+
+    def _run(self, method: Method, train: IntArray, test: IntArray) -> Run:
         s = self.setting
         X, X_test = s.X[train], s.X[test]
         y = None if self.target is None else self.target[train]
@@ -222,7 +244,11 @@ def _agreement(metric: Pipeline, X: FloatArray, X_test: FloatArray) -> float:
         Z = learned.transform(half)
         if not Z.shape[1]:
             return float("nan")
-        means = KMeans(min(_N_CLUSTERS, len(half)), n_init=3, random_state=0).fit(Z)
+        means = KMeans(min(_N_CLUSTERS, len(half)), n_init=3, random_state=0)
+        with warnings.catch_warnings():
+            # Fewer distinct rows than clusters leave some of the clusters empty.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            means.fit(Z)
         found.append(means.predict(learned.transform(X_test)))
     return float(adjusted_rand_score(*found))
 

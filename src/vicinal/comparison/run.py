@@ -12,7 +12,7 @@ from sklearn.utils import check_scalar
 
 from vicinal.comparison.methods import chosen
 from vicinal.comparison.plan import Plan, planned
-from vicinal.comparison.problem import Problem
+from vicinal.comparison.problem import Problem, Unfit
 from vicinal.comparison.records import MethodResult
 from vicinal.comparison.result import Comparison
 
@@ -94,7 +94,8 @@ def compare(
     -------
     Comparison
         Prints as a table; a notebook shows it as one. Fits that stopped at their
-        iteration limit, and what else they warned about, are told in its notes.
+        iteration limit, what else they warned about, and methods that cannot learn
+        from such rows, are told in its notes.
 
     Notes
     -----
@@ -150,6 +151,7 @@ def _all_runs(
 ) -> tuple[dict[str, list[Run]], Plan]:
     """Run every method on every split, as many as there is time for."""
     runs: dict[str, list[Run]] = {method.name: [] for method in plan.methods}
+    failures: dict[str, Unfit] = {}
     total = plan.n_splits * len(plan.methods)
     begun = time.perf_counter()
     # Splits outside, methods inside: the time taken then tells the time left, and
@@ -158,11 +160,19 @@ def _all_runs(
         now = time.perf_counter()
         if deadline and done and now + (now - begun) / done > deadline:
             note = f"The time budget was enough for {done} of {plan.n_splits} splits."
-            return runs, replace(plan, n_splits=done, notes=(*plan.notes, note))
+            plan = replace(plan, n_splits=done, notes=(*plan.notes, note))
+            break
         for place, method in enumerate(plan.methods, start=1):
-            runs[method.name].append(plan.problem.run(method, train, test))
+            # Unfit on one split, it cannot be compared on the others either.
+            if method.name not in failures:
+                try:
+                    runs[method.name].append(plan.problem.run(method, train, test))
+                except Unfit as error:
+                    failures[method.name] = error
             show(done * len(plan.methods) + place, total, method.name)
-    return runs, plan
+        if len(failures) == len(plan.methods):
+            break
+    return runs, plan.without(failures)
 
 
 def _result(method: Method, runs: list[Run]) -> MethodResult:
