@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -136,6 +136,23 @@ def test_same_seed_same_accuracies() -> None:
 
     assert run(3) == run(3)
     assert run(3) != run(4)
+
+
+def test_a_generator_draws_one_seed() -> None:
+    def run(seed: Any) -> Any:
+        return compare(WINE_X, WINE_Y, methods="lda", n_splits=3, random_state=seed)
+
+    one = run(np.random.RandomState(5))
+    again = run(one.setting.random_state)
+    assert one["lda"].scores.tolist() == again["lda"].scores.tolist()
+    assert one.setting.random_state == run(np.random.RandomState(5)).setting.random_state
+
+
+def test_labels_in_a_column() -> None:
+    with pytest.warns(DataConversionWarning):
+        column = compare(WINE_X, WINE_Y[:, None], methods="lda", n_splits=2)
+    plain = compare(WINE_X, WINE_Y, methods="lda", n_splits=2)
+    assert column["lda"].scores.tolist() == plain["lda"].scores.tolist()
 
 
 def test_parameters_reach_the_split_and_knn() -> None:
@@ -305,6 +322,7 @@ GAPS_IN_ONES = np.where(np.arange(150) % 2, np.nan, 1.0)[:, None]
         (IRIS_X, IRIS_Y, {"n_components": 0}, "n_components == 0, must be >= 1"),
         (IRIS_X, IRIS_Y, {"n_components": 5}, "exceeds the 4 features"),
         (IRIS_X, IRIS_Y, {"test_size": 1.5}, "test_size"),
+        (IRIS_X, IRIS_Y, {"test_size": 45}, "test_size"),
         (IRIS_X, np.r_[IRIS_Y[:-2], 7, 7], {"test_size": 0.9}, "lower test_size"),
         (IRIS_X, IRIS_Y, {"methods": ["lda", "lmn"]}, "standardised.*; got 'lmn'"),
         (IRIS_X, IRIS_Y, {"methods": []}, "got none"),

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, confusion_matrix, r2_score
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.utils import check_array, check_consistent_length, check_scalar
+from sklearn.utils import check_array, check_consistent_length, check_scalar, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
 from vicinal.comparison.methods import TASKS
@@ -95,7 +95,7 @@ class Problem:
                 )
         if task not in ("auto", *TASKS):
             raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")
-        labels = None if y is None or task == "none" else np.asarray(y)
+        labels = None if y is None or task == "none" else column_or_1d(y, warn=True)
         target = None
         if labels is not None:
             check_consistent_length(rows, labels)

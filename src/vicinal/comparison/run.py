@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils import check_scalar
+from sklearn.utils import check_random_state, check_scalar
 
 from vicinal.comparison.methods import chosen
 from vicinal.comparison.plan import Plan, planned
@@ -84,7 +84,8 @@ def compare(
     name : str
         What to call the data.
     random_state : int, RandomState or None, default=0
-        Seed of the splits and of the methods that draw numbers.
+        Seed of the splits and of the methods that draw numbers. What is not a number
+        draws one, which the result's `setting` tells.
     n_jobs : int, optional
         Threads for the methods and for the neighbour search.
     on_progress : callable, optional
@@ -100,7 +101,7 @@ def compare(
     Notes
     -----
     The splits overlap. Intervals and tests are corrected for it as Nadeau and Bengio
-    do, and the tests for their number as Holm does.
+    do, and the tests for the number of pairs of methods as Holm does.
 
     Examples
     --------
@@ -116,6 +117,12 @@ def compare(
     started = time.perf_counter()
     check_scalar(n_splits, "n_splits", Integral, min_val=1)
     check_scalar(n_neighbors, "n_neighbors", Integral, min_val=1)
+    check_scalar(
+        test_size, "test_size", Real, min_val=0, max_val=1, include_boundaries="neither"
+    )
+    if not isinstance(random_state, Integral):
+        # One number, so that what is checked, tried and run are the same splits.
+        random_state = int(check_random_state(random_state).randint(2**31 - 1))
     if time_budget is not None:
         check_scalar(
             time_budget, "time_budget", Real, min_val=0, include_boundaries="neither"
