@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import stat
 from typing import TYPE_CHECKING
 
@@ -46,5 +47,15 @@ def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
 
 
 def test_no_such_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), written_whole(tmp_path / "no" / "a.txt"):
+    goal = tmp_path / "no" / "a.txt"
+    with pytest.raises(ValueError, match="no folder"), written_whole(goal):
         pytest.fail("there is no place to write to")
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(ValueError, match="not a regular file"), written_whole(pipe):
+        pytest.fail("the pipe would be lost")
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]

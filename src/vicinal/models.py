@@ -89,10 +89,17 @@ class SavedModel:
         -------
         ndarray of shape (n_rows, n_features)
             What the map acts on.
+
+        Raises
+        ------
+        ValueError
+            When the table does not fit, or its numbers are far too large.
         """
         X = self.columns.encode(frame)
-        X = np.where(np.isnan(X), self.median.astype(X.dtype), X)
-        return (X - self.mean.astype(X.dtype)) / self.scale.astype(X.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = np.where(np.isnan(X), self.median.astype(X.dtype), X)
+            X = (X - self.mean.astype(X.dtype)) / self.scale.astype(X.dtype)
+        return _finite(X)
 
     def transform(self, frame: pl.DataFrame) -> FloatArray:
         """Map rows to where Euclidean distance is the learned metric.
@@ -111,7 +118,17 @@ class SavedModel:
 
     def map(self, prepared: FloatArray) -> FloatArray:
         """Map what `prepare` returned."""
-        return prepared @ self.components.T.astype(prepared.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _finite(prepared @ self.components.T.astype(prepared.dtype))
+
+
+def _finite(X: FloatArray) -> FloatArray:
+    if not np.isfinite(X).all():
+        raise ValueError(
+            "A row's numbers are too large for the model; are they in other units than "
+            "those that it was learned from?"
+        )
+    return X
 
 
 def learn(

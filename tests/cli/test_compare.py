@@ -226,3 +226,17 @@ def test_spans_of_time(text: str, seconds: float | None) -> None:
 @pytest.mark.parametrize("text", ["28x28", "28X28", "28×28", "28,28"])
 def test_shapes(text: str) -> None:
     assert shape_of(text) == (28, 28)
+
+
+def test_numbers_whose_squares_are_none(tmp_path: Path) -> None:
+    lines = [f"{i + 1}e300,{'ab'[i % 2]}" for i in range(30)]
+    path = tmp_path / "huge.csv"
+    path.write_text("\n".join(["size,kind", *lines]))
+    assert_told(run("compare", path, "--target", "kind"), "'size' has numbers beyond")
+
+
+def test_names_are_no_commands_to_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text("a,\x1b[31mb\n1,2\n2,3\n")
+    outcome = run("compare", path, "--target", "qqqqqqq")
+    assert_told(outcome, "it has a, �[31mb.")

@@ -145,7 +145,9 @@ def test_a_generator_draws_one_seed() -> None:
     one = run(np.random.RandomState(5))
     again = run(one.setting.random_state)
     assert one["lda"].scores.tolist() == again["lda"].scores.tolist()
-    assert one.setting.random_state == run(np.random.RandomState(5)).setting.random_state
+    assert (
+        one.setting.random_state == run(np.random.RandomState(5)).setting.random_state
+    )
 
 
 def test_labels_in_a_column() -> None:
@@ -305,6 +307,7 @@ GAPS_IN_ONES = np.where(np.arange(150) % 2, np.nan, 1.0)[:, None]
         (IRIS_X, np.r_[IRIS_Y[:-1], 7], {}, "2 rows or more; there is one of: 7"),
         (IRIS_X, [None, "a", 1] * 50, {}, "mixes labels of several types"),
         (INFINITE_X, WINE_Y, {}, "infinity"),
+        (1e200 * WINE_X, WINE_Y, {}, "beyond 1e\\+150"),
         (IRIS_X, None, {"task": "regression"}, "needs a target"),
         (IRIS_X, ["a"] * 75 + ["b"] * 75, {"task": "regression"}, "needs numbers"),
         (IRIS_X, np.ones(150), {"task": "regression"}, "one value only"),

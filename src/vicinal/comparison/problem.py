@@ -15,7 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, confusion_matrix, r2_score
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.utils import check_array, check_consistent_length, check_scalar, column_or_1d
+from sklearn.utils import (
+    check_array,
+    check_consistent_length,
+    check_scalar,
+    column_or_1d,
+)
 from sklearn.utils.multiclass import type_of_target
 
 from vicinal.comparison.methods import TASKS
@@ -34,6 +39,8 @@ __all__ = ["Problem", "Run", "Unfit"]
 
 # More distinct floating-point numbers than this are no classes.
 _MOST_CLASSES = 20
+# The squares of larger numbers are close to the end of floating point.
+_LARGEST = np.float64(1e150)
 # scikit-learn's own default for the number of clusters, where nobody says it.
 _N_CLUSTERS = 8
 
@@ -87,6 +94,8 @@ class Problem:
         rows = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
         if np.isinf(rows).any():
             raise ValueError("X contains infinity; write NaN where a value is missing.")
+        if np.fmax.reduce(np.abs(rows), axis=None) > _LARGEST:
+            raise ValueError(f"X has numbers beyond {_LARGEST:.0e}; use larger units.")
         if n_components is not None:
             check_scalar(n_components, "n_components", Integral, min_val=1)
             if n_components > (d := rows.shape[1]):

@@ -60,7 +60,10 @@ class Comparison:
         # scores, and of many equal methods the luckiest is ahead of the others.
         pairs = list(combinations(self.results, 2))
         p_values = holm(
-            [p_value(a.scores - b.scores, setting.ratio, setting.step) for a, b in pairs]
+            [
+                p_value(a.scores - b.scores, setting.ratio, setting.step)
+                for a, b in pairs
+            ]
         )
         found = []
         for (a, b), p in zip(pairs, p_values, strict=True):
