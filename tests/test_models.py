@@ -113,3 +113,10 @@ def test_leave_one_out_of_duplicates_and_many_rows() -> None:
     assert leave_one_out(np.zeros((2, 1)), np.array(["a", "a"]), "classification") == 1
     many = np.arange(5000.0)[:, None]
     assert leave_one_out(many, many[:, 0], "regression") > 0.999
+
+
+def test_a_method_that_cannot_learn(tmp_path: Path) -> None:
+    path = tmp_path / "twins.csv"
+    path.write_text("a,kind\n" + "1,x\n2,y\n" * 10)
+    with pytest.raises(ValueError, match="lda cannot learn from these rows"):
+        learn(prepare(str(path), target="kind"), "lda")

@@ -163,7 +163,7 @@ def learn(
     Raises
     ------
     ValueError
-        When there is no such method, or it cannot learn from such labels.
+        When there is no such method, or it cannot learn from such rows or labels.
 
     Examples
     --------
@@ -183,7 +183,11 @@ def learn(
     if y is not None and prepared.task == "classification":
         y = np.unique(y, return_inverse=True)[1]
     pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)
-    pipeline.fit(prepared.X, y)
+    try:
+        pipeline.fit(prepared.X, y)
+    # IndexError: scikit-learn's LDA, where no class has any spread.
+    except (IndexError, ArithmeticError) as error:
+        raise ValueError(f"{method} cannot learn from these rows: {error}.") from error
     parameters = {"n_components": n_components, "random_state": random_state}
     return from_pipeline(pipeline, prepared, method, parameters)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal.comparison.problem import Unfit
+from vicinal.comparison.problem import UnfitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ class Plan:
     n_splits: int
     notes: tuple[str, ...] = ()
 
-    def without(self, failures: dict[str, Unfit]) -> Plan:
+    def without(self, failures: dict[str, UnfitError]) -> Plan:
         """Leave out the methods that failed, and say why.
 
         Raises
@@ -89,15 +89,15 @@ def planned(
     total = plan.n_splits * len(plan.methods)
     costs: dict[str, tuple[float, float]] = {}
     late: list[str] = []
-    failures: dict[str, Unfit] = {}
+    failures: dict[str, UnfitError] = {}
     for method in plan.methods:
         show(0, total, f"{method.name}, on a trial")
         # Once for what is compiled or loaded only once. So few rows may be too few.
-        with suppress(Unfit):
+        with suppress(UnfitError):
             _seconds(plan.problem.part(200), method)
         try:
             costs[method.name] = _seconds(small, method), 0.0
-        except Unfit as error:
+        except UnfitError as error:
             failures[method.name] = error
     plan = plan.without(failures)
     for method in plan.methods:

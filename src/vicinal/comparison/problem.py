@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from vicinal._typing import FloatArray, IntArray
     from vicinal.comparison.methods import Method
 
-__all__ = ["Problem", "Run", "Unfit"]
+__all__ = ["Problem", "Run", "UnfitError"]
 
 # More distinct floating-point numbers than this are no classes.
 _MOST_CLASSES = 20
@@ -45,7 +45,7 @@ _LARGEST = np.float64(1e150)
 _N_CLUSTERS = 8
 
 
-class Unfit(ValueError):
+class UnfitError(ValueError):
     """A method cannot learn from these rows, or cannot tell anything of others."""
 
 
@@ -184,14 +184,14 @@ class Problem:
 
         Raises
         ------
-        Unfit
+        UnfitError
             When it can do nothing with these rows; others may.
         """
         try:
             return self._run(method, train, test)
         # IndexError: scikit-learn's LDA, where no class has any spread.
         except (ValueError, IndexError, ArithmeticError) as error:
-            raise Unfit(" ".join(str(error).partition("\n")[0].split())) from error
+            raise UnfitError(" ".join(str(error).partition("\n")[0].split())) from error
 
     def _run(self, method: Method, train: IntArray, test: IntArray) -> Run:
         s = self.setting

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state, check_scalar
 
 from vicinal.comparison.methods import chosen
 from vicinal.comparison.plan import Plan, planned
-from vicinal.comparison.problem import Problem, Unfit
+from vicinal.comparison.problem import Problem, UnfitError
 from vicinal.comparison.records import MethodResult
 from vicinal.comparison.result import Comparison
 
@@ -158,7 +158,7 @@ def _all_runs(
 ) -> tuple[dict[str, list[Run]], Plan]:
     """Run every method on every split, as many as there is time for."""
     runs: dict[str, list[Run]] = {method.name: [] for method in plan.methods}
-    failures: dict[str, Unfit] = {}
+    failures: dict[str, UnfitError] = {}
     total = plan.n_splits * len(plan.methods)
     begun = time.perf_counter()
     # Splits outside, methods inside: the time taken then tells the time left, and
@@ -170,11 +170,16 @@ def _all_runs(
             plan = replace(plan, n_splits=done, notes=(*plan.notes, note))
             break
         for place, method in enumerate(plan.methods, start=1):
+            over = deadline is not None and time.perf_counter() > deadline
+            # Few rows are not planned for, however many columns they have.
+            if over and not done and any(runs.values()):
+                late = UnfitError("the time budget was over before its turn.")
+                failures[method.name] = late
             # Unfit on one split, it cannot be compared on the others either.
             if method.name not in failures:
                 try:
                     runs[method.name].append(plan.problem.run(method, train, test))
-                except Unfit as error:
+                except UnfitError as error:
                     failures[method.name] = error
             show(done * len(plan.methods) + place, total, method.name)
         if len(failures) == len(plan.methods):
