@@ -174,6 +174,12 @@ def test_mistakes_end_with_a_message(arguments: str, message: str) -> None:
     assert_told(run("compare", *arguments.split()), message)
 
 
+def test_two_outputs_are_two_files(table: Path, tmp_path: Path) -> None:
+    goal = tmp_path / "out"
+    outcome = run("compare", table, "--json", goal, "--report", goal)
+    assert_told(outcome, "--report and --json are the same file")
+
+
 def test_the_data_are_not_written_over(table: Path) -> None:
     before = table.read_bytes()
     outcome = run("compare", table, "--target", "kind", "--json", table)
