@@ -67,7 +67,9 @@ NUMBERS = st.floats(-1e6, 1e6, width=32)
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
-    components=st.lists(st.lists(NUMBERS, min_size=3, max_size=3), min_size=1),
+    components=st.lists(
+        st.lists(NUMBERS, min_size=3, max_size=3), min_size=1, max_size=3
+    ),
     dtype=st.sampled_from([np.float32, np.float64]),
     classes=st.lists(st.text(st.characters(exclude_categories=["Cs"])), unique=True),
     order=st.sampled_from(["C", "F"]),
@@ -87,6 +89,9 @@ def test_any_model_comes_back(
     [
         {"components": np.ones((2, 4))},
         {"components": np.ones((0, 3))},
+        {"components": np.ones((4, 3))},
+        {"method": "\x1b]0;title\x07"},
+        {"method": "\ud800"},
         {"components": np.full((2, 3), np.nan)},
         {"components": np.ones(3)},
         {"median": np.array([1.0, np.inf, 0.0])},

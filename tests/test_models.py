@@ -81,3 +81,10 @@ def test_mistakes(flowers: Prepared) -> None:
         method_named("qqq")
     with pytest.raises(ValueError, match="at least 1, not 0"):
         learn(flowers, "nca", n_components=0)
+
+
+def test_a_method_that_cannot_learn(tmp_path: Path) -> None:
+    path = tmp_path / "twins.csv"
+    path.write_text("a,kind\n" + "1,x\n2,y\n" * 10)
+    with pytest.raises(ValueError, match="lda cannot learn from these rows"):
+        learn(prepare(str(path), target="kind"), "lda")

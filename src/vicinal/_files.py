@@ -11,7 +11,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["written_whole"]
+__all__ = ["check_goal", "written_whole"]
+
+
+def check_goal(path: str | os.PathLike[str]) -> None:
+    """Raise ValueError where no file can be written, before any work is done.
+
+    Parameters
+    ----------
+    path : str or path-like
+        What a file is to be called. A device or a pipe of that name is not replaced.
+    """
+    goal = Path(path)
+    if goal.is_dir():
+        raise ValueError(f"{goal} is a folder; name a file in it.")
+    if not goal.absolute().parent.is_dir():
+        raise ValueError(f"There is no folder {goal.absolute().parent} to write to.")
+    if goal.exists() and not goal.is_file():
+        raise ValueError(f"{goal} is not a regular file; write to another one.")
 
 
 @contextmanager
@@ -26,8 +43,12 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     Yields
     ------
     Path
-        An empty file in the same folder; it is removed when an error comes. A pipe
-        or a device is given as it is.
+        An empty file in the same folder; it is removed when an error comes.
+
+    Raises
+    ------
+    ValueError, OSError
+        When no file can be written there.
 
     Examples
     --------
@@ -42,10 +63,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     # Through links: they stay, and what they point to is replaced.
     goal = Path(path).resolve()
-    if goal.exists() and not goal.is_file():
-        # A pipe or a terminal: nothing can take its place.
-        yield goal
-        return
+    check_goal(goal)
     handle, name = tempfile.mkstemp(
         prefix=f".{goal.name[:40]}.", suffix=goal.suffix, dir=goal.parent
     )

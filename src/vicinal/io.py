@@ -153,6 +153,8 @@ def _model(stored: Any, tensors: dict[str, NDArray[Any]]) -> SavedModel:
     _demand(set(stored) == _KEYS, "the header has other keys")
     method, task, target = stored["method"], stored["task"], stored["target"]
     _demand(isinstance(method, str) and 0 < len(method) <= 100, "the method's name")
+    # It is printed, and names columns.
+    _demand(method.isprintable(), "the method's name")
     _demand(task in _TASKS, "the task")
     _demand(target is None or isinstance(target, str), "the target's name")
     classes = stored["classes"]
@@ -173,7 +175,7 @@ def _model(stored: Any, tensors: dict[str, NDArray[Any]]) -> SavedModel:
     _demand(
         components.ndim == 2
         and components.shape[1] == n_features
-        and components.size > 0,
+        and 0 < len(components) <= n_features,
         "the shape of components",
     )
     _demand(bool((tensors["scale"] > 0).all()), "scale is not positive")

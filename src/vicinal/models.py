@@ -86,10 +86,17 @@ class SavedModel:
         -------
         ndarray of shape (n_rows, n_features)
             What the map acts on.
+
+        Raises
+        ------
+        ValueError
+            When the table does not fit, or its numbers are far too large.
         """
         X = self.columns.encode(frame)
-        X = np.where(np.isnan(X), self.median.astype(X.dtype), X)
-        return (X - self.mean.astype(X.dtype)) / self.scale.astype(X.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = np.where(np.isnan(X), self.median.astype(X.dtype), X)
+            X = (X - self.mean.astype(X.dtype)) / self.scale.astype(X.dtype)
+        return _finite(X)
 
     def transform(self, frame: pl.DataFrame) -> FloatArray:
         """Map rows to where Euclidean distance is the learned metric.
@@ -108,7 +115,17 @@ class SavedModel:
 
     def map(self, prepared: FloatArray) -> FloatArray:
         """Map what `prepare` returned."""
-        return prepared @ self.components.T.astype(prepared.dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _finite(prepared @ self.components.T.astype(prepared.dtype))
+
+
+def _finite(X: FloatArray) -> FloatArray:
+    if not np.isfinite(X).all():
+        raise ValueError(
+            "A row's numbers are too large for the model; are they in other units than "
+            "those that it was learned from?"
+        )
+    return X
 
 
 def learn(
@@ -143,7 +160,7 @@ def learn(
     Raises
     ------
     ValueError
-        When there is no such method, or it cannot learn from such labels.
+        When there is no such method, or it cannot learn from such rows or labels.
 
     Examples
     --------
@@ -163,7 +180,11 @@ def learn(
     if y is not None and prepared.task == "classification":
         y = np.unique(y, return_inverse=True)[1]
     pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)
-    pipeline.fit(prepared.X, y)
+    try:
+        pipeline.fit(prepared.X, y)
+    # IndexError: scikit-learn's LDA, where no class has any spread.
+    except (IndexError, ArithmeticError) as error:
+        raise ValueError(f"{method} cannot learn from these rows: {error}.") from error
     parameters = {"n_components": n_components, "random_state": random_state}
     return from_pipeline(pipeline, prepared, method, parameters)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vicinal._files import written_whole
+from vicinal._files import check_goal, written_whole
 from vicinal.tables.names import near
 from vicinal.tables.reading import pieces
 
@@ -71,7 +71,7 @@ def transform_file(
     first = next(pieces(source), None)
     if first is None or first.height == 0:
         raise ValueError(f"{source} has a header but no rows; add some.")
-    kept = first.columns if keep_all else list(keep)
+    kept = first.columns if keep_all else list(dict.fromkeys(keep))
     _check_kept(first.columns, kept, model.names_out)
     rows = _Rows(model, source, kept, on_rows)
     schema = rows.mapped(first).schema
@@ -156,10 +156,7 @@ def _check_goal(goal: Path) -> None:
         raise ValueError(
             f"{goal.name!r} must end in one of {', '.join(known)}, to say its format."
         )
-    if goal.is_dir():
-        raise ValueError(f"{goal} is a folder; name a file in it.")
-    if not goal.absolute().parent.is_dir():
-        raise ValueError(f"There is no folder {goal.absolute().parent} to write to.")
+    check_goal(goal)
 
 
 def _check_kept(columns: list[str], keep: Sequence[str], new: list[str]) -> None:

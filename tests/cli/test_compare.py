@@ -174,6 +174,12 @@ def test_mistakes_end_with_a_message(arguments: str, message: str) -> None:
     assert_told(run("compare", *arguments.split()), message)
 
 
+def test_two_outputs_are_two_files(table: Path, tmp_path: Path) -> None:
+    goal = tmp_path / "out"
+    outcome = run("compare", table, "--json", goal, "--report", goal)
+    assert_told(outcome, "--report and --json are the same file")
+
+
 def test_the_data_are_not_written_over(table: Path) -> None:
     before = table.read_bytes()
     outcome = run("compare", table, "--target", "kind", "--json", table)
@@ -226,3 +232,17 @@ def test_spans_of_time(text: str, seconds: float | None) -> None:
 @pytest.mark.parametrize("text", ["28x28", "28X28", "28×28", "28,28"])
 def test_shapes(text: str) -> None:
     assert shape_of(text) == (28, 28)
+
+
+def test_numbers_whose_squares_are_none(tmp_path: Path) -> None:
+    lines = [f"{i + 1}e300,{'ab'[i % 2]}" for i in range(30)]
+    path = tmp_path / "huge.csv"
+    path.write_text("\n".join(["size,kind", *lines]))
+    assert_told(run("compare", path, "--target", "kind"), "'size' has numbers beyond")
+
+
+def test_names_are_no_commands_to_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    path.write_text("a,\x1b[31mb\n1,2\n2,3\n")
+    outcome = run("compare", path, "--target", "qqqqqqq")
+    assert_told(outcome, "it has a, �[31mb.")

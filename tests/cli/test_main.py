@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -64,3 +65,17 @@ def test_without_the_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(SystemExit, match=r"pip install 'vicinal\[cli\]'"):
         main()
+
+
+def test_a_terminal_that_knows_few_letters() -> None:
+    program = "from vicinal.cli import main; main()"
+    arguments = ["compare", "iris", "--methods", "euclidean", "--splits", "2"]
+    outcome = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        check=False,
+    )
+    assert outcome.returncode == 0, outcome.stderr
+    assert outcome.stdout.splitlines()[-1].startswith("euclidean: ")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -193,3 +194,21 @@ def test_control_characters_do_not_reach_the_terminal(folder: Path) -> None:
     out += works("neighbors", "m.st", "t.parquet", "--query", "0")
     assert "\x1b" not in out
     assert "bell�[2J" in out
+
+
+def test_a_column_kept_twice_is_kept_once(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    works("transform", "m.st", data, "-o", "o.csv", "--keep", "id", "--keep", "id")
+    assert pl.read_csv("o.csv").columns == ["id", "lda0"]
+
+
+def test_numbers_far_too_large_for_the_model(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "pca", "-o", "m.st")
+    (folder / "new.csv").write_text("<script>alert(1)</script>,width\nr,1e308\n")
+    model = io.load("m.st")
+    io.save("m.st", replace(model, scale=np.full_like(model.scale, 1e-9)))
+    outcome = run("transform", "m.st", "new.csv", "-o", "o.csv")
+    assert_told(outcome, "too large for the model")
+    assert not (folder / "o.csv").exists()

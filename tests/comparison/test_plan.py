@@ -9,7 +9,7 @@ import pytest
 from vicinal.comparison import compare, plan
 from vicinal.comparison.methods import chosen
 from vicinal.comparison.plan import Plan, planned
-from vicinal.comparison.problem import Problem
+from vicinal.comparison.problem import Problem, UnfitError
 
 RNG = np.random.default_rng(0)
 Y = np.repeat([0, 1, 2], [12_000, 7_990, 10])
@@ -107,3 +107,43 @@ def test_many_rows_within_the_budget() -> None:
     result = compare(X, Y, methods="euclidean lda", n_splits=2, time_budget=30)
     assert time.perf_counter() - started < 30
     assert result.setting.n_given == 20_000
+
+
+def test_a_part_of_many_classes_can_be_split() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(3000) % 150
+    X = rng.normal(size=(3000, 2))
+    result = compare(X, y, methods="euclidean", n_splits=1, time_budget=30)
+    assert result.setting.n_given == 3000
+
+
+def test_a_method_that_fails_on_a_trial_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def seconds(part: Problem, method: Any) -> float:
+        if method.name == "nca" or len(part.setting.X) <= 200:
+            raise UnfitError("it does not like them.")
+        return 1e-6 * len(part.setting.X)
+
+    monkeypatch.setattr(plan, "_seconds", seconds)
+    kept = plan_of("lda nca", 60)
+    assert [method.name for method in kept.methods] == ["lda"]
+    assert kept.notes == ("nca was left out: it does not like them.",)
+
+
+def test_methods_whose_turn_comes_too_late_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = Problem.run
+
+    def slow(self: Problem, *split: Any) -> Any:
+        time.sleep(0.2)
+        return run(self, *split)
+
+    monkeypatch.setattr(Problem, "run", slow)
+    y = (X[:100, 0] > 0).astype(int)
+    names = "euclidean standardised pca lda"
+    result = compare(X[:100], y, methods=names, n_splits=5, time_budget=0.1)
+    assert [one.name for one in result.results] == ["euclidean"]
+    assert result.setting.n_splits == 1
+    assert "lda was left out: the time budget was over before its turn." in result.notes

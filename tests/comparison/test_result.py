@@ -21,8 +21,8 @@ def result(
 def comparison(
     *results: MethodResult, task: str = "classification", **more: Any
 ) -> Comparison:
-    X = np.zeros((10, 2))
-    setting = Setting(X, None, task, np.arange(10), 10, ["a", "<b>"], **more)
+    X = np.zeros((1000, 2))
+    setting = Setting(X, None, task, np.arange(1000), 1000, ["a", "<b>"], **more)
     return Comparison(results, setting)
 
 
@@ -60,9 +60,27 @@ def test_differences_are_corrected_for_their_number() -> None:
     assert [one.other for one in many.differences()] == ["euclidean", "pca", "lda"]
     for one in many.differences():
         assert one.gain == pytest.approx(gains.mean())
-        assert one.p == pytest.approx(3 * alone.p)
+        # Six pairs of four methods.
+        assert one.p == pytest.approx(6 * alone.p)
     assert alone.real
     assert not many.differences()[0].real
+
+
+@pytest.mark.parametrize(("n_splits", "n", "n_test"), [(10, 150, 45), (3, 20, 6)])
+def test_the_luckiest_of_equals_is_seldom_called_better(
+    n_splits: int, n: int, n_test: int
+) -> None:
+    rng = np.random.default_rng(0)
+    found = 0
+    for _ in range(200):
+        right = rng.random((8, n)) < 0.6
+        tests = [rng.permutation(n)[:n_test] for _ in range(n_splits)]
+        scores = np.array([right[:, rows].mean(axis=1) for rows in tests]).T
+        results = tuple(result(str(i), *row) for i, row in enumerate(scores))
+        setting = Setting(np.zeros((n, 1)), None, "classification", np.arange(n), n, [])
+        found += any(one.real for one in Comparison(results, setting).differences())
+    # Two standard errors above 5 % of 200.
+    assert found <= 0.05 * 200 + 2 * np.sqrt(200 * 0.05 * 0.95)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +156,8 @@ def test_as_json() -> None:
     assert plain["features"] == ["a", "<b>"]
     assert plain["methods"][1]["scores"] == [0.75]
     assert plain["methods"][1]["interval"] == [None, None]
+    undefined = comparison(result("nca", np.nan), n_splits=np.int64(1)).to_dict()
+    assert json.loads(json.dumps(undefined))["methods"][0]["scores"] == [None]
     assert plain["differences"] == [
         {"other": "lda", "gain": 0.25, "p": 1.0, "real": False}
     ]

@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -138,6 +138,25 @@ def test_same_seed_same_accuracies() -> None:
     assert run(3) != run(4)
 
 
+def test_a_generator_draws_one_seed() -> None:
+    def run(seed: Any) -> Any:
+        return compare(WINE_X, WINE_Y, methods="lda", n_splits=3, random_state=seed)
+
+    one = run(np.random.RandomState(5))
+    again = run(one.setting.random_state)
+    assert one["lda"].scores.tolist() == again["lda"].scores.tolist()
+    assert (
+        one.setting.random_state == run(np.random.RandomState(5)).setting.random_state
+    )
+
+
+def test_labels_in_a_column() -> None:
+    with pytest.warns(DataConversionWarning):
+        column = compare(WINE_X, WINE_Y[:, None], methods="lda", n_splits=2)
+    plain = compare(WINE_X, WINE_Y, methods="lda", n_splits=2)
+    assert column["lda"].scores.tolist() == plain["lda"].scores.tolist()
+
+
 def test_parameters_reach_the_split_and_knn() -> None:
     result = compare(
         WINE_X, WINE_Y, methods=["euclidean"], n_splits=1, test_size=0.5, n_neighbors=7
@@ -256,8 +275,29 @@ def test_names_of_the_features() -> None:
     assert plain.setting.feature_names == ["x0", "x1", "x2", "x3"]
 
 
+def test_a_method_that_cannot_learn_is_left_out() -> None:
+    # Classes without any spread of their own, where scikit-learn's LDA breaks.
+    y = np.repeat([0, 1], 20)
+    X = np.column_stack([y, 1 - y]).astype(float)
+    result = compare(X, y, methods="euclidean lda", n_splits=2)
+    assert [one.name for one in result.results] == ["euclidean"]
+    assert result.best.mean == 1.0
+    (note,) = result.notes
+    assert note.startswith("lda was left out: ")
+    with pytest.raises(ValueError, match="lda cannot be used here"):
+        compare(X, y, methods="lda", n_splits=2)
+
+
+def test_too_few_rows_for_some_densities() -> None:
+    rng = np.random.default_rng(0)
+    result = compare(rng.normal(size=(8, 2)), n_splits=2)
+    assert len(result.results) >= 2
+    assert all(np.isfinite(one.scores).all() for one in result.results)
+
+
 INFINITE_X = WINE_X.copy()
 INFINITE_X[3, 4] = np.inf
+GAPS_IN_ONES = np.where(np.arange(150) % 2, np.nan, 1.0)[:, None]
 
 
 @pytest.mark.parametrize(
@@ -267,6 +307,7 @@ INFINITE_X[3, 4] = np.inf
         (IRIS_X, np.r_[IRIS_Y[:-1], 7], {}, "2 rows or more; there is one of: 7"),
         (IRIS_X, [None, "a", 1] * 50, {}, "mixes labels of several types"),
         (INFINITE_X, WINE_Y, {}, "infinity"),
+        (1e200 * WINE_X, WINE_Y, {}, "beyond 1e\\+150"),
         (IRIS_X, None, {"task": "regression"}, "needs a target"),
         (IRIS_X, ["a"] * 75 + ["b"] * 75, {"task": "regression"}, "needs numbers"),
         (IRIS_X, np.ones(150), {"task": "regression"}, "one value only"),
@@ -277,12 +318,14 @@ INFINITE_X[3, 4] = np.inf
         (IRIS_X, None, {"methods": "nca"}, "without a target.*'nca'"),
         (IRIS_X, WINE_Y, {}, "inconsistent numbers of samples"),
         (np.ones((150, 2)), IRIS_Y, {}, "All training rows are equal"),
+        (GAPS_IN_ONES, IRIS_Y, {}, "All training rows are equal"),
         (IRIS_X, IRIS_Y, {"n_splits": 0}, "n_splits == 0, must be >= 1"),
         (IRIS_X, IRIS_Y, {"n_neighbors": 0}, "n_neighbors == 0, must be >= 1"),
         (IRIS_X, IRIS_Y, {"n_neighbors": 106}, "exceeds the 105 training rows"),
         (IRIS_X, IRIS_Y, {"n_components": 0}, "n_components == 0, must be >= 1"),
         (IRIS_X, IRIS_Y, {"n_components": 5}, "exceeds the 4 features"),
         (IRIS_X, IRIS_Y, {"test_size": 1.5}, "test_size"),
+        (IRIS_X, IRIS_Y, {"test_size": 45}, "test_size"),
         (IRIS_X, np.r_[IRIS_Y[:-2], 7, 7], {"test_size": 0.9}, "lower test_size"),
         (IRIS_X, IRIS_Y, {"methods": ["lda", "lmn"]}, "standardised.*; got 'lmn'"),
         (IRIS_X, IRIS_Y, {"methods": []}, "got none"),

@@ -51,6 +51,9 @@ def test_nothing_can_be_said_of_one_split() -> None:
 def test_no_spread() -> None:
     assert p_value(np.zeros(5), 0.4) == 1.0
     assert p_value(np.full(5, 0.25), 0.4) == 0.0
+    # One of six test rows, three times: that is often luck.
+    assert p_value(np.full(3, 1 / 6), 3 / 7, step=1 / 6) > 0.05
+    assert p_value(np.full(3, 1 / 6), 3 / 7, step=1 / 600) < 0.001
 
 
 @given(PROBABILITIES)

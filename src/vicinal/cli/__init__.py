@@ -4,6 +4,7 @@ One module for each group of commands. NumPy and scikit-learn take seconds to im
 so that only the functions that compute import them: `vicinal --help` answers at once.
 """
 
+import io
 import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +19,10 @@ def main() -> None:
     """Run the command with the process's arguments."""
     if any(find_spec(package) is None for package in ("typer", "rich")):
         sys.exit("The vicinal command needs an extra: pip install 'vicinal[cli]'")
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that does not know ± or µ shows ?, and the work is not lost.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     build_app()(prog_name="vicinal")
 
 

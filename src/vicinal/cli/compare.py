@@ -87,6 +87,8 @@ def compare(
         shape = None if image_shape is None else shape_of(image_shape)
         for path in filter(None, (report, json)):
             check_place(path, data)
+        if report is not None and report == json:
+            raise ValueError("--report and --json are the same file; name two.")
         prepared = _prepared(data, target, no_target, task)
         images = None if shape is None else _images(prepared, shape)
         print_decisions(prepared)

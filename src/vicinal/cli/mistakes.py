@@ -14,7 +14,10 @@ def mistakes_told() -> Iterator[None]:
     try:
         yield
     except (ValueError, OSError, MemoryError) as error:
-        sentence = " ".join(str(error).split()) or type(error).__name__
+        # The first line: scikit-learn adds some of advice for those who write code.
+        first = str(error).strip().partition("\n")[0] or type(error).__name__
+        # What a file holds may be part of it, and be a command to a terminal.
+        sentence = "".join(x if x.isprintable() else "�" for x in first)
         typer.echo(f"vicinal: {sentence}", err=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:

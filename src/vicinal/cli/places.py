@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from vicinal._files import check_goal
+
 __all__ = ["check_place"]
 
 
@@ -15,9 +17,6 @@ def check_place(path: Path, data: str) -> None:
     data : str
         What is read, which is not written over.
     """
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; name a file in it.")
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"There is no folder {path.absolute().parent} to write to.")
+    check_goal(path)
     if path.exists() and Path(data).exists() and path.samefile(data):
         raise ValueError(f"{path} is the data; write to another file.")

@@ -7,10 +7,13 @@ taken to grow as a power of the number of rows.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from vicinal.comparison.problem import UnfitError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +52,21 @@ class Plan:
     n_splits: int
     notes: tuple[str, ...] = ()
 
+    def without(self, failures: dict[str, UnfitError]) -> Plan:
+        """Leave out the methods that failed, and say why.
+
+        Raises
+        ------
+        ValueError
+            When there is no other.
+        """
+        methods = [method for method in self.methods if method.name not in failures]
+        if not methods:
+            name, error = next(iter(failures.items()))
+            raise ValueError(f"{name} cannot be used here: {error}") from error
+        notes = [f"{name} was left out: {error}" for name, error in failures.items()]
+        return replace(self, methods=methods, notes=(*self.notes, *notes))
+
 
 def planned(
     plan: Plan, deadline: float, show: Callable[[int, int, str], object]
@@ -71,11 +89,17 @@ def planned(
     total = plan.n_splits * len(plan.methods)
     costs: dict[str, tuple[float, float]] = {}
     late: list[str] = []
+    failures: dict[str, UnfitError] = {}
     for method in plan.methods:
         show(0, total, f"{method.name}, on a trial")
-        # Once for what is compiled or loaded only once.
-        _seconds(plan.problem.part(200), method)
-        costs[method.name] = _seconds(small, method), 0.0
+        # Once for what is compiled or loaded only once. So few rows may be too few.
+        with suppress(UnfitError):
+            _seconds(plan.problem.part(200), method)
+        try:
+            costs[method.name] = _seconds(small, method), 0.0
+        except UnfitError as error:
+            failures[method.name] = error
+    plan = plan.without(failures)
     for method in plan.methods:
         first = costs[method.name][0]
         # A method whose next trial would take a good part of the time is too slow.

@@ -15,7 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, confusion_matrix, r2_score
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.utils import check_array, check_consistent_length, check_scalar
+from sklearn.utils import (
+    check_array,
+    check_consistent_length,
+    check_scalar,
+    column_or_1d,
+)
 from sklearn.utils.multiclass import type_of_target
 
 from vicinal.comparison.methods import TASKS
@@ -30,12 +35,18 @@ if TYPE_CHECKING:
     from vicinal._typing import FloatArray, IntArray
     from vicinal.comparison.methods import Method
 
-__all__ = ["Problem", "Run"]
+__all__ = ["Problem", "Run", "UnfitError"]
 
 # More distinct floating-point numbers than this are no classes.
 _MOST_CLASSES = 20
+# The squares of larger numbers are close to the end of floating point.
+_LARGEST = np.float64(1e150)
 # scikit-learn's own default for the number of clusters, where nobody says it.
 _N_CLUSTERS = 8
+
+
+class UnfitError(ValueError):
+    """A method cannot learn from these rows, or cannot tell anything of others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +94,8 @@ class Problem:
         rows = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
         if np.isinf(rows).any():
             raise ValueError("X contains infinity; write NaN where a value is missing.")
+        if np.fmax.reduce(np.abs(rows), axis=None) > _LARGEST:
+            raise ValueError(f"X has numbers beyond {_LARGEST:.0e}; use larger units.")
         if n_components is not None:
             check_scalar(n_components, "n_components", Integral, min_val=1)
             if n_components > (d := rows.shape[1]):
@@ -91,7 +104,7 @@ class Problem:
                 )
         if task not in ("auto", *TASKS):
             raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")
-        labels = None if y is None or task == "none" else np.asarray(y)
+        labels = None if y is None or task == "none" else column_or_1d(y, warn=True)
         target = None
         if labels is not None:
             check_consistent_length(rows, labels)
@@ -118,10 +131,14 @@ class Problem:
         return cls(setting, target)
 
     def part(self, n: int) -> Problem:
-        """Return a random part of about n rows, with two or more of each class."""
+        """Return a random part of n rows, or of more where the classes need them."""
         rng = np.random.RandomState(0)
         order = rng.permutation(len(self.setting.X))
         if self.setting.task == "classification" and self.target is not None:
+            counts = np.bincount(self.target)
+            share = min(self.setting.test_size, 1 - self.setting.test_size)
+            # A split wants a row of each class on both of its sides.
+            n = max(n, int(counts.size / share) + 1, np.minimum(counts, 4).sum())
             # Round the classes: the first few of each come first.
             codes = self.target[order]
             turn = np.empty(len(order))
@@ -156,13 +173,27 @@ class Problem:
                 raise ValueError(f"n_neighbors={k} exceeds the {len(X)} training rows.")
             if self.setting.task == "classification":
                 _check_classes(self.target, train)
-            if np.array_equal(X.min(axis=0), X.max(axis=0)):
+            # Without regard to NaN: what is missing becomes a value that is there.
+            if np.array_equal(np.fmin.reduce(X), np.fmax.reduce(X), equal_nan=True):
                 raise ValueError(
                     "All training rows are equal: no metric can tell them apart."
                 )
 
     def run(self, method: Method, train: IntArray, test: IntArray) -> Run:
-        """Fit a method on some rows, and score it on others."""
+        """Fit a method on some rows, and score it on others.
+
+        Raises
+        ------
+        UnfitError
+            When it can do nothing with these rows; others may.
+        """
+        try:
+            return self._run(method, train, test)
+        # IndexError: scikit-learn's LDA, where no class has any spread.
+        except (ValueError, IndexError, ArithmeticError) as error:
+            raise UnfitError(" ".join(str(error).partition("\n")[0].split())) from error
+
+    def _run(self, method: Method, train: IntArray, test: IntArray) -> Run:
         s = self.setting
         X, X_test = s.X[train], s.X[test]
         y = None if self.target is None else self.target[train]
@@ -222,7 +253,11 @@ def _agreement(metric: Pipeline, X: FloatArray, X_test: FloatArray) -> float:
         Z = learned.transform(half)
         if not Z.shape[1]:
             return float("nan")
-        means = KMeans(min(_N_CLUSTERS, len(half)), n_init=3, random_state=0).fit(Z)
+        means = KMeans(min(_N_CLUSTERS, len(half)), n_init=3, random_state=0)
+        with warnings.catch_warnings():
+            # Fewer distinct rows than clusters leave some of the clusters empty.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            means.fit(Z)
         found.append(means.predict(learned.transform(X_test)))
     return float(adjusted_rand_score(*found))
 

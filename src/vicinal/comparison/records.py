@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,12 @@ class Setting:
         """Test rows for each training row."""
         return self.test_size / (1 - self.test_size)
 
+    @property
+    def step(self) -> float:
+        """The smallest difference of two scores: a test row, where rows are counted."""
+        counted = self.task == "classification"
+        return 1 / math.ceil(self.test_size * len(self.X)) if counted else 0.0
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -116,7 +123,8 @@ class Difference:
     gain : float
         Mean of the differences of the scores.
     p : float
-        Of the corrected paired t-test, and corrected for the number of the others.
+        Of the corrected paired t-test, and corrected for the number of all pairs of
+        methods: which of them is the best was not known before.
     """
 
     other: str

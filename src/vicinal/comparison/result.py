@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -54,17 +55,23 @@ class Comparison:
 
     def differences(self) -> list[Difference]:
         """Return the best method against each other one, in the order of `results`."""
-        best = self.best
-        gains = {
-            other.name: best.scores - other.scores
-            for other in self.results
-            if other is not best
-        }
-        p_values = holm([p_value(gain, self.setting.ratio) for gain in gains.values()])
-        return [
-            Difference(name, float(gain.mean()), p)
-            for (name, gain), p in zip(gains.items(), p_values, strict=True)
-        ]
+        best, setting = self.best, self.setting
+        # All pairs, though only the best's are told: the best is chosen by the same
+        # scores, and of many equal methods the luckiest is ahead of the others.
+        pairs = list(combinations(self.results, 2))
+        p_values = holm(
+            [
+                p_value(a.scores - b.scores, setting.ratio, setting.step)
+                for a, b in pairs
+            ]
+        )
+        found = []
+        for (a, b), p in zip(pairs, p_values, strict=True):
+            if best in (a, b):
+                other = b if a is best else a
+                gain = float(np.mean(best.scores - other.scores))
+                found.append(Difference(other.name, gain, p))
+        return found
 
     def interval(self, name: str) -> tuple[float, float]:
         """Return the 95 % interval of a method's mean score; NaN for one split."""
@@ -192,10 +199,10 @@ class Comparison:
             "rows": len(setting.X),
             "rows_given": setting.n_given,
             "features": list(setting.feature_names),
-            "n_splits": setting.n_splits,
-            "test_size": setting.test_size,
-            "n_neighbors": setting.n_neighbors,
-            "n_components": setting.n_components,
+            "n_splits": int(setting.n_splits),
+            "test_size": float(setting.test_size),
+            "n_neighbors": int(setting.n_neighbors),
+            "n_components": setting.n_components and int(setting.n_components),
             "random_state": _plain(setting.random_state),
             "verdict": self.verdict(),
             "notes": self.notes,
@@ -210,9 +217,9 @@ class Comparison:
     def _plain(self, result: MethodResult) -> dict[str, Any]:
         plain = {
             "name": result.name,
-            "mean": result.mean,
+            "mean": _plain(result.mean),
             "interval": [_plain(end) for end in self.interval(result.name)],
-            "scores": result.scores.tolist(),
+            "scores": [_plain(score) for score in result.scores.tolist()],
             "n_components": result.n_components.tolist(),
             "fit_seconds": result.fit_seconds.tolist(),
             "query_seconds_per_1000": result.query_seconds.tolist(),

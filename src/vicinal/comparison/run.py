@@ -8,11 +8,11 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils import check_scalar
+from sklearn.utils import check_random_state, check_scalar
 
 from vicinal.comparison.methods import chosen
 from vicinal.comparison.plan import Plan, planned
-from vicinal.comparison.problem import Problem
+from vicinal.comparison.problem import Problem, UnfitError
 from vicinal.comparison.records import MethodResult
 from vicinal.comparison.result import Comparison
 
@@ -85,7 +85,8 @@ def compare(
     name : str
         What to call the data.
     random_state : int, RandomState or None, default=0
-        Seed of the splits and of the methods that draw numbers.
+        Seed of the splits and of the methods that draw numbers. What is not a number
+        draws one, which the result's `setting` tells.
     n_jobs : int, optional
         Threads for the methods and for the neighbour search.
     on_progress : callable, optional
@@ -95,12 +96,13 @@ def compare(
     -------
     Comparison
         Prints as a table; a notebook shows it as one. Fits that stopped at their
-        iteration limit, and what else they warned about, are told in its notes.
+        iteration limit, what else they warned about, and methods that cannot learn
+        from such rows, are told in its notes.
 
     Notes
     -----
     The splits overlap. Intervals and tests are corrected for it as Nadeau and Bengio
-    do, and the tests for their number as Holm does.
+    do, and the tests for the number of pairs of methods as Holm does.
 
     Examples
     --------
@@ -116,6 +118,12 @@ def compare(
     started = time.perf_counter()
     check_scalar(n_splits, "n_splits", Integral, min_val=1)
     check_scalar(n_neighbors, "n_neighbors", Integral, min_val=1)
+    check_scalar(
+        test_size, "test_size", Real, min_val=0, max_val=1, include_boundaries="neither"
+    )
+    if not isinstance(random_state, Integral):
+        # One number, so that what is checked, tried and run are the same splits.
+        random_state = int(check_random_state(random_state).randint(2**31 - 1))
     if time_budget is not None:
         check_scalar(
             time_budget, "time_budget", Real, min_val=0, include_boundaries="neither"
@@ -151,6 +159,7 @@ def _all_runs(
 ) -> tuple[dict[str, list[Run]], Plan]:
     """Run every method on every split, as many as there is time for."""
     runs: dict[str, list[Run]] = {method.name: [] for method in plan.methods}
+    failures: dict[str, UnfitError] = {}
     total = plan.n_splits * len(plan.methods)
     begun = time.perf_counter()
     # Splits outside, methods inside: the time taken then tells the time left, and
@@ -159,11 +168,24 @@ def _all_runs(
         now = time.perf_counter()
         if deadline and done and now + (now - begun) / done > deadline:
             note = f"The time budget was enough for {done} of {plan.n_splits} splits."
-            return runs, replace(plan, n_splits=done, notes=(*plan.notes, note))
+            plan = replace(plan, n_splits=done, notes=(*plan.notes, note))
+            break
         for place, method in enumerate(plan.methods, start=1):
-            runs[method.name].append(plan.problem.run(method, train, test))
+            over = deadline is not None and time.perf_counter() > deadline
+            # Few rows are not planned for, however many columns they have.
+            if over and not done and any(runs.values()):
+                late = UnfitError("the time budget was over before its turn.")
+                failures[method.name] = late
+            # Unfit on one split, it cannot be compared on the others either.
+            if method.name not in failures:
+                try:
+                    runs[method.name].append(plan.problem.run(method, train, test))
+                except UnfitError as error:
+                    failures[method.name] = error
             show(done * len(plan.methods) + place, total, method.name)
-    return runs, plan
+        if len(failures) == len(plan.methods):
+            break
+    return runs, plan.without(failures)
 
 
 def _result(method: Method, runs: list[Run]) -> MethodResult:

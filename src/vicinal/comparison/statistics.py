@@ -72,7 +72,7 @@ def half_width(
     return float(quantile * corrected_error(values, ratio))
 
 
-def p_value(gains: NDArray[np.float64], ratio: float) -> float:
+def p_value(gains: NDArray[np.float64], ratio: float, step: float = 0.0) -> float:
     """Return the two-sided p-value of the corrected paired t-test.
 
     Parameters
@@ -81,16 +81,22 @@ def p_value(gains: NDArray[np.float64], ratio: float) -> float:
         Differences of two methods' scores, split by split.
     ratio : float
         Test rows for each training row.
+    step : float, default=0.0
+        Between one score and the next that is possible: of an accuracy, one test row.
+        Less spread than such rounding has by itself is taken for chance: a few small
+        splits often agree to the row.
 
     Returns
     -------
     float
         1 where the methods do not differ or one split is all there is; 0 where they
-        differ by as much on every split.
+        differ by as much on every split and scores have no steps.
     """
     mean, error = float(np.mean(gains)), corrected_error(gains, ratio)
     if not mean or np.isnan(error):
         return 1.0
+    # The standard deviation of what is rounded to steps (a uniform distribution's).
+    error = max(error, step * np.sqrt((1 / gains.size + ratio) / 12))
     with np.errstate(divide="ignore"):
         size = np.abs(np.divide(mean, error))
     return float(2 * student.sf(size, gains.size - 1))

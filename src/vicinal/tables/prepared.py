@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from vicinal.tables.columns import Columns, Decision
 from vicinal.tables.reading import read_table
 from vicinal.tables.targets import choose_target, read_target
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
     from vicinal._typing import FloatArray
 
 __all__ = ["Prepared", "prepare"]
+
+# The squares of larger numbers are close to the end of floating point.
+_LARGEST = 1e150
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,9 +135,11 @@ def prepare(
             f"{table.name} has no column to learn from ({kinds}); is its delimiter a "
             "comma, a semicolon, a tab or a bar?"
         )
+    X = columns.encode(frame)
+    _check_sizes(X, columns.feature_names)
     return Prepared(
         name=table.name,
-        X=columns.encode(frame),
+        X=X,
         y=y,
         task=found,
         columns=columns,
@@ -140,3 +147,12 @@ def prepare(
         target=None if no_target else label,
         frame=frame,
     )
+
+
+def _check_sizes(X: FloatArray, names: list[str]) -> None:
+    for name, largest in zip(names, np.fmax.reduce(np.abs(X)).tolist(), strict=True):
+        if largest > _LARGEST:
+            raise ValueError(
+                f"Column {name!r} has numbers beyond {_LARGEST:.0e}, whose squares "
+                "cannot be held; write it in larger units, or take it out."
+            )
