@@ -182,7 +182,7 @@ def _policy(style: str, script: str) -> str:
 
     return (
         f"default-src 'none'; style-src {named(style)}; script-src {named(script)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+        "base-uri 'none'; form-action 'none'"
     )
 
 
