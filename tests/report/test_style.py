@@ -53,8 +53,8 @@ def test_text_can_be_read(colours: dict[str, str], block: str) -> None:
     strengths = re.findall(r"rgba\(var\(--shade\), (\.\d+)\)", STYLE)
     assert len(strengths) == 9
     for strength in map(float, strengths):
-        paper = rgb(colours["paper"])
-        cell = paper + strength * (np.array(shade.groups(), dtype=float) - paper)
+        under = rgb(colours["paper"])
+        cell = under + strength * (np.array(shade.groups(), dtype=float) - under)
         assert contrast(rgb(colours["ink"]), cell) >= 4.5, strength
 
 
