@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import re
+from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,8 +137,26 @@ def test_report(table: Path, tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == sorted([path, table])
 
 
+def test_rows_of_the_report_are_those_of_the_file(tmp_path: Path) -> None:
+    lines = [f"{i % 7}.5,{i * i % 11},{'' if i % 4 == 0 else i}" for i in range(40)]
+    table, path = tmp_path / "gaps.csv", tmp_path / "page.html"
+    table.write_text("\n".join(["a,b,target", *lines]))
+    methods = ("--methods", "standardised", "--splits", "1")
+    outcome = run("compare", table, "--task", "regression", *methods, "--report", path)
+    assert outcome.exit_code == 0, outcome.output
+    data = re.search(r'id="data">(.*?)</script>', path.read_text())
+    assert data is not None
+    found = json.loads(data[1])
+    numbers = np.frombuffer(b64decode(found["rows"]), "<u4")
+    # Every fourth row has no target; each other one is its own number.
+    assert found["values"] == numbers.tolist() == [i for i in range(40) if i % 4]
+
+
+@pytest.mark.parametrize(
+    "options", [("--methods", "pca"), ("--no-target", "--methods", "gaussian")]
+)
 def test_images_keep_their_constant_pixels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
 ) -> None:
     given: dict[str, Any] = {}
     monkeypatch.setattr(
@@ -144,7 +164,7 @@ def test_images_keep_their_constant_pixels(
         lambda self, path, **options: given.update(options),
     )
     page = tmp_path / "page.html"
-    arguments = ("compare", "digits", "--methods", "pca", "--splits", "1")
+    arguments = ("compare", "digits", *options, "--splits", "1")
     outcome = run(*arguments, "--report", page, "--image-shape", "8x8")
     assert outcome.exit_code == 0, outcome.output
     assert given["image_shape"] == (8, 8)

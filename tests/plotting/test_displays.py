@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from vicinal import LDG, NCA, compare
 from vicinal.plotting import (
@@ -55,6 +55,7 @@ def test_more_dimensions_are_seen_by_principal_components() -> None:
 def test_one_dimension_is_a_line() -> None:
     display = EmbeddingDisplay.from_estimator(LDG(1).fit(X, y), X, y)
     assert not display.points[:, 1].any()
+    assert display.ax_.get_xlabel() == "first dimension"
 
 
 def test_numbers_are_coloured_on_a_scale(nca: NCA) -> None:
@@ -114,6 +115,44 @@ def test_feature_names_are_those_seen_in_fit() -> None:
         MetricDisplay.from_estimator(ldg, feature_names=["a"])
 
 
+def test_feature_names_come_through_a_pipeline() -> None:
+    frame = load_iris(as_frame=True)
+    named = make_pipeline(StandardScaler(), LDG(2)).fit(frame.data, y)
+    display = MetricDisplay.from_estimator(named)
+    assert list(display.feature_names) == list(frame.data.columns)
+    for steps in [(FunctionTransformer(), LDG(2)), (LDG(2),)]:
+        display = MetricDisplay.from_estimator(make_pipeline(*steps).fit(X, y))
+        assert list(display.feature_names) == ["x0", "x1", "x2", "x3"]
+
+
+def test_names_are_drawn_as_they_are(nca: NCA) -> None:
+    odd = np.array(["_hidden", r"$\frac{$", "a $b$ c"])
+    display = EmbeddingDisplay.from_estimator(nca, X, odd[y])
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend == sorted(odd)
+    drawn = [
+        display.figure_,
+        MetricDisplay.from_estimator(nca, feature_names=[*odd, "d"]).figure_,
+        NeighborsDisplay.from_estimator(nca, X, 60, 4, y=odd[y]).figure_,
+        NeighborsDisplay.from_estimator(
+            nca, X, 60, 4, y=odd[y], image_shape=(2, 2)
+        ).figure_,
+    ]
+    for figure in drawn:
+        figure.canvas.draw()
+
+
+def test_labels_in_a_column_are_labels_all_the_same(nca: NCA) -> None:
+    with pytest.warns(DataConversionWarning):
+        display = EmbeddingDisplay.from_estimator(nca, X, NAMES[:, None])
+    assert display.y is not None
+    assert display.y.shape == (150,)
+    with pytest.warns(DataConversionWarning):
+        NeighborsDisplay.from_estimator(nca, X, 0, y=NAMES[:, None])
+    with pytest.raises(ValueError, match="should be a 1d array"):
+        EmbeddingDisplay.from_estimator(nca, X, X)
+
+
 def test_neighbours_before_and_after(nca: NCA) -> None:
     display = NeighborsDisplay.from_estimator(nca, X, -1, k=5, y=NAMES)
     assert display.query == 149
@@ -156,6 +195,12 @@ def test_neighbours_as_pictures() -> None:
 def test_neighbours_of_no_row(nca: NCA, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         NeighborsDisplay.from_estimator(nca, X, **options)
+
+
+def test_half_a_row_has_no_neighbours(nca: NCA) -> None:
+    for query, k in [(1.5, 8), (1, 2.5)]:
+        with pytest.raises(TypeError, match="must be an instance of int"):
+            NeighborsDisplay.from_estimator(nca, X, query, k)  # type: ignore[arg-type]
 
 
 def test_scores_with_their_intervals() -> None:

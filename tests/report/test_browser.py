@@ -247,6 +247,50 @@ def test_all_of_it_by_keyboard(opened: Any) -> None:
     assert page.evaluate("document.activeElement.tagName") == "BUTTON"
 
 
+def focused(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.closest('ol')?.id ?? 'nowhere'"))
+
+
+def test_the_focus_is_not_lost_when_a_row_is_chosen(opened: Any) -> None:
+    page = opened("wine")
+    page.locator("#surprise").press("Enter")
+    assert focused(page) == "near-after"
+    second = page.locator("#near-before button").nth(1)
+    there = second.get_attribute("data-index")
+    second.press("Enter")
+    assert page.locator("body").get_attribute("data-chosen") == there
+    assert focused(page) == "near-before"
+
+
+def test_points_reached_by_keyboard_are_in_view(opened: Any) -> None:
+    page = opened("wine")
+    canvas = page.locator(".map canvas").first
+    canvas.focus()
+    for _ in range(8):
+        page.keyboard.press("+")
+    width = canvas.evaluate("c => c.clientWidth")
+    reached = set()
+    for _ in range(6):
+        page.keyboard.press("ArrowRight")
+        row = int(canvas.get_attribute("data-focused"))
+        x, y = page.evaluate("i => vicinal.place(0, i)", row)
+        assert 0 <= x <= width
+        assert 0 <= y <= width
+        reached.add(row)
+    assert len(reached) > 1
+    page.keyboard.press("Escape")
+    assert not page.locator("#tip").is_visible()
+
+
+def test_a_reached_point_that_is_hidden_cannot_be_chosen(opened: Any) -> None:
+    page = opened("wine")
+    canvas = page.locator(".map canvas").first
+    canvas.press("ArrowRight")
+    page.click("#hide-all")
+    canvas.press("Enter")
+    assert page.locator("body").get_attribute("data-chosen") == "-1"
+
+
 def test_a_point_under_the_pointer_tells_its_row(opened: Any) -> None:
     page = opened("wine")
     row = lonely_row(page, 0)
@@ -347,17 +391,23 @@ def test_the_policy_stops_what_is_not_the_pages_own(
           script.textContent = "document.title = 'broken'";
           document.body.append(script);
           new Image().src = "https://example.org/x.png";
+          new Image().src = "data:image/gif;base64,R0lGODlhAQABAAAAADs=";
         }"""
     )
     page.wait_for_timeout(100)
     assert page.title() == "wine"
-    assert len(said) == 2
+    assert len(said) == 3
     assert all("Content Security Policy" in one for one in said)
     page.close()
 
 
 def test_a_narrow_screen_has_nothing_to_scroll_sideways(opened: Any) -> None:
-    page = opened("wine")
-    page.set_viewport_size({"width": 390, "height": 800})
+    page = opened("hostile")
+    page.set_viewport_size({"width": 320, "height": 640})
     wider = "document.documentElement.scrollWidth - innerWidth"
     assert page.evaluate(wider) <= 0
+    # Maps and long names have the whole column, and no more.
+    column = page.locator("#maps").bounding_box()["width"]
+    for part in ("#classes", ".map canvas"):
+        width = page.locator(part).first.bounding_box()["width"]
+        assert width == pytest.approx(column, abs=1), part

@@ -70,3 +70,11 @@ def test_missing_values_are_told() -> None:
     data = data_of(replace(comparison, setting=replace(comparison.setting, X=X)))
     assert data["told"][5] == ["missing"] * 5
     assert data["values"][:2] == [151, 75]
+
+
+def test_targets_are_told_as_they_are_in_the_file() -> None:
+    comparison = comparisons.diabetes()
+    y = comparisons.labels(comparison) + 1_234_567.1
+    setting = replace(comparison.setting, y=y)
+    told = data_of(replace(comparison, setting=setting))["values"]
+    assert told[:2] == [1234718.1, 1234642.1]

@@ -32,6 +32,10 @@ def test_ticks_of_one_number() -> None:
     assert figures.ticks(3.0, 3.0) == [3.0]
 
 
+def test_nothing_has_no_sign() -> None:
+    assert [f"{at:g}" for at in figures.ticks(-0.1, 1.0)] == ["0", "0.5", "1"]
+
+
 def test_dots_lie_inside_their_intervals() -> None:
     drawn = figures.dots(comparisons.wine(), 100)
     assert drawn is not None

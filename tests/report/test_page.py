@@ -3,6 +3,7 @@ from __future__ import annotations
 import builtins
 import json
 import re
+from base64 import b64decode
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -217,3 +218,31 @@ def test_without_jinja_the_way_out_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ImportError, match=r"pip install 'vicinal\[cli\]'"):
         page(comparisons.wine())
+
+
+def test_rows_have_the_numbers_that_they_are_given() -> None:
+    numbers = 1000 + 3 * np.arange(178)
+    text = page(comparisons.wine(), max_points=40, row_numbers=numbers)
+    called = np.frombuffer(b64decode(data_of(text)["rows"]), "<u4")
+    places = np.frombuffer(
+        b64decode(data_of(page(comparisons.wine(), max_points=40))["rows"]), "<u4"
+    )
+    np.testing.assert_array_equal(called, numbers[places])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        page(comparisons.wine(), row_numbers=[1, 2])
+
+
+def test_markup_in_every_option_is_only_text() -> None:
+    harm = comparisons.HOSTILE
+    text = page(
+        comparisons.wine(),
+        title=harm,
+        decisions=[SimpleNamespace(column=harm, kind=harm, reason=harm)],
+        notes=[harm],
+        command=f"vicinal compare '{harm}'",
+    )
+    read = Read(text)
+    assert (read.count("script"), read.count("img")) == (2, 0)
+    # The title twice, three cells, a note, a command; without its control characters.
+    assert read.text.count("<script>document.title='broken'</script>\"'&") == 7
+    assert "\u202e" not in text

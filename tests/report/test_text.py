@@ -20,7 +20,8 @@ def test_short_texts_can_be_written(text: str, limit: int) -> None:
 
 
 def test_what_is_short_and_harmless_stays() -> None:
-    assert short("Größe <in> cm") == "Größe <in> cm"
+    for text in ("Größe <in> cm", "می\u200cخواهم", "👩\u200d🔬"):
+        assert short(text) == text
 
 
 def test_a_cell_of_ten_million_letters_is_cut_at_once() -> None:

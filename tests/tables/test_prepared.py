@@ -63,6 +63,7 @@ def test_no_target(csv: str) -> None:
     assert prepared.y is None
     assert prepared.target is None
     assert prepared.X.shape == (31, 5)
+    assert prepared.rows.tolist() == list(range(31))
     assert np.isnan(prepared.X[30, 2])
     assert prepared.notes[0].startswith("no target:")
     assert prepare(csv, no_target=True).notes == []

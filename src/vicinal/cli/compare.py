@@ -124,6 +124,7 @@ def compare(
                     notes=prepared.notes,
                     image_shape=shape,
                     images=None if images is None else images[result.setting.rows],
+                    row_numbers=prepared.rows[result.setting.rows],
                     command=_command(),
                     on_progress=show,
                 )
@@ -177,7 +178,9 @@ def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
     """Return the pixels of each row, those that are always the same included."""
     import numpy as np
 
-    pixels = prepared.frame.drop([prepared.target] if prepared.target else [])
+    # A known label is no pixel either where it is not the target of this run.
+    labels = [one.column for one in prepared.decisions if one.kind == "target"]
+    pixels = prepared.frame.drop(labels)
     height, width = shape
     if pixels.width != height * width:
         raise ValueError(

@@ -75,7 +75,10 @@ def are_numbers(y: NDArray[Any]) -> bool:
 def plane(points: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
     """Return points in two dimensions, and what the axes are called."""
     if points.shape[1] == 1:
-        return np.column_stack([points[:, 0], np.zeros(len(points))]), ("first", "")
+        return np.column_stack([points[:, 0], np.zeros(len(points))]), (
+            "first dimension",
+            "",
+        )
     if points.shape[1] == 2:
         return points, ("first dimension", "second dimension")
     names = ("first principal component", "second principal component")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.utils import check_consistent_length
+from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal.plotting._display import PALETTE, Display, are_numbers, plane
@@ -88,7 +88,7 @@ class EmbeddingDisplay(Display):
             For matplotlib's `scatter`.
         """
         check_is_fitted(estimator)
-        labels = None if y is None else np.asarray(y)
+        labels = None if y is None else column_or_1d(y, warn=True)
         check_consistent_length(X, labels)
         points, names = plane(np.asarray(estimator.transform(X)))
         return cls(points, labels, names).plot(ax, **options)
@@ -112,14 +112,21 @@ class EmbeddingDisplay(Display):
             drawn = ax.scatter(x, height, c=self.y, **{"cmap": "cividis", **options})
             self.figure_.colorbar(drawn, ax=ax)
         else:
-            for i, name in enumerate(np.unique(self.y)):
+            names, drawn = np.unique(self.y), []
+            for i, name in enumerate(names):
                 own = self.y == name
                 look = {
                     "color": PALETTE[i % len(PALETTE)],
                     "marker": _MARKERS[i // len(PALETTE) % len(_MARKERS)],
                 }
-                ax.scatter(x[own], height[own], label=str(name), **{**look, **options})
-            ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+                look |= {"label": str(name), **options}
+                drawn.append(ax.scatter(x[own], height[own], **look))
+            # As they are: matplotlib drops names with a leading underscore, and reads
+            # formulas between dollars.
+            place = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+            legend = ax.legend(drawn, ["class"] * len(drawn), frameon=False, **place)
+            for text, name in zip(legend.get_texts(), names, strict=True):
+                text.set(text=str(name), parse_math=False)
         ax.set_aspect("equal", adjustable="datalim")
         ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from vicinal._contributions import shares
 from vicinal.plotting._display import PALETTE, Display, learned_part
@@ -80,7 +81,8 @@ class MetricDisplay(Display):
         estimator : object
             Fitted, with `components_`; or a pipeline that ends in one.
         feature_names : sequence of str, optional
-            One for each feature; by default those seen in fit, or x0, x1, ...
+            One for each feature; by default those seen in fit or given by the steps of
+            the pipeline before, or x0, x1, ...
         image_shape : tuple of two int, optional
             Height and width, to draw a picture where features are pixels.
         ax : matplotlib Axes, optional
@@ -92,7 +94,7 @@ class MetricDisplay(Display):
         found = shares(np.asarray(last.components_))
         names = feature_names
         if names is None:
-            names = getattr(last, "feature_names_in_", None)
+            names = _names(estimator, last)
         if names is None:
             names = [f"x{j}" for j in range(found.size)]
         if len(names) != found.size:
@@ -128,6 +130,19 @@ class MetricDisplay(Display):
         names = [str(self.feature_names[j])[:40] for j in order]
         places = np.arange(order.size)
         ax.barh(places, self.shares[order], **{"color": PALETTE[0], **options})
-        ax.set_yticks(places, names)
+        # Names are no formulas, whatever dollars are in them.
+        ax.set_yticks(places, names, parse_math=False)
         ax.set(xlabel="share of the metric")
         return self
+
+
+def _names(estimator: Any, last: Any) -> Sequence[str] | None:
+    """Return what the features of the last step are called, where that is known."""
+    seen: Sequence[str] | None = getattr(last, "feature_names_in_", None)
+    if seen is None and isinstance(estimator, Pipeline) and len(estimator) > 1:
+        try:
+            return estimator[:-1].get_feature_names_out()
+        except AttributeError:
+            # A step that cannot tell.
+            return None
+    return seen

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import (
+    check_array,
+    check_consistent_length,
+    check_scalar,
+    column_or_1d,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal.plotting._display import PALETTE, Display
@@ -103,8 +109,10 @@ class NeighborsDisplay(Display):
         """
         check_is_fitted(estimator)
         rows: FloatArray = check_array(X, dtype=[np.float64, np.float32])
-        labels = None if y is None else np.asarray(y)
+        labels = None if y is None else column_or_1d(y, warn=True)
         check_consistent_length(rows, labels)
+        check_scalar(query, "query", Integral)
+        check_scalar(k, "k", Integral)
         if not -len(rows) <= query < len(rows):
             raise ValueError(f"query={query} is none of the {len(rows)} rows.")
         if not 1 <= k < len(rows):
@@ -151,13 +159,14 @@ class NeighborsDisplay(Display):
                     ha="center",
                     va="top",
                     fontsize="small",
+                    parse_math=False,
                 )
         ax.set(
             xlim=(0.4, ranks.size + 0.6),
             ylim=(0.4, 2.6),
             xlabel="nearest first",
-            title=f"nearest rows of {self._told(self.query)}",
         )
+        ax.set_title(f"nearest rows of {self._told(self.query)}", parse_math=False)
         ax.set_xticks(ranks)
         ax.set_yticks([2, 1], _SIDES)
         ax.tick_params(length=0)
@@ -172,7 +181,8 @@ class NeighborsDisplay(Display):
                 tile = ax.inset_axes(box)
                 tile.imshow(images[j], cmap="gray")
                 tile.set(xticks=[], yticks=[])
-                tile.set_title(self._told(j) if place else name, fontsize="small")
+                title = self._told(j) if place else name
+                tile.set_title(title, fontsize="small", parse_math=False)
                 edge = self._colour(j) if place else "0.5"
                 tile.spines[:].set(color=edge, linewidth=2)
 

@@ -94,8 +94,8 @@ def in_view(picture: FloatArray) -> FloatArray:
 
 def _colours(rows: Shown, best: Learned) -> dict[str, Any]:
     if rows.target is not None and not rows.classes:
-        # Six digits are more than a colour or a reader can tell apart.
-        return {"kind": "number", "values": [float(f"{v:.6g}") for v in rows.target]}
+        # They are read as well as coloured: as in the file, but for rounding errors.
+        return {"kind": "number", "values": [float(f"{v:.12g}") for v in rows.target]}
     if rows.target is not None:
         names, codes, kind = rows.classes, rows.target, "class"
     else:

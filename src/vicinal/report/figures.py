@@ -45,7 +45,8 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     first = np.ceil(low / step - 1e-9)
     last = np.floor(high / step + 1e-9)
     digits = max(0, int(-np.floor(np.log10(step))))
-    return [round(float(i * step), digits) for i in np.arange(first, last + 1)]
+    # Adding zero makes a plain zero of −0.
+    return [round(float(i * step), digits) + 0.0 for i in np.arange(first, last + 1)]
 
 
 def dots(comparison: Comparison, factor: float) -> dict[str, Any] | None:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from sklearn.utils import check_consistent_length
 
 from vicinal.comparison import METHODS
 from vicinal.report import figures, sections
@@ -48,6 +52,7 @@ def page(
     notes: Iterable[str] = (),
     image_shape: tuple[int, int] | None = None,
     images: ArrayLike | None = None,
+    row_numbers: ArrayLike | None = None,
     command: str | None = None,
     max_points: int = 1500,
     on_progress: Callable[[int, int, str], object] | None = None,
@@ -72,6 +77,9 @@ def page(
         Height and width of the pictures, where rows are pictures.
     images : array-like of shape (n_samples, height * width), optional
         Their pixels; by default the features are.
+    row_numbers : array-like of int of shape (n_samples,), optional
+        What the compared rows are called; by default, their places among the rows that
+        were given to `vicinal.compare`.
     command : str, optional
         The command that made the page.
     max_points : int, default=1500
@@ -103,6 +111,9 @@ def page(
     """
     template, style, script = _templates()
     setting = comparison.setting
+    if row_numbers is not None:
+        check_consistent_length(setting.X, row_numbers)
+        setting = replace(setting, rows=np.asarray(row_numbers))
     rows = shown(setting, max(2, max_points), image_shape, images)
     metrics, left_out = learned(comparison, rows, on_progress)
     all_notes = dict.fromkeys([*comparison.notes, *notes])
@@ -171,7 +182,7 @@ def _policy(style: str, script: str) -> str:
 
     return (
         f"default-src 'none'; style-src {named(style)}; script-src {named(script)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+        "base-uri 'none'; form-action 'none'"
     )
 
 

@@ -16,6 +16,8 @@ __all__ = ["as_json", "packed", "short"]
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}
 # Control, format (among them those that turn the direction of writing), surrogate.
 _UNPRINTABLE = ("Cc", "Cf", "Cs")
+# Of these, the joiners: Persian, Hindi and emoji are written with them.
+_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
 
 
 def short(text: object, limit: int = 48) -> str:
@@ -45,7 +47,9 @@ def short(text: object, limit: int = 48) -> str:
         head = limit // 2
         kept = f"{kept[:head]}…{kept[len(kept) - (limit - head - 1) :]}"
     return "".join(
-        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(c) in _UNPRINTABLE else c
+        "\N{REPLACEMENT CHARACTER}"
+        if unicodedata.category(c) in _UNPRINTABLE and c not in _JOINERS
+        else c
         for c in kept.replace("\n", " ").replace("\t", " ")
     )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from vicinal._typing import FloatArray
+    from vicinal._typing import FloatArray, IntArray
 
 __all__ = ["Prepared", "prepare"]
 
@@ -45,6 +45,9 @@ class Prepared:
         The label's column.
     frame : polars.DataFrame
         The rows of `X` as the file holds them.
+    rows : ndarray of int of shape (n_samples,)
+        Where they were in the table that was read, from 0: rows without a label are
+        left out.
     """
 
     name: str
@@ -55,6 +58,7 @@ class Prepared:
     notes: list[str]
     target: str | None
     frame: pl.DataFrame
+    rows: IntArray
 
     @property
     def decisions(self) -> list[Decision]:
@@ -113,6 +117,7 @@ def prepare(
         raise ValueError("Name a target or ask for none, not both.")
     table = read_table(source, limit=limit)
     frame, notes = table.frame, list(table.notes)
+    rows = np.arange(frame.height)
     label = table.target if no_target else choose_target(table, target)
     y: NDArray[Any] | None = None
     found = "none"
@@ -123,7 +128,7 @@ def prepare(
         notes += read.notes
         y, found = read.values, read.task
         if not read.kept.all():
-            frame = frame.filter(read.kept)
+            frame, rows = frame.filter(read.kept), rows[read.kept]
     elif not no_target:
         notes.append("no target: no column is called target, label, class or y")
     if frame.height < 2:
@@ -146,6 +151,7 @@ def prepare(
         notes=notes,
         target=None if no_target else label,
         frame=frame,
+        rows=rows,
     )
 
 

@@ -160,6 +160,11 @@
       this.draw();
     }
 
+    // Brings a point that lies outside the view to its middle.
+    reveal(i) {
+      if (this.place(i).some((v) => v < 0 || v > this.canvas.clientWidth)) this.middle = [this.xy[2 * i], this.xy[2 * i + 1]];
+    }
+
     nearest(x, y, within = 14) {
       let [best, least] = [-1, within * within];
       for (let i = 0; i < n; i++) {
@@ -173,7 +178,7 @@
 
     // The nearest point in a quarter of the plane.
     towards(dx, dy) {
-      if (this.focus < 0) return state.chosen >= 0 && seen(state.chosen) ? state.chosen : this.nearest(this.canvas.clientWidth / 2, this.canvas.clientWidth / 2, 1e6);
+      if (this.focus < 0 || !seen(this.focus)) return state.chosen >= 0 && seen(state.chosen) ? state.chosen : this.nearest(this.canvas.clientWidth / 2, this.canvas.clientWidth / 2, 1e6);
       const [x, y] = this.place(this.focus);
       let [best, least] = [this.focus, Infinity];
       for (let i = 0; i < n; i++) {
@@ -221,7 +226,7 @@
         this.mark(pen, chosen, radius * 1.6);
         this.ring(pen, chosen, radius * 1.6 + 4, 2);
       }
-      if (this.focus >= 0 && document.activeElement === canvas) this.ring(pen, this.focus, radius + 6, 1);
+      if (this.focus >= 0 && seen(this.focus) && document.activeElement === canvas) this.ring(pen, this.focus, radius + 6, 1);
       Object.assign(canvas.dataset, { visible, zoom: this.zoom.toFixed(3), focused: this.focus });
     }
 
@@ -303,13 +308,14 @@
       if (step) {
         this.focus = this.towards(...step);
         if (this.focus >= 0) {
+          this.reveal(this.focus);
           const box = this.canvas.getBoundingClientRect();
           const [x, y] = this.place(this.focus);
           showTip(this.focus, box.left + x, box.top + y);
         }
         this.draw();
-      } else if ((event.key === "Enter" || event.key === " ") && this.focus >= 0) choose(this.focus);
-      else if (event.key === "Escape") choose(-1);
+      } else if ((event.key === "Enter" || event.key === " ") && this.focus >= 0 && seen(this.focus)) choose(this.focus);
+      else if (event.key === "Escape") { tip.hidden = true; choose(-1); }
       else if (event.key === "+" || event.key === "=") this.zoomBy(1.5);
       else if (event.key === "-") this.zoomBy(1 / 1.5);
       else if (event.key === "0") { this.reset(); this.draw(); } else return;
@@ -324,6 +330,8 @@
     select.value = side ? data.after : data.before;
     select.addEventListener("change", () => list());
   });
+  // A choice takes the button away that made it: the focus goes to what has come instead.
+  const stay = (place) => place.querySelector("button")?.focus();
   const isSame = (i, j) => codes[i] === codes[j];
   const item = (i, j) => {
     const button = make("button");
@@ -339,7 +347,11 @@
       mark.setAttribute("aria-label", `${isSame(i, j) ? "same" : "another"} ${kind}`);
       button.append(mark);
     }
-    button.addEventListener("click", () => choose(j));
+    button.addEventListener("click", () => {
+      const place = button.closest("ol");
+      choose(j);
+      stay(place);
+    });
     const line = make("li");
     line.append(button);
     return line;
@@ -384,6 +396,7 @@
     let best = 0;
     for (let i = 1; i < n; i++) if (change(i) > change(best)) best = i;
     choose(best);
+    stay(at("near-after"));
   });
 
   // ---- which classes are seen
