@@ -60,14 +60,14 @@ def test_rows_that_fit_into_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-# A second for 1,000 rows, and seven tenths of the budget to fill; never below three.
+# A second for 500 rows, and seven tenths of the budget to fill; never below three.
 @pytest.mark.parametrize(("budget", "n_splits"), [(9, 6), (2, 3)])
 def test_fewer_splits_where_the_smallest_part_is_too_slow(
     budget: float, n_splits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pretend(monkeypatch, nca=(1e-3, 1.0))
+    pretend(monkeypatch, nca=(2e-3, 1.0))
     kept = plan_of("nca", budget)
-    assert len(kept.problem.setting.X) == 1000
+    assert len(kept.problem.setting.X) == 500
     assert kept.n_splits == n_splits
     assert f"{n_splits} splits instead of 10" in kept.notes[0]
 
@@ -94,9 +94,7 @@ def test_a_part_keeps_every_class() -> None:
 
 
 def test_no_more_splits_than_time() -> None:
-    result = compare(
-        X[:1500], Y[:1500] + (X[:1500, 0] > 0), n_splits=500, time_budget=2
-    )
+    result = compare(X[:900], Y[:900] + (X[:900, 0] > 0), n_splits=500, time_budget=2)
     assert 1 <= result.setting.n_splits < 500
     assert all(one.scores.size == result.setting.n_splits for one in result.results)
     assert "The time budget was enough for" in result.notes[0]

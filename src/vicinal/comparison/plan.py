@@ -25,7 +25,7 @@ __all__ = ["Plan", "planned"]
 
 # The part that methods are tried on; up to twice as many rows, nothing is planned:
 # trying would cost as much as it could save.
-_TRIAL = 1000
+_TRIAL = 500
 # Of the time left, how much a plan may fill: what it expects is not what comes.
 _FILLED = 0.7
 _FEWEST_SPLITS = 3
@@ -83,9 +83,11 @@ def planned(
         Told which method is being tried, as ``show(0, total, name)``.
     """
     n = len(plan.problem.setting.X)
-    if n <= 2 * _TRIAL:
+    # Where there are many classes, a part cannot be small.
+    trial = max(_TRIAL, plan.problem.fewest)
+    if n <= 2 * trial:
         return plan
-    small, large = plan.problem.part(_TRIAL), plan.problem.part(2 * _TRIAL)
+    small, large = plan.problem.part(trial), plan.problem.part(2 * trial)
     total = plan.n_splits * len(plan.methods)
     costs: dict[str, tuple[float, float]] = {}
     late: list[str] = []
@@ -94,7 +96,7 @@ def planned(
         show(0, total, f"{method.name}, on a trial")
         # Once for what is compiled or loaded only once. So few rows may be too few.
         with suppress(UnfitError):
-            _seconds(plan.problem.part(200), method)
+            _seconds(plan.problem.part(max(200, plan.problem.fewest)), method)
         try:
             costs[method.name] = _seconds(small, method), 0.0
         except UnfitError as error:
@@ -114,14 +116,18 @@ def planned(
     notes = [f"{name} was left out: too slow for the time budget." for name in late]
 
     def expected(rows: float) -> float:
-        return sum(_grown(*costs[method.name], rows) for method in methods)
+        growths = (_power(*costs[method.name]) for method in methods)
+        return sum(
+            costs[method.name][1] * (rows / (2 * trial)) ** power
+            for method, power in zip(methods, growths, strict=True)
+        )
 
-    sizes = np.geomspace(2 * _TRIAL, n, 200)
+    sizes = np.geomspace(2 * trial, n, 200)
     fitting = [rows for rows in sizes if plan.n_splits * expected(rows) <= left]
-    rows = n if len(fitting) == len(sizes) else int(max(fitting, default=_TRIAL))
+    rows = n if len(fitting) == len(sizes) else int(max(fitting, default=trial))
     n_splits = plan.n_splits
     if not fitting:
-        affordable = int(left / max(expected(_TRIAL), 1e-9))
+        affordable = int(left / max(expected(trial), 1e-9))
         n_splits = min(plan.n_splits, max(affordable, _FEWEST_SPLITS))
         if n_splits < plan.n_splits:
             notes.append(f"{n_splits} splits instead of {plan.n_splits}: time budget.")
@@ -142,7 +148,6 @@ def _seconds(problem: Problem, method: Method) -> float:
     return time.perf_counter() - start
 
 
-def _grown(small: float, large: float, rows: float) -> float:
-    """Return the seconds expected for that many rows, from those of the two trials."""
-    power = np.clip(np.log2(large / small), 0.5, 3.0)
-    return float(large * (rows / (2 * _TRIAL)) ** power)
+def _power(small: float, large: float) -> float:
+    """Return how the time grows with the rows, from that of the two trials."""
+    return float(np.clip(np.log2(large / small), 0.5, 3.0))

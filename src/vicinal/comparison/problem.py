@@ -130,16 +130,21 @@ class Problem:
             )
         return cls(setting, target)
 
+    @property
+    def fewest(self) -> int:
+        """How many rows a part must have to be split again."""
+        if self.setting.task != "classification":
+            return 2
+        counts = np.bincount(np.asarray(self.target))
+        share = min(self.setting.test_size, 1 - self.setting.test_size)
+        # A split wants a row of each class on both of its sides.
+        return max(int(counts.size / share) + 1, int(np.minimum(counts, 4).sum()))
+
     def part(self, n: int) -> Problem:
-        """Return a random part of n rows, or of more where the classes need them."""
+        """Return a random part of n rows, the first few of each class before others."""
         rng = np.random.RandomState(0)
         order = rng.permutation(len(self.setting.X))
         if self.setting.task == "classification" and self.target is not None:
-            counts = np.bincount(self.target)
-            share = min(self.setting.test_size, 1 - self.setting.test_size)
-            # A split wants a row of each class on both of its sides.
-            n = max(n, int(counts.size / share) + 1, np.minimum(counts, 4).sum())
-            # Round the classes: the first few of each come first.
             codes = self.target[order]
             turn = np.empty(len(order))
             for code in np.unique(codes):
