@@ -60,7 +60,7 @@ def _many_rows(path: Path) -> str:
 
     rng = np.random.default_rng(0)
     y = rng.integers(0, 5, 100_000)
-    X = rng.normal(size=(5, 50))[y] + rng.normal(size=(y.size, 50))
+    X = 0.3 * rng.normal(size=(5, 50))[y] + rng.normal(size=(y.size, 50))
     X *= rng.uniform(0.5, 20, 50)
     columns = {f"f{i}": column for i, column in enumerate(X.T)}
     pl.DataFrame({**columns, "kind": y}).write_csv(path)

@@ -51,8 +51,8 @@ def test_rows_that_fit_into_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, nca=(1e-8, 2.0))
     kept = plan_of("nca", 10)
     rows = len(kept.problem.setting.X)
-    # Ten splits of 1e-8 n² seconds in seven tenths of ten seconds.
-    assert rows == pytest.approx(np.sqrt(0.7 / 1e-8), rel=0.02)
+    # Ten splits of 1e-8 n² seconds in three quarters of ten seconds.
+    assert rows == pytest.approx(np.sqrt(0.75 / 1e-8), rel=0.02)
     assert kept.n_splits == 10
     assert kept.notes == (
         f"A random {rows:,} of the 20,000 rows took part, to stay within the time "
@@ -60,14 +60,15 @@ def test_rows_that_fit_into_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-# A second for 500 rows, and seven tenths of the budget to fill; never below three.
+# A second for 500 rows, and three quarters of the budget to fill; never below three.
 @pytest.mark.parametrize(("budget", "n_splits"), [(9, 6), (2, 3)])
 def test_fewer_splits_where_the_smallest_part_is_too_slow(
     budget: float, n_splits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pretend(monkeypatch, nca=(2e-3, 1.0))
     kept = plan_of("nca", budget)
-    assert len(kept.problem.setting.X) == 500
+    # What six splits leave of the time is filled with a few more rows.
+    assert 500 <= len(kept.problem.setting.X) < 560
     assert kept.n_splits == n_splits
     assert f"{n_splits} splits instead of 10" in kept.notes[0]
 

@@ -1,13 +1,13 @@
 """How many rows, splits and methods there is time for.
 
-Each method is tried on a small part of the rows and on one twice as large; its time is
-taken to grow as a power of the number of rows.
+The methods are tried on a small part of the rows, and on parts twice as large each time
+until all splits might not fit. Beyond the last one, a method's time
+is taken to grow as a power of the number of rows.
 """
 
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "planned"]
 
-# The part that methods are tried on; up to twice as many rows, nothing is planned:
-# trying would cost as much as it could save.
+# Up to so many rows, nothing is planned: trying would cost as much as it could save.
+_FEW = 2000
+# The first part that methods are tried on, and how a method's time is taken to grow
+# with the rows as long as there is no second one.
 _TRIAL = 500
+_POWER = 1.5
 # Of the time left, how much a plan may fill: what it expects is not what comes.
-_FILLED = 0.7
+_FILLED = 0.75
 _FEWEST_SPLITS = 3
 
 
@@ -84,61 +87,76 @@ def planned(
     """
     n = len(plan.problem.setting.X)
     # Where there are many classes, a part cannot be small.
-    trial = max(_TRIAL, plan.problem.fewest)
-    if n <= 2 * trial:
+    rows = max(_TRIAL, plan.problem.fewest)
+    if n <= max(_FEW, 2 * rows):
         return plan
-    small, large = plan.problem.part(trial), plan.problem.part(2 * trial)
-    total = plan.n_splits * len(plan.methods)
-    costs: dict[str, tuple[float, float]] = {}
-    late: list[str] = []
+    plan, costs = _first_trial(plan, rows, show)
+    plan = _quick_enough(plan, costs, _FILLED * (deadline - time.perf_counter()))
+    powers = dict.fromkeys(costs, _POWER)
+    while True:
+        left = _FILLED * (deadline - time.perf_counter())
+        all_splits = plan.n_splits * sum(costs[one.name] for one in plan.methods)
+        if 2 * all_splits > left or 2 * rows >= n:
+            break
+        rows *= 2
+        for method in plan.methods:
+            show(0, 1, f"{method.name}, on a trial of {rows:,} rows")
+            before = costs[method.name]
+            costs[method.name] = _seconds(plan.problem.part(rows), method)
+            growth = np.log2(costs[method.name] / before)
+            powers[method.name] = float(np.clip(growth, 0.5, 3.0))
+
+    def expected(size: float) -> float:
+        grown = (costs[one.name] * (size / rows) ** powers[one.name] for one in methods)
+        return plan.n_splits * sum(grown)
+
+    methods = plan.methods
+    left = _FILLED * (deadline - time.perf_counter())
+    sizes = np.geomspace(rows, n, 400)
+    fitting = [size for size in sizes if expected(size) <= left]
+    if len(fitting) == len(sizes):
+        return plan
+    part = plan.problem.part(int(max(fitting, default=rows)))
+    note = (
+        f"A random {len(part.setting.X):,} of the {n:,} rows took part, to stay within "
+        "the time budget."
+    )
+    return replace(plan, problem=part, notes=(*plan.notes, note))
+
+
+def _first_trial(
+    plan: Plan, rows: int, show: Callable[[int, int, str], object]
+) -> tuple[Plan, dict[str, float]]:
+    """Return each method's seconds on so many rows, without those that fail."""
+    costs: dict[str, float] = {}
     failures: dict[str, UnfitError] = {}
+    part = plan.problem.part(rows)
     for method in plan.methods:
-        show(0, total, f"{method.name}, on a trial")
-        # Once for what is compiled or loaded only once. So few rows may be too few.
-        with suppress(UnfitError):
-            _seconds(plan.problem.part(max(200, plan.problem.fewest)), method)
+        show(0, 1, f"{method.name}, on a trial of {rows:,} rows")
         try:
-            costs[method.name] = _seconds(small, method), 0.0
+            # Twice: the first time, something may be compiled or loaded.
+            _seconds(part, method)
+            costs[method.name] = _seconds(part, method)
         except UnfitError as error:
             failures[method.name] = error
-    plan = plan.without(failures)
-    for method in plan.methods:
-        first = costs[method.name][0]
-        # A method whose next trial would take a good part of the time is too slow.
-        if 8 * first > (deadline - time.perf_counter()) / 2 and len(plan.methods) > 1:
-            late.append(method.name)
-            continue
-        show(0, total, f"{method.name}, on a larger trial")
-        costs[method.name] = first, _seconds(large, method)
+    return plan.without(failures), costs
 
-    left = _FILLED * (deadline - time.perf_counter())
-    methods = [method for method in plan.methods if method.name not in late]
-    notes = [f"{name} was left out: too slow for the time budget." for name in late]
 
-    def expected(rows: float) -> float:
-        growths = (_power(*costs[method.name]) for method in methods)
-        return sum(
-            costs[method.name][1] * (rows / (2 * trial)) ** power
-            for method, power in zip(methods, growths, strict=True)
-        )
-
-    sizes = np.geomspace(2 * trial, n, 200)
-    fitting = [rows for rows in sizes if plan.n_splits * expected(rows) <= left]
-    rows = n if len(fitting) == len(sizes) else int(max(fitting, default=trial))
+def _quick_enough(plan: Plan, costs: dict[str, float], left: float) -> Plan:
+    """Return what can be done of a small part: fewer splits, or not all methods."""
+    methods, notes = list(plan.methods), list(plan.notes)
+    total = sum(costs[method.name] for method in methods)
+    while len(methods) > 1 and _FEWEST_SPLITS * total > left:
+        slowest = max(methods, key=lambda method: costs[method.name])
+        methods.remove(slowest)
+        total -= costs[slowest.name]
+        notes.append(f"{slowest.name} was left out: too slow for the time budget.")
     n_splits = plan.n_splits
-    if not fitting:
-        affordable = int(left / max(expected(trial), 1e-9))
-        n_splits = min(plan.n_splits, max(affordable, _FEWEST_SPLITS))
-        if n_splits < plan.n_splits:
-            notes.append(f"{n_splits} splits instead of {plan.n_splits}: time budget.")
-    problem = plan.problem
-    if rows < n:
-        problem = problem.part(rows)
-        notes.append(
-            f"A random {len(problem.setting.X):,} of the {n:,} rows took part, to stay "
-            "within the time budget."
-        )
-    return Plan(problem, methods, n_splits, (*plan.notes, *notes))
+    if n_splits * total > left:
+        n_splits = min(n_splits, max(int(left / total), _FEWEST_SPLITS))
+    if n_splits < plan.n_splits:
+        notes.append(f"{n_splits} splits instead of {plan.n_splits}: time budget.")
+    return replace(plan, methods=methods, n_splits=n_splits, notes=tuple(notes))
 
 
 def _seconds(problem: Problem, method: Method) -> float:
@@ -146,8 +164,3 @@ def _seconds(problem: Problem, method: Method) -> float:
     train, test = next(iter(problem.splits(1)))
     problem.run(method, train, test)
     return time.perf_counter() - start
-
-
-def _power(small: float, large: float) -> float:
-    """Return how the time grows with the rows, from that of the two trials."""
-    return float(np.clip(np.log2(large / small), 0.5, 3.0))
