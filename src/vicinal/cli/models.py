@@ -174,9 +174,9 @@ def _quality_told(model: "SavedModel", prepared: "Prepared") -> str:
         leave_one_out(Z, prepared.y, prepared.task) for Z in (X, model.map(X))
     )
     if prepared.task == "regression":
-        figures = f"R² {before:.3f} standardised, {after:.3f} learned"
+        figures = f"R² {before:.3f} before learning, {after:.3f} after"
     else:
-        figures = f"{100 * before:.1f} % standardised, {100 * after:.1f} % learned"
+        figures = f"{100 * before:.1f} % before learning, {100 * after:.1f} % after"
     return (
         f"3-NN, each row left out of its neighbours: {figures} (on the rows that it "
         "learned from; `vicinal compare` measures on others)"
