@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.model_selection import ShuffleSplit
 
 from vicinal.comparison import Comparison, MethodResult, Setting
 
@@ -169,3 +170,12 @@ def test_a_notebook_shows_a_table() -> None:
     assert "<td>lda</td>" in text
     assert "<script>" not in text
     assert "&lt;script&gt;" in text
+
+
+@pytest.mark.parametrize(("n", "ratio"), [(5, 2 / 3), (10, 3 / 7), (178, 54 / 124)])
+def test_test_rows_for_each_training_row_as_they_are_split(
+    n: int, ratio: float
+) -> None:
+    train, test = next(ShuffleSplit(1, test_size=0.3).split(np.zeros(n)))
+    setting = Setting(np.zeros((n, 1)), None, "none", np.arange(n), n, ["a"])
+    assert setting.ratio == pytest.approx(ratio) == len(test) / len(train)

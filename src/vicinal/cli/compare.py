@@ -114,8 +114,6 @@ def compare(
                 on_progress=show,
             )
         _print_table(result)
-        if json is not None:
-            _write_json(json, result, prepared)
         if report is not None:
             with _progress() as show:
                 result.to_html(
@@ -129,6 +127,9 @@ def compare(
                     on_progress=show,
                 )
             typer.echo(f"report: {report}")
+        # Last: where the report fails, nothing is left of the run.
+        if json is not None:
+            _write_json(json, result, prepared)
     typer.echo(result.verdict())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -103,7 +104,9 @@ class Setting:
     @property
     def ratio(self) -> float:
         """Test rows for each training row."""
-        return self.test_size / (1 - self.test_size)
+        # Rounded as scikit-learn's splitters do: it matters where rows are few.
+        n_test = ceil(self.test_size * len(self.X))
+        return n_test / floor((1 - self.test_size) * len(self.X))
 
     @property
     def step(self) -> float:
