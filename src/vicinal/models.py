@@ -183,8 +183,9 @@ def learn(
     try:
         pipeline.fit(prepared.X, y)
     # IndexError: scikit-learn's LDA, where no class has any spread.
-    except (IndexError, ArithmeticError) as error:
-        raise ValueError(f"{method} cannot learn from these rows: {error}.") from error
+    except (ValueError, IndexError, ArithmeticError) as error:
+        reason = str(error).rstrip(".")
+        raise ValueError(f"{method} cannot learn from these rows: {reason}.") from error
     parameters = {"n_components": n_components, "random_state": random_state}
     return from_pipeline(pipeline, prepared, method, parameters)
 
