@@ -75,7 +75,7 @@ class SavedModel:
         return [f"{stem}{index}" for index in range(len(self.components))]
 
     def prepare(self, frame: pl.DataFrame) -> FloatArray:
-        """Turn rows into numbers, fill the gaps, and standardise.
+        """Turn rows into numbers, fill the gaps, and scale.
 
         Parameters
         ----------

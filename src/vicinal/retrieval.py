@@ -49,7 +49,7 @@ class Neighborhoods:
     label : str or None
         Its target, where the table has one.
     euclidean : Found
-        On the standardised features.
+        On the features as the model scales them.
     learned : Found
         Under the model's metric.
     """
@@ -68,7 +68,7 @@ def nearest_rows(
     Parameters
     ----------
     model : SavedModel
-        Holds the learned metric, and what standardises the features.
+        Holds the learned metric, and what scales the features.
     source : str
         As `vicinal.tables.reading.read_table` takes it; it is read in pieces, twice.
     query : int
