@@ -12,26 +12,20 @@ from scipy.stats import ortho_group
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from tests.objectives.differences import by_differences
 from tests.oracles_ldg import (
-    equation_2,
     equation_4,
-    gaussians_around,
     ldg_scatters,
     leave_one_out_3nn,
 )
 from vicinal import LDG
 from vicinal._ldg_choices import enough_dimensions, leave_one_out
-from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.gaussians import ClassPoints
-from vicinal.objectives.local_gaussians import LocalGaussianObjective
+from vicinal._typing import FloatArray
 
 X_wine, y = load_wine(return_X_y=True)
 X = scale(X_wine)
@@ -232,84 +226,6 @@ def test_it_helps_nearest_neighbours() -> None:
     assert search.best_score_ > 0.85
 
 
-# --- refine ------------------------------------------------------------------------
-
-
-def objective_and_points(
-    n_components: int,
-) -> tuple[LocalGaussianObjective, FloatArray, IntArray, FloatArray]:
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(30, 5))
-    points -= points.mean(axis=0)
-    labels = np.sort(np.r_[2, rng.integers(2, size=29)])  # a class of one
-    floor = 1e-3 * np.square(points).sum() / 30
-    among = ClassPoints.build(points, labels, floor)
-    priors = np.bincount(labels) / 30
-    objective = LocalGaussianObjective.build(
-        among, among.nearest(4, None, 1), priors, 5, 1
-    )
-    return objective, points, labels, rng.normal(size=(n_components, 5))
-
-
-@pytest.mark.parametrize("n_components", [1, 2, 4])
-def test_the_objective_is_equation_2(n_components: int) -> None:
-    objective, points, labels, A = objective_and_points(n_components)
-    B = np.linalg.qr(A.T)[0]
-    expected = equation_2(points, labels, B, 4, 1e-3)
-    value, gradient = objective.value_and_gradient(A)
-    assert -value == pytest.approx(expected)
-    np.testing.assert_allclose(gradient, by_differences(objective, A), atol=1e-5)
-    # It is one of subspaces: their basis does not matter.
-    mixed = np.random.default_rng(1).normal(size=(n_components, n_components)) @ A
-    assert objective.value_and_gradient(mixed)[0] == pytest.approx(value)
-
-
-@pytest.mark.parametrize("gamma", [0.2, 1.0])
-def test_refine_descends_equation_2_on_orthonormal_maps(gamma: float) -> None:
-    plain = LDG(2, n_neighbors=8, gamma=gamma).fit(X, y)
-    refined = LDG(2, n_neighbors=8, gamma=gamma, refine=True, max_iter=500).fit(X, y)
-    before, after = (
-        equation_2(X, y, ldg.components_.T, 8, ldg.var_floor)
-        for ldg in (plain, refined)
-    )
-    curve = refined.objective_curve_
-    assert len(curve) == refined.n_iter_ > 1
-    assert curve[0] == pytest.approx(before)
-    assert curve[-1] == pytest.approx(after)
-    assert np.all(np.diff(curve) <= 0)
-    assert after < before
-    A = refined.components_
-    np.testing.assert_allclose(A @ A.T, np.eye(2), atol=1e-9)
-    assert np.all(np.diff(refined.eigenvalues_) >= 0)
-    assert plain.n_iter_ == 1
-    assert not hasattr(refined.set_params(refine=False).fit(X, y), "objective_curve_")
-
-
-def test_refined_maps_have_no_more_dimensions_to_give() -> None:
-    refined = LDG(3, **FIXED, refine=True, max_iter=500).fit(X, y)
-    assert refined.set_n_components(2).components_.shape == (2, 13)
-    with pytest.raises(ValueError, match="n_components"):
-        refined.set_n_components(4)
-
-
-def test_refine_warns_when_it_stops_early() -> None:
-    with pytest.warns(ConvergenceWarning, match=r"in 1 iterations .*max_iter") as seen:
-        LDG(2, **FIXED, refine=True, max_iter=1).fit(X, y)
-    assert seen[0].filename == __file__
-
-
-@ignore_warnings
-def test_refine_where_there_is_nothing_to_choose_between() -> None:
-    refined = LDG(13, **FIXED, refine=True).fit(X, y)
-    np.testing.assert_array_equal(
-        refined.components_, LDG(13, **FIXED).fit(X, y).components_
-    )
-    assert refined.n_iter_ == 1
-
-
-# --- as an estimator ---------------------------------------------------------------
-
-
 def test_clone_pickle_frames_and_metric() -> None:
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(13)])
     ldg = LDG(2, **FIXED).set_output(transform="pandas").fit(frame, y)
@@ -364,158 +280,6 @@ def test_any_layout_of_memory(tmp_path: Path) -> None:
         found = LDG(2, **FIXED).fit(points, y).components_
         np.testing.assert_allclose(found, expected, atol=1e-9)
     np.testing.assert_array_equal(read_only, X)
-
-
-# --- awkward input -----------------------------------------------------------------
-
-
-def test_classes_of_one_and_two_rows() -> None:
-    labels = y.copy()
-    labels[0], labels[1:3] = 7, 8
-    with pytest.warns(
-        UserWarning, match=r"6 neighbours: 7 \(1\), 8 \(2\)\. They give as many"
-    ) as seen:
-        ldg = LDG(13, n_neighbors=6, gamma=1.0).fit(X, labels)
-    assert seen[0].filename == __file__
-    V, A = ldg_scatters(X, labels, 6, ldg.var_floor)
-    np.testing.assert_allclose(
-        ldg.eigenvalues_, np.linalg.eigvalsh(V - A), rtol=1e-6, atol=1e-6
-    )
-    _, _, there = gaussians_around(X, labels, 6, ldg.var_floor)
-    assert (~there).sum() == 1  # the only own class without a neighbour
-    with pytest.warns(UserWarning, match="too few rows"):
-        chosen = LDG(random_state=0).fit(X, labels)
-    assert np.isfinite(chosen.components_).all()
-
-
-def test_more_neighbours_than_a_class_has() -> None:
-    with pytest.warns(UserWarning, match=r"60 neighbours: 0 \(59\), 2 \(48\)"):
-        capped = LDG(2, n_neighbors=60, gamma=1.0).fit(X, y)
-    assert capped.n_neighbors_ == 60
-    V, A = ldg_scatters(X, y, 60, capped.var_floor)
-    np.testing.assert_allclose(
-        capped.eigenvalues_, np.linalg.eigvalsh(V - A)[:2], rtol=1e-7
-    )
-
-
-@pytest.mark.parametrize("refine", [False, True])
-@ignore_warnings
-@pytest.mark.parametrize(
-    "case",
-    [
-        "all equal",
-        "equal, wide",
-        "equal in class",
-        "duplicate rows",
-        "constant",
-        "collinear",
-    ],
-)
-def test_what_can_be_handled_is(case: str, refine: bool) -> None:
-    points = X.copy()
-    if case == "all equal":
-        points[:] = 3.0
-    elif case == "equal, wide":
-        points = np.ones((178, 200))
-    elif case == "equal in class":
-        points = np.eye(3, 13)[y]
-    elif case == "duplicate rows":
-        points[90:] = points[:88]
-    elif case == "constant":
-        points[:, [0, 5]] = [1e3, 0.1]
-    else:
-        points[:, 3] = points[:, 4] + points[:, 5]
-    for parameters in ({}, {"n_components": 13, "gamma": 0.2, "n_neighbors": 4}):
-        ldg = LDG(**parameters, refine=refine, random_state=0).fit(points, y)  # type: ignore[arg-type]
-        A = ldg.components_
-        np.testing.assert_allclose(A @ A.T, np.eye(len(A)), atol=1e-9)
-        assert np.isfinite(ldg.eigenvalues_).all()
-
-
-def test_directions_without_variance_come_last() -> None:
-    points = np.column_stack([np.full(178, 5.0), X[:, :4], X[:, 0] - X[:, 1]])
-    ldg = LDG(6, n_neighbors=8, gamma=0.05).fit(points, y)
-    assert (ldg.eigenvalues_[:4] > 0).all()  # or they would come after the zeros
-    spread = ldg.transform(points).std(axis=0)
-    assert (spread[:4] > 1e-3).all()
-    np.testing.assert_allclose(spread[4:], 0, atol=1e-9)
-    np.testing.assert_allclose(ldg.components_[:4, 0], 0, atol=1e-9)
-
-
-def test_wide_data_of_very_different_variances() -> None:
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(30, 80)) * np.logspace(0, -7, 80)
-    A = LDG(20, n_neighbors=4, gamma=1.0).fit(points, np.arange(30) % 2).components_
-    np.testing.assert_allclose(A @ A.T, np.eye(20), atol=1e-9)
-
-
-def test_far_fewer_rows_than_features() -> None:
-    rng = np.random.default_rng(0)
-    labels = np.arange(20) % 2
-    points = rng.normal(size=(20, 1000)) + labels[:, None] * 0.3
-    ldg = LDG(random_state=0).fit(points, labels)
-    assert ldg.components_.shape == (ldg.n_components_, 1000)
-    more = LDG(25, **{**FIXED, "n_neighbors": 4}).fit(points, labels)
-    A = more.components_
-    np.testing.assert_allclose(A @ A.T, np.eye(25), atol=1e-9)
-    np.testing.assert_allclose((points @ A[19:].T).std(axis=0), 0, atol=1e-9)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale_of_all", [1e-30, 1e30, 1e200])
-@pytest.mark.parametrize("wide", [False, True])
-def test_any_scale(scale_of_all: float, dtype: type, wide: bool) -> None:
-    if dtype == np.float32 and scale_of_all > 1e38:
-        scale_of_all = 1e34
-    points = np.hstack([X, np.zeros((178, 200))]) if wide else X
-    expected = LDG(3, **FIXED).fit(points.astype(dtype), y).components_
-    scaled: FloatArray = (points * scale_of_all).astype(dtype)
-    found = LDG(3, **FIXED).fit(scaled, y).components_
-    np.testing.assert_allclose(found, expected, atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"n_components": 14}, "more than the 13 features"),
-        ({"n_components": 0}, "'n_components' parameter"),
-        ({"n_components": None}, "'n_components' parameter"),
-        ({"n_neighbors": 0}, "'n_neighbors' parameter"),
-        ({"gamma": -1.0}, "'gamma' parameter"),
-        ({"gamma": "loo"}, "'gamma' parameter"),
-        ({"refine": 2}, "'refine' parameter"),
-        ({"priors": [1, 2]}, "each of the 3 classes"),
-        ({"priors": [1, 2, np.nan]}, "positive throughout"),
-        ({"var_floor": 0}, "'var_floor' parameter"),
-        ({"n_jobs": 0}, "n_jobs == 0"),
-    ],
-)
-def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
-    ldg = LDG(**parameters)
-    before = dict(vars(ldg))
-    with pytest.raises(ValueError, match=message):
-        ldg.fit(X, y)
-    assert vars(ldg) == before
-
-
-@pytest.mark.parametrize(
-    ("points", "labels", "message"),
-    [
-        (X[:50], y[:50], "only one class"),
-        (X, np.linspace(0, 1, 178), "continuous"),
-        (X, y[:-1], "inconsistent numbers of samples"),
-        (np.where(X > 2, np.nan, X), y, "NaN"),
-        (np.where(X > 2, np.inf, X), y, "infinity"),
-        (X[:1], y[:1], "minimum of 2"),
-        (X, None, "requires y"),
-    ],
-)
-def test_wrong_data(points: FloatArray, labels: Any, message: str) -> None:
-    ldg = LDG(2, **FIXED).fit(X[:, :5], y)
-    before = dict(vars(ldg))
-    with pytest.raises(ValueError, match=message):
-        ldg.fit(points, labels)
-    assert vars(ldg) == before
 
 
 def test_priors_weigh_the_classes() -> None:

@@ -257,7 +257,10 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
                 stacklevel=4,
             )
 
+    # What each of them has to say for itself:
+
     def _choose_regs(self, X: FloatArray) -> dict[str, float]:
+        """Return the ridges as fitted attributes, those that are "cv" chosen."""
         raise NotImplementedError
 
     def _alike(self, n_features: int) -> bool:  # noqa: ARG002
@@ -265,10 +268,13 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         return False
 
     def _model(self, problem: Problem, regs: dict[str, float]) -> Model:
+        """Return the M-step: from a scatter to the kernel."""
         raise NotImplementedError
 
     def _start(self, problem: Problem, model: Any) -> Start:
+        """Return where EM begins."""
         raise NotImplementedError
 
     def _components(self, problem: Problem, kernel: Kernel) -> FloatArray:
+        """Return the map that `transform` applies, in the points' own units."""
         raise NotImplementedError

@@ -60,6 +60,13 @@ def test_rows_that_fit_into_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+def test_growth_is_measured_and_not_supposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, nca=(1e-4, 1.0))
+    rows = len(plan_of("nca", 10).problem.setting.X)
+    # From the first trial alone, a faster growth would be feared, and 3,000 taken.
+    assert rows == pytest.approx(0.75 / 1e-4, rel=0.02)
+
+
 # A second for 500 rows, and three quarters of the budget to fill; never below three.
 @pytest.mark.parametrize(("budget", "n_splits"), [(9, 6), (2, 3)])
 def test_fewer_splits_where_the_smallest_part_is_too_slow(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray, IntArray
 
-__all__ = ["METHODS", "TASKS", "Method", "chosen", "wanted"]
+__all__ = ["METHODS", "TASKS", "Method", "chosen"]
 
 TASKS = ("classification", "regression", "none")
 Seed = int | np.random.RandomState | None
@@ -261,13 +261,6 @@ _LIST = (
 METHODS = {method.name: method for method in _LIST}
 
 
-def wanted(methods: str | Iterable[str] | None) -> list[str] | None:
-    """Return the names in what a user has written; None for the usual ones."""
-    if isinstance(methods, str):
-        methods = methods.replace(",", " ").split()
-    return None if methods is None else list(methods)
-
-
 def chosen(methods: str | Iterable[str] | None, task: str) -> list[Method]:
     """Return the methods that were asked for, in the order of `METHODS`.
 
@@ -285,9 +278,11 @@ def chosen(methods: str | Iterable[str] | None, task: str) -> list[Method]:
         When a name is unknown, or that method cannot do the task.
     """
     able = {name: m for name, m in METHODS.items() if task in m.tasks}
-    names = wanted(methods)
-    if names is None:
+    if methods is None:
         return [method for method in able.values() if method.usual]
+    if isinstance(methods, str):
+        methods = methods.replace(",", " ").split()
+    names = list(methods)
     if names == ["all"]:
         return list(able.values())
     unknown = sorted(set(names).difference(able))

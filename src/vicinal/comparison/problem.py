@@ -21,15 +21,15 @@ from sklearn.utils import (
     check_scalar,
     column_or_1d,
 )
-from sklearn.utils.multiclass import type_of_target
 
 from vicinal.comparison.methods import TASKS
 from vicinal.comparison.records import Setting
+from vicinal.comparison.targets import check_classes, read_target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
     from sklearn.pipeline import Pipeline
 
     from vicinal._typing import FloatArray, IntArray
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Problem", "Run", "UnfitError"]
 
-# More distinct floating-point numbers than this are no classes.
-_MOST_CLASSES = 20
 # The squares of larger numbers are close to the end of floating point.
 _LARGEST = np.float64(1e150)
 # scikit-learn's own default for the number of clusters, where nobody says it.
@@ -108,7 +106,7 @@ class Problem:
         target = None
         if labels is not None:
             check_consistent_length(rows, labels)
-            task, target = _target(labels, task)
+            task, target = read_target(labels, task)
         elif task not in ("auto", "none"):
             raise ValueError(f"task={task!r} needs a target, y.")
         else:
@@ -177,7 +175,7 @@ class Problem:
             if self.setting.task != "none" and k > len(X):
                 raise ValueError(f"n_neighbors={k} exceeds the {len(X)} training rows.")
             if self.setting.task == "classification":
-                _check_classes(self.target, train)
+                check_classes(self.target, train)
             # Without regard to NaN: what is missing becomes a value that is there.
             if np.array_equal(np.fmin.reduce(X), np.fmax.reduce(X), equal_nan=True):
                 raise ValueError(
@@ -282,50 +280,6 @@ def _names(X: Any, given: Sequence[str] | None) -> list[str]:
     """Return what the columns are called; nothing where nobody has said it."""
     columns = given if given is not None else getattr(X, "columns", ())
     return [str(name) for name in columns]
-
-
-def _target(labels: NDArray[Any], task: str) -> tuple[str, IntArray | FloatArray]:
-    """Return the task, and the target as the methods want it."""
-    try:
-        classes, codes = np.unique(labels, return_inverse=True)
-    except TypeError as error:
-        raise ValueError("y mixes labels of several types; use one type.") from error
-    kind = type_of_target(labels, input_name="y")
-    numbers = labels.dtype.kind == "f" and classes.size > _MOST_CLASSES
-    if task == "regression" or (task == "auto" and (numbers or kind == "continuous")):
-        return "regression", _numbers(labels)
-    if kind not in ("binary", "multiclass"):
-        raise ValueError(
-            f"y must hold one class or one number for each row; it is {kind}."
-        )
-    if classes.size < 2:
-        raise ValueError(f"y has one class only, {classes[0]}; two or more are needed.")
-    if rare := [str(classes[c]) for c in np.flatnonzero(np.bincount(codes) < 2)]:
-        raise ValueError(
-            f"Each class needs 2 rows or more; there is one of: {', '.join(rare)}."
-        )
-    return "classification", codes
-
-
-def _numbers(labels: NDArray[Any]) -> FloatArray:
-    try:
-        numbers = labels.astype(np.float64)
-    except ValueError as error:
-        raise ValueError(f"task='regression' needs numbers in y: {error}.") from error
-    if not np.isfinite(numbers).all():
-        raise ValueError("y contains NaN or infinity.")
-    if numbers.min() == numbers.max():
-        raise ValueError(f"y has one value only, {numbers[0]}; nothing to predict.")
-    return numbers
-
-
-def _check_classes(target: Any, train: IntArray) -> None:
-    n_classes = int(target.max()) + 1
-    if np.unique(target[train]).size < n_classes or len(train) == n_classes:
-        raise ValueError(
-            f"{len(train)} training rows are too few for {n_classes} classes; "
-            "lower test_size, or leave out the rarest classes."
-        )
 
 
 def _fit(metric: Pipeline, X: FloatArray, y: Any) -> list[warnings.WarningMessage]:

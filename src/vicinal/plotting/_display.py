@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.pipeline import Pipeline
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from vicinal._typing import FloatArray
 
-__all__ = ["PALETTE", "Display", "are_numbers", "learned_part", "plane"]
+__all__ = ["PALETTE", "Display", "learned_part", "plane"]
 
 # Okabe and Ito's colours, which also look different to the colour-blind.
 PALETTE = (
@@ -28,7 +25,6 @@ PALETTE = (
     "#2b2f33",
     "#d3c31f",
 )
-_MOST_CLASSES = 20
 
 
 class Display:
@@ -63,13 +59,6 @@ def learned_part(estimator: Any, attribute: str) -> Any:
     if not hasattr(last, attribute):
         raise ValueError(f"{type(last).__name__} has no {attribute} to draw.")
     return last
-
-
-def are_numbers(y: NDArray[Any]) -> bool:
-    """Whether a target is continuous, rather than classes."""
-    kind = type_of_target(y, input_name="y")
-    many = y.dtype.kind == "f" and np.unique(y).size > _MOST_CLASSES
-    return many or kind == "continuous"
 
 
 def plane(points: FloatArray) -> tuple[FloatArray, tuple[str, str]]:
