@@ -107,7 +107,10 @@ def test_exact_em_never_lowers_the_leave_one_out_likelihood(
     lca = LCA(form, reg=reg, max_iter=15, tol=0, n_jobs=1).fit(points)
     assert np.isfinite(lca.objective_curve_).all()
     steps = np.diff(lca.objective_curve_)
-    assert (steps >= -1e-8 * np.abs(lca.objective_curve_).max()).all()
+    # Without a ridge a kernel may collapse to its floor, 1e-10 of the data's variance,
+    # where rounding is 1e10 times as large.
+    rounding = 1e-8 if reg else 1e-6
+    assert (steps >= -rounding * np.abs(lca.objective_curve_).max()).all()
 
 
 def test_a_stationary_point_is_reached() -> None:

@@ -30,7 +30,8 @@ def test_coordinates_have_the_rows_geometry_and_lead_back(
     # Any direction sees of the coordinates what it sees of the rows, taken back.
     columns = rng.normal(size=(span.n_coordinates, 3))
     seen = (X - X.mean(axis=0)) @ span.to_features(columns).T / span.unit
-    np.testing.assert_allclose(seen - seen.mean(axis=0), Z @ columns, atol=1e-8)
+    # Sparse rows are centred in their inner products: the root of rounding is left.
+    np.testing.assert_allclose(seen - seen.mean(axis=0), Z @ columns, atol=1e-7)
     if Z.any():  # else there is no direction to speak of
         Q = np.linalg.qr(rng.normal(size=(span.n_coordinates,) * 2))[0]
         rows = span.basis_to_features(Q)
