@@ -20,9 +20,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from benchmarks.papers.splits import Split, cell, classes_of, splits
 from benchmarks.speed.timing import table
 from vicinal import LDG
-from vicinal._ldg_choices import enough_dimensions
 from vicinal._typing import FloatArray, IntArray
 from vicinal.classic import ITML, LFDA, MRMR
+from vicinal.ldg._model_selection import enough_dimensions
 
 PUBLISHED_METHODS = ["LDG", "PCA", "FDA", "LFDA", "ITML"]
 # Their accuracies (%), and LDG's seconds. None is what could not be computed.

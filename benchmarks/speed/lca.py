@@ -11,12 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.speed.timing import peak_megabytes, seconds, table
 from vicinal import LCA
-from vicinal._batches import sampling_of
-from vicinal._expectation import expectation
-from vicinal._parzen_problem import Problem
 from vicinal._typing import FloatArray
-from vicinal._units import Units
 from vicinal.datasets import load
+from vicinal.lca._data import Problem
+from vicinal.lca._e_step import expectation
+from vicinal.lca._minibatch_em import sampling_of
+from vicinal.lca._scaling import Units
 from vicinal.neighborhood import effective_n_threads
 
 # About what the validation of figure 4 chooses.

@@ -4,18 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vicinal.classify import NCAClassifier
-    from vicinal.clustering import ModeClustering
     from vicinal.comparison import compare
-    from vicinal.lca import LCA
-    from vicinal.lca_gauss import LCAGauss
-    from vicinal.ldg import LDG
-    from vicinal.local_qda import LocalQDA
-    from vicinal.nca import NCA
-    from vicinal.regress import NCARegressor
-    from vicinal.transfer import TransferLDG
+    from vicinal.lca import LCA, LCAGauss, ModeClustering
+    from vicinal.ldg import LDG, LocalQDA, TransferLDG
+    from vicinal.nca import NCA, NCAClassifier, NCARegressor
 
-__version__ = "0.1.0"
+from vicinal._version import __version__
+
 __all__ = [
     "LCA",
     "LDG",
@@ -34,14 +29,14 @@ __all__ = [
 # for model selection.
 _HOMES = {
     "LDG": "vicinal.ldg",
-    "LocalQDA": "vicinal.local_qda",
+    "LocalQDA": "vicinal.ldg",
     "LCA": "vicinal.lca",
-    "LCAGauss": "vicinal.lca_gauss",
-    "ModeClustering": "vicinal.clustering",
+    "LCAGauss": "vicinal.lca",
+    "ModeClustering": "vicinal.lca",
     "NCA": "vicinal.nca",
-    "NCAClassifier": "vicinal.classify",
-    "NCARegressor": "vicinal.regress",
-    "TransferLDG": "vicinal.transfer",
+    "NCAClassifier": "vicinal.nca",
+    "NCARegressor": "vicinal.nca",
+    "TransferLDG": "vicinal.ldg",
     "compare": "vicinal.comparison",
 }
 

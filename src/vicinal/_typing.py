@@ -1,4 +1,4 @@
-"""Names for the array types that pass between the layers."""
+"""The array types that pass between the rooms, and the floats that are computed in."""
 
 from typing import Any, TypeAlias
 
@@ -7,3 +7,6 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 IntArray: TypeAlias = NDArray[np.intp]
+
+# What `validate_data` leaves as it is; other types become the first.
+FLOATS = [np.float64, np.float32]

@@ -17,7 +17,7 @@ from tests.classic.oracles import itml_by_the_dual
 from vicinal._typing import FloatArray
 from vicinal.classic import ITML, MRMR
 from vicinal.classic._bregman import Projected, project
-from vicinal.classic._pairs import random_pairs
+from vicinal.classic._sampled_pairs import random_pairs
 
 X, y = load_iris(return_X_y=True)
 X = scale(X)

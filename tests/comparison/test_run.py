@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import sys
 import warnings
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -47,9 +45,7 @@ def stub_nca(monkeypatch: pytest.MonkeyPatch, *emitted: Warning) -> None:
                 warnings.warn(warning, stacklevel=2)
             return super().fit(X)
 
-    module = ModuleType("vicinal.nca")
-    module.NCA = lambda *_, **__: Identity()  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "vicinal.nca", module)
+    monkeypatch.setattr("vicinal.nca.NCA", lambda *_, **__: Identity())
 
 
 @pytest.mark.parametrize(

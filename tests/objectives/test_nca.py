@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
+from tests.nca.oracles import nca_value_and_gradient
 from tests.objectives.differences import by_differences
-from tests.oracles import nca_value_and_gradient
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import NCAObjective
 

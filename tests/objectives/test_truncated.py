@@ -3,12 +3,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.objectives.differences import by_differences
-from tests.oracles_parts import (
+from tests.nca.oracles_terms import (
     class_masses,
     nca_terms_and_gradient,
     probabilities,
 )
+from tests.objectives.differences import by_differences
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import NCAObjective, TruncatedNCA
 from vicinal.objectives.truncated import TOLERATED

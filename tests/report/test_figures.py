@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.report import comparisons
 from vicinal.report import figures
-from vicinal.report.metrics import Learned
-from vicinal.report.rows import Pixels
+from vicinal.report.displayed import Pixels
+from vicinal.report.fitted import Learned
 
 
 def metric(components: object, name: str = "nca") -> Learned:

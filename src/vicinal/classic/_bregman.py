@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg.blas import dger
 
 from vicinal._typing import FloatArray
-from vicinal.neighborhood.blocks import blocks
+from vicinal.neighborhood.parallel import blocks
 
 # So many are projected onto with M out of sight: the large products are then of
 # matrices, and the vectors that are worked on one by one are as short as this.

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy import linalg
 
-from vicinal._span import Span, span_of
 from vicinal._typing import FloatArray
+from vicinal.base.row_space import Span, span_of
 
 
 def scattered_span(X: FloatArray) -> Span:

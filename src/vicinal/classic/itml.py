@@ -12,11 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from vicinal._base import LinearMetric
-from vicinal._labelled import LearnsFromClasses, labelled
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.metric import LinearMetric
+from vicinal.base.validation import LearnsFromClasses, labelled
 from vicinal.classic._bregman import Projected, project
-from vicinal.classic._pairs import random_pairs
+from vicinal.classic._sampled_pairs import random_pairs
 
 MOST_CONSTRAINTS = 10_000
 """20 for each pair of classes are more than that from 23 classes on."""

@@ -9,13 +9,13 @@ from scipy import linalg
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from vicinal._base import LinearMetric, of_unscaled
-from vicinal._dimensions import checked_n_components
-from vicinal._labelled import LearnsFromClasses, labelled
-from vicinal._span import Span
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.metric import LinearMetric, of_unscaled
+from vicinal.base.n_components import checked_n_components
+from vicinal.base.row_space import Span
+from vicinal.base.validation import LearnsFromClasses, labelled
 from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
-from vicinal.neighborhood.blocks import blocks, rows_per_block
+from vicinal.neighborhood.parallel import blocks, rows_per_block
 
 
 class LFDA(LearnsFromClasses, LinearMetric):

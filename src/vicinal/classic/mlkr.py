@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vicinal._typing import FloatArray
-from vicinal.regress import NCARegressor
+from vicinal.nca import NCARegressor
 
 
 class MLKR(NCARegressor):

@@ -11,11 +11,11 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._base import unchanged_on_error
-from vicinal._labelled import LearnsFromClasses, labelled
-from vicinal._span import unit_of
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.blocks import blocks, rows_per_block
+from vicinal.base.metric import unchanged_on_error
+from vicinal.base.row_space import unit_of
+from vicinal.base.validation import LearnsFromClasses, labelled
+from vicinal.neighborhood.parallel import blocks, rows_per_block
 
 # Counts are exact in float32 as long as they are below this.
 EXACT_IN_FLOAT32 = 2**24

@@ -12,18 +12,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from vicinal._base import LinearMetric, of_unscaled
-from vicinal._dimensions import checked_n_components
-from vicinal._span import centred
-from vicinal._typing import FloatArray
-from vicinal.neighborhood.blocks import (
+from vicinal._typing import FLOATS, FloatArray
+from vicinal.base.metric import LinearMetric, of_unscaled
+from vicinal.base.n_components import checked_n_components
+from vicinal.base.row_space import centred
+from vicinal.neighborhood.parallel import (
     OrderedSum,
     blocks,
     effective_n_threads,
     rows_per_block,
     share,
 )
-from vicinal.objectives.pairs import FLOATS
 
 Contrast = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """The values h(z) and slopes h'(z) of functions with one parameter each."""

@@ -7,10 +7,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils.validation import validate_data
 
-from vicinal._domains import source_of
-from vicinal._labelled import encoded
+from vicinal._typing import FLOATS
+from vicinal.base.domains import source_of
+from vicinal.base.validation import encoded
 from vicinal.classic.itml import ITML
-from vicinal.objectives.pairs import FLOATS
 
 
 class TransferITML(ITML):

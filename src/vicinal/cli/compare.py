@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli.columns import print_decisions
-from vicinal.cli.mistakes import mistakes_told
-from vicinal.cli.places import check_place
+from vicinal.cli.column_summary import print_decisions
+from vicinal.cli.errors import mistakes_told
+from vicinal.cli.output_paths import check_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable

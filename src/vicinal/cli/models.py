@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli.columns import print_decisions, printable
-from vicinal.cli.mistakes import mistakes_told
-from vicinal.cli.places import check_place
+from vicinal.cli.column_summary import print_decisions, printable
+from vicinal.cli.errors import mistakes_told
+from vicinal.cli.output_paths import check_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vicinal.models import SavedModel
-    from vicinal.retrieval import Neighborhoods
+    from vicinal.models import Neighborhoods, SavedModel
     from vicinal.tables.prepared import Prepared
 
 __all__ = ["register"]
@@ -94,7 +93,7 @@ def fit(
             quality = _quality_told(model, prepared)
         if quality:
             typer.echo(quality)
-        from vicinal.io import save
+        from vicinal.models import save
 
         save(output, model)
     typer.echo(f"model: {output}")
@@ -121,8 +120,7 @@ def transform(
     The table is read and written in pieces: it may be larger than memory.
     """
     with mistakes_told():
-        from vicinal.io import load
-        from vicinal.streams import transform_file
+        from vicinal.models import load, transform_file
 
         learned = load(model)
         if output.exists() and output.samefile(model):
@@ -148,8 +146,7 @@ def neighbors(
 ) -> None:
     """Print a row's nearest rows, under the Euclidean and the learned metric."""
     with mistakes_told():
-        from vicinal.io import load
-        from vicinal.retrieval import nearest_rows
+        from vicinal.models import load, nearest_rows
 
         learned = load(model)
         with _waiting("looking for neighbours"):
@@ -167,7 +164,7 @@ def _quality_told(model: "SavedModel", prepared: "Prepared") -> str:
     """Compare the training rows' neighbours before and after."""
     if prepared.y is None or len(prepared.y) > _MOST_COUNTED:
         return ""
-    from vicinal.comparison.scaling import leave_one_out
+    from vicinal.methods.scaling import leave_one_out
 
     X = model.prepare(prepared.frame)
     before, after = (

@@ -4,9 +4,9 @@ The learning of a metric lives elsewhere: here is only what is fitted on which r
 and what came of it.
 """
 
-from vicinal.comparison.methods import METHODS
 from vicinal.comparison.records import Difference, MethodResult, Setting
 from vicinal.comparison.result import Comparison
 from vicinal.comparison.run import compare
+from vicinal.methods.registry import METHODS
 
 __all__ = ["METHODS", "Comparison", "Difference", "MethodResult", "Setting", "compare"]

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import check_random_state, check_scalar
 
-from vicinal.comparison.methods import chosen
-from vicinal.comparison.plan import Plan, planned
-from vicinal.comparison.problem import Problem, UnfitError
+from vicinal.comparison.data import Problem, UnfitError
 from vicinal.comparison.records import MethodResult
 from vicinal.comparison.result import Comparison
+from vicinal.comparison.time_budget import Plan, planned
+from vicinal.methods.registry import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import ArrayLike
 
-    from vicinal.comparison.methods import Method
-    from vicinal.comparison.problem import Run
+    from vicinal.comparison.data import Run
+    from vicinal.methods.registry import Method
 
 __all__ = ["compare"]
 

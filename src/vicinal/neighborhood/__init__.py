@@ -3,13 +3,13 @@
 No n×n array is ever held, and nothing here knows of estimators or optimisers.
 """
 
-from vicinal.neighborhood.blocks import (
+from vicinal.neighborhood.engine import Pull, Rule, average, look, pull, resolvable
+from vicinal.neighborhood.parallel import (
     back_project,
     effective_n_threads,
     project,
     single_threaded_blas,
 )
-from vicinal.neighborhood.pull import Pull, Rule, average, look, pull, resolvable
 from vicinal.neighborhood.rules import (
     ClassRuns,
     ExpectedMatches,

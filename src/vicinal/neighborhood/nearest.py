@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.blocks import blocks, rows_per_block, share
+from vicinal.neighborhood.parallel import blocks, rows_per_block, share
 
 Neighbors = list[NDArray[np.int32]]
 """For each class, of shape (n_queries, k_class): numbers of points, nearest first."""

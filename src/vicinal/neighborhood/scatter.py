@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.blocks import (
+from vicinal.neighborhood.engine import Rule, Use, squared_norms, walk
+from vicinal.neighborhood.parallel import (
     OrderedSum,
     back_project,
     blocks,
     rows_per_block,
     share,
 )
-from vicinal.neighborhood.pull import Rule, Use, squared_norms, walk
 
 
 class Scatter(NamedTuple):
@@ -124,7 +124,7 @@ def log_sums(
     -------
     ndarray of shape (n_queries,)
     """
-    from vicinal.neighborhood import rows as kernels  # loads Numba
+    from vicinal.neighborhood import kernels  # loads Numba
 
     origin = points.mean(axis=0)
     Q, Z = queries - origin, points - origin

@@ -11,7 +11,7 @@ from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from vicinal._typing import FloatArray, IntArray
+from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.neighborhood import (
     ClassRuns,
     ExpectedMatches,
@@ -20,7 +20,7 @@ from vicinal.neighborhood import (
     Rule,
     average,
 )
-from vicinal.objectives.pairs import FLOATS, PairObjective
+from vicinal.objectives.base import PairObjective
 
 _RULES: dict[str, type[ExpectedMatches]] = {
     "expected": ExpectedMatches,

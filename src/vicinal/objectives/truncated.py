@@ -7,13 +7,13 @@ from numpy.typing import ArrayLike
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import ClassRuns, ExpectedMatches, Pull, Rule, pull
-from vicinal.neighborhood.truncated import (
+from vicinal.neighborhood.knn_graph import (
     NearestLists,
     probabilities,
     pull_nearest,
     sorted_masses,
 )
-from vicinal.objectives.batches import some
+from vicinal.objectives.minibatch import some
 from vicinal.objectives.nca import NCAObjective
 
 TOLERATED = 1e-3

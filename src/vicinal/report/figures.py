@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal._contributions import Directions, directions, shares
-from vicinal.report.metrics import PLAIN
-from vicinal.report.text import packed, short
+from vicinal.methods.contributions import Directions, directions, shares
+from vicinal.report.fitted import PLAIN
+from vicinal.report.sanitize import packed, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vicinal._typing import FloatArray, IntArray
     from vicinal.comparison import Comparison
-    from vicinal.report.metrics import Learned
-    from vicinal.report.rows import Pixels
+    from vicinal.report.displayed import Pixels
+    from vicinal.report.fitted import Learned
 
 __all__ = ["confusion", "dots", "histogram", "listening", "listening_pixels", "ticks"]
 

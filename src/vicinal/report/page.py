@@ -13,10 +13,10 @@ from sklearn.utils import check_consistent_length
 
 from vicinal.comparison import METHODS
 from vicinal.report import figures, sections
-from vicinal.report.data import map_data
-from vicinal.report.metrics import learned
-from vicinal.report.rows import shown
-from vicinal.report.text import as_json, short
+from vicinal.report.displayed import shown
+from vicinal.report.fitted import learned
+from vicinal.report.map_data import map_data
+from vicinal.report.sanitize import as_json, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

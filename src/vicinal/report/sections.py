@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal import __version__
+from vicinal._version import __version__
 from vicinal.comparison import METHODS
 from vicinal.report import figures
-from vicinal.report.data import in_view
-from vicinal.report.metrics import PLAIN
-from vicinal.report.text import short
+from vicinal.report.fitted import PLAIN
+from vicinal.report.map_data import in_view
+from vicinal.report.sanitize import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vicinal.comparison import Comparison
-    from vicinal.report.metrics import Learned
-    from vicinal.report.rows import Shown
+    from vicinal.report.displayed import Shown
+    from vicinal.report.fitted import Learned
 
 __all__ = [
     "card",

@@ -1,8 +1,8 @@
 """Solvers: how to climb. They know nothing of labels, rows or estimators."""
 
-from vicinal.solvers.ascent import GradientAscent
 from vicinal.solvers.base import Objective, Solution
 from vicinal.solvers.cg import ConjugateGradient
+from vicinal.solvers.gradient_ascent import GradientAscent
 from vicinal.solvers.lbfgs import LBFGS
 from vicinal.solvers.step_rules import BoldDriver, DecayingSteps, DeltaBarDelta
 

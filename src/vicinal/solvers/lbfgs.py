@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from vicinal._typing import FloatArray
 from vicinal.solvers.base import Objective, OnIteration, Solution
-from vicinal.solvers.by_scipy import maximize_by_scipy
+from vicinal.solvers.scipy_minimize import maximize_by_scipy
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from vicinal._typing import FloatArray
-from vicinal.solvers.ascent import GradientAscent, Place, StepSizes, look, natural_step
 from vicinal.solvers.base import Objective
+from vicinal.solvers.gradient_ascent import (
+    GradientAscent,
+    Place,
+    StepSizes,
+    look,
+    natural_step,
+)
 
 # How many steps the search for t_0 tries beyond the first; each doubles or halves it.
 _N_TRIALS = 10

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal.tables.cells import cells
-from vicinal.tables.kinds import days, kind_of, numbers, yes_or_no
+from vicinal.tables.column_types import days, kind_of, numbers, yes_or_no
 from vicinal.tables.names import near
 
 if TYPE_CHECKING:

@@ -1,0 +1,50 @@
+"""What the methods that learn from classes check before they begin."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from vicinal._typing import FLOATS, IntArray
+
+
+def labelled(
+    estimator: Any, X: ArrayLike, y: ArrayLike
+) -> tuple[Any, NDArray[Any], IntArray]:
+    """Return the points, the sorted labels, and the points' classes as codes from 0.
+
+    Raises
+    ------
+    ValueError
+        When X or y is unfit for any classification, or all rows have one class.
+    """
+    sparse = getattr(estimator, "_accept_sparse", False)
+    points, labels = validate_data(
+        estimator, X, y, dtype=FLOATS, accept_sparse=sparse, ensure_min_samples=2
+    )
+    return points, *encoded(estimator, labels)
+
+
+def encoded(
+    estimator: Any, y: NDArray[Any], name: str = "y"
+) -> tuple[NDArray[Any], IntArray]:
+    """Return the sorted labels, of which there must be two, and the rows' codes."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs rows of at least two classes, but "
+            f"{name} has only one class: {classes.tolist()[0]!r}."
+        )
+    return classes, codes
+
+
+class LearnsFromClasses:
+    """What scikit-learn should know of an estimator that cannot do without y."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        return tags

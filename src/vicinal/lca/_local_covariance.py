@@ -1,0 +1,294 @@
+"""LCA with one covariance for each point, smoothed towards the shared one (section 3).
+
+Everything here is in the coordinates V = U Aᵀ in which the shared covariance is the
+identity. The kernels differ, so that distances are no longer of one metric: a pair
+costs d² instead of d. But a quadratic form is linear in the products of two
+coordinates, and so all of it is products of matrices.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.random import RandomState
+from scipy.special import logsumexp
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.lca._e_step import Kernel
+from vicinal.lca._scaling import Units
+from vicinal.neighborhood.parallel import blocks, share
+
+# Numbers in a block of exponents, and in all the covariances together.
+BLOCK_NUMBERS = 2**20
+MOST_NUMBERS = 10**8
+
+
+@dataclass(frozen=True, eq=False)
+class LocalKernels:
+    """One Gaussian kernel for each point.
+
+    Attributes
+    ----------
+    V : ndarray of shape (n_samples, n_features)
+        The points.
+    covariances : ndarray of shape (n_samples, n_features, n_features)
+        Σ_j.
+    """
+
+    V: FloatArray
+    covariances: FloatArray
+
+    @cached_property
+    def precisions(self) -> FloatArray:
+        """Σ_j⁻¹."""
+        return np.linalg.inv(self.covariances)
+
+    @cached_property
+    def log_roots(self) -> FloatArray:
+        """−½ log|Σ_j|."""
+        return np.linalg.slogdet(self.covariances)[1] * -0.5
+
+    @cached_property
+    def coefficients(self) -> FloatArray:
+        """What a quadratic form's exponent is linear in, for `monomials`."""
+        V, P, (rows, columns) = self.V, self.precisions, _pairs(self.V.shape[1])
+        pulled = np.einsum("jkl,jl->jk", P, V)
+        # Off the diagonal each product stands for two entries of the matrix.
+        twice = np.where(rows == columns, -0.5, -1.0)
+        offsets = -0.5 * np.einsum("jk,jk->j", V, pulled)
+        return np.hstack([P[:, rows, columns] * twice, pulled, offsets[:, None]])
+
+    def log_terms(
+        self, Q: FloatArray, kernels: slice = slice(None), width: float = 1.0
+    ) -> FloatArray:
+        """Return −½ (q − v_j)ᵀΣ_j⁻¹(q − v_j) / width² − ½ log|Σ_j| for some kernels."""
+        exponents = monomials(Q) @ self.coefficients[kernels].T
+        # Rounding must not make a density above the kernel's peak.
+        np.minimum(exponents, 0, out=exponents)
+        return exponents / width**2 + self.log_roots[kernels]
+
+    def log_sums(
+        self, Q: FloatArray, n_threads: int, own: IntArray | None = None
+    ) -> FloatArray:
+        """Return log Σ_j |Σ_j|^(−½) exp(−½ …) of each query, leaving out its own."""
+        sums = np.empty(len(Q))
+
+        def do(_: int, rows: slice) -> None:
+            terms = self.log_terms(Q[rows])
+            if own is not None:
+                terms[np.arange(len(terms)), own[rows]] = -np.inf
+            sums[rows] = logsumexp(terms, axis=1)
+
+        self._share(do, len(Q), n_threads)
+        return sums
+
+    def scatters(
+        self, log_sums: FloatArray, n_threads: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return Σ_i λ_ij and Σ_i λ_ij v_ij v_ijᵀ of each kernel j (eq. 3)."""
+        V = self.V
+        n, d = V.shape
+        pairs = _pairs(d)
+        seen = monomials(V)
+        weights, matrices = np.empty(n), np.empty((n, d, d))
+
+        def do(_: int, kernels: slice) -> None:
+            shares = self.log_terms(V, kernels)
+            shares -= log_sums[:, None]
+            np.exp(shares, out=shares)  # λ_ij
+            columns = np.arange(kernels.stop - kernels.start)
+            shares[columns + kernels.start, columns] = 0
+            sums = shares.T @ seen
+            moments, means, weights[kernels] = (
+                sums[:, : -d - 1],
+                sums[:, -d - 1 : -1],
+                sums[:, -1],
+            )
+            at = V[kernels]
+            S = np.empty((len(at), d, d))
+            S[:, pairs[0], pairs[1]] = S[:, pairs[1], pairs[0]] = moments
+            cross = means[:, :, None] * at[:, None, :]
+            own = sums[:, -1, None, None] * (at[:, :, None] * at[:, None, :])
+            matrices[kernels] = S - cross - cross.transpose(0, 2, 1) + own
+
+        self._share(do, n, n_threads)
+        return weights, matrices
+
+    def _share(self, do: Callable[[int, slice], None], n: int, n_threads: int) -> None:
+        size = max(1, BLOCK_NUMBERS // len(self.V))
+        share(lambda: do, blocks(slice(0, n), size), n_threads)
+
+
+def monomials(V: FloatArray) -> FloatArray:
+    """Return the products of two coordinates, the coordinates, and 1, of each point."""
+    rows, columns = _pairs(V.shape[1])
+    return np.hstack([V[:, rows] * V[:, columns], V, np.ones((len(V), 1))])
+
+
+def _pairs(d: int) -> tuple[IntArray, IntArray]:
+    """Return which two coordinates each product is of."""
+    rows, columns = np.triu_indices(d)
+    return rows, columns
+
+
+def local_em(
+    V: FloatArray,
+    smoothing: float,
+    max_iter: int,
+    tol: float,
+    n_threads: int,
+    on_iteration: Callable[[LocalKernels, list[float]], bool],
+) -> tuple[LocalKernels, list[float], bool]:
+    """Alternate eq. 3 and Σ_j = (Σ_i λ_ij v_ij v_ijᵀ + s I) / (Σ_i λ_ij + s).
+
+    That M-step maximises the likelihood less s/2 (log|Σ_j| + tr Σ_j⁻¹ − d) for each
+    point, which is least where Σ_j is the shared covariance; the curve never falls.
+
+    Parameters
+    ----------
+    V : ndarray of shape (n_samples, n_features)
+        The points, where the shared covariance is the identity; float64.
+    smoothing : float
+        s: how many points' worth of the shared covariance each has.
+    max_iter, tol, n_threads
+        As for `vicinal.lca._em.exact_em`.
+    on_iteration : callable
+        Told of the kernels and the curve so far; True stops.
+
+    Returns
+    -------
+    LocalKernels, list of float, bool
+        The kernels, the curve in these coordinates, and whether EM converged.
+    """
+    n, d = V.shape
+    kernels = LocalKernels(V, np.broadcast_to(np.eye(d), (n, d, d)))
+    everyone = np.arange(n)
+
+    def height(sums: FloatArray) -> float:
+        traces = np.trace(kernels.precisions, axis1=1, axis2=2)
+        penalty = smoothing / 2 * np.mean(traces - d - 2 * kernels.log_roots)
+        constant = np.log(n - 1) + d / 2 * np.log(2 * np.pi)
+        return float(sums.mean() - constant - penalty)
+
+    sums = kernels.log_sums(V, n_threads, everyone)
+    curve = [height(sums)]
+    for _ in range(max_iter):
+        weights, matrices = kernels.scatters(sums, n_threads)
+        matrices += smoothing * np.eye(d)
+        matrices /= (weights + smoothing)[:, None, None]
+        kernels = LocalKernels(V, matrices)
+        sums = kernels.log_sums(V, n_threads, everyone)
+        curve.append(height(sums))
+        converged = curve[-1] - curve[-2] < tol
+        if on_iteration(kernels, curve) or converged:
+            return kernels, curve, True
+    return kernels, curve, False
+
+
+@dataclass(frozen=True, eq=False)
+class LocalDensity:
+    """p(x) = mean_j N(x; x_j, Σ_j).
+
+    Attributes
+    ----------
+    units : Units
+        The units of everything else.
+    kernel : Kernel
+        The shared covariance.
+    U : ndarray of shape (n_samples, n_features)
+        The training points.
+    kernels : LocalKernels
+        Where the shared covariance is the identity.
+    """
+
+    units: Units
+    kernel: Kernel
+    U: FloatArray
+    kernels: LocalKernels
+
+    def log_density(self, X: FloatArray, n_threads: int) -> FloatArray:
+        """Return log p(x) of new points, against all training points."""
+        return self.log_density_of(self.units.measure(X), n_threads)
+
+    def log_density_of(self, U: FloatArray, n_threads: int) -> FloatArray:
+        """Return log p(x) of points that are in EM's units already."""
+        sums = self.kernels.log_sums(self._mapped(U), n_threads)
+        return sums - np.log(len(self.U)) + self._constant
+
+    def leave_one_out(self, n_threads: int, rows: IntArray | None = None) -> FloatArray:
+        """Return log p(x_i) of training points, each against the others."""
+        own = np.arange(len(self.U)) if rows is None else rows
+        sums = self.kernels.log_sums(self.kernels.V[own], n_threads, own)
+        return sums - np.log(len(self.U) - 1) + self._constant
+
+    def sample(self, n_samples: int, rng: RandomState) -> FloatArray:
+        """Return points drawn from the density."""
+        which = rng.randint(len(self.U), size=n_samples)
+        spread = np.linalg.cholesky(self.kernels.covariances[which])
+        noise = rng.standard_normal((n_samples, self.U.shape[1]))
+        return self._back(
+            self.kernels.V[which] + np.einsum("ijk,ik->ij", spread, noise)
+        )
+
+    def modes(
+        self, X: FloatArray, width: float, max_iter: int, tol: float, n_threads: int
+    ) -> tuple[FloatArray, int]:
+        """Climb from X to the modes; also return after how many steps.
+
+        A step solves Σ_j w_j Σ_j⁻¹ (x − x_j) = 0 for the weights w_j at x.
+        """
+        V = self.kernels.V
+        n, d = V.shape
+        precisions = self.kernels.precisions.reshape(n, d * d)
+        pulls = np.einsum("jkl,jl->jk", precisions.reshape(n, d, d), V)
+        at = self._mapped(self.units.measure(X))
+        moving = np.arange(len(at))
+        size = max(1, BLOCK_NUMBERS // max(n, d * d))
+        n_steps = 0
+        while len(moving) and (n_steps := n_steps + 1) <= max_iter:
+            gone = np.empty(len(moving))
+            step = partial(self._step, at, moving, gone, precisions, pulls, width)
+            whole = slice(0, len(moving))
+            share(partial(_always, step), blocks(whole, size), n_threads)
+            moving = moving[gone > tol * width]
+        return self._back(at), n_steps
+
+    def _step(
+        self,
+        at: FloatArray,
+        moving: IntArray,
+        gone: FloatArray,
+        precisions: FloatArray,
+        pulls: FloatArray,
+        width: float,
+        _: int,
+        part: slice,
+    ) -> None:
+        """Move some of the points, and write down how far they have gone."""
+        rows, d = moving[part], at.shape[1]
+        terms = self.kernels.log_terms(at[rows], width=width)
+        weights = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
+        stiffness = (weights @ precisions).reshape(-1, d, d)
+        goal = np.linalg.solve(stiffness, (weights @ pulls)[:, :, None])[:, :, 0]
+        gone[part] = np.linalg.norm(goal - at[rows], axis=1)
+        at[rows] = goal
+
+    @property
+    def _constant(self) -> float:
+        d = self.U.shape[1]
+        log_unit = np.log(self.units.scale).sum()
+        return float(self.kernel.log_det - d / 2 * np.log(2 * np.pi) - log_unit)
+
+    def _mapped(self, U: FloatArray) -> FloatArray:
+        return U.astype(np.float64) @ self.kernel.map.T
+
+    def _back(self, V: FloatArray) -> FloatArray:
+        return self.units.restore(V @ self.kernel.inverse.T).astype(
+            self.U.dtype, copy=False
+        )
+
+
+def _always(do: Callable[[int, slice], None]) -> Callable[[int, slice], None]:
+    """Return the same function to each thread: it keeps nothing of its own."""
+    return do

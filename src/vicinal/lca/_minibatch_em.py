@@ -1,0 +1,221 @@
+"""The fast form of EM (LCA, section 5): batches of locations, random neighbours."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import RandomState
+from sklearn.utils.random import sample_without_replacement
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.lca._e_step import (
+    Kernel,
+    expectation_of,
+    log_means,
+    mapped,
+    narrowed,
+)
+from vicinal.lca._em import Model, OnIteration, Reached, Start, objective
+
+# Up to here all pairs are looked at unless batches are asked for.
+N_EXACT = 20_000
+# The paper's batches and neighbourhoods (section 6.3), how many locations for each
+# feature make a covariance that is far from degenerate, and after how many updates
+# another adds little in the same pass.
+BATCH_SIZE, N_REFERENCES, LOCATIONS_PER_FEATURE = 100, 3000, 4
+UPDATES_PER_PASS = 1000
+# How many points the stochastic form judges its progress by.
+N_JUDGES = 1000
+# How many of them set the final scale, in how many steps at most, and when it is found.
+N_RESCALERS, N_RESCALINGS, SAME_SCALE = 500, 10, 0.01
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the stochastic form looks at the data (section 5).
+
+    Attributes
+    ----------
+    batch_size : int
+        B, the locations of an update.
+    n_references : int
+        N, the random neighbours that the locations of an update look at.
+    discount : float
+        γ: the weight that C_L keeps over a pass through the data (eq. 7).
+    """
+
+    batch_size: int
+    n_references: int
+    discount: float
+
+    def draw(self, batch: IntArray, n: int, rng: RandomState) -> IntArray:
+        """Return the batch, followed by random others: N points together.
+
+        The locations are neighbours of each other, which saves mapping as many.
+        """
+        n_wanted = max(min(self.n_references, n), len(batch), 2)
+        found = batch
+        while len(found) < n_wanted:
+            # Repeats are few among many: cheaper to draw again than to keep track.
+            many = 2 * n_wanted < n
+            drawn = rng.randint(n, size=n_wanted) if many else rng.permutation(n)
+            found = np.concatenate([found, drawn])
+            found = found[np.sort(np.unique(found, return_index=True)[1])]
+        return found[:n_wanted]
+
+    def batches(self, locations: IntArray) -> list[IntArray]:
+        """Return the locations in parts of B or a few less."""
+        return np.array_split(locations, -(-len(locations) // self.batch_size))
+
+    def update(
+        self,
+        model: Model,
+        U: FloatArray,
+        kernel: Kernel,
+        C: FloatArray,
+        weight: float,
+        locations: IntArray,
+        rng: RandomState,
+        n_threads: int,
+    ) -> tuple[Kernel, FloatArray, float]:
+        """Let some locations pass, a batch at a time; return kernel, C_L and weight.
+
+        The weight says of how much C_L is the average, at most 1, for then this is
+        eq. 7. A start that nothing was learned from should count for little: then C_L
+        is the mean of what was seen so far, until a pass or two have gone by.
+        """
+        for batch in self.batches(locations):
+            seen = self.scatter(U, kernel, batch, rng, n_threads)
+            kept = self.discount ** (len(batch) / len(U))
+            before, weight = kept * weight, kept * weight + (1 - kept)
+            C = (before * C + (1 - kept) * seen) / weight  # eq. 7 where weight is 1
+            kernel = model.maximise(C)
+        return kernel, C, weight
+
+    def scatter(
+        self,
+        U: FloatArray,
+        kernel: Kernel,
+        batch: IntArray,
+        rng: RandomState,
+        n_threads: int,
+    ) -> FloatArray:
+        """Return Ĉ_L, the mean local covariance at a batch of locations."""
+        points = U[self.draw(batch, len(U), rng)]
+        Y = narrowed(mapped(points, kernel, n_threads))
+        return expectation_of(Y, kernel, n_threads, np.arange(len(batch))).C
+
+    def weight_of_start(self, n: int) -> float:
+        """Return the weight of a C_L that nothing was learned from: one batch's."""
+        return 1 - self.discount ** (min(self.batch_size, n) / n)
+
+
+def sampling_of(
+    batch_size: int | str | None,
+    n_references: int | str | None,
+    discount: float,
+    shape: tuple[int, ...],
+) -> Sampling:
+    """Return how to draw batches from points of this shape.
+
+    Parameters
+    ----------
+    batch_size, n_references, discount
+        As for `LCA`; None is chosen here.
+    shape : tuple
+        How many points and features.
+    """
+    n, d = shape
+    if batch_size is None:
+        # Each update maps its neighbours anew: many locations should share them.
+        batch_size = max(BATCH_SIZE, LOCATIONS_PER_FEATURE * d, n // UPDATES_PER_PASS)
+    if n_references is None:
+        n_references = N_REFERENCES
+    B, N = (n if k == "all" else min(int(k), n) for k in (batch_size, n_references))
+    return Sampling(B, N, discount)
+
+
+def stochastic_em(
+    model: Model,
+    U: FloatArray,
+    start: Start,
+    sampling: Sampling,
+    *,
+    max_iter: int,
+    tol: float,
+    rng: RandomState,
+    n_threads: int,
+    on_iteration: OnIteration,
+) -> Reached:
+    """Average the local covariances of mini-batches (eq. 7); an iteration is a pass.
+
+    The curve is the objective at the same random points, against the same random
+    neighbours, after each pass. At the end the kernel is scaled to all neighbours.
+
+    Parameters
+    ----------
+    model, U, max_iter, tol, n_threads, on_iteration
+        As for `exact_em`.
+    start : Start
+        Where to start.
+    sampling : Sampling
+        Batches and neighbours.
+    rng : RandomState
+        What is drawn.
+    """
+    judges = sample_without_replacement(
+        len(U), min(len(U), N_JUDGES), random_state=rng
+    ).astype(np.intp)
+    field = U[sampling.draw(judges, len(U), rng)]
+
+    def height(kernel: Kernel) -> float:
+        return objective(
+            log_means(field, kernel, n_threads, np.arange(len(judges))), kernel
+        )
+
+    kernel, C, learned = start
+    curve = [height(kernel)]
+    converged = False
+    weight = 1.0 if learned else sampling.weight_of_start(len(U))
+    for _ in range(max_iter):
+        order = rng.permutation(len(U))
+        kernel, C, weight = sampling.update(
+            model, U, kernel, C, weight, order, rng, n_threads
+        )
+        curve.append(height(kernel))
+        converged = curve[-1] - curve[-2] < tol
+        reached = Reached(kernel, C, curve, converged=True)
+        if on_iteration(reached) or converged:
+            converged = True
+            break
+    if sampling.n_references < len(U):
+        kernel, C = _rescale(model, U, kernel, C, judges, n_threads)
+    return Reached(kernel, C, curve, converged)
+
+
+def _rescale(
+    model: Model,
+    U: FloatArray,
+    kernel: Kernel,
+    C: FloatArray,
+    judges: IntArray,
+    n_threads: int,
+) -> tuple[Kernel, FloatArray]:
+    """Fit the size of C_L, and nothing else of it, to all points as neighbours.
+
+    Among fewer neighbours the nearest are further away, so that what was learned from
+    them is too wide for the density, which is of all points (section 5.2). This is EM
+    over a factor of C_L, from a few locations.
+    """
+    for _ in range(N_RESCALINGS):
+        Y = narrowed(mapped(U, kernel, n_threads))
+        seen = expectation_of(Y, kernel, n_threads, judges[:N_RESCALERS])
+        local = kernel.map[: kernel.n_local]
+        now, before = (float(np.sum((local @ M) * local)) for M in (seen.C, C))
+        if not (now > 0 and before > 0):  # no Parzen directions, or all points twice
+            break
+        factor = now / before
+        C = C * factor
+        kernel = model.maximise(C)
+        if abs(factor - 1) < SAME_SCALE:
+            break
+    return kernel, C

@@ -1,0 +1,318 @@
+"""Local discriminative Gaussians: the estimator."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from vicinal._typing import FloatArray
+from vicinal.base.metric import LinearMetric
+from vicinal.base.n_components import checked_n_components
+from vicinal.base.row_space import orthonormal, span_of, varying_axes
+from vicinal.base.validation import LearnsFromClasses, labelled
+from vicinal.ldg._eigenproblem import EigenProblem, Matrix, completed, same_signs
+from vicinal.ldg._local_gaussians import ClassPoints, scatters
+from vicinal.ldg._model_selection import (
+    choose_gamma,
+    choose_n_neighbors,
+    enough_dimensions,
+    some_rows,
+)
+from vicinal.ldg._objective import LocalGaussianObjective
+from vicinal.ldg._validation import (
+    LDG_CONSTRAINTS,
+    checked_priors,
+    least_spread,
+    warn_of_small_classes,
+)
+from vicinal.neighborhood import effective_n_threads, single_threaded_blas
+from vicinal.solvers import SOLVERS, Solution
+
+# What set_n_components can reach without a new fit.
+MOST_COMPONENTS = 256
+
+
+class LDG(LearnsFromClasses, LinearMetric):
+    """Local discriminative Gaussians.
+
+    A supervised reduction of the dimension by one eigen-decomposition [1]_. Around
+    each point x_i, each class j is a Gaussian N(μ_ij, σ_ij² I) made of the k points of
+    that class nearest to x_i. With Δ_ij = μ_ij − x_i,
+
+        V = Σ_i Δ_{i,y_i} Δ_{i,y_i}ᵀ / σ²_{i,y_i},
+        A = Σ_i Σ_j p(j) Δ_ij Δ_ijᵀ / σ²_ij,
+
+    and the directions kept are the eigenvectors of V − γA with the smallest
+    eigenvalues (eq. 6): along them a point is near the Gaussian of its own class and
+    far from the others. Fewer dimensions are a prefix of more: see
+    :meth:`set_n_components`.
+
+    Standardise the features first, as the paper does, unless they share a unit.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        How many dimensions to keep. "auto" takes one more as long as the leave-one-out
+        accuracy of 3-NN does not fall by it.
+    n_neighbors : int or "cv", default="cv"
+        k. "cv" takes the best of 4, 8, 16, 32, 64 and 128 for :class:`LocalQDA` in five
+        folds, the largest of equals. A class with too few points gives all it has.
+    gamma : float or "cv", default="cv"
+        γ. "cv" takes the best of 0.2, 0.4, 0.6, 0.8 and 1 for leave-one-out 3-NN in as
+        many dimensions as there are classes and five more; the largest of equals.
+    refine : bool, default=False
+        Go on from there by descending the objective that the eigenproblem approximates
+        (eq. 2), over orthonormal maps.
+    priors : array-like of shape (n_classes,) or None, default=None
+        p(j), in the order of the sorted labels; None is each class's share of rows.
+    var_floor : float, default=1e-3
+        The least σ², as a part of the features' mean variance in X. Neighbours that
+        coincide, or a single one, have no variance of their own.
+    max_iter : int, default=50
+        Iterations of refine at most.
+    tol : float, default=1e-5
+        Refine stops when an iteration gains less than this, relative to the objective.
+    verbose : int, default=0
+        Above 0, prints what was chosen.
+    random_state : int, RandomState or None, default=None
+        For the folds of n_neighbors="cv", and for which rows serve the choices.
+    n_jobs : int or None, default=None
+        Threads. None is as many as BLAS would use; −1 is all cores. The result is
+        the same for any number.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The map: orthonormal rows, ordered by their eigenvalues; float32 if X is.
+    eigenvalues_ : ndarray of shape (n_components,)
+        The eigenvalues of V − γA, ascending.
+    n_components_ : int
+        The dimension of the map.
+    n_neighbors_ : int
+        The k in use.
+    gamma_ : float
+        The γ in use.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    n_iter_ : int
+        1 for the eigen-decomposition, and the iterations of refine.
+    objective_curve_ : ndarray of shape (n_iter_,)
+        Eq. 2 at the eigenvectors and after each iteration, with refine only.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has names that are all strings.
+
+    Notes
+    -----
+    Above 3,000 rows the choices are made on 3,000 of them: k there, γ and the
+    dimension by the 3-NN of those rows under the map of all.
+
+    With more features than rows, the eigenproblem is solved in the space that the
+    rows span, which is exact and has no more dimensions than there are rows. Sparse X
+    is not made dense then. Directions along which no row varies come last: eq. 6 as it
+    stands would take them before any with more of V than of γA.
+
+    References
+    ----------
+    .. [1] Parrish, Gupta. Dimensionality Reduction by Local Discriminative Gaussians.
+       International Conference on Machine Learning, 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from vicinal import LDG
+    >>> X, y = load_wine(return_X_y=True)
+    >>> knn = KNeighborsClassifier(3)
+    >>> model = make_pipeline(StandardScaler(), LDG(random_state=0), knn)
+    >>> bool(cross_val_score(model, X, y).mean() > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **LDG_CONSTRAINTS,
+        "refine": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "verbose": ["verbose"],
+    }
+    _accept_sparse: ClassVar[list[str] | bool] = ["csr"]
+    components_: FloatArray
+    eigenvalues_: NDArray[np.float64]
+    n_components_: int
+    n_neighbors_: int
+    gamma_: float
+    classes_: NDArray[Any]
+    n_iter_: int
+    objective_curve_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        n_components: int | str = "auto",
+        *,
+        n_neighbors: int | str = "cv",
+        gamma: float | str = "cv",
+        refine: bool = False,
+        priors: ArrayLike | None = None,
+        var_floor: float = 1e-3,
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        verbose: int = 0,
+        random_state: int | RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.gamma = gamma
+        self.refine = refine
+        self.priors = priors
+        self.var_floor = var_floor
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The points. Sparse X with fewer features than rows is made dense.
+        y : array-like of shape (n_samples,)
+            Their classes, two at least.
+
+        Returns
+        -------
+        self
+        """
+        # BLAS is held throughout: threads that it has woken for an eigenproblem would
+        # spin on the cores that the search for neighbours needs.
+        with self._unchanged_on_error(), single_threaded_blas():
+            n_threads = effective_n_threads(self.n_jobs)
+            random_state = check_random_state(self.random_state)
+            rows, classes, codes = labelled(self, X, y)
+            priors = checked_priors(self.priors, codes)
+            n_features = rows.shape[1]
+            wanted = 0
+            if not isinstance(self.n_components, str):
+                wanted = checked_n_components(
+                    self.n_components, n_features, f"the {n_features} features of X",
+                    "'auto'",
+                )  # fmt: skip
+            warn_of_small_classes(classes, codes, self.n_neighbors, itself=1)
+
+            order = np.argsort(codes, kind="stable")
+            codes = codes[order]
+            span = span_of(rows[order])
+            points = span.coordinates
+            floor = least_spread(points, self.var_floor)
+            among = ClassPoints.build(points, codes, floor)
+            some = some_rows(codes, random_state)
+            if isinstance(self.n_neighbors, str):
+                k = choose_n_neighbors(
+                    points[some], codes[some], priors, floor, n_features,
+                    random_state, n_threads,
+                )  # fmt: skip
+            else:
+                k = self.n_neighbors
+            neighbors = among.nearest(k, None, n_threads)
+            own, every = scatters(among, neighbors, priors, n_features, n_threads)
+            problem = EigenProblem.build(varying_axes(points), own, every)
+
+            if isinstance(self.gamma, str):
+                gamma = choose_gamma(problem, points[some], codes[some], n_threads)
+            else:
+                gamma = float(self.gamma)
+            values, found = problem.smallest(gamma, max(MOST_COMPONENTS, wanted))
+            if not wanted:
+                Z = points[some] @ found.astype(points.dtype)
+                wanted = max(1, enough_dimensions(Z, codes[some], n_threads))
+            solution = None
+            if self.refine and problem.rank > wanted:
+                objective = LocalGaussianObjective.build(
+                    among, neighbors, priors, n_features, n_threads
+                )
+                solution = self._refined(objective, found[:, :wanted])
+                subspace = orthonormal(solution.components.T)
+                values, found = problem.ordered_in(gamma, subspace)
+            components = same_signs(completed(span.basis_to_features(found), wanted))
+            self._keep(components.astype(points.dtype), values, solution)
+            self.gamma_, self.n_neighbors_, self.classes_ = gamma, k, classes
+            self.set_n_components(wanted)
+        if self.verbose:
+            print(  # noqa: T201
+                f"[{type(self).__name__}] n_neighbors {k}, gamma {gamma:g}, "
+                f"n_components {wanted}"
+            )
+        if solution is not None and not solution.converged:
+            warnings.warn(
+                f"Refinement did not converge in {solution.n_iter} iterations "
+                f"({solution.message}); raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,  # past this, and scikit-learn's wrapper of fit
+            )
+        return self
+
+    def set_n_components(self, n_components: int) -> Self:
+        """Change the dimension of the fitted map, at no cost.
+
+        The eigenvectors are ordered: fewer dimensions are a prefix of more, and what a
+        fit with that many would have found for the same k and γ.
+
+        Parameters
+        ----------
+        n_components : int
+            At most as many as were kept: 256, or n_components if that is larger, or
+            the number of directions that X varies in if that is smaller. After
+            refine=True, at most as many as were refined; fewer are then ordered by
+            V − γA, but not refined anew.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "_kept_components")
+        check_scalar(
+            n_components, "n_components", Integral, min_val=1,
+            max_val=len(self._kept_components),
+        )  # fmt: skip
+        self.components_ = self._kept_components[:n_components]
+        self.eigenvalues_ = self._kept_eigenvalues[:n_components]
+        self.n_components_ = int(n_components)
+        return self
+
+    def _refined(self, objective: LocalGaussianObjective, start: Matrix) -> Solution:
+        """Descend eq. 2 from the eigenvectors."""
+        solver = SOLVERS["lbfgs"](max_iter=self.max_iter, tol=self.tol)
+        solution: Solution = solver.maximize(objective, start.T, lambda *_: False)
+        return solution
+
+    def _keep(
+        self,
+        components: FloatArray,
+        eigenvalues: NDArray[np.float64],
+        solution: Solution | None,
+    ) -> None:
+        self._kept_components = components
+        self._kept_eigenvalues = np.zeros(len(components))
+        self._kept_eigenvalues[: len(eigenvalues)] = eigenvalues
+        self.n_iter_ = 1
+        self.__dict__.pop("objective_curve_", None)
+        if solution is not None:
+            self.n_iter_ += solution.n_iter
+            self.objective_curve_ = -np.array(solution.curve)

@@ -1,0 +1,264 @@
+"""Local Gaussians: means and variances of the points near a point.
+
+Section 2 of the LDG paper: around each query, each class is a Gaussian made of its
+nearest points, with a scaled identity for its covariance.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.neighborhood.nearest import Neighbors, nearest_of_each_class
+from vicinal.neighborhood.parallel import OrderedSum, blocks, rows_per_block, share
+
+
+class LocalGaussians(NamedTuple):
+    """One Gaussian for each query, made of points of one class."""
+
+    means: FloatArray
+    """μ, of shape (n_queries, n_features)."""
+    spreads: NDArray[np.float64]
+    """d σ², of shape (n_queries,): the neighbours' mean squared distance from μ."""
+
+
+@dataclass(frozen=True)
+class ClassPoints:
+    """Points that can be neighbours, sorted by class.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        Sorted by class, with their origin in the middle.
+    bounds : ndarray of shape (n_classes + 1,)
+        Where each class begins, and the end.
+    squared_norms : ndarray of shape (n_points,)
+        ‖x‖², in float64.
+    least_spread : float
+        The floor of d σ².
+    """
+
+    points: FloatArray
+    bounds: IntArray
+    squared_norms: NDArray[np.float64]
+    least_spread: float
+
+    @classmethod
+    def build(
+        cls,
+        points: FloatArray,
+        codes: IntArray,
+        least_spread: float,
+        n_classes: int | None = None,
+    ) -> "ClassPoints":
+        """Build from points sorted by class and their codes.
+
+        Without a number of classes, there are as many as the codes say; only queries
+        may lack some of them.
+        """
+        n_classes = codes[-1] + 1 if n_classes is None else n_classes
+        bounds = np.searchsorted(codes, np.arange(n_classes + 1))
+        return cls(points, bounds, squared_norms(points), least_spread)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.bounds) - 1
+
+    @property
+    def codes(self) -> IntArray:
+        """The class of each point."""
+        return np.repeat(np.arange(self.n_classes), np.diff(self.bounds))
+
+    def nearest(
+        self, n_neighbors: int, queries: FloatArray | None, n_threads: int
+    ) -> Neighbors:
+        """Return the nearest points of each class; see `nearest_of_each_class`."""
+        return nearest_of_each_class(
+            self.points, self.bounds, n_neighbors, queries, n_threads
+        )
+
+    def gaussians(
+        self, neighbors: NDArray[np.int32], sizes: Sequence[int]
+    ) -> Iterator[LocalGaussians]:
+        """Yield the maximum-likelihood Gaussians of the nearest k points, for each k.
+
+        σ² is the mean over neighbours and over features of the squared deviation from
+        μ, and no less than the floor.
+
+        Parameters
+        ----------
+        neighbors : ndarray of shape (n_queries, k)
+            Numbers of the neighbours, nearest first.
+        sizes : sequence of int
+            The ks, ascending. Each costs only what it adds to the one before.
+        """
+        points = self.points
+        sums = np.zeros((len(neighbors), points.shape[1]), dtype=points.dtype)
+        before = 0
+        for size in sizes:
+            k = min(size, neighbors.shape[1])
+            if k > before:
+                more = neighbors[:, before:k]
+                sums += summing(more, len(points), points.dtype) @ points
+                before = k
+            means = sums / points.dtype.type(k)
+            spreads = self._spreads(neighbors[:, :k], means)
+            yield LocalGaussians(means, np.maximum(spreads, self.least_spread))
+
+    def log_densities(
+        self,
+        queries: FloatArray,
+        neighbors: Neighbors,
+        sizes: Sequence[int],
+        n_features: int,
+        n_threads: int,
+    ) -> NDArray[np.float64]:
+        """Return log N(x; μ, σ²I) of the queries for each k and class.
+
+        Parameters
+        ----------
+        queries : ndarray of shape (n_queries, n_features)
+            Where to evaluate.
+        neighbors : list of ndarray
+            The nearest points of each class.
+        sizes : sequence of int
+            The ks, ascending.
+        n_features : int
+            d; more than the queries have where their space was reduced exactly.
+        n_threads : int
+            The result is the same for any number.
+
+        Returns
+        -------
+        ndarray of shape (n_sizes, n_queries, n_classes)
+        """
+        found = np.empty((len(sizes), len(queries), self.n_classes))
+
+        def evaluate(_: int, rows: slice) -> None:
+            for j, nearest in enumerate(neighbors):
+                for a, local in enumerate(self.gaussians(nearest[rows], sizes)):
+                    variances = local.spreads / n_features
+                    found[a, rows, j] = -0.5 * (
+                        squared_norms(local.means - queries[rows]) / variances
+                        + n_features * np.log(2 * np.pi * variances)
+                    )
+
+        share(lambda: evaluate, row_blocks(len(queries), queries), n_threads)
+        return found
+
+    def variances(
+        self, neighbors: Neighbors, n_features: int, n_threads: int
+    ) -> NDArray[np.float64]:
+        """Return σ² of all neighbours given, of shape (n_queries, n_classes)."""
+        n = len(neighbors[0])
+        found = np.empty((n, self.n_classes))
+
+        def evaluate(_: int, rows: slice) -> None:
+            for j, nearest in enumerate(neighbors):
+                k = nearest.shape[1]
+                found[rows, j] = next(self.gaussians(nearest[rows], [k])).spreads
+
+        share(lambda: evaluate, row_blocks(n, self.points), n_threads)
+        return found / n_features
+
+    def _spreads(
+        self, neighbors: NDArray[np.int32], means: FloatArray
+    ) -> NDArray[np.float64]:
+        """Return the mean ‖x‖² minus ‖μ‖²; where that is all rounding, the long way."""
+        mean_norms = self.squared_norms[neighbors].mean(axis=1)
+        spreads: NDArray[np.float64] = mean_norms - squared_norms(means)
+        noise = 1e4 * np.finfo(means.dtype).eps
+        doubtful = np.flatnonzero(spreads < noise * mean_norms)
+        bytes_per_row = 8 * neighbors.shape[1] * means.shape[1]
+        size = rows_per_block(len(doubtful), bytes_per_row) if doubtful.size else 1
+        for part in blocks(slice(0, len(doubtful)), size):
+            rows = doubtful[part]
+            near = self.points[neighbors[rows]].astype(np.float64)
+            near -= near.mean(axis=1, keepdims=True)
+            spreads[rows] = np.einsum("ijk,ijk->i", near, near) / near.shape[1]
+        return spreads
+
+
+class Scatters(NamedTuple):
+    """The two matrices of LDG (between eq. 4 and 5)."""
+
+    own: FloatArray
+    """V = Σ_i Δ Δᵀ / σ² of the Gaussians of the queries' own classes."""
+    every: FloatArray
+    """A = Σ_i Σ_j p(j) Δ Δᵀ / σ² of the Gaussians of all classes."""
+
+
+def scatters(
+    among: ClassPoints,
+    neighbors: Neighbors,
+    priors: FloatArray,
+    n_features: int,
+    n_threads: int,
+    queries: ClassPoints | None = None,
+) -> Scatters:
+    """Return V and A, with Δ_ij = μ_ij − x_i.
+
+    Parameters
+    ----------
+    among : ClassPoints
+        The points that the neighbours are.
+    neighbors : list of ndarray
+        The nearest points of each class for each query.
+    priors : ndarray of shape (n_classes,)
+        p(j).
+    n_features : int
+        d, which σ² is a mean over.
+    n_threads : int
+        The result is the same for any number.
+    queries : ClassPoints or None
+        The x_i; None is the points themselves. The only point of a class is then its
+        own neighbour: its Δ is 0, and so its term is left out.
+    """
+    centres = among if queries is None else queries
+    d = among.points.shape[1]
+    own, every = OrderedSum(np.zeros((d, d))), OrderedSum(np.zeros((d, d)))
+
+    def add(position: int, rows: slice) -> None:
+        V, A = own.buffer(), every.buffer()
+        V[:], A[:] = 0, 0
+        for j, nearest in enumerate(neighbors):
+            k = nearest.shape[1]
+            means, spreads = next(among.gaussians(nearest[rows], [k]))
+            means -= centres.points[rows]
+            means *= np.sqrt(n_features / spreads).astype(means.dtype)[:, None]
+            A += priors[j] * (means.T @ means)
+            start = max(centres.bounds[j] - rows.start, 0)
+            stop = max(centres.bounds[j + 1] - rows.start, 0)
+            V += means[start:stop].T @ means[start:stop]
+        own.add(position, V)
+        every.add(position, A)
+
+    # Sums of d×d numbers cost as much as many rows: no small blocks.
+    size = max(4 * d, 1024)
+    share(lambda: add, blocks(slice(0, len(centres.points)), size), n_threads)
+    return Scatters(own.total, every.total)
+
+
+def summing(neighbors: NDArray[np.int32], n_points: int, dtype: Any) -> csr_array:
+    """Return the matrix that takes points to the sums over each row's neighbours."""
+    n, k = neighbors.shape
+    starts = np.arange(0, neighbors.size + 1, k)
+    ones = np.ones(neighbors.size, dtype=dtype)
+    return csr_array((ones, neighbors.ravel(), starts), shape=(n, n_points))
+
+
+def squared_norms(points: FloatArray) -> NDArray[np.float64]:
+    """Return ‖x‖² of each row, summed in float64."""
+    norms: NDArray[np.float64] = np.einsum("ij,ij->i", points, points, dtype=np.float64)
+    return norms
+
+
+def row_blocks(n_rows: int, points: FloatArray) -> Iterator[slice]:
+    """Yield blocks of rows whose means and differences stay small."""
+    size = rows_per_block(n_rows, 4 * points.shape[1] * points.itemsize)
+    return blocks(slice(0, n_rows), size)

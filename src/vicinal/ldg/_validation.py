@@ -1,0 +1,67 @@
+"""What estimators with local Gaussians check of classes and parameters."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.ldg._model_selection import N_NEIGHBORS
+from vicinal.objectives.nca import given_prior
+
+LOCAL_CONSTRAINTS: dict[str, Any] = {
+    "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"cv"})],
+    "priors": ["array-like", None],
+    "var_floor": [Interval(Real, 0, None, closed="neither")],
+    "random_state": ["random_state"],
+    "n_jobs": [Integral, None],
+}
+LDG_CONSTRAINTS: dict[str, Any] = {
+    **LOCAL_CONSTRAINTS,
+    "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+    "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"})],
+}
+
+
+def checked_priors(priors: ArrayLike | None, codes: IntArray) -> NDArray[np.float64]:
+    """Return p(j) of each class: what is given, or the share of the rows."""
+    sizes = np.bincount(codes).astype(np.float64)
+    if priors is None:
+        return sizes / sizes.sum()
+    return given_prior(priors, len(sizes), "priors")
+
+
+def least_spread(points: FloatArray, var_floor: float) -> float:
+    """Return the floor of d σ²: var_floor times the points' mean squared distance.
+
+    That is from their mean. Where they are all equal, anything above 0 will do.
+    """
+    total = points.var(axis=0, dtype=np.float64).sum()
+    return float(var_floor * total) or 1.0
+
+
+def warn_of_small_classes(
+    classes: NDArray[Any], codes: IntArray, n_neighbors: int | str, itself: int
+) -> None:
+    """Warn of classes that have fewer neighbours to give than was asked for.
+
+    `itself` is 1 where a point is left out of its own neighbours, else 0. With
+    n_neighbors="cv" the least that is tried counts: where more were chosen, that was
+    with the small classes as they are.
+    """
+    wanted = N_NEIGHBORS[0] if isinstance(n_neighbors, str) else n_neighbors
+    small = [
+        f"{label!r} ({size})"
+        for label, size in zip(classes.tolist(), np.bincount(codes), strict=True)
+        if size - itself < wanted
+    ]
+    if small:
+        warnings.warn(
+            f"These classes have too few rows (in brackets) to give each point "
+            f"{wanted} neighbours: {', '.join(small)}. They give as many as they have.",
+            UserWarning,
+            stacklevel=4,  # past this, fit, and scikit-learn's wrapper of fit
+        )

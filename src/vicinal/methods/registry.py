@@ -1,0 +1,295 @@
+"""The metrics that can be compared: names, what they are for, how they are made.
+
+Each becomes a pipeline of three steps, ``impute``, ``scale`` and ``metric``, that
+learns all it knows from the rows it is fitted on. All of them are affine: see
+`vicinal.methods.linear_map`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+
+from vicinal.methods.scaling import BetterScale
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from vicinal._typing import FloatArray, IntArray
+
+__all__ = ["METHODS", "TASKS", "Method", "chosen"]
+
+TASKS = ("classification", "regression", "none")
+Seed = int | np.random.RandomState | None
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What a pipeline is made for: the rows it will see, and the user's choices."""
+
+    X: FloatArray
+    y: Any
+    n_components: int | None
+    random_state: Seed
+    n_jobs: int | None
+
+
+def _nothing(_: Wanted) -> Any:
+    return "passthrough"
+
+
+def _standard(_: Wanted) -> Any:
+    return StandardScaler()
+
+
+def _better(wanted: Wanted) -> Any:
+    if wanted.y is None:
+        return StandardScaler()
+    numbers = wanted.y.dtype.kind == "f"
+    return BetterScale("regression" if numbers else "classification")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A metric to compare.
+
+    Attributes
+    ----------
+    name : str
+        What it is called everywhere.
+    tasks : tuple of str
+        Some of ``"classification"``, ``"regression"`` and ``"none"``: what kind of
+        target it can learn beside.
+    summary : str
+        What near means under it, in a few words.
+    make : callable
+        From a `Wanted` to the last step of the pipeline.
+    scale : callable
+        From a `Wanted` to the step before: what unit the features come in.
+    usual : bool
+        Whether it takes part unless other methods are named.
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+    summary: str
+    make: Callable[[Wanted], Any]
+    scale: Callable[[Wanted], Any] = _better
+    usual: bool = True
+
+    def pipeline(
+        self,
+        X: FloatArray,
+        y: IntArray | FloatArray | None,
+        n_components: int | None = None,
+        random_state: Seed = 0,
+        n_jobs: int | None = None,
+    ) -> Pipeline:
+        """Return the three steps, not yet fitted, for rows like these.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            The training rows; NaN where a value is missing.
+        y : ndarray of shape (n_samples,) or None
+            Classes as integers from 0, or numbers.
+        n_components : int, optional
+            Dimensions, for the methods that reduce them.
+        random_state : int, RandomState or None
+            For the methods that draw numbers.
+        n_jobs : int, optional
+            Threads, for the methods that use them.
+        """
+        wanted = Wanted(X, y, n_components, random_state, n_jobs)
+        return Pipeline(
+            [
+                ("impute", SimpleImputer(strategy="median", keep_empty_features=True)),
+                ("scale", self.scale(wanted)),
+                ("metric", self.make(wanted)),
+            ]
+        )
+
+
+def _pca(wanted: Wanted) -> Any:
+    d = wanted.n_components
+    kept = 0.95 if d is None else min(d, len(wanted.X))
+    return PCA(kept, svd_solver="full")
+
+
+def _whitened(wanted: Wanted) -> Any:
+    # Whitening a direction without variance would blow up its rounding errors.
+    filled = SimpleImputer(strategy="median").fit_transform(wanted.X)
+    rank = np.linalg.matrix_rank(StandardScaler().fit_transform(filled))
+    return PCA(int(rank), whiten=True, svd_solver="full")
+
+
+def _lda(wanted: Wanted) -> Any:
+    d = wanted.n_components
+    return LinearDiscriminantAnalysis(
+        n_components=d and min(d, np.unique(wanted.y).size - 1)
+    )
+
+
+def _fda(wanted: Wanted) -> Any:
+    from vicinal.classic import FDA
+
+    d = wanted.n_components
+    return FDA(d and min(d, np.unique(wanted.y).size - 1))
+
+
+def _lfda(wanted: Wanted) -> Any:
+    from vicinal.classic import LFDA
+
+    return LFDA(wanted.n_components)
+
+
+def _itml(wanted: Wanted) -> Any:
+    from vicinal.classic import ITML
+
+    return ITML(random_state=wanted.random_state)
+
+
+def _ldg(wanted: Wanted) -> Any:
+    from vicinal.ldg import LDG
+
+    return LDG(
+        "auto" if wanted.n_components is None else wanted.n_components,
+        random_state=wanted.random_state,
+        n_jobs=wanted.n_jobs,
+    )
+
+
+def _nca(wanted: Wanted) -> Any:
+    from vicinal.nca import NCA, NCARegressor
+
+    kind = NCARegressor if wanted.y.dtype.kind == "f" else NCA
+    return kind(
+        wanted.n_components, random_state=wanted.random_state, n_jobs=wanted.n_jobs
+    )
+
+
+def _nca_log(wanted: Wanted) -> Any:
+    return _nca(wanted).set_params(objective="log")
+
+
+def _mlkr(wanted: Wanted) -> Any:
+    from vicinal.classic import MLKR
+
+    return MLKR(
+        wanted.n_components, random_state=wanted.random_state, n_jobs=wanted.n_jobs
+    )
+
+
+def _lca(wanted: Wanted) -> Any:
+    from vicinal.lca import LCA
+
+    return LCA(reg="cv", random_state=wanted.random_state, n_jobs=wanted.n_jobs)
+
+
+def _lca_diagonal(wanted: Wanted) -> Any:
+    return _lca(wanted).set_params(covariance="diagonal")
+
+
+def _lca_gauss(wanted: Wanted) -> Any:
+    from vicinal.lca import LCAGauss
+
+    return LCAGauss(
+        reg_local="cv",
+        reg_global="cv",
+        random_state=wanted.random_state,
+        n_jobs=wanted.n_jobs,
+    )
+
+
+def _kernel_density(_: Wanted) -> Any:
+    from vicinal.methods.density_baselines import KernelDensityMetric
+
+    return KernelDensityMetric()
+
+
+def _gaussian(_: Wanted) -> Any:
+    from vicinal.methods.density_baselines import GaussianMetric
+
+    return GaussianMetric()
+
+
+_LABELLED = ("classification", "regression")
+_CLASSES = ("classification",)
+_LIST = (
+    Method("euclidean", _LABELLED, "the features as they are", _nothing, _nothing),
+    Method(
+        "standardised",
+        _LABELLED,
+        "each feature in its standard deviation",
+        _nothing,
+        _standard,
+    ),
+    Method(
+        "whitened",
+        _LABELLED,
+        "the Mahalanobis metric of all rows",
+        _whitened,
+        _standard,
+    ),
+    Method("pca", _LABELLED, "the directions of most variance", _pca),
+    Method("lda", _CLASSES, "linear discriminant analysis", _lda),
+    Method("fda", _CLASSES, "Fisher's discriminants, shrunk", _fda, usual=False),
+    Method("lfda", _CLASSES, "local Fisher discriminant analysis", _lfda),
+    Method("itml", _CLASSES, "information-theoretic metric", _itml, usual=False),
+    Method("ldg", _CLASSES, "local discriminative Gaussians", _ldg),
+    Method("nca", _LABELLED, "neighbourhood components analysis", _nca),
+    Method("nca-log", _CLASSES, "NCA, likelihood of the labels", _nca_log, usual=False),
+    Method("mlkr", ("regression",), "metric learning for kernel regression", _mlkr),
+    Method(
+        "kernel-density", ("none",), "one bandwidth for all directions", _kernel_density
+    ),
+    Method("gaussian", ("none",), "one Gaussian, shrunk", _gaussian),
+    Method(
+        "lca-diagonal", ("none",), "LCA, a bandwidth for each feature", _lca_diagonal
+    ),
+    Method("lca", ("none",), "local component analysis", _lca),
+    Method("lca-gauss", ("none",), "LCA beside a Gaussian part", _lca_gauss),
+)
+METHODS = {method.name: method for method in _LIST}
+
+
+def chosen(methods: str | Iterable[str] | None, task: str) -> list[Method]:
+    """Return the methods that were asked for, in the order of `METHODS`.
+
+    Parameters
+    ----------
+    methods : str, iterable of str or None
+        Names, in a string with commas between them or one by one; ``"all"`` for all
+        that can do the task, None for the usual ones of them.
+    task : str
+        One of `TASKS`.
+
+    Raises
+    ------
+    ValueError
+        When a name is unknown, or that method cannot do the task.
+    """
+    able = {name: m for name, m in METHODS.items() if task in m.tasks}
+    if methods is None:
+        return [method for method in able.values() if method.usual]
+    if isinstance(methods, str):
+        methods = methods.replace(",", " ").split()
+    names = list(methods)
+    if names == ["all"]:
+        return list(able.values())
+    unknown = sorted(set(names).difference(able))
+    if unknown or not names:
+        got = ", ".join(map(repr, unknown)) or "none"
+        beside = {"none": " without a target", "regression": " for a numeric target"}
+        raise ValueError(
+            f"methods must be some of {', '.join(able)}{beside.get(task, '')}, or all; "
+            f"got {got}."
+        )
+    return [method for name, method in able.items() if name in names]

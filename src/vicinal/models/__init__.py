@@ -1,0 +1,19 @@
+"""A metric with the preparation of its table: learned, kept in a file, put to work."""
+
+from vicinal.models._nearest_rows import Found, Neighborhoods, nearest_rows
+from vicinal.models._safetensors import load, save
+from vicinal.models._saved import SavedModel, from_pipeline, learn, method_named
+from vicinal.models._transform_file import transform_file
+
+__all__ = [
+    "Found",
+    "Neighborhoods",
+    "SavedModel",
+    "from_pipeline",
+    "learn",
+    "load",
+    "method_named",
+    "nearest_rows",
+    "save",
+    "transform_file",
+]

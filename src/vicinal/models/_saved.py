@@ -1,0 +1,266 @@
+"""A learned metric together with the preparation of its table: learned, and applied.
+
+Writing it to a file and reading it back is in `vicinal.models._safetensors`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vicinal.tables.names import near
+
+if TYPE_CHECKING:
+    import polars as pl
+    from sklearn.pipeline import Pipeline
+
+    from vicinal._typing import FloatArray
+    from vicinal.methods.registry import Method
+    from vicinal.tables.columns import Columns
+    from vicinal.tables.prepared import Prepared
+
+__all__ = ["SavedModel", "from_pipeline", "learn", "method_named"]
+
+# They learn from rows alone, beside any label or none.
+_UNLABELLED = ("euclidean", "standardised", "whitened", "pca")
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """A table's columns, what fills their gaps, and a linear map.
+
+    A row x of numbers goes to ``components @ ((filled - mean) / scale)``, where
+    `filled` is x with `median` in the place of what is missing.
+
+    Attributes
+    ----------
+    method : str
+        The metric's name, as `vicinal compare` calls it.
+    task : str
+        "classification", "regression" or "none".
+    columns : Columns
+        How a table becomes numbers.
+    median, mean, scale : ndarray of shape (n_features,)
+        What prepares the numbers.
+    components : ndarray of shape (n_components, n_features)
+        The map.
+    target : str or None
+        The label's column.
+    classes : tuple of str
+        Their names, sorted; empty unless the task is classification.
+    parameters : dict
+        What was asked of the method.
+    versions : dict of str to str
+        The libraries that it was learned with.
+    """
+
+    method: str
+    task: str
+    columns: Columns
+    median: FloatArray
+    mean: FloatArray
+    scale: FloatArray
+    components: FloatArray
+    target: str | None = None
+    classes: tuple[str, ...] = ()
+    parameters: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def names_out(self) -> list[str]:
+        """One for each column of what `transform` returns."""
+        stem = self.method.replace("-", "_")
+        return [f"{stem}{index}" for index in range(len(self.components))]
+
+    def prepare(self, frame: pl.DataFrame) -> FloatArray:
+        """Turn rows into numbers, fill the gaps, and scale.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            Rows with the columns that the model knows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            What the map acts on.
+
+        Raises
+        ------
+        ValueError
+            When the table does not fit, or its numbers are far too large.
+        """
+        X = self.columns.encode(frame)
+        with np.errstate(over="ignore", invalid="ignore"):
+            X = np.where(np.isnan(X), self.median.astype(X.dtype), X)
+            X = (X - self.mean.astype(X.dtype)) / self.scale.astype(X.dtype)
+        return _finite(X)
+
+    def transform(self, frame: pl.DataFrame) -> FloatArray:
+        """Map rows to where Euclidean distance is the learned metric.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            Rows with the columns that the model knows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            In the precision of the table that was learned from.
+        """
+        return self.map(self.prepare(frame))
+
+    def map(self, prepared: FloatArray) -> FloatArray:
+        """Map what `prepare` returned."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _finite(prepared @ self.components.T.astype(prepared.dtype))
+
+
+def _finite(X: FloatArray) -> FloatArray:
+    if not np.isfinite(X).all():
+        raise ValueError(
+            "A row's numbers are too large for the model; are they in other units than "
+            "those that it was learned from?"
+        )
+    return X
+
+
+def learn(
+    prepared: Prepared,
+    method: str,
+    *,
+    n_components: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> SavedModel:
+    """Learn a metric on all rows of a table.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        What `vicinal.tables.prepared.prepare` returned.
+    method : str
+        One of `vicinal.methods.registry.METHODS`. One that needs no label does
+        without, even where there is one.
+    n_components : int, default=None
+        Dimensions, for the methods that reduce them.
+    random_state : int, default=0
+        For the methods that draw numbers.
+    n_jobs : int, default=None
+        Threads, for the methods that use them.
+
+    Returns
+    -------
+    SavedModel
+        Ready for `vicinal.models._safetensors.save`.
+
+    Raises
+    ------
+    ValueError
+        When there is no such method, or it cannot learn from such rows or labels.
+
+    Examples
+    --------
+    >>> from vicinal.models import learn
+    >>> from vicinal.tables.prepared import prepare
+    >>> wine = prepare("wine")
+    >>> model = learn(wine, "lda")
+    >>> model.components.shape, model.classes
+    ((2, 13), ('class_0', 'class_1', 'class_2'))
+    >>> model.transform(wine.frame).shape
+    (178, 2)
+    """
+    if n_components is not None and n_components < 1:
+        raise ValueError(f"n_components must be at least 1, not {n_components}.")
+    chosen, labelled = _able(method, prepared.task)
+    y = prepared.y if labelled else None
+    if y is not None and prepared.task == "classification":
+        y = np.unique(y, return_inverse=True)[1]
+    pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)
+    try:
+        pipeline.fit(prepared.X, y)
+    # IndexError: scikit-learn's LDA, where no class has any spread.
+    except (ValueError, IndexError, ArithmeticError) as error:
+        reason = str(error).rstrip(".")
+        raise ValueError(f"{method} cannot learn from these rows: {reason}.") from error
+    parameters = {"n_components": n_components, "random_state": random_state}
+    return from_pipeline(pipeline, prepared, method, parameters)
+
+
+def from_pipeline(
+    pipeline: Pipeline,
+    prepared: Prepared,
+    method: str,
+    parameters: dict[str, Any] | None = None,
+) -> SavedModel:
+    """Keep what a fitted pipeline does to a table.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Fitted on `prepared.X`, with steps like those of
+        `vicinal.methods.registry.Method.pipeline`.
+    prepared : Prepared
+        The table.
+    method : str
+        The metric's name.
+    parameters : dict, default=None
+        What was asked of it, as JSON can hold it.
+
+    Returns
+    -------
+    SavedModel
+        Ready for `vicinal.models._safetensors.save`.
+    """
+    import sklearn
+
+    from vicinal._version import __version__
+    from vicinal.methods.linear_map import linear_map
+
+    found = linear_map(pipeline)
+    classes: tuple[str, ...] = ()
+    if prepared.y is not None and prepared.task == "classification":
+        classes = tuple(np.unique(prepared.y).tolist())
+    return SavedModel(
+        method=method,
+        task=prepared.task,
+        columns=prepared.columns,
+        median=found.median,
+        mean=found.mean,
+        scale=found.scale,
+        components=found.components,
+        target=prepared.target,
+        classes=classes,
+        parameters=parameters or {},
+        versions={"vicinal": __version__, "scikit-learn": sklearn.__version__},
+    )
+
+
+def method_named(name: str) -> Method:
+    """Return the method that is called so, or raise ValueError with a suggestion."""
+    from vicinal.methods.registry import METHODS
+
+    if name not in METHODS:
+        hint = near(name, list(METHODS)) or f"; there are {', '.join(METHODS)}."
+        raise ValueError(f"There is no method {name!r}{hint}")
+    return METHODS[name]
+
+
+def _able(name: str, task: str) -> tuple[Method, bool]:
+    """Return the method, and whether it learns from the labels."""
+    method = method_named(name)
+    if "none" in method.tasks or name in _UNLABELLED:
+        return method, False
+    if task not in method.tasks:
+        needs = " or ".join(
+            {"classification": "classes", "regression": "numbers"}[one]
+            for one in method.tasks
+        )
+        raise ValueError(
+            f"{name} learns from a target of {needs}; name one with --target, or "
+            "choose another method."
+        )
+    return method, True

@@ -1,0 +1,226 @@
+"""Where a climb begins: the initial maps (thesis, section 3.3.2)."""
+
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import ArrayLike
+from sklearn.utils import check_array
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.base.n_components import checked_n_components
+
+FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
+STARTS = (*FROM_THE_DATA, "identity", "random")
+
+
+def starting_map(
+    init: str | ArrayLike,
+    X: FloatArray,
+    codes: IntArray | None,
+    n_components: int | None,
+    random_state: RandomState,
+) -> FloatArray:
+    """Return the map to start from.
+
+    Parameters
+    ----------
+    init : str or array-like of shape (n_components, n_features)
+        A name in `STARTS`, or the map itself.
+    X : ndarray of shape (n_samples, n_features)
+        The points.
+    codes : ndarray of shape (n_samples,) or None
+        Their classes, as integers from 0; None where there are no classes, and then
+        neither "lda" nor "rca".
+    n_components : int or None
+        The rows that the map shall have; None is as many as `init` has, or else the
+        number of features.
+    random_state : RandomState
+        For "random", and for the randomised PCA of large data.
+
+    Returns
+    -------
+    ndarray of shape (n_components, n_features)
+    """
+    if not isinstance(init, str):
+        return _given(init, X.shape[1], n_components)
+    d = checked_n_components(
+        n_components, X.shape[1], f"the {X.shape[1]} features of X"
+    )
+    if init == "auto":
+        return _auto(X, codes, d, random_state)
+    if init == "identity":
+        return np.eye(d, X.shape[1])
+    if init == "random":
+        return random_state.standard_normal(size=(d, X.shape[1]))
+    if init == "pca":
+        return _pca(X, d, random_state)
+    if init == "whiten":
+        return _whiten(X, d)
+    if codes is None:
+        raise ValueError(f"init={init!r} needs classes; use 'pca' or 'whiten' here.")
+    return _lda(X, codes, d) if init == "lda" else _rca(X, codes, d)
+
+
+def diagonal_start(init: str | ArrayLike, X: FloatArray) -> FloatArray:
+    """Return the diagonal of the map to start from.
+
+    Parameters
+    ----------
+    init : str or array-like of shape (n_features,)
+        "auto", "identity", "whiten", or the diagonal itself.
+    X : ndarray of shape (n_samples, n_features)
+        The points.
+    """
+    n_features = X.shape[1]
+    if isinstance(init, str):
+        if init in ("auto", "identity"):
+            return np.ones(n_features)
+        if init == "whiten":
+            deviation = X.std(axis=0, dtype=np.float64)
+            return np.where(deviation > 0, 1 / np.maximum(deviation, 1e-300), 1.0)
+        raise ValueError(
+            f"init={init!r} mixes features; with form='diagonal' use 'auto', "
+            "'identity', 'whiten' or an array of shape (n_features,)."
+        )
+    given = np.asarray(init, dtype=np.float64)
+    if given.shape != (n_features,) or not np.isfinite(given).all():
+        raise ValueError(
+            f"With form='diagonal' init must be {n_features} finite numbers, got "
+            f"an array of shape {given.shape}."
+        )
+    return given
+
+
+def _given(init: ArrayLike, n_features: int, n_components: int | None) -> FloatArray:
+    components: Any = check_array(init, dtype=np.float64, input_name="init", copy=True)
+    if components.shape[1] != n_features:
+        raise ValueError(
+            f"init has {components.shape[1]} columns, but X has {n_features} features."
+        )
+    if components.shape[0] > n_features:
+        raise ValueError(
+            f"init has {components.shape[0]} rows, more than the {n_features} features "
+            "of X."
+        )
+    if n_components is not None and n_components != components.shape[0]:
+        raise ValueError(
+            f"init has {components.shape[0]} rows, but n_components={n_components}."
+        )
+    return components
+
+
+def _auto(
+    X: FloatArray, codes: IntArray | None, d: int, random_state: RandomState
+) -> FloatArray:
+    """Choose as scikit-learn's NCA does, except where its choice could not be fitted.
+
+    LDA needs more points than classes, and points that differ inside a class.
+    """
+    n, n_features = X.shape
+    n_classes = 0 if codes is None else codes.max() + 1
+    if codes is not None and d <= min(n_features, n_classes - 1) and n > n_classes:
+        try:
+            return _lda(X, codes, d)
+        except ValueError:
+            pass
+    if d < min(n_features, n):
+        return _pca(X, d, random_state)
+    return np.eye(d, n_features)
+
+
+def _moderate(X: FloatArray) -> tuple[FloatArray, float]:
+    """Return the points, and the unit they are in: not 1 where squares would overflow.
+
+    Ordinary data are returned as they are, so that the start is scikit-learn's.
+    """
+    largest = float(np.abs(X).max())
+    if largest == 0 or 1e-10 < largest < 1e10:
+        return X, 1.0
+    return X.astype(np.float64) / largest, largest
+
+
+def _pca(X: FloatArray, d: int, random_state: RandomState) -> FloatArray:
+    """Return the leading eigenvectors of S (eq. 3.15)."""
+    from sklearn.decomposition import PCA
+
+    pca = PCA(d, random_state=random_state)
+    # Rows that are all equal explain 0/0 of the variance, which nobody asks for here.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        components: FloatArray = pca.fit(_moderate(X)[0]).components_
+    return components
+
+
+def _lda(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
+    """Return LDA's directions (eq. 3.16, 3.17), completed by RCA's where they end."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    points, unit = _moderate(X)
+    scatter = np.abs(_within_classes(points, codes)).max()
+    if scatter <= np.finfo(points.dtype).eps * np.abs(points).max():
+        raise ValueError(
+            "init='lda' finds no direction: no class has points that differ; use "
+            "init='pca' or 'identity'."
+        )
+    found = LinearDiscriminantAnalysis().fit(points, codes).scalings_.T[:d] / unit
+    if len(found) < d:
+        # What LDA has said already is taken out of the points before RCA looks.
+        directions = np.linalg.qr(found.T)[0]
+        rest = X - (X @ directions) @ directions.T
+        found = np.vstack([found, _rca(rest, codes, d - len(found))])
+    components: FloatArray = found
+    return components
+
+
+def _whiten(X: FloatArray, d: int) -> FloatArray:
+    """Return S^(−1/2), or at low rank the principal components, each of variance 1."""
+    axes, deviations, unit = _spread(X - X.mean(axis=0, dtype=np.float64))
+    if d == X.shape[1]:
+        return _symmetric(axes, deviations, unit)
+    return _filled((axes / deviations).T[::-1][:d] / unit, d)
+
+
+def _rca(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
+    """Return S_W^(−1/2), or at low rank the main directions of what it maps to."""
+    axes, deviations, unit = _spread(_within_classes(X, codes))
+    if d == X.shape[1]:
+        return _symmetric(axes, deviations, unit)
+    whitened = (X.astype(np.float64) / unit) @ (axes / deviations)
+    whitened -= whitened.mean(axis=0)
+    turn = np.linalg.eigh(whitened.T @ whitened)[1][:, ::-1][:, :d]
+    return _filled(turn.T @ (axes / deviations).T / unit, d)
+
+
+def _within_classes(X: FloatArray, codes: IntArray) -> FloatArray:
+    """Return the points relative to the means of their classes."""
+    sizes = np.bincount(codes)
+    means = np.stack(
+        [np.bincount(codes, weights=column) / sizes for column in X.T], axis=1
+    )
+    return X - means[codes]
+
+
+def _spread(residuals: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return the axes along which the residuals vary, how much, and in what unit.
+
+    Variances are in ascending order; directions without any are left out.
+    """
+    moderate, unit = _moderate(residuals)
+    n, n_features = moderate.shape
+    if n < n_features:  # the covariance would be larger than the points
+        _, sizes, turned = np.linalg.svd(moderate, full_matrices=False)
+        variances, axes = sizes[::-1] ** 2 / n, turned[::-1].T
+    else:
+        variances, axes = np.linalg.eigh(moderate.T @ moderate / n)
+    kept = variances > 1e-13 * max(variances.max(), np.finfo(float).tiny)
+    return axes[:, kept], np.sqrt(variances[kept]), unit
+
+
+def _symmetric(axes: FloatArray, deviations: FloatArray, unit: float) -> FloatArray:
+    inverse_root: FloatArray = (axes / deviations) @ axes.T / unit
+    return inverse_root
+
+
+def _filled(rows: FloatArray, d: int) -> FloatArray:
+    """Return d rows: zeros where the data have fewer dimensions."""
+    return np.vstack([rows, np.zeros((d - len(rows), rows.shape[1]))])

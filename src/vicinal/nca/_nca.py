@@ -1,0 +1,480 @@
+"""Neighbourhood components analysis: the estimator."""
+
+from collections.abc import Callable
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.monitor import Monitor
+from vicinal.base.n_components import enough_components, ordered_by_size
+from vicinal.nca._annealing import ANNEALED, Annealing, least_row
+from vicinal.nca._data import Problem
+from vicinal.nca._early_stopping import EarlyStopping, held_out_accuracy, hold_out
+from vicinal.nca._fit import at_least_one
+from vicinal.nca._initialization import diagonal_start
+from vicinal.nca._partial_fit import LearnsFromPieces
+from vicinal.nca._preconditioner import Frame
+from vicinal.nca._stochastic import queries_of_all
+from vicinal.neighborhood import single_threaded_blas
+from vicinal.objectives import NCAObjective, Penalised, TruncatedNCA
+from vicinal.objectives.nca import KINDS, check_class_prior
+from vicinal.solvers import Solution
+
+
+class NCA(LearnsFromPieces):
+    """Neighbourhood components analysis.
+
+    Learns the linear map under which points most often pick a neighbour of their own
+    class, when point i picks j with probability p_ij ∝ exp(−‖A x_i − A x_j‖²) [1]_.
+    k-nearest-neighbour classification, retrieval and two-dimensional pictures all
+    profit from it.
+
+    It takes the place of :class:`sklearn.neighbors.NeighborhoodComponentsAnalysis`:
+    the same parameters, defaults and optimum, many times faster and without n×n
+    arrays; from about ten thousand rows on, by a stochastic climb.
+
+    Parameters
+    ----------
+    n_components : int, "auto" or None, default=None
+        Rows of the map: the dimension that the points are mapped to. None is the
+        number of features. "auto" learns a map of full rank, orders its rows by their
+        singular values, keeps the fewest whose leave-one-out 3-NN accuracy is within
+        a standard error of the best, and goes on from there.
+    objective : {"expected", "log", "class-density"}, default="expected"
+        What to maximise: "expected" is f (eq. 3 of [1]_), the expected number of
+        points classified rightly; "log" is g (eq. 6), their log-probability, which
+        heeds the worst points most; "class-density" is f of class densities (eq. 3.13
+        of [2]_), in which small classes count as much as large ones.
+    form : {"full", "diagonal"}, default="full"
+        "diagonal" learns one non-negative weight for each feature, `feature_weights_`,
+        and mixes no features. Starts are then "auto" (all 1), "identity", "whiten"
+        (1 / standard deviation) or an array of shape (n_features,).
+    init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
+array-like, default="auto"
+        The map to start from. "auto" is "lda" where n_components is below the number
+        of classes, else "pca" where that reduces the dimension, else "identity".
+        "rca" and "whiten" give the classes, or all points, unit covariance. An array
+        has shape (n_components, n_features).
+    solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay", \
+"stochastic"}, default="auto"
+        How to climb. "stochastic" takes 25 small steps an iteration, each on random
+        points, so that its cost does not grow with the number of rows; it does all of
+        `max_iter` and pays no heed to `tol`. "auto" is whichever costs less of "lbfgs"
+        and "stochastic": the latter from about ten thousand rows on, for "log" from
+        about seven thousand.
+    neighbors : int, "auto" or "all", default="all"
+        How many nearest neighbours to keep in the sum of each point, found anew every
+        ten iterations at the latest; what is lost thereby is in `truncated_mass_`.
+        "auto" is as many as it takes to lose less than a thousandth, found anew when
+        they have aged. Not for "stochastic".
+    batch_size : int or "auto", default="auto"
+        Points whose terms a stochastic step evaluates; "auto" is 512 to 2048.
+    n_references : int, "auto" or "all", default="auto"
+        Points, drawn anew for each stochastic step, among which they look for
+        neighbours; "auto" is 512 to 2048.
+    alpha : float, default=0.0
+        λ of eq. 3.22 of [2]_, for each training point: n · alpha · ‖A‖² is taken from
+        the objective, which keeps the map, and with it the overfitting, small.
+    anneal : bool or {"magnitude", "data-variance", "projected-variance"}, \
+default=False
+        Start at full rank and press the map down to n_components row by row
+        (algorithm 3.2 of [2]_): each time the row of the smallest size, or the one
+        along which the data, or the mapped points, vary least. True is "magnitude".
+    early_stopping : bool, default=False
+        Hold out part of the points, stop when they no longer profit, and keep the map
+        that suited them best.
+    validation_fraction : float, default=0.1
+        How much to hold out.
+    n_iter_no_change : int, default=25
+        Iterations without a better held-out score to wait for.
+    class_prior : array-like of shape (n_classes,), "empirical" or None, default=None
+        p(c) of "class-density", classes in sorted order; None is uniform.
+    warm_start : bool, default=False
+        Start from the map of the last fit, if there is one; `init` and
+        `n_components` are then ignored. An interrupted fit (Ctrl-C) keeps its map.
+    max_iter : int, default=50
+        Iterations at most.
+    tol : float, default=1e-5
+        Stop when an iteration gains less than this, relative to the objective, or
+        when no entry of the gradient is larger.
+    callback : callable or None, default=None
+        Called after each iteration with the flattened map and the iteration's number,
+        from 1; raising StopIteration ends the fit there. From scikit-learn 1.9 on,
+        `set_callbacks` works, too.
+    verbose : int, default=0
+        Above 0, prints a line for each iteration.
+    random_state : int, RandomState or None, default=None
+        For all that is drawn: init="random", the randomised PCA of large data, what is
+        held out, and the parts of the stochastic solver.
+    n_jobs : int or None, default=None
+        Threads. None is as many as BLAS would use; −1 is all cores. The result is
+        the same for any number.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The learned map A; float32 if X is.
+    n_iter_ : int
+        The optimiser's iterations.
+    objective_curve_ : ndarray of shape (n_iter_ + 1,)
+        The objective at the start and after each iteration; in a stochastic climb the
+        mean over its random parts, at their scale.
+    effective_neighbors_ : ndarray of shape (n_samples,)
+        How many neighbours each training point listens to: the perplexity of p_i. NaN
+        for rows of weight 0, and, after a stochastic climb, for all but a random part
+        of the rows.
+    truncated_mass_ : float
+        With `neighbors`: how much of the p_ij the truncated sums miss, on average.
+    feature_weights_ : ndarray of shape (n_features,)
+        The diagonal of the map, with form="diagonal" only.
+    validation_curve_ : ndarray of shape (n_iter_ + 1,)
+        The mean held-out score, with early_stopping only.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has names that are all strings.
+
+    References
+    ----------
+    .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
+       Analysis. Advances in Neural Information Processing Systems 17, 2004.
+    .. [2] Oneață. Fast low-rank metric learning. University of Edinburgh, 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from vicinal import NCA
+    >>> X, y = load_wine(return_X_y=True)
+    >>> knn = KNeighborsClassifier(3)
+    >>> print(f"{cross_val_score(knn, X, y).mean():.2f}")
+    0.70
+    >>> learned = make_pipeline(StandardScaler(), NCA(2, max_iter=500), knn)
+    >>> print(f"{cross_val_score(learned, X, y).mean():.2f}")
+    0.99
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **LearnsFromPieces._parameter_constraints,
+        "n_components": [at_least_one, StrOptions({"auto"}), None],
+        "objective": [StrOptions(set(KINDS))],
+        "form": [StrOptions({"full", "diagonal"})],
+        "neighbors": [
+            Interval(Integral, 2, None, closed="left"),
+            StrOptions({"auto", "all"}),
+        ],
+        "anneal": ["boolean", StrOptions(set(ANNEALED))],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "class_prior": ["array-like", StrOptions({"empirical"}), None],
+    }
+
+    _sometimes: ClassVar[tuple[str, ...]] = (
+        "feature_weights_",
+        "validation_curve_",
+        "truncated_mass_",
+        "_pieces",
+    )
+
+    def __init__(
+        self,
+        n_components: int | str | None = None,
+        *,
+        objective: str = "expected",
+        form: str = "full",
+        init: str | ArrayLike = "auto",
+        solver: str = "auto",
+        neighbors: int | str = "all",
+        batch_size: int | str = "auto",
+        n_references: int | str = "auto",
+        alpha: float = 0.0,
+        anneal: bool | str = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 25,
+        class_prior: ArrayLike | str | None = None,
+        warm_start: bool = False,
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        callback: Callable[[FloatArray, int], object] | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.objective = objective
+        self.form = form
+        self.init = init
+        self.solver = solver
+        self.neighbors = neighbors
+        self.batch_size = batch_size
+        self.n_references = n_references
+        self.alpha = alpha
+        self.anneal = anneal
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_prior = class_prior
+        self.warm_start = warm_start
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            How many equal points each row stands for. The starts "pca", "lda", "rca"
+            and "whiten" do not look at it.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error():
+            points, labels = validate_data(
+                self, X, y, dtype=FLOATS, ensure_min_samples=2
+            )
+            check_classification_targets(labels)
+            encoder = LabelEncoder().fit(labels)
+            codes = encoder.transform(labels)
+            weights = _check_sample_weight(
+                sample_weight, points, dtype=np.float64, ensure_non_negative=True
+            )
+            kept = weights > 0
+            if not kept.all():  # a row of weight 0 is as good as not there
+                points, codes, weights = points[kept], codes[kept], weights[kept]
+            if len(points) < 2:
+                raise ValueError("Fewer than two rows have a weight above 0.")
+            present, codes = np.unique(codes, return_inverse=True)
+            prior = self._prior(encoder.classes_, present, codes, weights)
+            classes = encoder.classes_[present]
+            problem = Problem(points, codes, weights, prior, classes, kept, (X, y))
+            solution = self._learn(problem)
+        self._warn_unless_converged(solution)
+        return self
+
+    def suggest_n_neighbors(self) -> int:
+        """Return a k for k-NN: what the learned scale amounts to.
+
+        The scale of A decides how many neighbours a point listens to, so that NCA
+        learns the number of neighbours along with the metric (section 2 of [1]_). This
+        is the median of `effective_neighbors_`, rounded; odd, so that two classes
+        cannot tie.
+        """
+        check_is_fitted(self)
+        typical = float(np.nanmedian(self.effective_neighbors_))
+        return max(1, 2 * round((typical - 1) / 2) + 1)
+
+    def _learn(self, problem: Problem) -> Solution:
+        """Climb on all points, or on those that early stopping leaves."""
+        self._check_goes_together()
+        start = self._found_start(problem)
+        state = partial(self._state, problem)
+        if not self.early_stopping:
+            objective = self._objective(problem)
+            frame = self._frame(problem.X, problem.codes, self.form == "diagonal")
+            if start is None:
+                start = self._first_map(problem, objective, frame)
+            keep = partial(self._finish, problem, objective, frame)
+            solution = self._climb(
+                objective, start, problem.data, state, keep, frame=frame
+            )
+            keep(solution)
+            return solution
+
+        rows, held = hold_out(
+            problem.codes, self.validation_fraction, self.random_state
+        )
+        part = problem.part(rows)
+        objective = self._objective(part)
+        frame = self._frame(part.X, part.codes, self.form == "diagonal")
+        start = self._first_map(part, objective, frame) if start is None else start
+        if frame is None:
+            score = partial(self._held_out_score, objective, problem.part(held))
+        else:
+            score = partial(held_out_accuracy, part, problem.part(held))
+        stopper = EarlyStopping(score, self.n_iter_no_change, start)
+
+        def keep_best(reached: Solution | Monitor) -> None:
+            whole, best = self._objective(problem), stopper.best
+            if isinstance(whole, TruncatedNCA):
+                whole.refresh(best)
+            if frame is not None:
+                best = self._parts(frame, whole.n_rows).rescaled(whole, best)
+            self._finish(problem, whole, frame, reached, best)
+            self.validation_curve_ = np.array(stopper.curve)
+
+        solution = self._climb(
+            objective, start, problem.data, state, keep_best, stopper.watch, frame
+        )
+        keep_best(solution)
+        return solution
+
+    def _check_goes_together(self) -> None:
+        if self.solver != "stochastic":
+            return
+        for name, usual in (("anneal", False), ("neighbors", "all")):
+            if getattr(self, name) != usual:
+                raise ValueError(
+                    f"solver='stochastic' does not go with {name}="
+                    f"{getattr(self, name)!r}; leave the solver at 'auto'."
+                )
+
+    @property
+    def _in_two_phases(self) -> bool:
+        return self.objective != "log"
+
+    def _chosen_solver(self, n: int, D: int, d: int) -> str:
+        if self.solver == "auto" and (self.anneal or self.neighbors != "all"):
+            return "lbfgs"
+        return super()._chosen_solver(n, D, d)
+
+    def _state(self, problem: Problem, components: FloatArray) -> dict[str, Any]:
+        """Return the fitted attributes that follow from a map."""
+        if components.ndim == 2:
+            return {"components_": components.astype(problem.X.dtype)}
+        # The sign of a weight changes no distance.
+        weights = np.abs(components).astype(problem.X.dtype)
+        return {"components_": np.diag(weights), "feature_weights_": weights}
+
+    def _finish(
+        self,
+        problem: Problem,
+        objective: NCAObjective,
+        frame: Frame | None,
+        reached: Solution | Monitor,
+        components: FloatArray | None = None,
+    ) -> None:
+        """Make the estimator fitted with a map: by default the one reached."""
+        A = reached.components if components is None else components
+        queries = None
+        if frame is not None:
+            queries = queries_of_all(objective, np.random.default_rng(self._seed()))
+        seen = np.full(len(problem.kept), np.nan, dtype=problem.X.dtype)
+        seen[problem.kept] = objective.effective_neighbors(A, queries)
+        found = {**self._state(problem, A), "effective_neighbors_": seen}
+        if isinstance(objective, TruncatedNCA):
+            found["truncated_mass_"] = objective.lost_mass(A)
+        self._keep(reached, found)
+
+    def _found_start(self, problem: Problem) -> FloatArray | None:
+        """Return the start that n_components="auto" finds; None where it is not set."""
+        if self.n_components != "auto" or self._is_warm(problem.X):
+            return None
+        if self.form == "diagonal" or self.anneal:
+            raise ValueError(
+                "n_components='auto' goes neither with form='diagonal', which keeps "
+                "all features, nor with anneal, which must know where to go."
+            )
+        full = NCA(**{name: getattr(self, name) for name in NCA().get_params()})
+        full.set_params(n_components=None, callback=None, verbose=0, warm_start=False)
+        full.set_params(class_prior=problem.prior)
+        full.fit(problem.X, problem.codes, problem.weights)
+        turned = ordered_by_size(full.components_)
+        return turned[: enough_components(problem.X, problem.codes, turned)]
+
+    def _prior(
+        self,
+        classes: NDArray[Any],
+        present: IntArray,
+        codes: IntArray,
+        weights: FloatArray,
+    ) -> FloatArray:
+        """Return p(c) of the classes that are present, from what is said of all."""
+        sizes = np.bincount(codes, weights=weights).astype(np.float64)
+        if self.class_prior is None or isinstance(self.class_prior, str):
+            return check_class_prior(self.class_prior, sizes)
+        given = check_class_prior(self.class_prior, np.ones(len(classes)))[present]
+        return given / given.sum()
+
+    def _objective(self, problem: Problem) -> NCAObjective:
+        given: dict[str, Any] = {
+            "X": problem.X,
+            "y": problem.codes,
+            "kind": self.objective,
+            "sample_weight": problem.weights,
+            "class_prior": problem.prior,
+            "n_jobs": self.n_jobs,
+        }
+        if self.neighbors == "all":
+            return NCAObjective(**given)
+        return TruncatedNCA(**given, neighbors=self.neighbors, seed=self._seed())
+
+    def _first_map(
+        self, problem: Problem, objective: NCAObjective, frame: Frame | None
+    ) -> FloatArray:
+        X = problem.X
+        if self.form == "diagonal":
+            return self._first_diagonal(X)
+        d = None if self.n_components == "auto" else self.n_components
+        if not self.anneal or self._is_warm(X):
+            return self._start(X, problem.codes, d, frame)
+        if d is None or d >= X.shape[1]:
+            raise ValueError(
+                f"anneal={self.anneal!r} goes down from {X.shape[1]} dimensions: give "
+                "an n_components below that."
+            )
+        full = self._start(X, problem.codes, None)
+        if len(full) < d:
+            raise ValueError(f"init has {len(full)} rows, fewer than n_components={d}.")
+        annealing = Annealing(partial(least_row, X, self.anneal))
+        with single_threaded_blas():
+            return annealing.reduce(
+                Penalised(objective, self.alpha * objective.n_points), full, d
+            )
+
+    def _first_diagonal(self, X: FloatArray) -> FloatArray:
+        n_features = X.shape[1]
+        if self.n_components not in (None, n_features) or self.anneal:
+            raise ValueError(
+                "form='diagonal' keeps all features: n_components must be None and "
+                "anneal False."
+            )
+        if self._is_warm(X) and self.components_.shape[0] == n_features:
+            return np.diag(self.components_)
+        return diagonal_start(self.init, X)
+
+    def _held_out_score(
+        self, objective: NCAObjective, held: Problem, components: FloatArray
+    ) -> float:
+        """Return the mean of p_i, or of log p_i, of points that were held out."""
+        proba = objective.class_probabilities(components, held.X)
+        p = proba[np.arange(len(held.X)), held.codes].astype(np.float64)
+        if self.objective == "log":
+            p = np.log(np.maximum(p, np.finfo(held.X.dtype).tiny))
+        return float(np.average(p, weights=held.weights))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,250 @@
+"""Data that arrive in pieces: `partial_fit`, and what it remembers between them."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.monitor import Monitor
+from vicinal.nca._data import Problem
+from vicinal.nca._fit import ClimbingMetric
+from vicinal.nca._preconditioner import Frame
+from vicinal.nca._stochastic import BATCH_SIZE, STEPS, StochasticClimb
+from vicinal.neighborhood import single_threaded_blas
+from vicinal.objectives import NCAObjective
+from vicinal.solvers import Solution
+
+_USUAL: dict[str, tuple[Any, ...]] = {
+    "anneal": (False,),
+    "early_stopping": (False,),
+    "neighbors": ("all",),
+}
+"""What `partial_fit` goes with."""
+MEMORY = 8192
+"""How many rows are remembered, at most."""
+# Of a first piece for each feature, before any direction is left out.
+_ENOUGH_ROWS = 10
+# How many times each row of a piece looks for its neighbours.
+_LOOKS = 30
+# Smaller pieces borrow rows from memory, and make smaller steps.
+_FULL_PIECE = 512
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A random sample of all rows seen so far, and the coordinates of the climb.
+
+    Each row draws a number when it arrives, and those with the least are remembered:
+    any row is as likely to be among them as any other.
+    """
+
+    frame: Frame
+    X: FloatArray
+    codes: IntArray
+    keys: FloatArray
+    n_seen: int = 0
+    n_framed: int = 0
+
+    @classmethod
+    def begin(cls, frame: Frame, X: FloatArray) -> Self:
+        """Return a memory of nothing, for rows like these."""
+        return cls(frame, X[:0], np.empty(0, dtype=int), np.empty(0), n_framed=len(X))
+
+    def with_piece(self, X: FloatArray, codes: IntArray, rng: Generator) -> Self:
+        """Return the memory with all of a piece added."""
+        return replace(
+            self,
+            X=np.concatenate([self.X, X.astype(self.X.dtype, copy=False)]),
+            codes=np.concatenate([self.codes, codes]),
+            keys=np.concatenate([self.keys, rng.random(len(X))]),
+            n_seen=self.n_seen + len(X),
+        )
+
+    def trimmed(self) -> Self:
+        """Return the memory without what is too much."""
+        if len(self.keys) <= MEMORY:
+            return self
+        kept = np.sort(np.argpartition(self.keys, MEMORY)[:MEMORY])
+        return replace(
+            self, X=self.X[kept], codes=self.codes[kept], keys=self.keys[kept]
+        )
+
+    def climb(
+        self, n_new: int, sizes: tuple[int | None, int | None], alpha: float, seed: int
+    ) -> StochasticClimb:
+        """Return the climb on a piece of so many rows, the last that were added.
+
+        Its rows ask for neighbours, and where they are few, some before them. Others
+        that are remembered have had their turn, and would be learned by heart. Steps
+        get shorter as more has been seen; until then, g finds the place for f, which
+        goes on from there.
+        """
+        much = self.n_seen / (4 * MEMORY)
+        return StochasticClimb(
+            self.frame,
+            *sizes,
+            max_iter=int(np.ceil(_LOOKS * n_new / (STEPS * BATCH_SIZE))),
+            alpha=alpha,
+            seed=seed,
+            step=float(np.sqrt(min(1, n_new / _FULL_PIECE) / (1 + much))),
+            easier=1.0 if much < 1 else 0.0,
+            pool=slice(max(0, len(self.X) - max(n_new, _FULL_PIECE)), None),
+        )
+
+
+class LearnsFromPieces(ClimbingMetric):
+    """Base of the metrics for classes that have `partial_fit`."""
+
+    objective: str
+    form: str
+    anneal: bool | str
+    early_stopping: bool
+    _pieces: Pieces
+    _all_classes: NDArray[Any]
+    classes_: NDArray[Any]
+    _codes: IntArray
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None
+    ) -> Self:
+        """Go on learning, from a piece of data that do not come all at once.
+
+        Each piece is a short stochastic climb from the map so far, among the piece's
+        rows and a random sample of up to 8192 of all rows before it. That sample is
+        what the fitted attributes speak of, and what :class:`vicinal.NCAClassifier`
+        then predicts from. `solver`, `max_iter`, `tol`, `callback` and `verbose` play
+        no part; after `fit`, the first piece starts anew unless `warm_start` is on.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points of this piece.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        classes : array-like of shape (n_classes,) or None, default=None
+            All classes there will be, for the first call; None is those in y.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error():
+            begun = hasattr(self, "_pieces")
+            points, labels = validate_data(self, X, y, dtype=FLOATS, reset=not begun)
+            check_classification_targets(labels)
+            for name, usual in _USUAL.items():
+                if getattr(self, name) not in usual:
+                    raise ValueError(
+                        f"partial_fit does not go with {name}={getattr(self, name)!r}."
+                    )
+            if self.n_components == "auto":
+                raise ValueError("partial_fit does not go with n_components='auto'.")
+            if begun:
+                known = self._all_classes
+            else:
+                known = np.unique(labels if classes is None else np.asarray(classes))
+            unknown = np.setdiff1d(labels, known)
+            if len(unknown):
+                raise ValueError(
+                    f"y has the labels {unknown.tolist()[:5]}, which are not among the "
+                    "classes that the first call of partial_fit was told of; give all "
+                    "of them there, as classes=."
+                )
+            self._learn_piece(points, np.searchsorted(known, labels), known)
+        return self
+
+    def _learn_piece(
+        self, X: FloatArray, codes: IntArray, classes: NDArray[Any]
+    ) -> None:
+        """Climb among the piece and what is remembered; remember some of it."""
+        pieces: Pieces | None = getattr(self, "_pieces", None)
+        rng = np.random.default_rng([self._seed(), pieces.n_seen if pieces else 0])
+        diagonal = self.form == "diagonal"
+        curve: list[float] = []
+        start: FloatArray | None = None
+        if pieces is None:
+            frame = self._frame_of(X, codes, len(classes), rng)
+            pieces = Pieces.begin(frame, X).with_piece(X, codes, rng)
+        else:
+            start = np.diag(self.components_) if diagonal else self.components_
+            curve = list(self.objective_curve_)
+            pieces = pieces.with_piece(X, codes, rng)
+            if pieces.n_seen >= 2 * pieces.n_framed:  # by now one knows better
+                known = pieces.X, pieces.codes
+                frame = self._frame_of(*known, len(classes), rng)
+                pieces = replace(pieces, frame=frame, n_framed=pieces.n_seen)
+        problem = self._remembered(pieces, classes)
+        objective = self._objective(problem)
+        if start is None:
+            start = self._first_map(problem, objective, pieces.frame)
+        sizes = self._part_sizes(len(problem.X))
+        climb = pieces.climb(len(X), sizes, self.alpha, int(rng.integers(2**31)))
+        with single_threaded_blas():
+            reached = climb.maximize(objective, start, lambda *_: False)
+        pieces = pieces.trimmed()
+        problem = self._remembered(pieces, classes)
+        curve += reached.curve[1:] if curve else reached.curve
+        so_far = replace(reached, n_iter=len(curve) - 1, curve=curve)
+        self._finish(problem, self._objective(problem), pieces.frame, so_far)
+        self._pieces, self._all_classes = pieces, classes
+        if hasattr(self, "classes_"):  # a classifier's columns do not come and go
+            self.classes_, self._codes = classes, pieces.codes
+
+    def _frame_of(
+        self, X: FloatArray, codes: IntArray, n_classes: int, rng: Generator
+    ) -> Frame:
+        """Find the coordinates by what has been seen so far."""
+        n, D = X.shape
+        d = self.n_components if isinstance(self.n_components, Integral) else D
+        typical = len(np.unique(codes)) == n_classes and n >= _ENOUGH_ROWS * D
+        return Frame.find(X, codes, int(d), self.form == "diagonal", rng, not typical)
+
+    def _remembered(self, pieces: Pieces, classes: NDArray[Any]) -> Problem:
+        """Return the rows of all pieces that are remembered, as a problem."""
+        n = len(pieces.X)
+        present, codes = np.unique(pieces.codes, return_inverse=True)
+        weights = np.ones(n)
+        return Problem(
+            pieces.X,
+            codes,
+            weights,
+            self._prior(classes, present, codes, weights),
+            classes[present],
+            np.ones(n, dtype=bool),
+            (pieces.X, classes[pieces.codes]),
+        )
+
+    @abstractmethod
+    def _prior(
+        self,
+        classes: NDArray[Any],
+        present: IntArray,
+        codes: IntArray,
+        weights: FloatArray,
+    ) -> FloatArray: ...
+
+    @abstractmethod
+    def _objective(self, problem: Problem) -> NCAObjective: ...
+
+    @abstractmethod
+    def _first_map(
+        self, problem: Problem, objective: NCAObjective, frame: Frame | None
+    ) -> FloatArray: ...
+
+    @abstractmethod
+    def _finish(
+        self,
+        problem: Problem,
+        objective: NCAObjective,
+        frame: Frame | None,
+        reached: Solution | Monitor,
+    ) -> None: ...

@@ -1,0 +1,246 @@
+"""A stochastic climb from start to end: steps on parts, then the scale on the whole.
+
+A part of the data is thinner than the data, so that the scale which suits its
+neighbourhoods is too small for the whole. Directions are learned from parts; the scale
+is set at the end, by some points' terms with sums over all points.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from scipy.optimize import brentq, minimize_scalar
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.nca._preconditioner import Frame
+from vicinal.objectives import Batches
+from vicinal.objectives.base import PairObjective
+from vicinal.objectives.minibatch import some
+from vicinal.solvers import Solution
+from vicinal.solvers.adam import Stochastic
+from vicinal.solvers.base import OnIteration
+
+BATCH_SIZE, N_REFERENCES = 2048, 2048
+"""A part's queries and references, at its largest."""
+STEPS = 25
+"""Steps in an iteration."""
+EASIER = 0.4
+"""Where there is an easier objective to begin with: its part of the iterations."""
+
+# How many times smaller parts may be: for the easier objective, and where it is all.
+_SMALLER, _SMALL = 4, 2
+
+# The largest step, in units of the map's typical entry: while the map finds its place,
+# and once it has.
+_FAR, _NEAR = 0.3, 0.1
+# How many neighbours a point of a part listens to at the start, and all the while
+# where the scale is held.
+_NEIGHBORS = 10
+# How often the scale is doubled in search of that, from where all points are near.
+_DOUBLINGS = 12
+# The pairs that one look at the whole may cost, and the fewest points worth a look.
+_PAIRS, _MIN_QUERIES = 2**25, 128
+
+
+@dataclass(frozen=True)
+class StochasticClimb:
+    """How to climb by random parts.
+
+    Parameters
+    ----------
+    frame : Frame
+        The coordinates to take the steps in.
+    batch_size, n_references : int or None
+        The size of a part; None is what suits most data.
+    max_iter : int
+        Iterations, of `STEPS` steps each.
+    alpha : float
+        The penalty, for each point.
+    seed : int
+        For all that is drawn.
+    step : float, default=1.0
+        Makes all steps shorter.
+    easier : float, default=0.4
+        Where there is an easier objective: its part of the iterations.
+    pool : slice or None, default=None
+        The rows whose terms count; None is all.
+    """
+
+    frame: Frame
+    batch_size: int | None
+    n_references: int | None
+    max_iter: int
+    alpha: float
+    seed: int
+    step: float = 1.0
+    easier: float = EASIER
+    pool: slice | None = None
+
+    def maximize(
+        self, objective: PairObjective, start: FloatArray, on_iteration: OnIteration
+    ) -> Solution:
+        """Climb the objective from a start; see `vicinal.solvers.base.Solver`.
+
+        f's slopes vanish where a point is far from all of its class, and its scale
+        runs away where data are thin. So g goes first, and then f turns the map while
+        its size is held.
+        """
+        rng = np.random.default_rng(self.seed)
+        if self.frame.turn is not None:
+            objective = objective.turned(self.frame.turn)
+        curve: list[float] = []
+        stopped = False
+
+        def watch(components: FloatArray, latest: list[float]) -> bool:
+            nonlocal stopped
+            curve.extend(latest[-1:] if curve else latest)
+            stopped = on_iteration(self.frame.back(components), curve)
+            return stopped
+
+        A, converged = self.frame.start(start), True
+        for solver, batches in self._phases(objective):
+            A = self._sized(batches, A, rng)
+            reached = solver.maximize(batches, A, watch)
+            A, message = reached.components, reached.message
+            converged = reached.converged
+            if stopped or not converged:
+                break
+        if converged:
+            A = self._scaled(objective, A, rng)
+        curve = curve or reached.curve
+        n_iter = len(curve) - 1
+        return Solution(self.frame.back(A), n_iter, curve, converged, message)
+
+    def rescaled(self, objective: PairObjective, A: FloatArray) -> FloatArray:
+        """Return a map of the features with the scale that suits all of the data.
+
+        For maps from the middle of a climb, which have the scale of a part.
+        """
+        rng = np.random.default_rng(self.seed)
+        if self.frame.turn is not None:
+            objective = objective.turned(self.frame.turn)
+        before = self.frame.start(A)
+        sized = self._sized(self._batches(objective), before, rng)
+        after = self._scaled(objective, sized, rng)
+        size = float(np.linalg.norm(before))
+        return A * float(np.linalg.norm(after)) / size if size > 0 else A
+
+    def _phases(self, objective: PairObjective) -> list[tuple[Stochastic, Batches]]:
+        """Return the solvers, and what each is to climb."""
+        easier = objective.easier()
+        if easier is None:
+            solver = Stochastic(self.max_iter, self.seed, STEPS, _FAR * self.step)
+            return [(solver, self._batches(objective, smaller=_SMALL))]
+        n_first = int(self.easier * self.max_iter)
+        first = Stochastic(n_first, self.seed, STEPS, _FAR * self.step)
+        second = Stochastic(
+            self.max_iter - n_first,
+            self.seed + 1,
+            STEPS,
+            _NEAR * self.step,
+            # A penalty keeps the size by itself.
+            size_held=not self.alpha,
+        )
+        phases = [
+            (first, self._batches(*easier, smaller=_SMALLER)),
+            (second, self._batches(objective)),
+        ]
+        return [(solver, parts) for solver, parts in phases if solver.max_iter]
+
+    def _batches(
+        self,
+        objective: PairObjective,
+        report: Callable[[FloatArray], FloatArray] = np.asarray,
+        smaller: int = 1,
+    ) -> Batches:
+        return Batches(
+            objective,
+            self.batch_size or BATCH_SIZE // smaller,
+            self.n_references or N_REFERENCES // smaller,
+            self.alpha,
+            self.frame.spread,
+            report,
+            None if self.pool is None else objective.places(self.pool),
+        )
+
+    def _sized(self, batches: Batches, A: FloatArray, rng: Generator) -> FloatArray:
+        """Return the map scaled so that in a part points listen to a few neighbours."""
+        objective = batches.objective
+        part = objective.among(some(rng, objective.n_rows, batches.n_references))
+        queries = some(rng, part.n_rows, 256)
+
+        few = min(_NEIGHBORS, part.n_rows / 2)
+
+        def excess(log_scale: float) -> float:
+            B = np.exp(log_scale) * self.frame.spread_back(A)
+            seen = part.effective_neighbors(B, queries)
+            return float(np.log(np.nanmedian(seen) / few))
+
+        spread = _typical_distance(part.X, self.frame.spread_back(A))
+        if not spread > 0:  # a map of zeros, or equal points, have no scale
+            return A
+        low = -np.log(spread)
+        if excess(low) <= 0:  # few points, all near
+            return float(np.exp(low)) * A
+        for high in low + np.log(2) * np.arange(1, _DOUBLINGS):
+            if excess(high) <= 0:
+                return float(np.exp(brentq(excess, low, high, xtol=0.02))) * A
+            low = high
+        return A
+
+    def _scaled(
+        self, objective: PairObjective, A: FloatArray, rng: Generator
+    ) -> FloatArray:
+        """Return the map with the scale that suits all of the data best.
+
+        For f that is the scale which g likes best: under f's own, each point would
+        listen to its nearest neighbour alone, and the NCA rule be as noisy as 1-NN.
+        """
+        easier = objective.easier()
+        if easier is not None and not self.alpha:
+            objective = easier[0]
+        queries = queries_of_all(objective, rng)
+        counts = objective.counts[queries]
+        turned = self.frame.spread_back(A)
+
+        def loss(log_scale: float) -> float:
+            B = np.exp(log_scale) * turned
+            terms = objective.terms(B, queries).astype(np.float64)
+            penalty = self.alpha * float((B**2).sum())
+            return penalty - float(np.average(terms, weights=counts))
+
+        found = minimize_scalar(
+            loss, bounds=(-4, 4), method="bounded", options={"xatol": 0.05}
+        )
+        return float(np.exp(found.x)) * A if found.fun < loss(0) else A
+
+
+def part_size(
+    n: int, batch_size: int | None, n_references: int | None, in_two_phases: bool
+) -> tuple[float, float]:
+    """Return how many pairs and rows a step evaluates, on average over a climb."""
+
+    def size(smaller: int) -> tuple[int, int]:
+        m = min(n, n_references or N_REFERENCES // smaller)
+        return m * min(m, batch_size or BATCH_SIZE // smaller), m
+
+    if not in_two_phases:
+        return size(_SMALL)
+    (first, rows), (second, more_rows) = size(_SMALLER), size(1)
+    return (
+        EASIER * first + (1 - EASIER) * second,
+        EASIER * rows + (1 - EASIER) * more_rows,
+    )
+
+
+def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:
+    """Return as many points as can look at all of the data at a moderate cost."""
+    n = objective.n_rows
+    return some(rng, n, max(_MIN_QUERIES, _PAIRS // n))
+
+
+def _typical_distance(X: FloatArray, A: FloatArray) -> float:
+    """Return the root mean square distance of mapped points from their mean."""
+    Z = X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)
+    return float(np.sqrt(np.var(Z.astype(np.float64), axis=0).sum()))

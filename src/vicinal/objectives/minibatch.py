@@ -1,0 +1,89 @@
+"""Random parts of an objective: some points' terms, with sums over some others."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.objectives.base import PairObjective
+from vicinal.objectives.change_of_basis import InCoordinates
+from vicinal.objectives.penalized import Penalised
+from vicinal.solvers.base import Objective
+
+
+@dataclass(frozen=True)
+class Batches:
+    """An objective to draw parts of: random queries, each against random references.
+
+    The queries are some of the references, which are new for each part. A part sees
+    thinner data than the whole, so that a map learned from parts alone has a scale
+    that is too small for all of the data.
+
+    Parameters
+    ----------
+    objective : PairObjective
+        The whole.
+    batch_size : int
+        Queries in a part; at most as many as there are references.
+    n_references : int
+        References in a part; at most all points.
+    alpha : float, default=0.0
+        For each point, alpha · ‖A‖² is taken from the value.
+    basis : ndarray or None, default=None
+        The coordinates that maps are given in; see `InCoordinates`.
+    report : callable, optional
+        What the value is the sum of, as a function of the terms that are climbed.
+    pool : ndarray of int or None, default=None
+        The places of the points that queries are drawn from; None is all.
+    """
+
+    objective: PairObjective
+    batch_size: int
+    n_references: int
+    alpha: float = 0.0
+    basis: FloatArray | None = None
+    report: Callable[[FloatArray], FloatArray] = np.asarray
+    pool: IntArray | None = None
+
+    def draw(self, rng: Generator) -> Objective:
+        """Return a random part."""
+        points = some(rng, self.objective.n_rows, self.n_references)
+        if self.pool is None:
+            queries = some(rng, len(points), self.batch_size)
+        else:
+            asking = self.pool[some(rng, len(self.pool), self.batch_size)]
+            points = np.union1d(asking, points)
+            queries = np.searchsorted(points, asking)
+        n_points = self.objective.n_points
+        among = self.objective.among(points)
+        part: Objective = Batch(among, queries, n_points, self.report)
+        if self.alpha:
+            part = Penalised(part, self.alpha * n_points)
+        return part if self.basis is None else InCoordinates(part, self.basis)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One part: the terms of some points, scaled up to what all points amount to."""
+
+    objective: PairObjective
+    queries: IntArray
+    n_points: float
+    report: Callable[[FloatArray], FloatArray]
+
+    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
+        """Estimate the whole's value and gradient at a map."""
+        terms, gradient = self.objective.terms_and_gradient(components, self.queries)
+        counts = self.objective.counts[self.queries]
+        mean = np.average(self.report(terms).astype(np.float64), weights=counts)
+        scale = self.n_points / counts.sum()
+        return self.n_points * float(mean), gradient.astype(np.float64) * scale
+
+
+def some(rng: Generator, n: int, m: int) -> IntArray:
+    """Return m of n places, ascending, as the rules want the points; at most all."""
+    if m >= n:
+        return np.arange(n)
+    return np.sort(rng.choice(n, m, replace=False, shuffle=False))

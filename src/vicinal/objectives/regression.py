@@ -1,0 +1,81 @@
+"""Objectives for continuous targets: soft matches, and kernel regression."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import check_X_y
+from sklearn.utils.validation import _check_sample_weight
+
+from vicinal._typing import FLOATS, IntArray
+from vicinal.neighborhood import Masses, Rule, SoftMatches, SquaredErrors
+from vicinal.objectives.base import PairObjective
+
+_RULES: dict[str, type[SoftMatches]] = {
+    "soft-match": SoftMatches,
+    "squared-error": SquaredErrors,
+}
+
+
+class TargetObjective(PairObjective):
+    """How well a linear map makes points pick neighbours with targets like their own.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The points.
+    y : array-like of shape (n_samples,)
+        Their targets, numbers.
+    kind : {"soft-match", "squared-error"}, default="soft-match"
+        "soft-match" is Σ_i Σ_j p_ij κ_ij with κ_ij = exp(−(y_i − y_j)² / (2 w²)), the
+        agreement of the targets (NCA, section 5). "squared-error" is
+        −Σ_i (y_i − Σ_j p_ij y_j)², the objective of metric learning for kernel
+        regression.
+    width : float, default=1.0
+        w: how far apart two targets are that still agree.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        How many equal points each row stands for. Rows of weight 0 are left out.
+    n_jobs : int or None, default=None
+        Threads; None is as many as BLAS would use.
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        kind: str = "soft-match",
+        *,
+        width: float = 1.0,
+        sample_weight: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        if kind not in _RULES:
+            raise ValueError(f"kind must be one of {sorted(_RULES)}, got {kind!r}.")
+        if not width > 0:
+            raise ValueError(f"width must be above 0, got {width}.")
+        points, targets = check_X_y(
+            X, y, dtype=FLOATS, y_numeric=True, ensure_min_samples=2
+        )
+        counts = _check_sample_weight(
+            sample_weight, points, dtype=np.float64, ensure_non_negative=True
+        )
+        if not counts.all():
+            kept = counts > 0
+            points, targets, counts = points[kept], targets[kept], counts[kept]
+        targets = targets.astype(np.float64)
+        if kind == "soft-match":
+            targets = targets / (np.sqrt(2) * width)
+        # Only differences count, and those of large numbers lose digits in float32.
+        self._targets = targets - targets.mean()
+        self._kind = _RULES[kind]
+        n = len(points)
+        super().__init__(points, np.arange(n), counts, np.ones(n), n_jobs)
+
+    def among(self, points: IntArray) -> Self:
+        """Return the objective of some of the points alone; see `PairObjective`."""
+        other = super().among(points)
+        other._targets = self._targets[points]
+        return other
+
+    def _make_rule(self, masses: Masses) -> Rule:
+        return self._kind(self._targets.astype(masses.offsets.dtype), masses)

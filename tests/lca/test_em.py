@@ -1,0 +1,237 @@
+"""The fast forms of EM, and points that come one part after the other."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+
+from tests.lca.oracles import local_covariance
+from vicinal import LCA, LCAGauss
+from vicinal.lca import _fit
+from vicinal.lca._data import Problem
+from vicinal.lca._e_step import expectation, narrowed
+from vicinal.lca._minibatch_em import Sampling, sampling_of
+from vicinal.lca._scaling import Units
+
+X = load_iris().data
+points = make_blobs(1500, 4, centers=8, random_state=0)[0]
+
+
+@pytest.mark.parametrize(("n_references", "batch_size"), [(50, 10), (90, 90), (150, 7)])
+def test_a_draw_is_the_batch_and_others_without_repeats(
+    n_references: int, batch_size: int
+) -> None:
+    rng = np.random.RandomState(0)
+    batch = rng.permutation(150)[:batch_size]
+    drawn = Sampling(batch_size, n_references, 0.6).draw(batch, 150, rng)
+    np.testing.assert_array_equal(drawn[:batch_size], batch)
+    assert len(np.unique(drawn)) == len(drawn) == n_references
+    assert drawn.min() >= 0
+    assert drawn.max() < 150
+
+
+def test_fewer_neighbours_than_locations_are_never_none() -> None:
+    rng = np.random.RandomState(0)
+    drawn = Sampling(1, 1, 0.6).draw(np.array([3]), 10, rng)
+    assert len(drawn) == 2
+
+
+def test_an_update_is_equation_7() -> None:
+    problem = Problem.build(Units.of(X, alike=False), X, 1, (X, None))
+    model = LCA()._model(problem, {"reg_": 0.0})
+    kernel = model.maximise(problem.covariance)
+    rng = np.random.RandomState(0)
+    sampling = Sampling(150, 150, 0.6)
+    everyone = np.arange(150)
+    C = problem.covariance
+    _, C, weight = sampling.update(model, X, kernel, C, 1.0, everyone, rng, 1)
+    assert weight == 1
+    precision = np.linalg.inv(problem.covariance)
+    expected = 0.6 * problem.covariance + 0.4 * local_covariance(X, precision)
+    np.testing.assert_allclose(C, expected, rtol=1e-5)  # computed in float32
+    some = expectation(X, kernel, 1, np.arange(20))
+    assert some.log_means.shape == (20,)
+
+
+def test_an_update_keeps_the_root_of_what_a_pass_keeps() -> None:
+    """Eq. 7 with two batches in a pass: γ^(B/n) is γ^½."""
+    problem = Problem.build(Units.of(X, alike=False), X, 1, (X, None))
+    model = LCA()._model(problem, {"reg_": 0.0})
+    first = model.maximise(problem.covariance)
+    order = np.random.RandomState(1).permutation(150)
+    kept = np.sqrt(0.6)
+    expected, kernel = problem.covariance, first
+    for batch in (order[:75], order[75:]):
+        seen = expectation(X, kernel, 1, batch).C
+        expected = kept * expected + (1 - kept) * seen
+        kernel = model.maximise(expected)
+    _, C, weight = Sampling(75, 150, 0.6).update(
+        model, X, first, problem.covariance, 1.0, order, np.random.RandomState(0), 1
+    )
+    assert weight == pytest.approx(1)
+    np.testing.assert_allclose(C, expected, rtol=1e-5)
+
+
+def test_float32_is_left_to_points_that_it_can_tell_apart() -> None:
+    narrow = narrowed(points)
+    assert narrow.dtype == np.float32
+    np.testing.assert_allclose(narrow, points - points.mean(axis=0), atol=1e-5)
+    apart = np.vstack([points, points + 1e6])
+    assert narrowed(apart) is apart
+    assert narrowed(points * 1e200).dtype == np.float64
+
+
+def test_batches_of_clusters_that_float32_would_blur() -> None:
+    apart = np.vstack([points[:500], points[:500] + 3e4 * np.eye(4)[0]])
+    exact = LCA().fit(apart)
+    fast = LCA(batch_size=100, n_references=1000, random_state=0).fit(apart)
+    np.testing.assert_allclose(
+        fast.covariance_, exact.covariance_, rtol=0.25, atol=0.05
+    )
+
+
+def test_batches_come_near_the_exact_optimum() -> None:
+    exact = LCA().fit(points[:1000])
+    fast = LCA(batch_size=100, n_references=400, random_state=0).fit(points[:1000])
+    few = LCA(max_iter=1, tol=1e9, batch_size=100, n_references=400).fit(points[:1000])
+    held_out = points[1000:]
+    assert fast.score(held_out) > exact.score(held_out) - 0.03
+    assert few.score(held_out) < fast.score(held_out)
+    assert len(fast.objective_curve_) == fast.n_iter_ + 1
+
+
+def test_the_kernel_is_scaled_to_all_neighbours() -> None:
+    exact = LCA().fit(points)
+    fast = LCA(batch_size=100, n_references=100, random_state=0).fit(points)
+    sizes = [np.trace(model.covariance_) for model in (exact, fast)]
+    narrow = LCA().fit(points[:100])
+    assert np.trace(narrow.covariance_) > 1.4 * sizes[0]
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.15)
+
+
+def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    for shape, expected in {
+        (20_001, 4): Sampling(100, 3000, 0.6),
+        (20_001, 256): Sampling(1024, 3000, 0.6),
+        (500_000, 20): Sampling(500, 3000, 0.6),
+    }.items():
+        assert sampling_of(None, None, 0.6, shape) == expected
+    problem = Problem.build(Units.of(points, alike=False), points, 1, (points, None))
+    assert LCA()._sampling(problem) is None
+    monkeypatch.setattr(_fit, "N_EXACT", 1499)
+    assert LCA()._sampling(problem) == Sampling(100, 1500, 0.6)
+    assert LCA(batch_size="all", n_references="all")._sampling(problem) is None
+    monkeypatch.setattr(_fit, "N_EXACT", 1000)
+    first, again, other = (
+        LCA(random_state=seed, tol=0.1).fit(points).covariance_ for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_lca_gauss_by_batches() -> None:
+    rng = np.random.default_rng(0)
+    noisy = np.hstack([points[:, :1] * 3, rng.normal(size=(1500, 3))])
+    exact = LCAGauss(3).fit(noisy[:1000])
+    fast = LCAGauss(3, batch_size=100, n_references=500, random_state=0)
+    fast.fit(noisy[:1000])
+    assert fast.score(noisy[1000:]) > exact.score(noisy[1000:]) - 0.05
+
+
+@pytest.mark.parametrize("make", [LCA, LCAGauss])
+def test_parts_come_near_the_whole(make: type[LCA] | type[LCAGauss]) -> None:
+    shuffled = np.random.default_rng(0).permutation(points[:1000])
+    model = make(batch_size=10, random_state=0)
+    for part in np.array_split(shuffled, 10):
+        model.partial_fit(part)
+    assert model.n_iter_ == 10
+    assert len(model.loo_score_samples_) == 1000
+    whole = make(max_iter=300).fit(shuffled)
+    held_out = points[1000:]
+    assert model.score(held_out) > whole.score(held_out) - 0.7
+    with pytest.warns(ConvergenceWarning):
+        start = make(max_iter=1, tol=0).fit(shuffled)
+    assert model.score(held_out) > start.score(held_out) + 0.5
+
+
+def test_partial_fit_goes_on_after_fit() -> None:
+    model = LCA(reg=0.01, random_state=0).fit(X[:100])
+    before = model.covariance_
+    model.partial_fit(X[100:])
+    assert len(model.loo_score_samples_) == 150
+    assert not np.array_equal(model.covariance_, before)
+    single = LCA(reg=0.01).fit(X[:100]).partial_fit(X[100:101])
+    assert len(single.loo_score_samples_) == 101
+
+
+def test_what_partial_fit_cannot_do() -> None:
+    with pytest.raises(ValueError, match="set it to a number"):
+        LCA(reg="cv").partial_fit(X)
+    with pytest.raises(ValueError, match="another covariance than 'local'"):
+        LCA("local").partial_fit(X)
+    with pytest.raises(ValueError, match="minimum of 2"):
+        LCA().partial_fit(X[:1])
+    model = LCA().partial_fit(X)
+    with pytest.raises(ValueError, match="X has 3 features"):
+        model.partial_fit(X[:, :3])
+
+
+def test_the_search_by_batches_moves_directions_over() -> None:
+    fast = LCAGauss("search", batch_size=50, n_references=100, random_state=0).fit(X)
+    assert fast.n_gaussian_ == 1  # as by all pairs
+
+
+def test_a_fixed_number_of_gaussian_directions_needs_no_look_at_all_pairs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(_fit, "expectation", never)
+    fast = LCAGauss(2, batch_size=50, n_references=100, random_state=0).fit(X)
+    assert fast.n_gaussian_ == 2
+
+
+def test_a_warm_start_goes_on_by_batches() -> None:
+    fast = LCAGauss(
+        batch_size=20, n_references=100, tol=1e-4, warm_start=True, random_state=0
+    ).fit(X)
+    reached = fast.objective_curve_[-1]
+    assert fast.fit(X).objective_curve_.min() > reached - 0.05
+
+
+def test_what_was_learned_counts_in_a_warm_start() -> None:
+    lca = LCA(warm_start=True, tol=1e-9, max_iter=999).fit(X)
+    before = lca.covariance_
+    lca.set_params(batch_size=10, n_references="all", discount=0.9999, max_iter=1)
+    lca.set_params(tol=1.0, random_state=0).fit(X)
+    np.testing.assert_allclose(lca.covariance_, before, rtol=0.01)
+
+
+def test_searched_numbers_are_judged_by_the_same_points(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seeds = []
+    em = LCAGauss._em
+
+    def spy(model: LCAGauss, *given: Any) -> Any:
+        seeds.append(given[4:])
+        return em(model, *given)
+
+    monkeypatch.setattr(LCAGauss, "_em", spy)
+    LCAGauss("search", batch_size=50, n_references=100).fit(X)
+    *searched, final = seeds
+    assert len(searched) > 1
+    assert len(set(searched)) == 1
+    assert searched[0] != final == ()
+
+
+def test_partial_fit_forgets_what_only_fit_knows() -> None:
+    model = LCA("local").fit(X[:100]).set_params(covariance="full")
+    model.partial_fit(X[100:])
+    assert not hasattr(model, "covariances_")
+    assert not hasattr(model, "objective_curve_")
+    chosen = LCA(reg="cv", cv=3).fit(X[:100]).set_params(reg=0.1).partial_fit(X[100:])
+    assert not hasattr(chosen, "cv_score_")

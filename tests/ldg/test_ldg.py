@@ -1,0 +1,291 @@
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.stats import ortho_group
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from tests.ldg.oracles import (
+    equation_4,
+    ldg_scatters,
+    leave_one_out_3nn,
+)
+from vicinal import LDG
+from vicinal._typing import FloatArray
+from vicinal.ldg._model_selection import enough_dimensions, leave_one_out
+
+X_wine, y = load_wine(return_X_y=True)
+X = scale(X_wine)
+FIXED: dict[str, Any] = {"n_neighbors": 8, "gamma": 0.6}
+ignore_warnings = pytest.mark.filterwarnings(
+    "ignore:These classes have too few",
+    "ignore::sklearn.exceptions.ConvergenceWarning",
+)
+
+
+@ignore_warnings
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        pair
+        for ldg in (LDG(), LDG(1, n_neighbors=5, gamma=0.5, refine=True))
+        for pair in estimator_checks_generator(ldg)
+    ],
+    ids=lambda part: getattr(getattr(part, "func", None), "__name__", str(part)),
+)
+def test_scikit_learns_checks(estimator: LDG, check: object) -> None:
+    check(estimator)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("gamma", [0.2, 1.0, 3.0])
+@pytest.mark.parametrize("k", [1, 8, 40])
+def test_components_are_the_papers_eigenvectors(k: int, gamma: float) -> None:
+    ldg = LDG(13, n_neighbors=k, gamma=gamma).fit(X, y)
+    V, A = ldg_scatters(X, y, k, ldg.var_floor)
+    values, vectors = np.linalg.eigh(V - gamma * A)
+    np.testing.assert_allclose(ldg.eigenvalues_, values, rtol=1e-7, atol=1e-7)
+    cosines = np.abs(np.einsum("ij,ji->i", ldg.components_, vectors))
+    np.testing.assert_allclose(cosines, 1, rtol=1e-6)
+
+
+def test_no_orthonormal_map_has_less_of_equation_4() -> None:
+    ldg = LDG(3, n_neighbors=6, gamma=1.0).fit(X, y)
+    least = equation_4(X, y, ldg.components_.T, 6, ldg.var_floor)
+    assert least == pytest.approx(ldg.eigenvalues_.sum() / 2)
+    for seed in range(2):
+        other = ortho_group.rvs(13, random_state=seed)[:, :3]
+        assert equation_4(X, y, other, 6, ldg.var_floor) > least
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(12, 60), st.integers(1, 70), st.integers(2, 4),
+    st.integers(1, 9), st.floats(0, 2), st.integers(0, 10**6),
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:These classes have too few")
+def test_components_are_orthonormal_ordered_and_nested(
+    n: int, d: int, n_classes: int, k: int, gamma: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    points, labels = rng.normal(size=(n, d)), np.arange(n) % n_classes
+    ldg = LDG(n_neighbors=k, gamma=gamma).fit(points, labels)
+    rank = min(d, n - 1)
+    full = clone(ldg).set_params(n_components=rank).fit(points, labels)
+    A = full.components_
+    np.testing.assert_allclose(A @ A.T, np.eye(rank), atol=1e-9)
+    assert np.all(np.diff(full.eigenvalues_) >= -1e-9 * np.abs(full.eigenvalues_).max())
+    np.testing.assert_allclose(ldg.components_, A[: ldg.n_components_], atol=1e-6)
+
+
+def test_set_n_components() -> None:
+    ldg = LDG(2, **FIXED).fit(X, y)
+    for d in (5, 13, 1):
+        assert ldg.set_n_components(d) is ldg
+        other = LDG(d, **FIXED).fit(X, y)
+        np.testing.assert_array_equal(ldg.components_, other.components_)
+        np.testing.assert_array_equal(ldg.eigenvalues_, other.eigenvalues_)
+        assert ldg.transform(X).shape == (178, d)
+        assert len(ldg.get_feature_names_out()) == d == ldg.n_components_
+    for impossible in (0, 14):
+        with pytest.raises(ValueError, match="n_components"):
+            ldg.set_n_components(impossible)
+
+
+def scores_of(points: FloatArray, **parameters: Any) -> FloatArray:
+    """Return what does not depend on signs: squared coordinates of the mapped."""
+    Z = LDG(4, **{**FIXED, **parameters}).fit(points, y).transform(points)
+    return np.square(Z - Z.mean(axis=0))
+
+
+def test_moving_turning_and_scaling_the_points_changes_nothing() -> None:
+    expected = scores_of(X)
+    turn = ortho_group.rvs(13, random_state=0)
+    np.testing.assert_allclose(scores_of(X @ turn), expected, atol=1e-8)
+    np.testing.assert_allclose(scores_of(X + 1e3), expected, atol=1e-6)
+    np.testing.assert_allclose(scores_of(X * 7) / 49, expected, atol=1e-8)
+    wide = np.hstack([X, np.zeros((178, 300))])  # by way of the rows' span
+    np.testing.assert_allclose(scores_of(wide), expected, atol=1e-6)
+
+
+def test_order_and_names_of_the_classes_change_nothing() -> None:
+    order = np.random.default_rng(0).permutation(178)
+    names = np.array(["z", "a", "m"])[y]
+    expected = LDG(4, **FIXED).fit(X, y).components_
+    shuffled = LDG(4, **FIXED).fit(X[order], y[order]).components_
+    np.testing.assert_allclose(shuffled, expected, atol=1e-9)
+    named = LDG(4, **FIXED).fit(X, names)
+    np.testing.assert_allclose(named.components_, expected, atol=1e-9)
+    assert named.classes_.tolist() == ["a", "m", "z"]
+
+
+def test_wide_data_are_solved_in_their_span() -> None:
+    rng = np.random.default_rng(0)
+    points, labels = rng.normal(size=(40, 90)), np.arange(40) % 3
+    ldg = LDG(39, n_neighbors=5, gamma=1.0).fit(points, labels)
+    V, A = ldg_scatters(points, labels, 5, ldg.var_floor)
+    values, vectors = np.linalg.eigh(V - A)
+    inside = np.abs(values) > 1e-8  # of the others the points know nothing
+    assert inside.sum() == 39
+    np.testing.assert_allclose(ldg.eigenvalues_, values[inside], rtol=1e-6)
+    cosines = np.abs(np.einsum("ij,ji->i", ldg.components_, vectors[:, inside]))
+    np.testing.assert_allclose(cosines, 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(60, 300), (120, 30)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_is_as_dense(shape: tuple[int, int], dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    dense = rng.random(shape) * (rng.random(shape) < 0.1)
+    points = sparse.csr_array(dense.astype(dtype))
+    labels = np.arange(shape[0]) % 2
+    found = LDG(3, **FIXED).fit(points, labels)
+    expected = LDG(3, **FIXED).fit(points.toarray(), labels)
+    assert found.components_.dtype == dtype
+    tolerance = 1e-8 if dtype == np.float64 else 2e-2
+    np.testing.assert_allclose(found.components_, expected.components_, atol=tolerance)
+    Z = found.transform(points)
+    assert isinstance(Z, np.ndarray)
+    np.testing.assert_allclose(
+        Z, found.transform(points.toarray()), atol=1e-6 if dtype == np.float32 else 0
+    )
+
+
+def test_sparse_beyond_the_memory_that_may_be_used() -> None:
+    points = sparse.csr_array((3000, 3000))
+    with (
+        config_context(working_memory=4),
+        pytest.raises(ValueError, match="TruncatedSVD"),
+    ):
+        LDG().fit(points, np.arange(3000) % 2)
+
+
+def test_gamma_is_the_best_of_five_and_the_largest_of_equals() -> None:
+    points = X[:, :6]
+    scores = {}
+    for gamma in (0.2, 0.4, 0.6, 0.8, 1.0):
+        Z = LDG(6, n_neighbors=8, gamma=gamma).fit(points, y).transform(points)
+        scores[gamma] = leave_one_out_3nn(Z, y)
+    best = max(scores.values())
+    expected = max(gamma for gamma in scores if scores[gamma] == best)
+    assert LDG(n_neighbors=8).fit(points, y).gamma_ == expected
+
+
+@pytest.mark.parametrize("gamma", [0.2, 0.6, 1.0])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_auto_grows_until_accuracy_falls(gamma: float, n_threads: int) -> None:
+    ldg = LDG(13, n_neighbors=8, gamma=gamma).fit(X, y)
+    Z = ldg.transform(X)
+    accuracies = [leave_one_out_3nn(Z[:, :d], y) for d in range(1, 14)]
+    falls = np.flatnonzero(np.diff(accuracies) < 0)
+    expected = falls[0] + 1 if len(falls) else 13
+    assert enough_dimensions(Z, y, n_threads) == expected
+    assert LDG(n_neighbors=8, gamma=gamma).fit(X, y).n_components_ == expected
+    assert leave_one_out(Z[:, :3], y, n_threads) == accuracies[2]
+
+
+def test_leave_one_out_of_very_few() -> None:
+    Z = np.array([[0.0], [1.0], [5.0]])
+    assert leave_one_out(Z, np.array([0, 0, 1]), 1) == pytest.approx(2 / 3)
+
+
+def test_choices_on_some_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, labels = make_classification(
+        1500, 8, n_informative=3, random_state=0, n_classes=2
+    )
+    monkeypatch.setattr("vicinal.ldg._model_selection.MOST_ROWS", 400)
+    ldg = LDG(random_state=0).fit(points, labels)
+    again = LDG(random_state=0, n_jobs=2).fit(points, labels)
+    np.testing.assert_array_equal(ldg.components_, again.components_)
+    knn = KNeighborsClassifier(3)
+    knn.fit(ldg.transform(points[::2]), labels[::2])
+    reduced = knn.score(ldg.transform(points[1::2]), labels[1::2])
+    knn.fit(points[::2], labels[::2])
+    assert reduced > knn.score(points[1::2], labels[1::2])
+
+
+def test_it_helps_nearest_neighbours() -> None:
+    noisy = np.hstack([X, np.random.default_rng(0).normal(size=(178, 60))])
+    knn = KNeighborsClassifier(3)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), LDG(random_state=0), knn),
+        {"ldg__refine": [False]},
+    ).fit(noisy, y)
+    assert search.best_score_ > 0.85
+
+
+def test_clone_pickle_frames_and_metric() -> None:
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(13)])
+    ldg = LDG(2, **FIXED).set_output(transform="pandas").fit(frame, y)
+    assert ldg.transform(frame).columns.tolist() == ["ldg0", "ldg1"]
+    copy = pickle.loads(pickle.dumps(ldg))
+    np.testing.assert_array_equal(copy.components_, ldg.components_)
+    assert copy.set_n_components(5).components_.shape == (5, 13)
+    fresh = clone(ldg).fit(frame, y)
+    np.testing.assert_array_equal(fresh.components_, ldg.components_)
+    pairs = np.stack([X[:3], X[3:6]], axis=1)
+    Z = np.asarray(ldg.transform(frame))
+    np.testing.assert_allclose(
+        ldg.pair_distance(pairs), np.linalg.norm(Z[:3] - Z[3:6], axis=1)
+    )
+
+
+def test_verbose(capsys: pytest.CaptureFixture[str]) -> None:
+    LDG(2, **FIXED, verbose=1).fit(X, y)
+    assert capsys.readouterr().out == (
+        "[LDG] n_neighbors 8, gamma 0.6, n_components 2\n"
+    )
+    LDG(2, **FIXED).fit(X, y)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("shape", [(178, 13), (40, 64)])
+def test_float32_stays_float32(shape: tuple[int, int]) -> None:
+    if shape[1] == 13:
+        points, labels = X, y
+    else:
+        points, labels = load_digits(n_class=3, return_X_y=True)
+        points, labels = (
+            points[:40] + 0.01 * np.arange(40 * 64).reshape(40, 64) % 0.7,
+            labels[:40],
+        )
+    single = LDG(3, **FIXED).fit(points.astype(np.float32), labels)
+    double = LDG(3, **FIXED).fit(points, labels)
+    assert single.components_.dtype == single.transform(points.astype("f")).dtype
+    assert single.components_.dtype == np.float32
+    assert single.transform(points).dtype == np.float64
+    np.testing.assert_allclose(single.components_, double.components_, atol=5e-3)
+
+
+def test_any_layout_of_memory(tmp_path: Path) -> None:
+    expected = LDG(2, **FIXED).fit(X, y).components_
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    mapped = np.memmap(tmp_path / "X", dtype=np.float64, mode="w+", shape=X.shape)
+    mapped[:] = X
+    strided = np.repeat(X, 2, axis=1)[:, ::2]
+    for points in (read_only, mapped, strided, np.asfortranarray(X)):
+        found = LDG(2, **FIXED).fit(points, y).components_
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_array_equal(read_only, X)
+
+
+def test_priors_weigh_the_classes() -> None:
+    iris, labels = load_iris(return_X_y=True)
+    same = LDG(2, **FIXED).fit(iris, labels).components_
+    even = LDG(2, **FIXED, priors=[5, 5, 5]).fit(iris, labels).components_
+    np.testing.assert_allclose(even, same, atol=1e-9)
+    other = LDG(2, **FIXED, priors=[0.9, 0.05, 0.05]).fit(iris, labels).components_
+    assert not np.allclose(other, same, atol=0.01)

@@ -1,0 +1,478 @@
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from tests.nca.data import X_TEST, Y_TEST, X, planted, y
+from vicinal import NCA, NCAClassifier, NCARegressor
+from vicinal._typing import FloatArray, IntArray
+from vicinal.classic import MLKR
+from vicinal.nca._early_stopping import hold_out
+from vicinal.nca._stochastic import queries_of_all
+from vicinal.objectives import NCAObjective
+
+KINDS = ["expected", "log", "class-density"]
+QUICK: dict[str, Any] = {
+    "solver": "stochastic",
+    "max_iter": 6,
+    "random_state": 0,
+    "batch_size": 100,
+    "n_references": 200,
+}
+ignore_convergence = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)
+
+
+def accuracy(nca: NCA, unit: float = 1.0) -> float:
+    knn = KNeighborsClassifier(5).fit(nca.transform(unit * X), y)
+    return float(knn.score(nca.transform(unit * X_TEST), Y_TEST))
+
+
+@pytest.mark.parametrize("objective", KINDS)
+def test_nearly_as_good_as_the_exact_fit(objective: str) -> None:
+    raw = KNeighborsClassifier(5).fit(X, y).score(X_TEST, Y_TEST)
+    exact = NCA(2, objective=objective, solver="lbfgs", max_iter=200, tol=1e-3).fit(
+        X, y
+    )
+    nca = NCA(2, objective=objective, init="pca", **QUICK).fit(X, y)
+    assert accuracy(nca) > accuracy(exact) - 0.02
+    assert accuracy(nca) > raw + 0.3
+    assert len(nca.objective_curve_) == nca.n_iter_ + 1 == 7
+    assert nca.components_.shape == (2, 10)
+
+
+@pytest.mark.parametrize("model", [NCARegressor, MLKR])
+def test_regression(model: type[NCARegressor]) -> None:
+    def make(n: int, seed: int) -> tuple[FloatArray, FloatArray]:
+        rng = np.random.default_rng(seed)
+        points = rng.normal(size=(n, 8)) * [1, 1, 2, 2, 2, 2, 2, 2]
+        return points, np.sin(2 * points[:, 0]) + points[:, 1]
+
+    points, targets = make(800, 0)
+    new, truth = make(400, 1)
+    exact = model(2, solver="lbfgs", max_iter=300, tol=1e-4).fit(points, targets)
+    parts = model(2, **{**QUICK, "max_iter": 15}).fit(points, targets)
+    assert parts.score(new, truth) > exact.score(new, truth) - 0.05
+    assert parts.score(new, truth) > 0.85
+
+
+@pytest.mark.parametrize("objective", KINDS)
+@pytest.mark.parametrize("form", ["full", "diagonal"])
+def test_the_unit_of_the_data_does_not_matter(objective: str, form: str) -> None:
+    settings = {**QUICK, "max_iter": 3, "objective": objective, "form": form}
+    plain = NCA(None, **settings).fit(X, y)
+    scaled = NCA(None, **settings).fit(1000 * X, y)
+    tiny = NCA(None, **settings).fit(1e-20 * X, y)
+    for other, unit in ((scaled, 1e3), (tiny, 1e-20)):
+        gram = other.get_mahalanobis_matrix() * unit**2
+        expected = plain.get_mahalanobis_matrix()
+        np.testing.assert_allclose(gram, expected, atol=1e-4 * np.abs(expected).max())
+        np.testing.assert_allclose(other.objective_curve_, plain.objective_curve_)
+
+
+@pytest.mark.parametrize("n_references", [4, 8, 20])
+def test_nor_with_hardly_any_references(n_references: int) -> None:
+    settings = {**QUICK, "max_iter": 2, "n_references": n_references}
+    plain = NCA(2, init="pca", **settings).fit(X, y)
+    scaled = NCA(2, init="pca", **settings).fit(1000 * X, y)
+    np.testing.assert_allclose(1000 * scaled.components_, plain.components_, rtol=1e-3)
+
+
+def test_units_of_single_features_hardly_matter() -> None:
+    units = 10.0 ** np.arange(-5, 5)
+    nca = NCA(2, init="lda", **QUICK).fit(X * units, y)
+    knn = KNeighborsClassifier(5).fit(nca.transform(X * units), y)
+    score = knn.score(nca.transform(X_TEST * units), Y_TEST)
+    assert score > accuracy(NCA(2, init="lda", **QUICK).fit(X, y)) - 0.02
+
+
+def test_seeds_and_threads() -> None:
+    settings = {**QUICK, "max_iter": 2}
+    first, again, threaded, other = (
+        NCA(2, **{**settings, "random_state": seed, "n_jobs": n}).fit(X, y)
+        for seed, n in ((0, 1), (0, 1), (0, 3), (1, 1))
+    )
+    np.testing.assert_array_equal(first.components_, again.components_)
+    np.testing.assert_array_equal(first.components_, threaded.components_)
+    np.testing.assert_array_equal(first.objective_curve_, again.objective_curve_)
+    assert not np.allclose(first.components_, other.components_)
+
+
+def test_weights_are_counts() -> None:
+    doubled = np.arange(600) % 3 == 0
+    weights = np.where(doubled, 2, 1)
+    settings = {**QUICK, "init": "lda"}
+    weighted = NCA(2, **settings).fit(X, y, sample_weight=weights)
+    repeated = NCA(2, **settings).fit(np.repeat(X, weights, 0), np.repeat(y, weights))
+    whole = NCAObjective(X, y, sample_weight=weights)
+    heights = [
+        whole.value_and_gradient(nca.components_)[0] for nca in (weighted, repeated)
+    ]
+    assert heights[0] == pytest.approx(heights[1], rel=0.02)
+    assert weighted.objective_curve_[-1] == pytest.approx(
+        repeated.objective_curve_[-1], rel=0.05
+    )
+    # Twice the weight of all is nothing new to draw, and twice the value.
+    once = NCA(2, **settings).fit(X, y)
+    twice = NCA(2, **settings).fit(X, y, sample_weight=np.full(600, 2))
+    assert twice.objective_curve_[-1] > 1.8 * once.objective_curve_[-1]
+    # Weights that say what is noise are listened to.
+    noise = np.arange(600) % 2 == 0
+    labels = np.where(noise, np.random.default_rng(7).integers(5, size=600), y)
+    told = NCA(2, **settings).fit(X, labels, sample_weight=np.where(noise, 1e-6, 1))
+    misled = NCA(2, **settings).fit(X, labels)
+    assert accuracy(told) > 0.95
+    assert told.objective_curve_[-1] / 300 > misled.objective_curve_[-1] / 600 + 0.2
+    ignored = np.where(y == 4, 0, 1)
+    seen = NCA(2, **QUICK).fit(X, y, sample_weight=ignored).effective_neighbors_
+    assert np.isnan(seen[y == 4]).all()
+
+
+@pytest.mark.parametrize("objective", KINDS)
+@pytest.mark.parametrize("how", ["plain", "early stopping"])
+def test_the_scale_is_that_of_all_points(objective: str, how: str) -> None:
+    settings = {**QUICK, "objective": objective, "n_references": 60}
+    settings["early_stopping"] = how == "early stopping"
+    nca = NCA(2, init="lda", **settings).fit(X, y)
+    # The scale is that which g likes best, whatever is climbed.
+    kind = "class-density" if objective == "class-density" else "log"
+    g = NCAObjective(X, y, kind).easier() if kind != "log" else None
+    objective_g = NCAObjective(X, y, "log") if g is None else g[0]
+    scales = np.exp(np.linspace(-2, 2, 41))
+    heights = [objective_g.value_and_gradient(s * nca.components_)[0] for s in scales]
+    here = objective_g.value_and_gradient(nca.components_)[0]
+    assert (max(heights) - here) / len(X) < 0.005
+    # A part of 60 points would have it much smaller.
+    assert (max(heights) - heights[int(np.abs(scales - 0.4).argmin())]) / len(X) > 0.02
+
+
+@pytest.mark.parametrize("sizes", [(10**6, 10**6), (10**6, "all"), (600, 600)])
+def test_sizes_above_the_datas_are_the_datas(sizes: tuple[Any, Any]) -> None:
+    def fit(batch_size: Any, n_references: Any) -> NCA:
+        settings = {**QUICK, "batch_size": batch_size, "n_references": n_references}
+        settings["max_iter"] = 1
+        return NCA(2, **settings).fit(X, y)
+
+    np.testing.assert_array_equal(fit(*sizes).components_, fit(601, 601).components_)
+
+
+def test_early_stopping_keeps_the_best_map() -> None:
+    nca = NCA(
+        2,
+        init="pca",
+        early_stopping=True,
+        n_iter_no_change=2,
+        validation_fraction=0.2,
+        **{**QUICK, "max_iter": 12},
+    ).fit(X, y)
+    curve = nca.validation_curve_
+    assert len(curve) == nca.n_iter_ + 1 == len(nca.objective_curve_)
+    best = int(curve.argmax())
+    assert nca.n_iter_ == min(12, best + 2)
+    train, held = hold_out(y, 0.2, 0)
+    knn = KNeighborsClassifier(5).fit(nca.transform(X[train]), y[train])
+    assert knn.score(nca.transform(X[held]), y[held]) == pytest.approx(curve[best])
+    assert curve[best] > curve[0]
+
+
+def test_early_stopping_can_keep_the_start() -> None:
+    # Labels by chance: nothing helps, and the best may well be the start.
+    rng = np.random.default_rng(0)
+    points, labels = rng.normal(size=(300, 5)), rng.integers(2, size=300)
+    nca = NCAClassifier(
+        2, early_stopping=True, n_iter_no_change=1, **{**QUICK, "max_iter": 2}
+    ).fit(1e6 * points, labels)
+    assert np.isfinite(nca.components_).all()
+    assert 1 < np.nanmedian(nca.effective_neighbors_) < 300
+
+
+def test_diagonal() -> None:
+    rng = np.random.default_rng(2)
+    points, labels = rng.normal(size=(600, 6)), rng.integers(3, size=600)
+    points[:, 2] += 3 * labels
+    nca = NCA(form="diagonal", **QUICK).fit(points, labels)
+    assert nca.feature_weights_.shape == (6,)
+    assert (nca.feature_weights_ >= 0).all()
+    assert nca.feature_weights_.argmax() == 2
+    np.testing.assert_array_equal(nca.components_, np.diag(nca.feature_weights_))
+
+
+def test_effective_neighbors_of_some_of_many_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("vicinal.nca._stochastic._PAIRS", 600 * 200)
+    nca = NCA(2, **{**QUICK, "max_iter": 1}).fit(X, y)
+    seen = nca.effective_neighbors_
+    assert seen.shape == (600,)
+    assert np.isnan(seen).sum() == 400
+    whole = NCAObjective(X, y).effective_neighbors(nca.components_)
+    looked_at = ~np.isnan(seen)
+    np.testing.assert_allclose(seen[looked_at], whole[looked_at], rtol=1e-9)
+    assert nca.suggest_n_neighbors() % 2 == 1
+    regressor = NCARegressor(2, **{**QUICK, "max_iter": 1}).fit(X, X[:, 0])
+    assert np.isnan(regressor.effective_neighbors_).sum() == 400
+
+
+def test_looks_at_the_whole_cost_about_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    objective, rng = NCAObjective(X, y), np.random.default_rng(0)
+    assert len(queries_of_all(objective, rng)) == 600
+    monkeypatch.setattr("vicinal.nca._stochastic._PAIRS", 600 * 300)
+    assert len(queries_of_all(objective, rng)) == 300
+    monkeypatch.setattr("vicinal.nca._stochastic._PAIRS", 600)
+    assert len(queries_of_all(objective, rng)) == 128
+
+
+def test_verbose_names_the_solver(capsys: pytest.CaptureFixture[str]) -> None:
+    NCA(2, verbose=1, **{**QUICK, "max_iter": 2}).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("[NCA] solver stochastic: 25 random parts an iteration")
+    assert "10 of 10 directions" in lines[0]
+    assert [int(line.split()[1]) for line in lines[2:-1]] == [1, 2]
+
+
+def test_warm_start_goes_on() -> None:
+    nca = NCA(2, init="pca", warm_start=True, **QUICK).fit(X, y)
+    reached = nca.objective_curve_[-1]
+    nca.set_params(max_iter=1).fit(X, y)
+    assert nca.objective_curve_[0] > 0.9 * reached
+    cold = NCA(2, init="pca", **{**QUICK, "max_iter": 1}).fit(X, y)
+    assert cold.objective_curve_[0] < 0.8 * reached
+
+
+def test_the_callback_sees_maps_of_the_features_and_can_stop() -> None:
+    seen: list[FloatArray] = []
+
+    def stop(components: FloatArray, n: int) -> None:
+        seen.append(components)
+        if n == 3:
+            raise StopIteration
+
+    nca = NCA(2, callback=stop, **QUICK).fit(X, y)
+    assert nca.n_iter_ == 3
+    assert len(nca.objective_curve_) == 4
+    # Only the scale is set after the last step.
+    ratio = nca.components_.ravel() / seen[-1]
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("objective", KINDS)
+def test_an_interrupt_keeps_a_map_of_the_right_scale(objective: str) -> None:
+    def interrupt(_: FloatArray, n: int) -> None:
+        if n == 4:
+            raise KeyboardInterrupt
+
+    settings = {**QUICK, "objective": objective, "n_references": 60}
+    nca = NCA(2, init="lda", warm_start=True, callback=interrupt, **settings)
+    with pytest.raises(KeyboardInterrupt):
+        nca.fit(X, y)
+    assert nca.n_iter_ == 4
+    g = NCAObjective(X, y, "log")
+    heights = [
+        g.value_and_gradient(s * nca.components_)[0]
+        for s in np.exp(np.linspace(-2, 2, 21))
+    ]
+    here = g.value_and_gradient(nca.components_)[0]
+    assert (max(heights) - here) / len(X) < 0.01
+
+
+def test_auto_chooses_by_size(capsys: pytest.CaptureFixture[str]) -> None:
+    nca = NCA(2)
+    assert nca._chosen_solver(1000, 50, 2) == "lbfgs"
+    assert nca._chosen_solver(100_000, 50, 2) == "stochastic"
+    assert nca._chosen_solver(1_000_000, 50, 2) == "stochastic"
+    chosen = [nca._chosen_solver(n, 50, 5) for n in range(1000, 50_000, 1000)]
+    assert sorted(chosen) == chosen  # "lbfgs" up to some n, "stochastic" from there on
+    assert NCA(2, solver="cg")._chosen_solver(10**6, 50, 2) == "cg"
+    assert NCA(2, solver="stochastic")._chosen_solver(10, 5, 2) == "stochastic"
+    assert NCA(2, anneal=True)._chosen_solver(10**6, 50, 2) == "lbfgs"
+    assert NCA(2, neighbors=5)._chosen_solver(10**6, 50, 2) == "lbfgs"
+    assert NCARegressor(2)._chosen_solver(10**6, 50, 2) == "stochastic"
+    # Small parts cost less: then it pays sooner.
+    assert nca._chosen_solver(4000, 50, 2) == "lbfgs"
+    small = NCA(2, batch_size=32, n_references=64)
+    assert small._chosen_solver(4000, 50, 2) == "stochastic"
+    NCA(2, solver="stochastic", verbose=1, max_iter=1, random_state=0).fit(X, y)
+    assert "solver stochastic" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"anneal": True}, {"neighbors": 5}, {"neighbors": "auto"}],
+)
+def test_what_does_not_go_together(parameters: dict[str, Any]) -> None:
+    nca = NCA(2, solver="stochastic", **parameters)
+    before = dict(vars(nca))
+    with pytest.raises(ValueError, match="does not go with"):
+        nca.fit(X, y)
+    assert vars(nca) == before
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"batch_size": 0},
+        {"batch_size": "all"},
+        {"n_references": -1},
+        {"n_references": 2.5},
+        {"neighbors": 0},
+        {"neighbors": "some"},
+    ],
+)
+def test_wrong_parameters(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"'{next(iter(parameters))}' parameter"):
+        NCA(2, **parameters).fit(X, y)
+
+
+@ignore_convergence
+@pytest.mark.parametrize("objective", KINDS)
+@pytest.mark.parametrize("neighbors", [299, 300, 10**6])
+def test_neighbors_of_all_are_all(objective: str, neighbors: int) -> None:
+    points, labels = X[:300], y[:300]
+    settings: dict[str, Any] = {"objective": objective, "init": "pca", "max_iter": 8}
+    whole = NCA(2, **settings).fit(points, labels)
+    every = NCA(2, neighbors=neighbors, **settings).fit(points, labels)
+    np.testing.assert_array_equal(every.components_, whole.components_)
+    np.testing.assert_array_equal(every.objective_curve_, whole.objective_curve_)
+    assert every.truncated_mass_ == 0
+    assert not hasattr(whole, "truncated_mass_")
+
+
+@ignore_convergence
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_neighbors(early_stopping: bool) -> None:
+    given: dict[str, Any] = {"early_stopping": early_stopping, "random_state": 0}
+    few = NCA(2, neighbors=10, init="lda", max_iter=30, **given).fit(X, y)
+    exact = NCA(2, init="lda", max_iter=30, **given).fit(X, y)
+    assert accuracy(few) > accuracy(exact) - 0.02
+    assert 1e-4 < few.truncated_mass_ < 1
+    auto = NCA(2, neighbors="auto", init="lda", max_iter=30, **given).fit(X, y)
+    assert auto.truncated_mass_ < 1e-3
+    assert accuracy(auto) > accuracy(exact) - 0.02
+    few.set_params(neighbors="all").fit(X, y)
+    assert not hasattr(few, "truncated_mass_")
+
+
+@pytest.mark.parametrize(
+    "case", ["all equal", "zero map", "one class", "lone points", "constant column"]
+)
+@pytest.mark.parametrize("objective", KINDS)
+def test_awkward_data(case: str, objective: str) -> None:
+    points, labels = X[:200].copy(), y[:200].copy()
+    init: Any = "pca"
+    if case == "all equal":
+        points[:] = 1.0
+    elif case == "zero map":
+        init = np.zeros((2, 10))
+    elif case == "one class":
+        labels[:] = 0
+    elif case == "lone points":
+        labels[:90] = 10 + np.arange(90)
+    else:
+        points[:, 3] = 7.0
+    nca = NCA(2, init=init, objective=objective, **{**QUICK, "max_iter": 2})
+    nca.fit(points, labels)
+    assert np.isfinite(nca.components_).all()
+    assert np.isfinite(nca.objective_curve_).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 12])
+def test_hardly_any_rows(n: int) -> None:
+    labels = np.arange(n) % 2
+    nca = NCA(1, init="pca", **{**QUICK, "max_iter": 1}).fit(X[:n], labels)
+    assert np.isfinite(nca.components_).all()
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+@pytest.mark.parametrize("D", [10, 120])
+def test_any_scale_in_float32(scale: float, D: int) -> None:
+    points, labels = planted(300, D=D)
+    points = (points * scale).astype(np.float32)
+    nca = NCA(2, init="pca", **{**QUICK, "max_iter": 1}).fit(points, labels)
+    assert nca.components_.dtype == np.float32
+    assert np.isfinite(nca.components_).all()
+
+
+def test_left_out_directions_are_folded_back(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rng = np.random.default_rng(3)
+    axes = np.linalg.qr(rng.normal(size=(130, 4)))[0]
+
+    def make(n: int, labels: IntArray) -> FloatArray:
+        centres = 3 * np.random.default_rng(4).normal(size=(5, 4))
+        latent = centres[labels] + rng.normal(size=(n, 4))
+        return 10 * latent @ axes.T + 0.01 * rng.normal(size=(n, 130))
+
+    wide, new = make(600, y), make(400, Y_TEST)
+    nca = NCA(2, init="pca", verbose=1, **QUICK).fit(wide, y)
+    assert "of 130 directions" in capsys.readouterr().out
+    assert nca.components_.shape == (2, 130)
+    outside = nca.components_ - nca.components_ @ axes @ axes.T
+    assert np.abs(outside).max() < 1e-2 * np.abs(nca.components_).max()
+    knn = KNeighborsClassifier(5).fit(nca.transform(wide), y)
+    reference = KNeighborsClassifier(5).fit(wide, y).score(new, Y_TEST)
+    assert knn.score(nca.transform(new), Y_TEST) > reference - 0.1
+
+
+@pytest.mark.parametrize("model", [NCA, NCAClassifier])
+def test_memory_mapped_input_is_not_copied(model: type[NCA], tmp_path: Path) -> None:
+    n, D = 100_000, 100
+    mapped = np.memmap(tmp_path / "X", dtype=np.float32, mode="w+", shape=(n, D))
+    rng = np.random.default_rng(0)
+    for start in range(0, n, 5000):
+        mapped[start : start + 5000] = rng.normal(size=(5000, D))
+    labels = rng.integers(3, size=n)
+    model(2, **{**QUICK, "max_iter": 1}).fit(mapped[:300], labels[:300])  # compiles
+    read_only = np.memmap(tmp_path / "X", dtype=np.float32, mode="r", shape=(n, D))
+    tracemalloc.start()
+    # One thread: each has a block of distances of its own.
+    nca = model(2, init="lda", n_jobs=1, **{**QUICK, "max_iter": 1})
+    nca.fit(read_only, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert nca.components_.dtype == np.float32
+    assert peak < 0.5 * mapped.nbytes
+
+
+# Weights are not repeated rows to the bit: the coordinates and what is drawn come from
+# the rows, as for all stochastic solvers; `test_weights_are_counts` has how near it is.
+CHECKS = [
+    (estimator, check)
+    for estimator, check in estimator_checks_generator(
+        NCA(1, **{**QUICK, "max_iter": 2})
+    )
+    if "check_sample_weight_equivalence" not in str(check)
+]
+
+
+@ignore_convergence
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    CHECKS,
+    ids=lambda part: getattr(getattr(part, "func", None), "__name__", str(part)),
+)
+def test_scikit_learns_checks(estimator: NCA, check: Any) -> None:
+    check(estimator)
+
+
+def test_a_penalty_counts_for_f_too() -> None:
+    exact, parts = (
+        NCA(2, alpha=0.1, solver=solver, max_iter=60, random_state=0).fit(X, y)
+        for solver in ("lbfgs", "stochastic")
+    )
+    sizes = [np.linalg.norm(model.components_) for model in (exact, parts)]
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.5)
+
+
+def test_as_many_neighbors_as_points_is_all_of_them() -> None:
+    some = NCA(2, neighbors=len(X), random_state=0, max_iter=15, tol=1e-2).fit(X, y)
+    every = NCA(2, random_state=0, max_iter=15, tol=1e-2).fit(X, y)
+    np.testing.assert_array_equal(some.components_, every.components_)
+    assert some.truncated_mass_ == 0
