@@ -13,10 +13,10 @@ from benchmarks.speed.timing import peak_megabytes, seconds, table
 from vicinal import LCA
 from vicinal._typing import FloatArray
 from vicinal.datasets import load
-from vicinal.lca._data import Problem
+from vicinal.lca._data import ScaledData
 from vicinal.lca._e_step import expectation
 from vicinal.lca._minibatch_em import sampling_of
-from vicinal.lca._scaling import Units
+from vicinal.lca._scaling import Scaler
 from vicinal.neighborhood import effective_n_threads
 
 # About what the validation of figure 4 chooses.
@@ -40,12 +40,12 @@ def one_step(n: int, d: int) -> None:
     """Time E-step and M-step together, and the two products they cannot do without."""
     X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
     lca = LCA()
-    problem = Problem.build(Units.of(X, alike=False), X, None, (X, None))
+    problem = ScaledData.build(Scaler.of(X, isotropic=False), X, None, (X, None))
     model = lca._model(problem, {"reg_": 0.0})
-    kernel = model.maximise(problem.covariance)
+    kernel = model.fit(problem.covariance)
 
     def step() -> None:
-        model.maximise(expectation(problem.U, kernel, effective_n_threads(None)).C)
+        model.fit(expectation(problem.U, kernel, effective_n_threads(None)).C)
 
     def products() -> None:
         (X @ X.T) @ X

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from vicinal.ldg import LDG, LocalQDA, TransferLDG
     from vicinal.nca import NCA, NCAClassifier, NCARegressor
 
-from vicinal._version import __version__
-
+__version__ = "0.1.0"
 __all__ = [
     "LCA",
     "LDG",

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_goal", "written_whole"]
+__all__ = ["check_writable", "written_whole"]
 
 
-def check_goal(path: str | os.PathLike[str]) -> None:
+def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise ValueError where no file can be written, before any work is done.
 
     Parameters
@@ -63,7 +63,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     # Through links: they stay, and what they point to is replaced.
     goal = Path(path).resolve()
-    check_goal(goal)
+    check_writable(goal)
     handle, name = tempfile.mkstemp(
         prefix=f".{goal.name[:40]}.", suffix=goal.suffix, dir=goal.parent
     )

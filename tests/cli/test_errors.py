@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import typer
 
-from vicinal.cli.errors import mistakes_told
+from vicinal.cli.errors import report_errors
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from vicinal.cli.errors import mistakes_told
 def test_one_line(
     error: Exception, line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(typer.Exit) as caught, mistakes_told():
+    with pytest.raises(typer.Exit) as caught, report_errors():
         raise error
     assert caught.value.exit_code == 2
     assert capsys.readouterr().err == f"vicinal: {line}\n"

@@ -79,3 +79,13 @@ def test_a_terminal_that_knows_few_letters() -> None:
     )
     assert outcome.returncode == 0, outcome.stderr
     assert outcome.stdout.splitlines()[-1].startswith("euclidean: ")
+
+
+def test_the_module_is_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "vicinal", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"vicinal {vicinal.__version__}\n"

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from vicinal.comparison import compare, time_budget
-from vicinal.comparison.data import Problem, UnfitError
-from vicinal.comparison.time_budget import Plan, planned
-from vicinal.methods.registry import chosen
+from vicinal.comparison.data import ComparisonData, UnfitError
+from vicinal.comparison.time_budget import Plan, fit_to_budget
+from vicinal.methods.registry import resolve_methods
 
 RNG = np.random.default_rng(0)
 Y = np.repeat([0, 1, 2], [12_000, 7_990, 10])
 X = RNG.normal(size=(20_000, 3)) + Y[:, None]
 
 
-def problem(n: int = 20_000) -> Problem:
+def problem(n: int = 20_000) -> ComparisonData:
     choices: dict[str, Any] = {"test_size": 0.3, "n_neighbors": 3, "random_state": 0}
-    of = Problem.of(
+    of = ComparisonData.of(
         X, Y, task="auto", feature_names=None, n_components=None, n_jobs=1, **choices
     )
     return of if n == len(X) else of.part(n)
@@ -27,7 +27,7 @@ def problem(n: int = 20_000) -> Problem:
 def pretend(monkeypatch: pytest.MonkeyPatch, **costs: tuple[float, float]) -> None:
     """Let methods take a times n to the power b seconds."""
 
-    def seconds(part: Problem, method: Any) -> float:
+    def seconds(part: ComparisonData, method: Any) -> float:
         a, b = costs[method.name]
         return float(a * len(part.setting.X) ** b)
 
@@ -35,8 +35,8 @@ def pretend(monkeypatch: pytest.MonkeyPatch, **costs: tuple[float, float]) -> No
 
 
 def plan_of(names: str, budget: float) -> Plan:
-    asked = Plan(problem(), chosen(names, "classification"), 10)
-    return planned(asked, time.perf_counter() + budget, lambda *_: None)
+    asked = Plan(problem(), resolve_methods(names, "classification"), 10)
+    return fit_to_budget(asked, time.perf_counter() + budget, lambda *_: None)
 
 
 def test_enough_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ def test_a_part_of_many_classes_can_be_split() -> None:
 def test_a_method_that_fails_on_a_trial_is_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def seconds(part: Problem, method: Any) -> float:
+    def seconds(part: ComparisonData, method: Any) -> float:
         if method.name == "nca" or len(part.setting.X) <= 200:
             raise UnfitError("it does not like them.")
         return 1e-6 * len(part.setting.X)
@@ -140,13 +140,13 @@ def test_a_method_that_fails_on_a_trial_is_left_out(
 def test_methods_whose_turn_comes_too_late_are_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = Problem.run
+    run = ComparisonData.run
 
-    def slow(self: Problem, *split: Any) -> Any:
+    def slow(self: ComparisonData, *split: Any) -> Any:
         time.sleep(0.2)
         return run(self, *split)
 
-    monkeypatch.setattr(Problem, "run", slow)
+    monkeypatch.setattr(ComparisonData, "run", slow)
     y = (X[:100, 0] > 0).astype(int)
     names = "euclidean standardised pca lda"
     result = compare(X[:100], y, methods=names, n_splits=5, time_budget=0.1)

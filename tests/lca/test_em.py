@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.lca.oracles import local_covariance
 from vicinal import LCA, LCAGauss
 from vicinal.lca import _fit
-from vicinal.lca._data import Problem
-from vicinal.lca._e_step import expectation, narrowed
+from vicinal.lca._data import ScaledData
+from vicinal.lca._e_step import expectation, to_float32_if_safe
 from vicinal.lca._minibatch_em import Sampling, sampling_of
-from vicinal.lca._scaling import Units
+from vicinal.lca._scaling import Scaler
 
 X = load_iris().data
 points = make_blobs(1500, 4, centers=8, random_state=0)[0]
@@ -39,9 +39,9 @@ def test_fewer_neighbours_than_locations_are_never_none() -> None:
 
 
 def test_an_update_is_equation_7() -> None:
-    problem = Problem.build(Units.of(X, alike=False), X, 1, (X, None))
+    problem = ScaledData.build(Scaler.of(X, isotropic=False), X, 1, (X, None))
     model = LCA()._model(problem, {"reg_": 0.0})
-    kernel = model.maximise(problem.covariance)
+    kernel = model.fit(problem.covariance)
     rng = np.random.RandomState(0)
     sampling = Sampling(150, 150, 0.6)
     everyone = np.arange(150)
@@ -57,16 +57,16 @@ def test_an_update_is_equation_7() -> None:
 
 def test_an_update_keeps_the_root_of_what_a_pass_keeps() -> None:
     """Eq. 7 with two batches in a pass: γ^(B/n) is γ^½."""
-    problem = Problem.build(Units.of(X, alike=False), X, 1, (X, None))
+    problem = ScaledData.build(Scaler.of(X, isotropic=False), X, 1, (X, None))
     model = LCA()._model(problem, {"reg_": 0.0})
-    first = model.maximise(problem.covariance)
+    first = model.fit(problem.covariance)
     order = np.random.RandomState(1).permutation(150)
     kept = np.sqrt(0.6)
     expected, kernel = problem.covariance, first
     for batch in (order[:75], order[75:]):
         seen = expectation(X, kernel, 1, batch).C
         expected = kept * expected + (1 - kept) * seen
-        kernel = model.maximise(expected)
+        kernel = model.fit(expected)
     _, C, weight = Sampling(75, 150, 0.6).update(
         model, X, first, problem.covariance, 1.0, order, np.random.RandomState(0), 1
     )
@@ -75,12 +75,12 @@ def test_an_update_keeps_the_root_of_what_a_pass_keeps() -> None:
 
 
 def test_float32_is_left_to_points_that_it_can_tell_apart() -> None:
-    narrow = narrowed(points)
+    narrow = to_float32_if_safe(points)
     assert narrow.dtype == np.float32
     np.testing.assert_allclose(narrow, points - points.mean(axis=0), atol=1e-5)
     apart = np.vstack([points, points + 1e6])
-    assert narrowed(apart) is apart
-    assert narrowed(points * 1e200).dtype == np.float64
+    assert to_float32_if_safe(apart) is apart
+    assert to_float32_if_safe(points * 1e200).dtype == np.float64
 
 
 def test_batches_of_clusters_that_float32_would_blur() -> None:
@@ -118,7 +118,9 @@ def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> N
         (500_000, 20): Sampling(500, 3000, 0.6),
     }.items():
         assert sampling_of(None, None, 0.6, shape) == expected
-    problem = Problem.build(Units.of(points, alike=False), points, 1, (points, None))
+    problem = ScaledData.build(
+        Scaler.of(points, isotropic=False), points, 1, (points, None)
+    )
     assert LCA()._sampling(problem) is None
     monkeypatch.setattr(_fit, "N_EXACT", 1499)
     assert LCA()._sampling(problem) == Sampling(100, 1500, 0.6)

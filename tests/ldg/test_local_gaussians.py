@@ -21,13 +21,13 @@ def floor_of(points: FloatArray, var_floor: float) -> float:
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_variances_and_scatters_are_the_papers(k: int, n_threads: int) -> None:
     points, codes = problem()
-    among = ClassPoints.build(points, codes, floor_of(points, 1e-3))
-    np.testing.assert_array_equal(among.codes, codes)
-    neighbors = among.nearest(k, None, n_threads)
+    subset = ClassPoints.build(points, codes, floor_of(points, 1e-3))
+    np.testing.assert_array_equal(subset.codes, codes)
+    neighbors = subset.nearest(k, None, n_threads)
     _, variances, _ = gaussians_around(points, codes, k, 1e-3)
-    np.testing.assert_allclose(among.variances(neighbors, 4, n_threads), variances)
+    np.testing.assert_allclose(subset.variances(neighbors, 4, n_threads), variances)
     priors = np.bincount(codes) / len(codes)
-    own, every = scatters(among, neighbors, priors, 4, n_threads)
+    own, every = scatters(subset, neighbors, priors, 4, n_threads)
     V, A = ldg_scatters(points, codes, k, 1e-3)
     np.testing.assert_allclose(own, V, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(every, A, rtol=1e-10, atol=1e-10)
@@ -36,10 +36,10 @@ def test_variances_and_scatters_are_the_papers(k: int, n_threads: int) -> None:
 def test_densities_for_every_k_from_one_search() -> None:
     points, codes = problem()
     queries = np.random.default_rng(1).normal(size=(9, 4)) * 2
-    among = ClassPoints.build(points, codes, floor_of(points, 1e-3))
+    subset = ClassPoints.build(points, codes, floor_of(points, 1e-3))
     sizes = [1, 2, 8, 50]
-    neighbors = among.nearest(50, queries, 1)
-    found = among.log_densities(queries, neighbors, sizes, 4, 2)
+    neighbors = subset.nearest(50, queries, 1)
+    found = subset.log_densities(queries, neighbors, sizes, 4, 2)
     prior = np.log(np.bincount(codes) / len(codes))
     for k, scores in zip(sizes, found, strict=True):
         expected = local_qda_scores(points, codes, queries, k, 1e-3)
@@ -53,17 +53,17 @@ def test_variances_far_from_the_origin(dtype: type) -> None:
     near = rng.normal(size=(20, 3)) * 1e-3
     points: FloatArray = np.vstack([near + 100, near - 100]).astype(dtype)
     codes = np.repeat([0, 1], 20)
-    among = ClassPoints.build(points, codes, 1e-12)
-    variances = among.variances(among.nearest(19, points[:1], 1), 3, 1)[0]
+    subset = ClassPoints.build(points, codes, 1e-12)
+    variances = subset.variances(subset.nearest(19, points[:1], 1), 3, 1)[0]
     expected = [
         points[nearest].astype(np.float64).var(axis=0).mean()
-        for nearest in (among.nearest(19, points[:1], 1)[j][0] for j in (0, 1))
+        for nearest in (subset.nearest(19, points[:1], 1)[j][0] for j in (0, 1))
     ]
     np.testing.assert_allclose(variances, expected, rtol=1e-3)
 
 
 def test_the_floor() -> None:
     points = np.repeat([[0.0, 1.0], [2.0, 3.0]], 5, axis=0)
-    among = ClassPoints.build(points, np.repeat([0, 1], 5), 0.25)
-    variances = among.variances(among.nearest(3, None, 1), 2, 1)
+    subset = ClassPoints.build(points, np.repeat([0, 1], 5), 0.25)
+    variances = subset.variances(subset.nearest(3, None, 1), 2, 1)
     np.testing.assert_array_equal(variances, np.full((10, 2), 0.125))

@@ -30,10 +30,10 @@ def objective_and_points(
     points -= points.mean(axis=0)
     labels = np.sort(np.r_[2, rng.integers(2, size=29)])  # a class of one
     floor = 1e-3 * np.square(points).sum() / 30
-    among = ClassPoints.build(points, labels, floor)
+    subset = ClassPoints.build(points, labels, floor)
     priors = np.bincount(labels) / 30
     objective = LocalGaussianObjective.build(
-        among, among.nearest(4, None, 1), priors, 5, 1
+        subset, subset.nearest(4, None, 1), priors, 5, 1
     )
     return objective, points, labels, rng.normal(size=(n_components, 5))
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 
 from vicinal.methods.linear_map import linear_map
-from vicinal.methods.registry import METHODS, TASKS, chosen
+from vicinal.methods.registry import METHODS, TASKS, resolve_methods
 
 WINE_X, WINE_Y = load_wine(return_X_y=True)
 TARGETS: dict[str, tuple[Any, Any]] = {
@@ -45,13 +45,16 @@ def test_dimensions_as_asked(name: str) -> None:
 
 def test_every_task_has_usual_methods() -> None:
     for task in TASKS:
-        assert len(chosen(None, task)) >= 5
-        assert set(chosen(None, task)) <= set(chosen("all", task))
-    assert {m.name for m in chosen("all", "classification")} >= {"itml", "nca-log"}
+        assert len(resolve_methods(None, task)) >= 5
+        assert set(resolve_methods(None, task)) <= set(resolve_methods("all", task))
+    assert {m.name for m in resolve_methods("all", "classification")} >= {
+        "itml",
+        "nca-log",
+    }
 
 
 def test_names_in_one_string() -> None:
-    assert [m.name for m in chosen("nca,lda, pca", "classification")] == [
+    assert [m.name for m in resolve_methods("nca,lda, pca", "classification")] == [
         "pca",
         "lda",
         "nca",
@@ -63,4 +66,4 @@ def test_unknown_names(names: Any) -> None:
     with pytest.raises(
         ValueError, match=r"methods must be some of euclidean, .*, or all"
     ):
-        chosen(names, "classification")
+        resolve_methods(names, "classification")

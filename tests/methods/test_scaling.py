@@ -9,12 +9,12 @@ from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from vicinal.methods.scaling import BetterScale, leave_one_out
+from vicinal.methods.scaling import AutoScaler, leave_one_out
 
 
 def test_a_table_of_different_things_is_standardised() -> None:
     X, y = load_wine(return_X_y=True)
-    scaler = BetterScale("classification").fit(X, y)
+    scaler = AutoScaler("classification").fit(X, y)
     assert scaler.standardised_
     expected = StandardScaler().fit_transform(X)
     np.testing.assert_allclose(scaler.transform(X), expected)
@@ -22,7 +22,7 @@ def test_a_table_of_different_things_is_standardised() -> None:
 
 def test_pixels_keep_one_unit() -> None:
     X, y = load_digits(return_X_y=True)
-    scaler = BetterScale("classification").fit(X, y)
+    scaler = AutoScaler("classification").fit(X, y)
     assert not scaler.standardised_
     Z = scaler.transform(X)
     np.testing.assert_allclose(Z, (X - X.mean(axis=0)) / scaler.scale_[0])
@@ -33,20 +33,20 @@ def test_pixels_keep_one_unit() -> None:
 def test_numbers_to_predict(factor: float) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2)) * [10, 1]
-    scaler = BetterScale("regression").fit(X * factor, X[:, 0])
+    scaler = AutoScaler("regression").fit(X * factor, X[:, 0])
     assert not scaler.standardised_
-    assert BetterScale("regression").fit(X * factor, X[:, 1]).standardised_
+    assert AutoScaler("regression").fit(X * factor, X[:, 1]).standardised_
 
 
 def test_float32_stays() -> None:
     X, y = load_wine(return_X_y=True)
     X = X.astype(np.float32)
-    assert BetterScale("classification").fit(X, y).transform(X).dtype == np.float32
+    assert AutoScaler("classification").fit(X, y).transform(X).dtype == np.float32
 
 
 def test_rows_without_spread() -> None:
     X = np.ones((6, 2))
-    Z = BetterScale("classification").fit(X, np.repeat([0, 1], 3)).transform(X)
+    Z = AutoScaler("classification").fit(X, np.repeat([0, 1], 3)).transform(X)
     np.testing.assert_array_equal(Z, 0)
 
 

@@ -5,14 +5,14 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from vicinal._typing import FloatArray
-from vicinal.nca._initialization import starting_map
+from vicinal.nca._initialization import initial_components
 
 X, y = load_iris(return_X_y=True)
 
 
 def start(init: object, n_components: int | None = 2, codes: object = y) -> FloatArray:
     rng = np.random.RandomState(0)
-    return starting_map(init, X, codes, n_components, rng)  # type: ignore[arg-type]
+    return initial_components(init, X, codes, n_components, rng)  # type: ignore[arg-type]
 
 
 def test_each_start_is_what_its_name_says() -> None:
@@ -83,14 +83,14 @@ def test_lda_is_completed_where_the_classes_are_too_few() -> None:
 def test_scale_is_undone(init: str) -> None:
     for unit in (1e-20, 1e20):
         rng = np.random.RandomState(0)
-        A = starting_map(init, X * unit, y, 2, rng)
+        A = initial_components(init, X * unit, y, 2, rng)
         np.testing.assert_allclose(A * unit, start(init, 2), rtol=1e-5, atol=1e-8)
 
 
 @pytest.mark.parametrize("init", ["rca", "whiten"])
 def test_a_feature_in_a_small_unit_is_whitened_too(init: str) -> None:
     points = X * [1, 1, 1, 1e-5]
-    A = starting_map(init, points, y, None, np.random.RandomState(0))
+    A = initial_components(init, points, y, None, np.random.RandomState(0))
     np.testing.assert_allclose(
         np.linalg.svd(points @ A.T - (points @ A.T).mean(axis=0))[1],
         np.linalg.svd(X @ start(init, None).T - (X @ start(init, None).T).mean(axis=0))[
@@ -103,7 +103,7 @@ def test_a_feature_in_a_small_unit_is_whitened_too(init: str) -> None:
 def test_a_constant_column_is_no_trouble_to_whitening() -> None:
     points = np.column_stack([X, np.ones(150)])
     for init in ("rca", "whiten"):
-        A = starting_map(init, points, y, None, np.random.RandomState(0))
+        A = initial_components(init, points, y, None, np.random.RandomState(0))
         assert np.isfinite(A).all()
         np.testing.assert_allclose(A[:, 4], 0, atol=1e-12)
 
@@ -112,7 +112,7 @@ def test_a_constant_column_is_no_trouble_to_whitening() -> None:
 def test_more_features_than_points(init: str) -> None:
     points = np.random.default_rng(0).normal(size=(20, 300))
     codes = np.repeat([0, 1], 10)
-    A = starting_map(init, points, codes, 5, np.random.RandomState(0))
+    A = initial_components(init, points, codes, 5, np.random.RandomState(0))
     assert A.shape == (5, 300)
     assert np.isfinite(A).all()
     assert np.linalg.matrix_rank(A) == 5
@@ -123,10 +123,10 @@ def test_lda_without_scatter_is_an_error_and_auto_goes_on() -> None:
     codes = np.repeat([0, 1, 2], 5)
     rng = np.random.RandomState(0)
     with pytest.raises(ValueError, match="no class has points that differ"):
-        starting_map("lda", points, codes, 2, rng)
+        initial_components("lda", points, codes, 2, rng)
     np.testing.assert_array_equal(
-        starting_map("auto", points, codes, 2, rng),
-        starting_map("pca", points, codes, 2, rng),
+        initial_components("auto", points, codes, 2, rng),
+        initial_components("pca", points, codes, 2, rng),
     )
 
 
@@ -141,7 +141,7 @@ def test_classes_with_one_mean_are_completed() -> None:
     points = np.vstack([points, points, points + 5])
     codes = np.repeat([0, 1, 2], 12)
     rng = np.random.RandomState(0)
-    A = starting_map("lda", points, codes, 2, rng)
+    A = initial_components("lda", points, codes, 2, rng)
     assert np.linalg.matrix_rank(A) == 2
 
 

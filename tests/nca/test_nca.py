@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from vicinal import NCA
 from vicinal._typing import FloatArray
-from vicinal.nca._initialization import starting_map
+from vicinal.nca._initialization import initial_components
 from vicinal.objectives import NCAObjective
 
 X, y = load_iris(return_X_y=True)
@@ -82,7 +82,7 @@ def test_without_matches_to_gain_the_start_comes_back(
 ) -> None:
     points = X[::10]
     codes = np.unique(labels, return_inverse=True)[1]
-    start = starting_map(init, points, codes, 2, np.random.RandomState(0))
+    start = initial_components(init, points, codes, 2, np.random.RandomState(0))
     nca = NCA(2, init=init, objective=objective, random_state=0).fit(points, labels)
     np.testing.assert_array_equal(nca.components_, start)
     assert nca.n_iter_ == 0

@@ -9,8 +9,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from tests.nca.data import X_TEST, Y_TEST, planted
 from vicinal import NCA, NCAClassifier
 from vicinal._typing import FloatArray, IntArray
-from vicinal.nca._partial_fit import Pieces
-from vicinal.nca._preconditioner import Frame
+from vicinal.nca._partial_fit import Reservoir
+from vicinal.nca._preconditioner import Preconditioner
 
 X, y = planted(1500)
 KINDS = ["expected", "log", "class-density"]
@@ -19,7 +19,7 @@ KINDS = ["expected", "log", "class-density"]
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows enough to fill the memory several times over, and quick steps."""
-    monkeypatch.setattr("vicinal.nca._partial_fit.MEMORY", 300)
+    monkeypatch.setattr("vicinal.nca._partial_fit.RESERVOIR_SIZE", 300)
     monkeypatch.setattr("vicinal.nca._partial_fit.BATCH_SIZE", 256)
     monkeypatch.setattr("vicinal.nca._stochastic.BATCH_SIZE", 256)
     monkeypatch.setattr("vicinal.nca._stochastic.N_REFERENCES", 256)
@@ -100,7 +100,7 @@ def test_a_first_piece_does_not_decide_on_directions_alone(first: str) -> None:
     piece = labels == 0 if first == "one class" else np.arange(1500) < 40
     nca = NCA(2, init="pca", random_state=0)
     nca.partial_fit(points[piece], labels[piece], classes=[0, 1])
-    assert nca._pieces.frame.turn is None
+    assert nca._pieces.preconditioner.projection is None
     learned(nca, points, labels, size=500)
     Z = nca.transform(points)
     knn = KNeighborsClassifier(5).fit(Z[:1000], labels[:1000])
@@ -113,7 +113,7 @@ def test_a_large_first_piece_may_leave_directions_out() -> None:
     latent = 4 * np.eye(3)[labels] + rng.normal(size=(1300, 3))
     points = latent @ rng.normal(size=(3, 120)) + 0.01 * rng.normal(size=(1300, 120))
     nca = NCA(2, random_state=0).partial_fit(points, labels)
-    assert nca._pieces.frame.turn is not None
+    assert nca._pieces.preconditioner.projection is not None
     assert nca.components_.shape == (2, 120)
 
 
@@ -166,11 +166,11 @@ def test_one_row_at_a_time() -> None:
 
 def test_the_memory_is_a_fair_sample_of_all_rows() -> None:
     rows = np.arange(3000.0)[:, None]
-    frame = Frame.find(rows, None, 1, False, np.random.default_rng(0))
+    preconditioner = Preconditioner.find(rows, None, 1, False, np.random.default_rng(0))
     rng = np.random.default_rng(1)
     kept = np.zeros(3000)
     for _ in range(120):
-        pieces = Pieces.begin(frame, rows)
+        pieces = Reservoir.begin(preconditioner, rows)
         for part in np.split(rows, [50, 700, 1500, 1600, 2900]):
             pieces = pieces.with_piece(part, part[:, 0].astype(int), rng).trimmed()
             assert len(pieces.X) == min(300, pieces.n_seen)
@@ -191,21 +191,21 @@ def test_no_more_is_remembered_than_allowed() -> None:
 
 
 def test_only_new_rows_ask_for_neighbours_unless_they_are_few() -> None:
-    frame = Frame.find(X, y, 2, False, np.random.default_rng(0))
+    preconditioner = Preconditioner.find(X, y, 2, False, np.random.default_rng(0))
     rng = np.random.default_rng(1)
-    pieces = Pieces.begin(frame, X).with_piece(X[:700], y[:700], rng)
+    pieces = Reservoir.begin(preconditioner, X).with_piece(X[:700], y[:700], rng)
     few = pieces.with_piece(X[700:730], y[700:730], rng).climb(30, (None, None), 0.0, 0)
     assert few.pool == slice(730 - 512, None)
     pieces = pieces.with_piece(X[700:1300], y[700:1300], rng)
     climb = pieces.climb(600, (None, None), 0.0, 0)
     assert climb.pool == slice(700, None)
     assert few.step < climb.step <= 1
-    later = Pieces(frame, X, y, rng.random(1500), n_seen=10**6).climb(
+    later = Reservoir(preconditioner, X, y, rng.random(1500), n_seen=10**6).climb(
         600, (None, None), 0.0, 0
     )
     assert later.step < climb.step
-    assert few.easier == 1
-    assert later.easier == 0
+    assert few.warmup_fraction == 1
+    assert later.warmup_fraction == 0
 
 
 def test_a_small_first_piece_does_not_settle_the_coordinates() -> None:
@@ -213,7 +213,7 @@ def test_a_small_first_piece_does_not_settle_the_coordinates() -> None:
     nca = NCA(2, random_state=0).partial_fit(X[:6] * units, y[:6], classes=range(5))
     learned(nca, X[6:] * units, y[6:])
     assert nca._pieces.n_framed > len(X) / 2
-    assert nca._pieces.frame.rows.max() > 6
+    assert nca._pieces.preconditioner.rows.max() > 6
 
 
 @pytest.mark.parametrize(

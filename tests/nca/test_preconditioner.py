@@ -5,7 +5,7 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.nca._preconditioner import Frame, sample_rows
+from vicinal.nca._preconditioner import Preconditioner, sample_rows
 
 
 def rng() -> np.random.Generator:
@@ -31,56 +31,68 @@ def within(X: FloatArray, y: IntArray) -> FloatArray:
 
 def test_spread_whitens_inside_the_classes() -> None:
     X, y = classes(2000, 5)
-    frame = Frame.find(X, y, 2, False, rng())
-    assert frame.turn is None
-    np.testing.assert_allclose(within(X @ frame.spread, y), np.eye(5), atol=0.05)
+    preconditioner = Preconditioner.find(X, y, 2, False, rng())
+    assert preconditioner.projection is None
+    np.testing.assert_allclose(
+        within(X @ preconditioner.whitening, y), np.eye(5), atol=0.05
+    )
     # Not all of the points together, whose classes are far apart.
-    assert np.cov((X @ frame.spread).T).trace() > 50
+    assert np.cov((X @ preconditioner.whitening).T).trace() > 50
 
 
 def test_without_classes_all_points_are_whitened() -> None:
     X, y = classes(2000, 5, n_classes=1)
-    frame = Frame.find(X, None, 2, False, rng())
-    np.testing.assert_allclose(within(X @ frame.spread, y), np.eye(5), atol=0.05)
+    preconditioner = Preconditioner.find(X, None, 2, False, rng())
+    np.testing.assert_allclose(
+        within(X @ preconditioner.whitening, y), np.eye(5), atol=0.05
+    )
 
 
 def test_the_ridge_bounds_what_directions_without_variance_get() -> None:
     X, y = classes(500, 4)
     X = np.column_stack([X, X[:, 0]])  # one direction has none
-    frame = Frame.find(X, y, 2, False, rng())
-    variances = np.linalg.eigvalsh(within(X @ frame.spread, y))
+    preconditioner = Preconditioner.find(X, y, 2, False, rng())
+    variances = np.linalg.eigvalsh(within(X @ preconditioner.whitening, y))
     assert variances[0] == pytest.approx(0, abs=1e-6)
     assert variances[1:] == pytest.approx(1, abs=0.1)
-    assert np.isfinite(frame.spread).all()
+    assert np.isfinite(preconditioner.whitening).all()
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_start_and_back_undo_each_other(diagonal: bool) -> None:
     X, y = classes(300, 6)
-    frame = Frame.find(X, y, 2, diagonal, rng())
+    preconditioner = Preconditioner.find(X, y, 2, diagonal, rng())
     A = np.random.default_rng(2).normal(size=6 if diagonal else (2, 6))
-    assert frame.spread.ndim == (1 if diagonal else 2)
-    np.testing.assert_allclose(frame.back(frame.start(A)), A, rtol=1e-6)
-    np.testing.assert_allclose(frame.start(frame.back(A)), A, rtol=1e-6, atol=1e-9)
+    assert preconditioner.whitening.ndim == (1 if diagonal else 2)
+    np.testing.assert_allclose(
+        preconditioner.back(preconditioner.start(A)), A, rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        preconditioner.start(preconditioner.back(A)), A, rtol=1e-6, atol=1e-9
+    )
     # The images are the same in either coordinates.
     if not diagonal:
         np.testing.assert_allclose(
-            (X @ frame.spread) @ frame.start(A).T, X @ A.T, rtol=1e-6
+            (X @ preconditioner.whitening) @ preconditioner.start(A).T,
+            X @ A.T,
+            rtol=1e-6,
         )
 
 
 def test_a_diagonal_frame_is_the_deviations_inside_the_classes() -> None:
     X, y = classes(300, 6)
-    frame = Frame.find(X, y, 2, True, rng())
-    np.testing.assert_allclose(frame.spread, 1 / np.sqrt(np.diag(within(X, y))))
+    preconditioner = Preconditioner.find(X, y, 2, True, rng())
+    np.testing.assert_allclose(
+        preconditioner.whitening, 1 / np.sqrt(np.diag(within(X, y)))
+    )
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
 def test_the_units_of_the_features_cancel(diagonal: bool) -> None:
     X, y = classes(400, 5)
     units = np.array([1e-4, 1.0, 1e5, 3.0, 0.1])
-    plain = Frame.find(X, y, 2, diagonal, rng()).spread
-    other = Frame.find(X * units, y, 2, diagonal, rng()).spread
+    plain = Preconditioner.find(X, y, 2, diagonal, rng()).whitening
+    other = Preconditioner.find(X * units, y, 2, diagonal, rng()).whitening
     if diagonal:
         np.testing.assert_allclose(other * units, plain, rtol=1e-8)
     else:
@@ -116,56 +128,74 @@ def hidden(order: str, n: int = 1500, D: int = 120) -> tuple[FloatArray, IntArra
 def test_directions_that_tell_nothing_are_left_out(dtype: Any, unit: float) -> None:
     X, y = low_rank()
     X = (X * unit).astype(dtype)
-    frame = Frame.find(X, y, 3, False, rng())
-    assert frame.turn is not None
-    assert frame.turn.shape[0] == 120
-    assert 5 <= frame.turn.shape[1] <= 60
-    assert frame.turn.dtype == dtype
+    preconditioner = Preconditioner.find(X, y, 3, False, rng())
+    assert preconditioner.projection is not None
+    assert preconditioner.projection.shape[0] == 120
+    assert 5 <= preconditioner.projection.shape[1] <= 60
+    assert preconditioner.projection.dtype == dtype
     np.testing.assert_allclose(
-        frame.turn.T @ frame.turn, np.eye(frame.turn.shape[1]), atol=1e-5
+        preconditioner.projection.T @ preconditioner.projection,
+        np.eye(preconditioner.projection.shape[1]),
+        atol=1e-5,
     )
     lda = LinearDiscriminantAnalysis()
     plain = (X / np.float64(unit)).astype(np.float64)
-    assert lda.fit(plain @ frame.turn, y).score(plain @ frame.turn, y) > 0.95
+    assert (
+        lda.fit(plain @ preconditioner.projection, y).score(
+            plain @ preconditioner.projection, y
+        )
+        > 0.95
+    )
 
 
 @pytest.mark.parametrize("order", ["random", "sorted", "alternating"])
 def test_a_weak_direction_that_tells_all_is_kept(order: str) -> None:
     X, y = hidden(order)
-    assert Frame.find(X, y, 2, False, rng()).turn is None
+    assert Preconditioner.find(X, y, 2, False, rng()).projection is None
 
 
 def test_up_to_a_hundred_features_all_directions_are_kept() -> None:
     X, y = low_rank()
     # Of 100 features as of 120, ten directions would do.
-    assert Frame.find(X[:, :100], y, 3, False, rng()).turn is None
-    assert Frame.find(X[:, :101], y, 3, False, rng()).turn is not None
+    assert Preconditioner.find(X[:, :100], y, 3, False, rng()).projection is None
+    assert Preconditioner.find(X[:, :101], y, 3, False, rng()).projection is not None
 
 
 def test_when_nothing_is_left_out() -> None:
     X, y = low_rank()
-    assert Frame.find(X, None, 3, False, rng()).turn is None
-    assert Frame.find(X, y, 3, True, rng()).turn is None
-    assert Frame.find(X, y, 3, False, rng(), all_directions=True).turn is None
-    assert Frame.find(X, y, 61, False, rng()).turn is None  # twice that is over half
-    frame = Frame.find(X, y, 30, False, rng())
-    assert frame.turn is not None
-    assert frame.turn.shape[1] == 60
+    assert Preconditioner.find(X, None, 3, False, rng()).projection is None
+    assert Preconditioner.find(X, y, 3, True, rng()).projection is None
+    assert (
+        Preconditioner.find(X, y, 3, False, rng(), all_directions=True).projection
+        is None
+    )
+    assert (
+        Preconditioner.find(X, y, 61, False, rng()).projection is None
+    )  # twice that is over half
+    preconditioner = Preconditioner.find(X, y, 30, False, rng())
+    assert preconditioner.projection is not None
+    assert preconditioner.projection.shape[1] == 60
 
 
 def test_start_and_back_with_directions_left_out() -> None:
     X, y = low_rank()
-    frame = Frame.find(X, y, 3, False, rng())
-    assert frame.turn is not None
-    kept = frame.turn @ frame.turn.T
+    preconditioner = Preconditioner.find(X, y, 3, False, rng())
+    assert preconditioner.projection is not None
+    kept = preconditioner.projection @ preconditioner.projection.T
     A = np.random.default_rng(5).normal(size=(3, 120))
-    np.testing.assert_allclose(frame.back(frame.start(A)), A @ kept, atol=1e-8)
-    B = np.random.default_rng(6).normal(size=(3, frame.turn.shape[1]))
-    np.testing.assert_allclose(frame.start(frame.back(B)), B, atol=1e-8)
-    images = X @ frame.turn @ frame.spread @ B.T
-    np.testing.assert_allclose(images, X @ frame.back(B).T, atol=1e-8)
     np.testing.assert_allclose(
-        frame.spread_back(B) @ frame.turn.T, frame.back(B), atol=1e-12
+        preconditioner.back(preconditioner.start(A)), A @ kept, atol=1e-8
+    )
+    B = np.random.default_rng(6).normal(size=(3, preconditioner.projection.shape[1]))
+    np.testing.assert_allclose(
+        preconditioner.start(preconditioner.back(B)), B, atol=1e-8
+    )
+    images = X @ preconditioner.projection @ preconditioner.whitening @ B.T
+    np.testing.assert_allclose(images, X @ preconditioner.back(B).T, atol=1e-8)
+    np.testing.assert_allclose(
+        preconditioner.unwhitening(B) @ preconditioner.projection.T,
+        preconditioner.back(B),
+        atol=1e-12,
     )
 
 
@@ -182,21 +212,21 @@ def test_awkward_data(case: str, diagonal: bool) -> None:
     else:
         draw = np.random.default_rng(7)
         X, y = draw.normal(size=(20, 150)), np.arange(20) % 3
-    frame = Frame.find(X, y, 2, diagonal, rng())
-    assert np.isfinite(frame.spread).all()
+    preconditioner = Preconditioner.find(X, y, 2, diagonal, rng())
+    assert np.isfinite(preconditioner.whitening).all()
     D = X.shape[1]
     A = np.random.default_rng(8).normal(size=D if diagonal else (2, D))
-    there_and_back = frame.back(frame.start(A))
+    there_and_back = preconditioner.back(preconditioner.start(A))
     assert np.isfinite(there_and_back).all()
-    if frame.turn is None:
+    if preconditioner.projection is None:
         np.testing.assert_allclose(there_and_back, A, rtol=1e-5, atol=1e-7)
 
 
 def test_more_features_than_a_covariance_is_worth() -> None:
     X = np.random.default_rng(9).normal(size=(30, 2001)).astype(np.float32)
-    frame = Frame.find(X, np.arange(30) % 2, 2, False, rng())
-    assert frame.turn is None
-    assert frame.spread.shape == (2001,)
+    preconditioner = Preconditioner.find(X, np.arange(30) % 2, 2, False, rng())
+    assert preconditioner.projection is None
+    assert preconditioner.whitening.shape == (2001,)
 
 
 @pytest.mark.parametrize(
@@ -215,15 +245,22 @@ def test_units_of_noise_do_not_hide_the_signal() -> None:
     points = rng.normal(size=(2000, 120))
     points[:, :4] += 3 * np.eye(4)[labels]
     points[:, 40:70] *= 1e4  # all of the variance, and nothing to tell
-    frame = Frame.find(points, labels, 2, False, np.random.default_rng(1))
-    assert frame.turn is None
+    preconditioner = Preconditioner.find(
+        points, labels, 2, False, np.random.default_rng(1)
+    )
+    assert preconditioner.projection is None
 
 
 def test_classes_without_any_spread() -> None:
     labels = np.repeat([0, 1], 50)
     for dtype in (np.float32, np.float64):
         points = np.eye(2, 128, dtype=dtype)[labels]
-        frame = Frame.find(points, labels, 2, False, np.random.default_rng(0))
-        assert np.abs(frame.back(frame.start(np.ones((2, 128))))).max() < 1e3
-        assert np.isfinite(frame.spread).all()
-        assert np.abs(frame.spread).max() < 1e6
+        preconditioner = Preconditioner.find(
+            points, labels, 2, False, np.random.default_rng(0)
+        )
+        assert (
+            np.abs(preconditioner.back(preconditioner.start(np.ones((2, 128))))).max()
+            < 1e3
+        )
+        assert np.isfinite(preconditioner.whitening).all()
+        assert np.abs(preconditioner.whitening).max() < 1e6

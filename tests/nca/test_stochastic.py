@@ -141,7 +141,7 @@ def test_the_scale_is_that_of_all_points(objective: str, how: str) -> None:
     nca = NCA(2, init="lda", **settings).fit(X, y)
     # The scale is that which g likes best, whatever is climbed.
     kind = "class-density" if objective == "class-density" else "log"
-    g = NCAObjective(X, y, kind).easier() if kind != "log" else None
+    g = NCAObjective(X, y, kind).warmup_surrogate() if kind != "log" else None
     objective_g = NCAObjective(X, y, "log") if g is None else g[0]
     scales = np.exp(np.linspace(-2, 2, 41))
     heights = [objective_g.value_and_gradient(s * nca.components_)[0] for s in scales]
@@ -472,7 +472,9 @@ def test_a_penalty_counts_for_f_too() -> None:
 
 
 def test_as_many_neighbors_as_points_is_all_of_them() -> None:
-    some = NCA(2, neighbors=len(X), random_state=0, max_iter=15, tol=1e-2).fit(X, y)
+    truncated = NCA(2, neighbors=len(X), random_state=0, max_iter=15, tol=1e-2).fit(
+        X, y
+    )
     every = NCA(2, random_state=0, max_iter=15, tol=1e-2).fit(X, y)
-    np.testing.assert_array_equal(some.components_, every.components_)
-    assert some.truncated_mass_ == 0
+    np.testing.assert_array_equal(truncated.components_, every.components_)
+    assert truncated.truncated_mass_ == 0

@@ -14,21 +14,21 @@ from vicinal.neighborhood import (
     ClassRuns,
     ExpectedMatches,
     LogMatches,
-    Masses,
+    NeighborWeights,
     Perplexities,
     Rule,
     SoftMatches,
     SquaredErrors,
     average,
-    look,
     pull,
+    row_values,
 )
 
 MakeRule: TypeAlias = Callable[[IntArray, Any], Rule]
 
 
-def ones(n: int, dtype: Any) -> Masses:
-    return Masses.build(np.ones(n), np.ones(n), np.dtype(dtype))
+def ones(n: int, dtype: Any) -> NeighborWeights:
+    return NeighborWeights.build(np.ones(n), np.ones(n), np.dtype(dtype))
 
 
 def expected(y: IntArray, dtype: Any = np.float64) -> Rule:
@@ -65,8 +65,8 @@ class Given:
     kernel = "given"
 
     def __init__(self, V: FloatArray) -> None:
-        self.of_rows: tuple[FloatArray, ...] = (V,)
-        self.of_columns: tuple[FloatArray, ...] = ()
+        self.query_args: tuple[FloatArray, ...] = (V,)
+        self.reference_args: tuple[FloatArray, ...] = ()
 
 
 def given(
@@ -118,7 +118,7 @@ def test_queries_see_what_they_see_among_all(rule: MakeRule) -> None:
     seen = pull(Z, rule(y, np.float64), 2, queries).values
     among_all = pull(Z, rule(y, np.float64)).values[queries]
     np.testing.assert_allclose(seen, among_all, rtol=1e-12)
-    np.testing.assert_array_equal(look(Z, rule(y, np.float64), 1, queries), seen)
+    np.testing.assert_array_equal(row_values(Z, rule(y, np.float64), 1, queries), seen)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -217,7 +217,7 @@ def test_average_is_over_soft_neighbours(dtype: Any) -> None:
     rng = np.random.default_rng(0)
     Z, Q = rng.normal(size=(700, 3)), rng.normal(size=(300, 3))
     targets, counts = rng.normal(size=(700, 2)), rng.integers(1, 5, 700).astype(float)
-    masses = Masses.build(counts, np.ones(700), np.dtype(dtype))
+    masses = NeighborWeights.build(counts, np.ones(700), np.dtype(dtype))
     expected_means = probabilities(Q, Z, counts) @ targets
     tolerance = 1e-4 if dtype == np.float32 else 1e-12
     for n_threads in (1, 3):
@@ -230,7 +230,7 @@ def test_average_is_over_soft_neighbours(dtype: Any) -> None:
 def test_perplexity_counts_neighbours() -> None:
     # Three points at one place, far from two at another: each sees 2 others, or 1.
     Z = np.array([[0.0], [0], [0], [1e3], [1e3]])
-    seen = look(Z, Perplexities(ones(5, np.float64)))
+    seen = row_values(Z, Perplexities(ones(5, np.float64)))
     np.testing.assert_allclose(seen, [2, 2, 2, 1, 1])
     rng = np.random.default_rng(1)
     Z = rng.normal(size=(400, 2))
@@ -238,7 +238,9 @@ def test_perplexity_counts_neighbours() -> None:
     p /= p.sum(axis=1, keepdims=True)
     entropy = -(p * np.log(p + 1e-300)).sum(axis=1)
     np.testing.assert_allclose(
-        look(Z, Perplexities(ones(400, np.float64)), 2), np.exp(entropy), rtol=1e-9
+        row_values(Z, Perplexities(ones(400, np.float64)), 2),
+        np.exp(entropy),
+        rtol=1e-9,
     )
 
 

@@ -52,9 +52,9 @@ def test_a_point_is_never_its_own_neighbour(dtype: Any) -> None:
     Z = np.array([[0.0], [3.0], [5.0]], dtype=dtype)
     norms = (Z**2).sum(axis=1)
     row = (Z @ Z[1]).astype(dtype)
-    offsets = np.array([0, 0, 1], dtype=dtype)
+    log_offsets = np.array([0, 0, 1], dtype=dtype)
     far = dtype(1e38)
-    assert rows._to_distances_of(row, 1, norms[1], norms, offsets, far) == 5
+    assert rows._to_distances_of(row, 1, norms[1], norms, log_offsets, far) == 5
     np.testing.assert_array_equal(row[[0, 2]], [9, 5])
     assert row[1] >= 1e37
 

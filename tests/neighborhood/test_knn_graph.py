@@ -9,7 +9,7 @@ from vicinal.neighborhood import (
     ClassRuns,
     ExpectedMatches,
     LogMatches,
-    Masses,
+    NeighborWeights,
     Rule,
     pull,
 )
@@ -47,8 +47,8 @@ def make(case: str, n: int = 60, d: int = 2) -> tuple[FloatArray, IntArray, Floa
 CASES = ["plain", "singletons", "duplicates", "counts", "mixed"]
 
 
-def masses_of(counts: FloatArray, dtype: Any = np.float64) -> Masses:
-    return Masses.build(counts, np.ones(len(counts)), np.dtype(dtype))
+def masses_of(counts: FloatArray, dtype: Any = np.float64) -> NeighborWeights:
+    return NeighborWeights.build(counts, np.ones(len(counts)), np.dtype(dtype))
 
 
 def lists_of(Z: FloatArray, y: IntArray, k: int) -> NearestLists:

@@ -9,14 +9,14 @@ import sklearn
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from vicinal.neighborhood.parallel import (
-    OrderedSum,
+    ReproducibleSum,
     back_project,
     blocks,
     effective_n_threads,
-    lanes,
+    partitions,
     project,
     rows_per_block,
-    share,
+    run_in_threads,
     single_threaded_blas,
 )
 
@@ -28,17 +28,19 @@ def test_blocks_cover_every_row_once() -> None:
 
 @pytest.mark.parametrize("n_rows", [1, 5, 100, 1601, 100_000])
 def test_lanes_are_few_and_made_of_whole_blocks(n_rows: int) -> None:
-    found = lanes(n_rows, 10)
+    found = partitions(n_rows, 10)
     assert len(found) <= 16
-    assert [row for lane in found for row in range(n_rows)[lane]] == list(range(n_rows))
-    assert all(lane.start % 10 == 0 for lane in found)
+    assert [row for partition in found for row in range(n_rows)[partition]] == list(
+        range(n_rows)
+    )
+    assert all(partition.start % 10 == 0 for partition in found)
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_a_sum_does_not_depend_on_the_order_of_arrival(order: tuple[int, ...]) -> None:
     # In float32 this sum is 1 in order, and 0 or 2 in most others.
     terms = np.array([1e8, -1e8, 1, 1e-3], dtype=np.float32)
-    total = OrderedSum(np.zeros(1, dtype=np.float32))
+    total = ReproducibleSum(np.zeros(1, dtype=np.float32))
     for position in order:
         term = total.buffer()
         term[:] = terms[position]
@@ -56,7 +58,7 @@ def test_share_does_each_part_once(n_threads: int) -> None:
     def do(_: int, rows: slice) -> None:
         done[rows] += 1
 
-    share(lambda: do, blocks(slice(0, 25), 2), n_threads)
+    run_in_threads(lambda: do, blocks(slice(0, 25), 2), n_threads)
     assert (done == 1).all()
 
 
@@ -68,7 +70,7 @@ def test_share_holds_blas_to_one_thread_and_gives_it_back() -> None:
     seen = []
     with threadpool_limits(2, user_api="blas"):
         three = blocks(slice(0, 3), 1)
-        share(lambda: lambda *_: seen.append(threads_of_blas()), three, 1)
+        run_in_threads(lambda: lambda *_: seen.append(threads_of_blas()), three, 1)
         after = threads_of_blas()
     assert seen == [{1}] * 3
     assert after == {2}
@@ -90,7 +92,7 @@ def test_an_error_in_any_thread_reaches_the_caller(failing_thread: str) -> None:
         done.append(rows)
 
     with pytest.raises(ZeroDivisionError):
-        share(lambda: do, blocks(slice(0, 500), 1), 2)
+        run_in_threads(lambda: do, blocks(slice(0, 500), 1), 2)
     assert len(done) < 100  # the other finishes its part and stops
 
 

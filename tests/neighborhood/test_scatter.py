@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
-    Masses,
+    NeighborWeights,
     Responsibilities,
     Scatter,
     log_sums,
@@ -17,19 +17,21 @@ from vicinal.neighborhood import (
 
 
 def rule(n: int, dtype: Any = np.float64) -> Responsibilities:
-    return Responsibilities(Masses.build(np.ones(n), np.ones(n), np.dtype(dtype)))
+    return Responsibilities(
+        NeighborWeights.build(np.ones(n), np.ones(n), np.dtype(dtype))
+    )
 
 
 def make(n: int, d: int, dtype: Any = np.float64) -> FloatArray:
     return np.random.default_rng(n).normal(size=(n, d)).astype(dtype)
 
 
-def naive(Z: FloatArray, carried: FloatArray, queries: IntArray) -> Scatter:
+def naive(Z: FloatArray, scattered: FloatArray, queries: IntArray) -> Scatter:
     d2 = np.square(Z[queries, None] - Z[None]).sum(axis=2)
     d2[np.arange(len(queries)), queries] = np.inf
     values = logsumexp(-d2, axis=1)
     weights = np.exp(-d2 - values[:, None])
-    differences = carried[queries, None] - carried[None]
+    differences = scattered[queries, None] - scattered[None]
     matrix = np.einsum("ij,ijk,ijl->kl", weights, differences, differences)
     return Scatter(values, matrix)
 
@@ -54,7 +56,7 @@ def test_it_is_the_laplacians_of_pull() -> None:
 def test_some_look_and_something_else_is_scattered() -> None:
     Z, X = make(350, 2), make(350, 6) * 3 + 10
     queries = np.random.default_rng(0).permutation(350)[:40]
-    found = scatter(Z, rule(350), 1, queries, carried=X)
+    found = scatter(Z, rule(350), 1, queries, scattered=X)
     expected = naive(Z, X, queries)
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-10)
     np.testing.assert_allclose(found.matrix, expected.matrix, rtol=1e-9)
@@ -80,11 +82,11 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_log_sums_of_new_points(dtype: Any) -> None:
     Z, Q = make(300, 3, dtype), make(41, 3, dtype)
-    offsets = np.abs(make(300, 1, dtype)[:, 0])
+    log_offsets = np.abs(make(300, 1, dtype)[:, 0])
     d2 = np.square(Q[:, None] - Z[None]).sum(axis=2)
-    found = log_sums(Q, Z, offsets, 2)
+    found = log_sums(Q, Z, log_offsets, 2)
     assert found.dtype == dtype
-    np.testing.assert_allclose(found, logsumexp(-d2 - offsets, axis=1), rtol=1e-4)
+    np.testing.assert_allclose(found, logsumexp(-d2 - log_offsets, axis=1), rtol=1e-4)
 
 
 def test_a_far_query_has_a_finite_log_sum() -> None:

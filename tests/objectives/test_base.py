@@ -68,9 +68,11 @@ def test_places_are_those_of_the_rules_order(kind: str) -> None:
     np.testing.assert_allclose(ours[1], theirs[1], rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(given.counts, counts[order])
     rows = slice(10, 17)
-    np.testing.assert_array_equal(np.sort(order[given.places(rows)]), np.arange(10, 17))
-    assert np.all(np.diff(given.places(rows)) > 0)
-    assert len(given.places(slice(-3, None))) == 3
+    np.testing.assert_array_equal(
+        np.sort(order[given.positions(rows)]), np.arange(10, 17)
+    )
+    assert np.all(np.diff(given.positions(rows)) > 0)
+    assert len(given.positions(slice(-3, None))) == 3
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -79,9 +81,9 @@ def test_among_some_of_the_points(kind: str) -> None:
     objective = NCAObjective(X, y, kind, sample_weight=counts)
     order = np.argsort(y, kind="stable")
     one = class_masses(y, counts)[order] if kind == "class-density" else np.ones(50)
-    places = np.sort(np.random.default_rng(4).permutation(50)[:21])
-    part = objective.among(places)
-    rows = order[places]
+    positions = np.sort(np.random.default_rng(4).permutation(50)[:21])
+    part = objective.subset(positions)
+    rows = order[positions]
     queries = np.array([0, 5, 6, 20])
     expected = nca_terms_and_gradient(
         X[rows],
@@ -91,7 +93,7 @@ def test_among_some_of_the_points(kind: str) -> None:
         counts[rows],
         [np.arange(21)] * 21,
         queries,
-        one[places],
+        one[positions],
     )
     terms, gradient = part.terms_and_gradient(A, queries)
     np.testing.assert_allclose(terms, expected[0], rtol=1e-9, atol=1e-12)
@@ -106,9 +108,9 @@ def test_among_some_of_the_points(kind: str) -> None:
 def test_among_points_of_a_part() -> None:
     X, y, _ = labelled()
     objective = NCAObjective(X, y)
-    whole = objective.among(np.arange(10, 40))
-    twice = whole.among(np.array([2, 3, 9, 25]))
-    once = objective.among(np.array([12, 13, 19, 35]))
+    whole = objective.subset(np.arange(10, 40))
+    twice = whole.subset(np.array([2, 3, 9, 25]))
+    once = objective.subset(np.array([12, 13, 19, 35]))
     np.testing.assert_array_equal(
         twice.value_and_gradient(A)[1], once.value_and_gradient(A)[1]
     )
@@ -124,18 +126,20 @@ def test_targets_of_some_points(kind: str) -> None:
         target_terms(X, t, A, kind, counts, queries, 0.7),
         rtol=1e-9,
     )
-    places = np.arange(3, 40, 2)
-    part = objective.among(places)
+    positions = np.arange(3, 40, 2)
+    part = objective.subset(positions)
     queries = np.array([0, 4, 18])
     terms, gradient = part.terms_and_gradient(A, queries)
 
     def weighted_sum(B: FloatArray) -> float:
-        of_part = (X[places], t[places], B, kind, counts[places], queries, 0.7)
-        return float(target_terms(*of_part) @ counts[places][queries])
+        of_part = (X[positions], t[positions], B, kind, counts[positions], queries, 0.7)
+        return float(target_terms(*of_part) @ counts[positions][queries])
 
     np.testing.assert_allclose(
         terms,
-        target_terms(X[places], t[places], A, kind, counts[places], queries, 0.7),
+        target_terms(
+            X[positions], t[positions], A, kind, counts[positions], queries, 0.7
+        ),
         rtol=1e-9,
     )
     np.testing.assert_allclose(gradient, slopes(weighted_sum), rtol=1e-5, atol=1e-7)
@@ -159,10 +163,10 @@ def test_turned_is_the_objective_of_other_coordinates(kind: str, dtype: Any) -> 
     basis = np.random.default_rng(5).normal(size=(D, 3))
     make: Any = NCAObjective if kind in KINDS else TargetObjective
     objective: PairObjective = make(X, y, kind, sample_weight=counts)
-    turned = objective.turned(basis)
+    in_basis = objective.in_basis(basis)
     B = np.random.default_rng(6).normal(size=(2, 3))
-    assert turned.X.dtype == dtype
-    value, gradient = turned.value_and_gradient(B)
+    assert in_basis.X.dtype == dtype
+    value, gradient = in_basis.value_and_gradient(B)
     expected_value, expected = objective.value_and_gradient(B @ basis.T)
     tolerance = 1e-4 if dtype == np.float32 else 1e-10
     assert value == pytest.approx(expected_value, rel=tolerance)
@@ -177,30 +181,30 @@ def test_easier_than_f_is_g(kind: str) -> None:
     X, y, counts = labelled()
     objective = NCAObjective(X, y, kind, sample_weight=counts)
     objective.value_and_gradient(A)
-    easier = objective.easier()
-    assert easier is not None
-    g, says = easier
-    places = np.arange(50)
-    matched = objective.terms(A, places) > 0
+    warmup_surrogate = objective.warmup_surrogate()
+    assert warmup_surrogate is not None
+    g, says = warmup_surrogate
+    positions = np.arange(50)
+    matched = objective.terms(A, positions) > 0
     np.testing.assert_allclose(
-        says(g.terms(A, places))[matched], objective.terms(A, places)[matched]
+        says(g.terms(A, positions))[matched], objective.terms(A, positions)[matched]
     )
     order = np.argsort(y, kind="stable")
     one = class_masses(y, counts)[order] if kind == "class-density" else None
     expected = nca_terms_and_gradient(
-        X[order], y[order], A, "log", counts[order], [places] * 50, places, one
+        X[order], y[order], A, "log", counts[order], [positions] * 50, positions, one
     )
     np.testing.assert_allclose(
         g.value_and_gradient(A)[1], expected[1], rtol=1e-7, atol=1e-9
     )
-    assert g.easier() is None
+    assert g.warmup_surrogate() is None
 
 
 def test_others_have_nothing_easier() -> None:
     X, y, _ = labelled()
-    assert NCAObjective(X, y, "log").easier() is None
+    assert NCAObjective(X, y, "log").warmup_surrogate() is None
     for kind in TARGET_KINDS:
-        assert TargetObjective(X, y, kind).easier() is None
+        assert TargetObjective(X, y, kind).warmup_surrogate() is None
 
 
 def test_effective_neighbors_of_some() -> None:
@@ -226,4 +230,4 @@ def test_bad_maps_are_named() -> None:
     with pytest.raises(ValueError, match=r"shape \(n_components, 4\)"):
         objective.terms(np.eye(2, 3), np.arange(3))
     with pytest.raises(ValueError, match=r"shape \(n_components, 4\)"):
-        objective.among(np.arange(9)).terms_and_gradient(np.eye(5), np.arange(3))
+        objective.subset(np.arange(9)).terms_and_gradient(np.eye(5), np.arange(3))

@@ -240,6 +240,6 @@ def test_terms_of_some_points_are_whole() -> None:
     )
     part = np.arange(0, 70, 3)
     np.testing.assert_allclose(
-        objective.among(part).terms(A, queries // 3),
-        whole.among(part).terms(A, queries // 3),
+        objective.subset(part).terms(A, queries // 3),
+        whole.subset(part).terms(A, queries // 3),
     )

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from tests.report import comparisons
 from vicinal.report import figures
 from vicinal.report.displayed import Pixels
-from vicinal.report.fitted import Learned
+from vicinal.report.fitted import FittedMetric
 
 
-def metric(components: object, name: str = "nca") -> Learned:
+def metric(components: object, name: str = "nca") -> FittedMetric:
     nothing = np.zeros((0, 2))
-    return Learned(
+    return FittedMetric(
         name, nothing, nothing, "", np.zeros((0, 1), int), np.array(components), None
     )
 
@@ -59,7 +59,9 @@ def test_one_split_has_no_interval_and_no_score_no_dot() -> None:
 
 
 def test_features_in_the_order_of_their_shares() -> None:
-    drawn = figures.listening(metric([[1.0, 3.0, 0.0], [0.0, 0.0, 2.0]]), list("abc"))
+    drawn = figures.contributions(
+        metric([[1.0, 3.0, 0.0], [0.0, 0.0, 2.0]]), list("abc")
+    )
     assert drawn is not None
     assert [bar["feature"] for bar in drawn["bars"]] == ["b", "c", "a"]
     assert [bar["percent"] for bar in drawn["bars"]] == ["64%", "29%", "7.1%"]
@@ -73,13 +75,13 @@ def test_features_in_the_order_of_their_shares() -> None:
 
 
 def test_many_features_become_a_few_and_the_rest() -> None:
-    drawn = figures.listening(metric(np.eye(40)), [f"x{j}" for j in range(40)])
+    drawn = figures.contributions(metric(np.eye(40)), [f"x{j}" for j in range(40)])
     assert drawn is not None
     assert (len(drawn["bars"]), drawn["rest"], drawn["rest_share"]) == (15, 25, "62%")
 
 
 def test_plain_metrics_have_no_directions() -> None:
-    drawn = figures.listening(metric(np.eye(3), "euclidean"), list("abc"))
+    drawn = figures.contributions(metric(np.eye(3), "euclidean"), list("abc"))
     assert drawn is not None
     assert drawn["directions"] == []
 
@@ -89,13 +91,13 @@ def test_maps_that_listen_to_nothing(entry: float) -> None:
     empty = metric(np.full((2, 2), entry))
     pixels = Pixels(np.zeros((0, 1, 2), np.uint8), (1, 2), np.arange(2))
     with np.errstate(invalid="ignore"):
-        assert figures.listening(empty, ["a", "b"]) is None
-        assert figures.listening_pixels(empty, pixels) is None
+        assert figures.contributions(empty, ["a", "b"]) is None
+        assert figures.contributions_by_pixel(empty, pixels) is None
 
 
 def test_pixels_that_were_left_out_are_not_heard() -> None:
     pixels = Pixels(np.zeros((0, 1, 3), np.uint8), (1, 3), np.array([2, 0]))
-    drawn = figures.listening_pixels(metric([[1.0, -2.0]]), pixels)
+    drawn = figures.contributions_by_pixel(metric([[1.0, -2.0]]), pixels)
     assert drawn is not None
     # Pixels 2 and 0 have shares of 0.2 and 0.8; in the direction the larger is plus.
     assert drawn["share"] == "/wBA"

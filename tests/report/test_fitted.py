@@ -13,12 +13,14 @@ from sklearn.preprocessing import FunctionTransformer
 
 from tests.report import comparisons
 from vicinal.comparison import METHODS, Comparison
-from vicinal.report.displayed import shown
-from vicinal.report.fitted import Learned, _picture, learned
+from vicinal.report.displayed import select_rows
+from vicinal.report.fitted import FittedMetric, _picture, fit_metrics
 
 
-def all_of(comparison: Comparison, n: int = 1000) -> dict[str, Learned]:
-    metrics, left_out = learned(comparison, shown(comparison.setting, n, None, None))
+def all_of(comparison: Comparison, n: int = 1000) -> dict[str, FittedMetric]:
+    metrics, left_out = fit_metrics(
+        comparison, select_rows(comparison.setting, n, None, None)
+    )
     assert not left_out
     return {metric.name: metric for metric in metrics}
 
@@ -101,15 +103,15 @@ def test_a_metric_that_cannot_be_learned_is_left_out(
         raise ValueError("there is nothing to learn")
 
     comparison = replaced(monkeypatch, fit)
-    told: list[Any] = []
-    metrics, left_out = learned(
+    messages: list[Any] = []
+    metrics, left_out = fit_metrics(
         comparison,
-        shown(comparison.setting, 50, None, None),
-        lambda *progress: told.append(progress),
+        select_rows(comparison.setting, 50, None, None),
+        lambda *progress: messages.append(progress),
     )
     assert [metric.name for metric in metrics] == ["euclidean", "standardised", "nca"]
     assert left_out == ["lda is not shown: there is nothing to learn"]
-    assert told[-1] == (4, 4, "nca")
+    assert messages[-1] == (4, 4, "nca")
 
 
 def test_warnings_are_told_in_the_caption(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,7 +130,9 @@ def test_maps_without_any_dimension_are_left_out(
     stub = replace(METHODS["lda"], make=lambda _: nothing)
     monkeypatch.setitem(METHODS, "lda", stub)
     comparison = comparisons.wine()
-    _, left_out = learned(comparison, shown(comparison.setting, 50, None, None))
+    _, left_out = fit_metrics(
+        comparison, select_rows(comparison.setting, 50, None, None)
+    )
     assert left_out == ["lda is not shown: it has no finite distances on these rows."]
 
 

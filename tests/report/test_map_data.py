@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from tests.report import comparisons
-from vicinal.report.displayed import shown
-from vicinal.report.fitted import learned
+from vicinal.report.displayed import select_rows
+from vicinal.report.fitted import fit_metrics
 from vicinal.report.map_data import in_view, map_data
 
 
 def data_of(comparison: Any) -> dict[str, Any]:
-    rows = shown(comparison.setting, 1000, None, None)
-    metrics, _ = learned(comparison, rows)
+    rows = select_rows(comparison.setting, 1000, None, None)
+    metrics, _ = fit_metrics(comparison, rows)
     return map_data(comparison, rows, metrics)
 
 
@@ -76,5 +76,5 @@ def test_targets_are_told_as_they_are_in_the_file() -> None:
     comparison = comparisons.diabetes()
     y = comparisons.labels(comparison) + 1_234_567.1
     setting = replace(comparison.setting, y=y)
-    told = data_of(replace(comparison, setting=setting))["values"]
-    assert told[:2] == [1234718.1, 1234642.1]
+    messages = data_of(replace(comparison, setting=setting))["values"]
+    assert messages[:2] == [1234718.1, 1234642.1]

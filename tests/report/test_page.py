@@ -196,9 +196,9 @@ def test_a_generator_makes_no_difference_between_pages() -> None:
 
 
 def test_progress_is_told() -> None:
-    told: list[Any] = []
-    page(comparisons.hostile(), on_progress=lambda *one: told.append(one))
-    assert told == [(1, 2, "euclidean"), (2, 2, "lda")]
+    messages: list[Any] = []
+    page(comparisons.hostile(), on_progress=lambda *one: messages.append(one))
+    assert messages == [(1, 2, "euclidean"), (2, 2, "lda")]
 
 
 def test_to_html_writes_the_page(tmp_path: Path) -> None:

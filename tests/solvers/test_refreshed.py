@@ -8,7 +8,7 @@ import pytest
 from tests.solvers.hills import Hill, Plain, go_on
 from vicinal._typing import FloatArray
 from vicinal.solvers import SOLVERS, Objective
-from vicinal.solvers.refreshed import Rounds
+from vicinal.solvers.refreshed import Refreshed
 
 START = np.array([[9.0, 0.0, 1.0], [-4.0, 0.0, 1.0]])
 
@@ -34,9 +34,9 @@ def rounds(
     max_iter: int = 25,
     tol: float = 0.0,
     length: int = 10,
-) -> Rounds:
+) -> Refreshed:
     make: Any = SOLVERS[solver]
-    return Rounds(hill.refresh, is_stale, make, max_iter, tol, length)
+    return Refreshed(hill.refresh, is_stale, make, max_iter, tol, length)
 
 
 def test_looks_at_the_start_every_so_often_and_at_the_end() -> None:
@@ -135,7 +135,7 @@ def test_a_round_that_gains_little_is_the_last() -> None:
 def test_without_a_slope_the_start_comes_back() -> None:
     looked: list[FloatArray] = []
     make: Any = SOLVERS["lbfgs"]
-    climb = Rounds(looked.append, never, make, max_iter=9, tol=1e-5)
+    climb = Refreshed(looked.append, never, make, max_iter=9, tol=1e-5)
     solution = climb.maximize(Plain(), START, go_on)
     np.testing.assert_array_equal(solution.components, START)
     assert solution.converged
@@ -159,7 +159,7 @@ def test_what_is_climbed_may_change_when_it_looks() -> None:
     moving = Moving()
     objective: Objective = moving
     make: Any = partial(SOLVERS["lbfgs"])
-    climb = Rounds(moving.refresh, never, make, max_iter=100, tol=1e-6)
+    climb = Refreshed(moving.refresh, never, make, max_iter=100, tol=1e-6)
     solution = climb.maximize(objective, np.zeros((1, 2)), go_on)
     np.testing.assert_allclose(solution.components, 5, atol=1e-4)
     assert solution.converged
@@ -181,7 +181,7 @@ def test_a_round_that_a_fresh_look_finds_lower_is_taken_back() -> None:
 
     mirage = Mirage()
     make: Any = SOLVERS["bold-driver"]
-    climb = Rounds(mirage.refresh, never, make, max_iter=200, tol=1e-9)
+    climb = Refreshed(mirage.refresh, never, make, max_iter=200, tol=1e-9)
     start = np.ones((1, 1))
     solution = climb.maximize(mirage, start, go_on)
     assert abs(solution.components[0, 0] - 3) <= 2

@@ -191,7 +191,7 @@ class ITML(LearnsFromClasses, LinearMetric):
         V, sign = V[order], sign[order]
         bounds = np.where(sign > 0, u, v)
         found = project(V, sign, bounds, self.gamma, self.max_iter, self.tol, self._say)
-        self._keep(found, root, (u, v), unit, X.dtype)
+        self._store(found, root, (u, v), unit, X.dtype)
         return found
 
     def _root_of_prior(
@@ -220,7 +220,7 @@ class ITML(LearnsFromClasses, LinearMetric):
         )  # fmt: skip
         return int(min(20 * (largest + 1) ** 2, MOST_CONSTRAINTS)) // 2
 
-    def _keep(
+    def _store(
         self,
         found: Projected,
         root: FloatArray,

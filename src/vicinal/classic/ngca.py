@@ -17,11 +17,11 @@ from vicinal.base.metric import LinearMetric, of_unscaled
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import centred
 from vicinal.neighborhood.parallel import (
-    OrderedSum,
+    ReproducibleSum,
     blocks,
     effective_n_threads,
     rows_per_block,
-    share,
+    run_in_threads,
 )
 
 Contrast = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
@@ -235,7 +235,7 @@ def beta_vectors(
     n, n_features = X.shape
     n_functions = len(parameters)
     # The sums over points of x h, of h', and of the squared terms, as rows.
-    sums = OrderedSum(np.zeros((n_features + 2, n_functions)))
+    sums = ReproducibleSum(np.zeros((n_features + 2, n_functions)))
     lengths = np.einsum("ij,ij->i", X, X)
 
     def do(position: int, rows: slice) -> None:
@@ -250,7 +250,7 @@ def beta_vectors(
         sums.add(position, term)
 
     size = rows_per_block(n, n_functions * X.itemsize)
-    share(lambda: do, blocks(slice(0, n), size), effective_n_threads(None))
+    run_in_threads(lambda: do, blocks(slice(0, n), size), effective_n_threads(None))
     means = sums.total / n
     beta = means[:n_features] - omega * means[n_features]
     return beta, means[n_features + 1] - np.einsum("ij,ij->j", beta, beta)

@@ -45,7 +45,7 @@ def build_app() -> "typer.Typer":
 
     def print_version(wanted: bool) -> None:
         if wanted:
-            from vicinal._version import __version__
+            from vicinal import __version__
 
             typer.echo(f"vicinal {__version__}")
             raise typer.Exit

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vicinal.cli.column_summary import print_decisions
-from vicinal.cli.errors import mistakes_told
-from vicinal.cli.output_paths import check_place
+from vicinal.cli.errors import report_errors
+from vicinal.cli.output_paths import check_output_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,11 +82,11 @@ def compare(
     missing values filled inside each split; what was decided is printed first.
     """
     started = time.perf_counter()
-    with mistakes_told():
+    with report_errors():
         budget = seconds_of(time_budget)
         shape = None if image_shape is None else shape_of(image_shape)
         for path in filter(None, (report, json)):
-            check_place(path, data)
+            check_output_path(path, data)
         if report is not None and report == json:
             raise ValueError("--report and --json are the same file; name two.")
         prepared = _prepared(data, target, no_target, task)

@@ -5,11 +5,11 @@ from contextlib import contextmanager
 
 import typer
 
-__all__ = ["mistakes_told"]
+__all__ = ["report_errors"]
 
 
 @contextmanager
-def mistakes_told() -> Iterator[None]:
+def report_errors() -> Iterator[None]:
     """Turn what a user can mend into a sentence; bugs keep their traceback."""
     try:
         yield

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vicinal.cli.column_summary import print_decisions, printable
-from vicinal.cli.errors import mistakes_told
-from vicinal.cli.output_paths import check_place
+from vicinal.cli.errors import report_errors
+from vicinal.cli.output_paths import check_output_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,8 +67,8 @@ def fit(
     The file holds the map, what fills missing values and scales the columns, and
     what became of each column; see `vicinal transform` and `vicinal neighbors`.
     """
-    with mistakes_told():
-        check_place(output, data)
+    with report_errors():
+        check_output_path(output, data)
         if task not in (None, "classification", "regression"):
             raise ValueError(f"--task is classification or regression, not {task!r}.")
         with _waiting("reading the data"):
@@ -119,7 +119,7 @@ def transform(
 
     The table is read and written in pieces: it may be larger than memory.
     """
-    with mistakes_told():
+    with report_errors():
         from vicinal.models import load, transform_file
 
         learned = load(model)
@@ -145,7 +145,7 @@ def neighbors(
     k: Annotated[int, typer.Option("-k", help="How many neighbours.")] = 10,
 ) -> None:
     """Print a row's nearest rows, under the Euclidean and the learned metric."""
-    with mistakes_told():
+    with report_errors():
         from vicinal.models import load, nearest_rows
 
         learned = load(model)

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from vicinal._files import check_goal
+from vicinal._files import check_writable
 
-__all__ = ["check_place"]
+__all__ = ["check_output_path"]
 
 
-def check_place(path: Path, data: str) -> None:
+def check_output_path(path: Path, data: str) -> None:
     """Raise ValueError where a file cannot be written, before any work is done.
 
     Parameters
@@ -17,6 +17,6 @@ def check_place(path: Path, data: str) -> None:
     data : str
         What is read, which is not written over.
     """
-    check_goal(path)
+    check_writable(path)
     if path.exists() and Path(data).exists() and path.samefile(data):
         raise ValueError(f"{path} is the data; write to another file.")

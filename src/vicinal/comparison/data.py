@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from vicinal._typing import FloatArray, IntArray
     from vicinal.methods.registry import Method
 
-__all__ = ["Problem", "Run", "UnfitError"]
+__all__ = ["ComparisonData", "Run", "UnfitError"]
 
 # The squares of larger numbers are close to the end of floating point.
 _LARGEST = np.float64(1e150)
@@ -62,7 +62,7 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ComparisonData:
     """The rows, and the target as the methods want it.
 
     Attributes
@@ -86,7 +86,7 @@ class Problem:
         feature_names: Sequence[str] | None,
         n_components: int | None,
         **choices: Any,
-    ) -> Problem:
+    ) -> ComparisonData:
         """Check the rows and the target; raise ValueError where they are of no use."""
         names = _names(X, feature_names)
         rows = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
@@ -138,7 +138,7 @@ class Problem:
         # A split wants a row of each class on both of its sides.
         return max(int(counts.size / share) + 1, int(np.minimum(counts, 4).sum()))
 
-    def part(self, n: int) -> Problem:
+    def part(self, n: int) -> ComparisonData:
         """Return a random part of n rows, the first few of each class before others."""
         rng = np.random.RandomState(0)
         order = rng.permutation(len(self.setting.X))
@@ -157,7 +157,9 @@ class Problem:
             y=None if y is None else y[rows],
             rows=setting.rows[rows],
         )
-        return Problem(smaller, None if self.target is None else self.target[rows])
+        return ComparisonData(
+            smaller, None if self.target is None else self.target[rows]
+        )
 
     def splits(self, n_splits: int) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the rows to learn from and the rows to test on."""
@@ -268,12 +270,12 @@ def _agreement(metric: Pipeline, X: FloatArray, X_test: FloatArray) -> float:
 def _as_chosen(metric: Pipeline) -> Pipeline:
     """Return a pipeline to fit again, with what was cross-validated held fast."""
     last = metric.named_steps["metric"]
-    chosen = {
+    options = {
         f"metric__{name}": getattr(last, f"{name}_")
         for name, value in last.get_params(deep=False).items()
         if isinstance(value, str) and value == "cv"
     }
-    return clone(metric).set_params(**chosen)
+    return clone(metric).set_params(**options)
 
 
 def _names(X: Any, given: Sequence[str] | None) -> list[str]:

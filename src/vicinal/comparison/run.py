@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils import check_random_state, check_scalar
 
-from vicinal.comparison.data import Problem, UnfitError
+from vicinal.comparison.data import ComparisonData, UnfitError
 from vicinal.comparison.records import MethodResult
 from vicinal.comparison.result import Comparison
-from vicinal.comparison.time_budget import Plan, planned
-from vicinal.methods.registry import chosen
+from vicinal.comparison.time_budget import Plan, fit_to_budget
+from vicinal.methods.registry import resolve_methods
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -128,7 +128,7 @@ def compare(
         check_scalar(
             time_budget, "time_budget", Real, min_val=0, include_boundaries="neither"
         )
-    problem = Problem.of(
+    problem = ComparisonData.of(
         X,
         y,
         task=task,
@@ -140,12 +140,12 @@ def compare(
         random_state=random_state,
         n_jobs=n_jobs,
     )
-    able = chosen(methods, problem.setting.task)
+    able = resolve_methods(methods, problem.setting.task)
     problem.check(n_splits)
     show = on_progress or (lambda *_: None)
     plan = Plan(problem, able, n_splits)
     if time_budget is not None:
-        plan = planned(plan, started + time_budget, show)
+        plan = fit_to_budget(plan, started + time_budget, show)
     runs, plan = _all_runs(
         plan, None if time_budget is None else started + time_budget, show
     )

@@ -18,10 +18,10 @@ from vicinal.comparison.data import UnfitError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vicinal.comparison.data import Problem
+    from vicinal.comparison.data import ComparisonData
     from vicinal.methods.registry import Method
 
-__all__ = ["Plan", "planned"]
+__all__ = ["Plan", "fit_to_budget"]
 
 # Up to so many rows, nothing is planned: trying would cost as much as it could save.
 _FEW = 2000
@@ -40,7 +40,7 @@ class Plan:
 
     Attributes
     ----------
-    problem : Problem
+    problem : ComparisonData
         The rows.
     methods : list of Method
         In their order.
@@ -50,7 +50,7 @@ class Plan:
         What was left out.
     """
 
-    problem: Problem
+    problem: ComparisonData
     methods: list[Method]
     n_splits: int
     notes: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class Plan:
         return replace(self, methods=methods, notes=(*self.notes, *notes))
 
 
-def planned(
+def fit_to_budget(
     plan: Plan, deadline: float, show: Callable[[int, int, str], object]
 ) -> Plan:
     """Return what of a plan can be done by then: fewer rows first, then fewer splits.
@@ -159,7 +159,7 @@ def _quick_enough(plan: Plan, costs: dict[str, float], left: float) -> Plan:
     return replace(plan, methods=methods, n_splits=n_splits, notes=tuple(notes))
 
 
-def _seconds(problem: Problem, method: Method) -> float:
+def _seconds(problem: ComparisonData, method: Method) -> float:
     start = time.perf_counter()
     train, test = next(iter(problem.splits(1)))
     problem.run(method, train, test)

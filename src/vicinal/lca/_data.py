@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from vicinal._typing import FloatArray
-from vicinal.lca._scaling import Units
+from vicinal.lca._scaling import Scaler
 from vicinal.neighborhood import back_project, effective_n_threads
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ScaledData:
     """What fit was given, validated, and in what units it is computed."""
 
-    units: Units
+    units: Scaler
     U: FloatArray
     """The points, in these units."""
     covariance: FloatArray
@@ -25,8 +25,8 @@ class Problem:
 
     @classmethod
     def build(
-        cls, units: Units, U: FloatArray, n_jobs: int | None, data: tuple[Any, Any]
-    ) -> "Problem":
+        cls, units: Scaler, U: FloatArray, n_jobs: int | None, data: tuple[Any, Any]
+    ) -> "ScaledData":
         """Measure the covariance of the points."""
         n_threads = effective_n_threads(n_jobs)
         return cls(units, U, covariance_of(U, n_threads), n_threads, data)

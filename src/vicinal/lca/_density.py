@@ -7,9 +7,9 @@ import numpy as np
 from numpy.random import RandomState
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.lca._e_step import Kernel, log_means, resolved, resolved_pair
-from vicinal.lca._scaling import Units
-from vicinal.neighborhood import Masses, average, log_sums, project
+from vicinal.lca._e_step import Kernel, log_means, project_resolvable, resolved_pair
+from vicinal.lca._scaling import Scaler
+from vicinal.neighborhood import NeighborWeights, average, log_sums, project
 
 # Where a ball tree outruns the blocks of `log_sums`.
 TREE_DIMENSIONS = 2
@@ -25,7 +25,7 @@ class ProductDensity:
 
     Attributes
     ----------
-    units : Units
+    units : Scaler
         The units of everything else.
     kernel : Kernel
         A_L and A_G; in LCA there is no A_G.
@@ -35,7 +35,7 @@ class ProductDensity:
         The relative error of a density that is allowed where it saves time.
     """
 
-    units: Units
+    units: Scaler
     kernel: Kernel
     U: FloatArray
     rtol: float
@@ -52,7 +52,7 @@ class ProductDensity:
 
     def log_density(self, X: FloatArray, n_threads: int) -> FloatArray:
         """Return log p(x) of new points, against all training points; float64."""
-        return self.log_density_of(self.units.measure(X), n_threads)
+        return self.log_density_of(self.units.transform(X), n_threads)
 
     def log_density_of(self, U: FloatArray, n_threads: int) -> FloatArray:
         """Return log p(x) of points that are in EM's units already."""
@@ -78,12 +78,12 @@ class ProductDensity:
     ) -> tuple[FloatArray, int]:
         """Climb from X to the modes by mean shift; also return after how many steps."""
         A = self.kernel.map[: self.kernel.n_local] / width
-        queries = self.units.measure(X)
+        queries = self.units.transform(X)
         half = A * np.sqrt(0.5)
-        Z = resolved(self.U, half, n_threads)
+        Z = project_resolvable(self.U, half, n_threads)
         at = project(queries, half, n_threads).astype(Z.dtype, copy=False)
         ones = np.ones(len(Z))
-        masses = Masses.build(ones, ones, Z.dtype)
+        masses = NeighborWeights.build(ones, ones, Z.dtype)
         moving = np.arange(len(at))
         n_steps = 0
         while len(moving) and (n_steps := n_steps + 1) <= max_iter:
@@ -104,7 +104,7 @@ class ProductDensity:
 
     def _back(self, image: FloatArray) -> FloatArray:
         """Return the points with an image under A, of the data's type."""
-        return self.units.restore(image @ self.kernel.inverse.T).astype(
+        return self.units.inverse_transform(image @ self.kernel.inverse.T).astype(
             self.U.dtype, copy=False
         )
 

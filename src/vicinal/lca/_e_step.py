@@ -1,6 +1,6 @@
 """The E-step of LCA: who is whose neighbour, and the local scatter that follows.
 
-All points here are in the units of `Units`.
+All points here are in the units of `Scaler`.
 """
 
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
-    Masses,
+    NeighborWeights,
     Responsibilities,
     back_project,
-    look,
+    float32_resolves,
     project,
-    resolvable,
+    row_values,
     scatter,
 )
 
@@ -98,18 +98,18 @@ def expectation_of(
 ) -> Expectation:
     """Do what `expectation` does, for points that are `mapped` already."""
     d, q = len(kernel.map), kernel.n_local
-    carried = None if q == d else Y
-    values, S = scatter(Y[:, :q], _rule(Y), n_threads, queries, carried)
+    scattered = None if q == d else Y
+    values, S = scatter(Y[:, :q], _rule(Y), n_threads, queries, scattered)
     C = kernel.inverse @ (2 * S / len(values)) @ kernel.inverse.T
     return Expectation(values.astype(np.float64) - np.log(len(Y) - 1), (C + C.T) / 2)
 
 
 def mapped(U: FloatArray, kernel: Kernel, n_threads: int) -> FloatArray:
     """Return the points under the kernel's map, where exp(−½ …) is exp(−d²)."""
-    return resolved(U, kernel.map * np.sqrt(0.5), n_threads)
+    return project_resolvable(U, kernel.map * np.sqrt(0.5), n_threads)
 
 
-def narrowed(Y: FloatArray) -> FloatArray:
+def to_float32_if_safe(Y: FloatArray) -> FloatArray:
     """Return mapped points in float32 where it can tell their distances apart.
 
     Rounding is far below what a sample of the points errs by, and half as long to
@@ -117,7 +117,7 @@ def narrowed(Y: FloatArray) -> FloatArray:
     """
     with np.errstate(over="ignore", invalid="ignore"):
         narrow = (Y - Y.mean(axis=0)).astype(np.float32)
-    return narrow if resolvable(narrow) else Y
+    return narrow if float32_resolves(narrow) else Y
 
 
 def log_means(
@@ -127,15 +127,19 @@ def log_means(
     if not kernel.n_local:
         return np.zeros(len(U) if queries is None else len(queries))
     half = kernel.map[: kernel.n_local] * np.sqrt(0.5)
-    Z = resolved(U, half, n_threads)
-    return look(Z, _rule(Z), n_threads, queries).astype(np.float64) - np.log(len(U) - 1)
+    Z = project_resolvable(U, half, n_threads)
+    return row_values(Z, _rule(Z), n_threads, queries).astype(np.float64) - np.log(
+        len(U) - 1
+    )
 
 
-def resolved(U: FloatArray, components: FloatArray, n_threads: int) -> FloatArray:
+def project_resolvable(
+    U: FloatArray, components: FloatArray, n_threads: int
+) -> FloatArray:
     """Map the points, in float64 where float32 would not do for their distances."""
     with np.errstate(over="ignore", invalid="ignore"):
         Z = project(U, components.astype(U.dtype), n_threads)
-        if resolvable(Z - Z.mean(axis=0)):
+        if float32_resolves(Z - Z.mean(axis=0)):
             return Z
     return project(U, components, n_threads)
 
@@ -147,10 +151,12 @@ def resolved_pair(
 
     Queries may be far from all points, and alone.
     """
-    Z, Q = (resolved(points, components, n_threads) for points in (U, queries))
+    Z, Q = (
+        project_resolvable(points, components, n_threads) for points in (U, queries)
+    )
     dtype = np.result_type(Z, Q)
     with np.errstate(over="ignore", invalid="ignore"):
-        if not resolvable((Q - Z.mean(axis=0)).astype(dtype, copy=False)):
+        if not float32_resolves((Q - Z.mean(axis=0)).astype(dtype, copy=False)):
             dtype = np.dtype(np.float64)
             Z, Q = (project(points, components, n_threads) for points in (U, queries))
     return Z.astype(dtype, copy=False), Q.astype(dtype, copy=False)
@@ -158,4 +164,4 @@ def resolved_pair(
 
 def _rule(Z: FloatArray) -> Responsibilities:
     ones = np.ones(len(Z))
-    return Responsibilities(Masses.build(ones, ones, Z.dtype))
+    return Responsibilities(NeighborWeights.build(ones, ones, Z.dtype))

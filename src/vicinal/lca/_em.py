@@ -1,7 +1,7 @@
 """Expectation and maximisation of the leave-one-out likelihood (LCA, section 3).
 
 What the M-step makes of the local scatter is the model's: a covariance of some form, or
-a split into a Gaussian and a Parzen part. All points here are in the units of `Units`.
+a split into a Gaussian and a Parzen part. All points here are in the units of `Scaler`.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from vicinal.lca._e_step import Kernel, expectation
 class Model(Protocol):
     """What is made of the local scatter."""
 
-    def maximise(self, C: FloatArray) -> Kernel:
+    def fit(self, C: FloatArray) -> Kernel:
         """Return the kernel that the M-step gives for C_L, without regularisation."""
 
 
@@ -93,7 +93,7 @@ def exact_em(
     seen = expectation(U, kernel, n_threads)
     curve = [objective(seen.log_means, kernel)]
     for _ in range(max_iter):
-        kernel = model.maximise(seen.C)
+        kernel = model.fit(seen.C)
         seen = expectation(U, kernel, n_threads)
         curve.append(objective(seen.log_means, kernel))
         converged = curve[-1] - curve[-2] < tol

@@ -16,13 +16,13 @@ from sklearn.utils.validation import validate_data
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
-from vicinal.lca._data import Problem
+from vicinal.lca._data import ScaledData
 from vicinal.lca._density import ProductDensity
 from vicinal.lca._density_mixin import DensityMixin
 from vicinal.lca._e_step import Kernel, expectation
 from vicinal.lca._em import Model, OnIteration, Reached, Start, exact_em
 from vicinal.lca._minibatch_em import N_EXACT, Sampling, sampling_of, stochastic_em
-from vicinal.lca._scaling import Units
+from vicinal.lca._scaling import Scaler
 from vicinal.neighborhood import single_threaded_blas
 
 at_least_one = Interval(Integral, 1, None, closed="left")
@@ -94,9 +94,9 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         # spin on the cores that the engine needs.
         with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            units = Units.of(points, self._alike(points.shape[1]))
-            U = units.measure(points)
-            problem = Problem.build(units, U, self.n_jobs, (X, y))
+            units = Scaler.of(points, self._alike(points.shape[1]))
+            U = units.transform(points)
+            problem = ScaledData.build(units, U, self.n_jobs, (X, y))
             regs = self._choose_regs(points)
             converged, n_floored = self._learn(problem, regs)
         if not converged:
@@ -109,12 +109,12 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         self._warn_if_floored(n_floored)
         return self
 
-    def _learn(self, problem: Problem, regs: dict[str, float]) -> tuple[bool, int]:
+    def _learn(self, problem: ScaledData, regs: dict[str, float]) -> tuple[bool, int]:
         """Run EM and become fitted; return whether it converged, and what it floored.
 
         Parameters
         ----------
-        problem : Problem
+        problem : ScaledData
             The data.
         regs : dict
             The regularisation that was set or chosen, by fitted attribute.
@@ -124,20 +124,20 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         return reached.converged, reached.kernel.n_floored
 
     def _run(
-        self, problem: Problem, model: Model, start: Start, regs: dict[str, float]
+        self, problem: ScaledData, model: Model, start: Start, regs: dict[str, float]
     ) -> Reached:
         """Run EM from a start, watched, and become fitted."""
         latest = Reached(start.kernel, start.local_scatter, [], converged=False)
         log_unit = float(np.log(problem.units.scale).sum())
 
         def state(_: FloatArray) -> dict[str, Any]:
-            return self._state(problem, latest.kernel)
+            return self._attributes_of(problem, latest.kernel)
 
         first = self._components(problem, start.kernel)
         monitor = Monitor(self, *problem.data, first, state)
 
         def keep() -> None:
-            self._keep(problem, latest.kernel, latest.local_scatter, regs)
+            self._store(problem, latest.kernel, latest.local_scatter, regs)
             self.n_iter_ = latest.n_iter
             self.objective_curve_ = np.array(latest.curve) - log_unit
 
@@ -159,7 +159,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
 
     def _em(
         self,
-        problem: Problem,
+        problem: ScaledData,
         model: Model,
         start: Start,
         on_iteration: OnIteration,
@@ -174,7 +174,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         rng = check_random_state(self.random_state if seed is None else seed)
         return stochastic_em(model, problem.U, start, sampling, rng=rng, **stopping)
 
-    def _sampling(self, problem: Problem) -> Sampling | None:
+    def _sampling(self, problem: ScaledData) -> Sampling | None:
         """Return how to draw batches; None where all pairs are looked at."""
         few = len(problem.U) <= N_EXACT
         whole: tuple[Any, ...] = ("all", None) if few else ("all",)
@@ -182,13 +182,13 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             return None
         return self._batches(problem)
 
-    def _batches(self, problem: Problem) -> Sampling:
+    def _batches(self, problem: ScaledData) -> Sampling:
         """Return how to draw batches."""
         return sampling_of(
             self.batch_size, self.n_references, self.discount, problem.U.shape
         )
 
-    def _scatter_at(self, problem: Problem, kernel: Kernel) -> FloatArray:
+    def _scatter_at(self, problem: ScaledData, kernel: Kernel) -> FloatArray:
         """Return C_L at a kernel: of all pairs, or of a pass by batches."""
         U, n_threads = problem.U, problem.n_threads
         sampling = self._sampling(problem)
@@ -201,9 +201,9 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             total += seen * (len(batch) / len(U))
         return total
 
-    def _keep(
+    def _store(
         self,
-        problem: Problem,
+        problem: ScaledData,
         kernel: Kernel,
         C: FloatArray,
         regs: dict[str, float],
@@ -213,9 +213,9 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         for name in ("objective_curve_", "cv_score_", "covariances_"):
             self.__dict__.pop(name, None)
         state = {"_local_scatter": C, "_weight": weight}
-        self.__dict__.update({**regs, **self._state(problem, kernel), **state})
+        self.__dict__.update({**regs, **self._attributes_of(problem, kernel), **state})
 
-    def _state(self, problem: Problem, kernel: Kernel) -> dict[str, Any]:
+    def _attributes_of(self, problem: ScaledData, kernel: Kernel) -> dict[str, Any]:
         """Return the fitted attributes that follow from a kernel."""
         return {
             "components_": self._components(problem, kernel),
@@ -223,7 +223,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             "_contamination": self.contamination,
         }
 
-    def _is_warm(self, problem: Problem) -> bool:
+    def _is_warm(self, problem: ScaledData) -> bool:
         """Return whether to go on from the last fit."""
         if not (self.warm_start and hasattr(self, "components_")):
             return False
@@ -235,7 +235,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             )
         return True
 
-    def _previous(self, problem: Problem) -> tuple[FloatArray, FloatArray]:
+    def _previous(self, problem: ScaledData) -> tuple[FloatArray, FloatArray]:
         """Return the map and the local scatter of the last fit, in this one's units."""
         scales = problem.units.scale / self._density.units.scale
         return (
@@ -266,14 +266,14 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         """Return whether it matters how the scales of the features compare."""
         return False
 
-    def _model(self, problem: Problem, regs: dict[str, float]) -> Model:
+    def _model(self, problem: ScaledData, regs: dict[str, float]) -> Model:
         """Return the M-step: from a scatter to the kernel."""
         raise NotImplementedError
 
-    def _start(self, problem: Problem, model: Any) -> Start:
+    def _start(self, problem: ScaledData, model: Any) -> Start:
         """Return where EM begins."""
         raise NotImplementedError
 
-    def _components(self, problem: Problem, kernel: Kernel) -> FloatArray:
+    def _components(self, problem: ScaledData, kernel: Kernel) -> FloatArray:
         """Return the map that `transform` applies, in the points' own units."""
         raise NotImplementedError

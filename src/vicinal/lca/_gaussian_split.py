@@ -151,7 +151,7 @@ class ProductModel:
             As in the attribute.
         """
         C_G = covariance + np.diag(ridge_global + FLOOR)
-        whole = Full().maximise(C_G)
+        whole = Full().fit(C_G)
         return cls(
             C_G,
             whole.root,
@@ -162,7 +162,7 @@ class ProductModel:
             n_gaussian,
         )
 
-    def maximise(self, C: FloatArray, n_gaussian: int | None = None) -> Kernel:
+    def fit(self, C: FloatArray, n_gaussian: int | None = None) -> Kernel:
         """Return the kernel for C + νI."""
         wanted = self.n_gaussian if n_gaussian is None else n_gaussian
         C_L = C + np.diag(self.ridge)

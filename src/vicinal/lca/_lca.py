@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray
 from vicinal.base.monitor import Monitor
-from vicinal.lca._data import Problem
+from vicinal.lca._data import ScaledData
 from vicinal.lca._e_step import Kernel
 from vicinal.lca._em import Reached, Start
 from vicinal.lca._fit import at_least_one, at_least_zero
@@ -184,7 +184,7 @@ default="full"
             n_jobs=n_jobs,
         )
 
-    def _learn(self, problem: Problem, regs: dict[str, float]) -> tuple[bool, int]:
+    def _learn(self, problem: ScaledData, regs: dict[str, float]) -> tuple[bool, int]:
         if self.covariance != "local":
             return super()._learn(problem, regs)
         n, d = problem.U.shape
@@ -199,7 +199,7 @@ default="full"
         return self._learn_local(problem, shared, regs), shared.kernel.n_floored
 
     def _learn_local(
-        self, problem: Problem, shared: Reached, regs: dict[str, float]
+        self, problem: ScaledData, shared: Reached, regs: dict[str, float]
     ) -> bool:
         """Go on from the shared covariance to one for each point."""
         kernel, units, U = shared.kernel, problem.units, problem.U
@@ -209,7 +209,7 @@ default="full"
 
         def state(_: Any = None) -> dict[str, Any]:
             density = LocalDensity(units, kernel, U, latest[-1])
-            return {**self._state(problem, kernel), "_density": density}
+            return {**self._attributes_of(problem, kernel), "_density": density}
 
         monitor = Monitor(self, *problem.data, components, state)
 
@@ -219,7 +219,7 @@ default="full"
 
         def keep(curve: list[float]) -> None:
             spread = units.scale[:, None] * kernel.inverse
-            self._keep(problem, kernel, shared.local_scatter, regs)
+            self._store(problem, kernel, shared.local_scatter, regs)
             self._density = LocalDensity(units, kernel, U, latest[-1])
             self.covariances_ = spread @ latest[-1].covariances @ spread.T
             self.objective_curve_ = np.array(curve)
@@ -258,27 +258,30 @@ default="full"
         return {"reg_": float(self.reg)}
 
     def _alike(self, n_features: int) -> bool:
-        return form_of(self.covariance, self.n_components, n_features).alike
+        return form_of(self.covariance, self.n_components, n_features).isotropic
 
-    def _model(self, problem: Problem, regs: dict[str, float]) -> CovarianceModel:
+    def _model(self, problem: ScaledData, regs: dict[str, float]) -> CovarianceModel:
         form = form_of(self.covariance, self.n_components, problem.U.shape[1])
         return CovarianceModel(form, regs["reg_"] / np.square(problem.units.scale))
 
-    def _start(self, problem: Problem, model: CovarianceModel) -> Start:
+    def _start(self, problem: ScaledData, model: CovarianceModel) -> Start:
         C = problem.covariance
         if not self._is_warm(problem):
-            return Start(model.maximise(C), C, learned=False)
+            return Start(model.fit(C), C, learned=False)
         A, C = self._previous(problem)
         inverse = np.linalg.inv(A)
         # The last fit may have been of another form.
         return Start(model.kernel_near(inverse @ inverse.T), C, learned=True)
 
-    def _components(self, problem: Problem, kernel: Kernel) -> FloatArray:
+    def _components(self, problem: ScaledData, kernel: Kernel) -> FloatArray:
         """Return a root of Σ⁻¹, symmetric for features in units of their spread."""
         sizes, axes = eigh(kernel.map.T @ kernel.map)
         root = (axes * np.sqrt(sizes)) @ axes.T
         return problem.map_of_data(root)
 
-    def _state(self, problem: Problem, kernel: Kernel) -> dict[str, Any]:
+    def _attributes_of(self, problem: ScaledData, kernel: Kernel) -> dict[str, Any]:
         spread = problem.units.scale[:, None] * kernel.inverse
-        return {**super()._state(problem, kernel), "covariance_": spread @ spread.T}
+        return {
+            **super()._attributes_of(problem, kernel),
+            "covariance_": spread @ spread.T,
+        }

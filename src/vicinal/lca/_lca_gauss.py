@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray
-from vicinal.lca._data import Problem
+from vicinal.lca._data import ScaledData
 from vicinal.lca._e_step import Kernel
 from vicinal.lca._em import Reached, Start
 from vicinal.lca._fit import at_least_zero
@@ -192,7 +192,7 @@ class LCAGauss(StreamedParzenMetric):
             }
         return {"reg_local_": float(self.reg_local), "reg_global_": reg_global}
 
-    def _model(self, problem: Problem, regs: dict[str, float]) -> ProductModel:
+    def _model(self, problem: ScaledData, regs: dict[str, float]) -> ProductModel:
         d = problem.U.shape[1]
         n_gaussian = None if isinstance(self.n_gaussian, str) else self.n_gaussian
         if n_gaussian is not None and n_gaussian > d:
@@ -207,7 +207,7 @@ class LCAGauss(StreamedParzenMetric):
             n_gaussian,
         )
 
-    def _start(self, problem: Problem, model: ProductModel) -> Start:
+    def _start(self, problem: ScaledData, model: ProductModel) -> Start:
         C, warm = problem.covariance, self._is_warm(problem)
         if warm:
             (A, C), q = self._previous(problem), self._density.kernel.n_local
@@ -220,9 +220,9 @@ class LCAGauss(StreamedParzenMetric):
         if model.n_gaussian in (None, len(model.root) - q):
             return Start(kernel, C, learned=warm)
         C = self._scatter_at(problem, kernel)
-        return Start(model.maximise(C), C, learned=warm)
+        return Start(model.fit(C), C, learned=warm)
 
-    def _learn(self, problem: Problem, regs: dict[str, float]) -> tuple[bool, int]:
+    def _learn(self, problem: ScaledData, regs: dict[str, float]) -> tuple[bool, int]:
         if self.n_gaussian != "search":
             return super()._learn(problem, regs)
         model = self._model(problem, regs)
@@ -231,7 +231,7 @@ class LCAGauss(StreamedParzenMetric):
         reached = self._run(problem, model, start, regs)
         return reached.converged, reached.kernel.n_floored
 
-    def _search(self, problem: Problem, model: ProductModel) -> Reached:
+    def _search(self, problem: ScaledData, model: ProductModel) -> Reached:
         """Return where LCA-Gauss-Red ends: a golden-section search (section 4)."""
         # Batches must be judged by the same points to be compared.
         seed = check_random_state(self.random_state).randint(2**31 - 1)
@@ -247,18 +247,18 @@ class LCAGauss(StreamedParzenMetric):
         def height(n_gaussian: int) -> float:
             if n_gaussian not in known:
                 # C_L is not that of the moved kernel, and would move it back.
-                moved = Start(model.maximise(C, n_gaussian), C, learned=False)
+                moved = Start(model.fit(C, n_gaussian), C, learned=False)
                 known[n_gaussian] = run(moved)
             return known[n_gaussian].curve[-1]
 
         golden_section(height, fewest, d)
         return max(known.values(), key=lambda reached: reached.curve[-1])
 
-    def _components(self, problem: Problem, kernel: Kernel) -> FloatArray:
+    def _components(self, problem: ScaledData, kernel: Kernel) -> FloatArray:
         return problem.map_of_data(kernel.map[: kernel.n_local])
 
-    def _state(self, problem: Problem, kernel: Kernel) -> dict[str, Any]:
-        state = super()._state(problem, kernel)
+    def _attributes_of(self, problem: ScaledData, kernel: Kernel) -> dict[str, Any]:
+        state = super()._attributes_of(problem, kernel)
         gaussian = problem.map_of_data(kernel.map[kernel.n_local :])
         return {
             **state,

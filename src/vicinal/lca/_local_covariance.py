@@ -16,8 +16,8 @@ from scipy.special import logsumexp
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.lca._e_step import Kernel
-from vicinal.lca._scaling import Units
-from vicinal.neighborhood.parallel import blocks, share
+from vicinal.lca._scaling import Scaler
+from vicinal.neighborhood.parallel import blocks, run_in_threads
 
 # Numbers in a block of exponents, and in all the covariances together.
 BLOCK_NUMBERS = 2**20
@@ -117,7 +117,7 @@ class LocalKernels:
 
     def _share(self, do: Callable[[int, slice], None], n: int, n_threads: int) -> None:
         size = max(1, BLOCK_NUMBERS // len(self.V))
-        share(lambda: do, blocks(slice(0, n), size), n_threads)
+        run_in_threads(lambda: do, blocks(slice(0, n), size), n_threads)
 
 
 def monomials(V: FloatArray) -> FloatArray:
@@ -192,7 +192,7 @@ class LocalDensity:
 
     Attributes
     ----------
-    units : Units
+    units : Scaler
         The units of everything else.
     kernel : Kernel
         The shared covariance.
@@ -202,14 +202,14 @@ class LocalDensity:
         Where the shared covariance is the identity.
     """
 
-    units: Units
+    units: Scaler
     kernel: Kernel
     U: FloatArray
     kernels: LocalKernels
 
     def log_density(self, X: FloatArray, n_threads: int) -> FloatArray:
         """Return log p(x) of new points, against all training points."""
-        return self.log_density_of(self.units.measure(X), n_threads)
+        return self.log_density_of(self.units.transform(X), n_threads)
 
     def log_density_of(self, U: FloatArray, n_threads: int) -> FloatArray:
         """Return log p(x) of points that are in EM's units already."""
@@ -242,7 +242,7 @@ class LocalDensity:
         n, d = V.shape
         precisions = self.kernels.precisions.reshape(n, d * d)
         pulls = np.einsum("jkl,jl->jk", precisions.reshape(n, d, d), V)
-        at = self._mapped(self.units.measure(X))
+        at = self._mapped(self.units.transform(X))
         moving = np.arange(len(at))
         size = max(1, BLOCK_NUMBERS // max(n, d * d))
         n_steps = 0
@@ -250,7 +250,7 @@ class LocalDensity:
             gone = np.empty(len(moving))
             step = partial(self._step, at, moving, gone, precisions, pulls, width)
             whole = slice(0, len(moving))
-            share(partial(_always, step), blocks(whole, size), n_threads)
+            run_in_threads(partial(_always, step), blocks(whole, size), n_threads)
             moving = moving[gone > tol * width]
         return self._back(at), n_steps
 
@@ -284,7 +284,7 @@ class LocalDensity:
         return U.astype(np.float64) @ self.kernel.map.T
 
     def _back(self, V: FloatArray) -> FloatArray:
-        return self.units.restore(V @ self.kernel.inverse.T).astype(
+        return self.units.inverse_transform(V @ self.kernel.inverse.T).astype(
             self.U.dtype, copy=False
         )
 

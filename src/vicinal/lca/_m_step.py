@@ -48,19 +48,19 @@ class Covariance:
 class Form(Protocol):
     """A kind of covariance."""
 
-    alike: bool
+    isotropic: bool
     """Whether the form depends on how the features' scales compare."""
 
-    def maximise(self, C: FloatArray) -> Covariance:
+    def fit(self, C: FloatArray) -> Covariance:
         """Return the best covariance of this kind for a scatter C."""
 
 
 class Full:
     """Any covariance: Σ = C (eq. 4)."""
 
-    alike = False
+    isotropic = False
 
-    def maximise(self, C: FloatArray) -> Covariance:
+    def fit(self, C: FloatArray) -> Covariance:
         """Return C, with its eigenvalues floored."""
         try:
             lower = cholesky(C, lower=True, check_finite=False)
@@ -88,9 +88,9 @@ def directions_below(C: FloatArray, least: float) -> int:
 class Diagonal:
     """Independent features: Σ is the diagonal of C."""
 
-    alike = False
+    isotropic = False
 
-    def maximise(self, C: FloatArray) -> Covariance:
+    def fit(self, C: FloatArray) -> Covariance:
         """Return the diagonal of C, floored."""
         return _from_spectrum(np.diag(C), np.eye(len(C)))
 
@@ -98,9 +98,9 @@ class Diagonal:
 class Spherical:
     """A multiple of the identity with the trace of C."""
 
-    alike = True
+    isotropic = True
 
-    def maximise(self, C: FloatArray) -> Covariance:
+    def fit(self, C: FloatArray) -> Covariance:
         """Return the identity times the mean of C's diagonal, floored."""
         return _from_spectrum(np.full(len(C), np.trace(C) / len(C)), np.eye(len(C)))
 
@@ -114,9 +114,9 @@ class LowRank:
     """
 
     rank: int
-    alike = True
+    isotropic = True
 
-    def maximise(self, C: FloatArray) -> Covariance:
+    def fit(self, C: FloatArray) -> Covariance:
         """Return C with its small eigenvalues made equal, floored."""
         variances, axes = eigh(C, check_finite=False)
         n_small = len(C) - self.rank
@@ -139,15 +139,15 @@ class CovarianceModel:
     form: Form
     ridge: FloatArray
 
-    def maximise(self, C: FloatArray) -> Kernel:
+    def fit(self, C: FloatArray) -> Kernel:
         """Return the kernel with the best covariance for C + νI."""
-        best = self.form.maximise(C + np.diag(self.ridge))
+        best = self.form.fit(C + np.diag(self.ridge))
         log_det = -best.log_det / 2
         return self.kernel(best.root, best.inverse, log_det, best.n_floored)
 
     def kernel_near(self, covariance: FloatArray) -> Kernel:
         """Return the kernel with the covariance of this form next to another."""
-        best = self.form.maximise(covariance)
+        best = self.form.fit(covariance)
         return self.kernel(best.root, best.inverse, -best.log_det / 2)
 
     def kernel(

@@ -12,7 +12,7 @@ from vicinal.lca._e_step import (
     expectation_of,
     log_means,
     mapped,
-    narrowed,
+    to_float32_if_safe,
 )
 from vicinal.lca._em import Model, OnIteration, Reached, Start, objective
 
@@ -88,7 +88,7 @@ class Sampling:
             kept = self.discount ** (len(batch) / len(U))
             before, weight = kept * weight, kept * weight + (1 - kept)
             C = (before * C + (1 - kept) * seen) / weight  # eq. 7 where weight is 1
-            kernel = model.maximise(C)
+            kernel = model.fit(C)
         return kernel, C, weight
 
     def scatter(
@@ -101,7 +101,7 @@ class Sampling:
     ) -> FloatArray:
         """Return Ĉ_L, the mean local covariance at a batch of locations."""
         points = U[self.draw(batch, len(U), rng)]
-        Y = narrowed(mapped(points, kernel, n_threads))
+        Y = to_float32_if_safe(mapped(points, kernel, n_threads))
         return expectation_of(Y, kernel, n_threads, np.arange(len(batch))).C
 
     def weight_of_start(self, n: int) -> float:
@@ -207,7 +207,7 @@ def _rescale(
     over a factor of C_L, from a few locations.
     """
     for _ in range(N_RESCALINGS):
-        Y = narrowed(mapped(U, kernel, n_threads))
+        Y = to_float32_if_safe(mapped(U, kernel, n_threads))
         seen = expectation_of(Y, kernel, n_threads, judges[:N_RESCALERS])
         local = kernel.map[: kernel.n_local]
         now, before = (float(np.sum((local @ M) * local)) for M in (seen.C, C))
@@ -215,7 +215,7 @@ def _rescale(
             break
         factor = now / before
         C = C * factor
-        kernel = model.maximise(C)
+        kernel = model.fit(C)
         if abs(factor - 1) < SAME_SCALE:
             break
     return kernel, C

@@ -109,7 +109,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         points: FloatArray = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
         density = LCA() if self.density is None else clone(self.density)
         density.fit(points)
-        modes, n_steps = self._climb(density, points)
+        modes, n_steps = self._ascend(density, points)
         if n_steps > self.max_iter:
             warnings.warn(
                 f"Some points have not reached a mode in {self.max_iter} steps; raise "
@@ -156,10 +156,10 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         points = validate_data(self, X, reset=False, dtype=FLOATS)
         centres = _mapped(self.density_, self.cluster_centers_)
         nearest = NearestNeighbors(n_neighbors=1).fit(centres)
-        arrived = _mapped(self.density_, self._climb(self.density_, points)[0])
+        arrived = _mapped(self.density_, self._ascend(self.density_, points)[0])
         return nearest.kneighbors(arrived, return_distance=False)[:, 0]
 
-    def _climb(self, density: Any, points: FloatArray) -> tuple[FloatArray, int]:
+    def _ascend(self, density: Any, points: FloatArray) -> tuple[FloatArray, int]:
         climbed: tuple[FloatArray, int] = density._shift(
             points, self.width, self.max_iter, self.tol
         )

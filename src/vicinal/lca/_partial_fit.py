@@ -9,10 +9,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS
-from vicinal.lca._data import Problem
+from vicinal.lca._data import ScaledData
 from vicinal.lca._e_step import Kernel
 from vicinal.lca._fit import ParzenMetric
-from vicinal.lca._scaling import Units
+from vicinal.lca._scaling import Scaler
 from vicinal.neighborhood import single_threaded_blas
 
 
@@ -44,17 +44,17 @@ class StreamedParzenMetric(ParzenMetric):
                 self, X, dtype=FLOATS, reset=first, ensure_min_samples=1 + first
             )
             if first:
-                units = Units.of(points, self._alike(points.shape[1]))
-                U = units.measure(points)
+                units = Scaler.of(points, self._alike(points.shape[1]))
+                U = units.transform(points)
             else:
                 units = self._density.units
-                U = np.concatenate([self._density.U, units.measure(points)])
-            problem = Problem.build(units, U, self.n_jobs, (X, y))
+                U = np.concatenate([self._density.U, units.transform(points)])
+            problem = ScaledData.build(units, U, self.n_jobs, (X, y))
             kernel = self._add(problem, len(points), first)
         self._warn_if_floored(kernel.n_floored)
         return self
 
-    def _add(self, problem: Problem, n_new: int, first: bool) -> Kernel:
+    def _add(self, problem: ScaledData, n_new: int, first: bool) -> Kernel:
         """Let the last n_new points pass as locations, and keep what comes of it."""
         regs = {f"{name}_": float(getattr(self, name)) for name in self._regs}
         model = self._model(problem, regs)
@@ -71,7 +71,7 @@ class StreamedParzenMetric(ParzenMetric):
         kernel, C, weight = sampling.update(
             model, problem.U, kernel, C, weight, new, rng, problem.n_threads
         )
-        self._keep(problem, kernel, C, regs, weight)
+        self._store(problem, kernel, C, regs, weight)
         self.n_iter_ = 1 if first else self.n_iter_ + 1
         return kernel
 

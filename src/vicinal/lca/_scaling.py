@@ -9,7 +9,7 @@ from vicinal.base.row_space import unit_of
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class Scaler:
     """Where the origin of the data is put, and how long each feature's unit is.
 
     Attributes
@@ -24,7 +24,7 @@ class Units:
     scale: FloatArray
 
     @classmethod
-    def of(cls, X: FloatArray, alike: bool) -> "Units":
+    def of(cls, X: FloatArray, isotropic: bool) -> "Scaler":
         """Measure the data.
 
         Parameters
@@ -40,7 +40,7 @@ class Units:
         moderate = X / unit
         mean = moderate.mean(axis=0, dtype=np.float64)
         deviations = moderate.std(axis=0, dtype=np.float64)
-        if alike:
+        if isotropic:
             deviations[:] = np.sqrt(np.mean(np.square(deviations)))
         # What does not vary, but for the rounding of its mean, has no scale of its own.
         constant = deviations <= 4 * np.finfo(X.dtype).eps * np.abs(mean)
@@ -56,7 +56,7 @@ class Units:
             )
         return units
 
-    def measure(self, X: FloatArray) -> FloatArray:
+    def transform(self, X: FloatArray) -> FloatArray:
         """Return the points in these units, float32 if X is and has room for them."""
         measured: FloatArray = (X - self.origin) / self.scale
         with np.errstate(over="ignore"):
@@ -65,6 +65,6 @@ class Units:
             return narrow
         return measured
 
-    def restore(self, U: FloatArray) -> FloatArray:
+    def inverse_transform(self, U: FloatArray) -> FloatArray:
         """Return points measured in these units as they were, in float64."""
         return U * self.scale + self.origin

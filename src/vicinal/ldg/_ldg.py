@@ -221,7 +221,7 @@ class LDG(LearnsFromClasses, LinearMetric):
             span = span_of(rows[order])
             points = span.coordinates
             floor = least_spread(points, self.var_floor)
-            among = ClassPoints.build(points, codes, floor)
+            subset = ClassPoints.build(points, codes, floor)
             some = some_rows(codes, random_state)
             if isinstance(self.n_neighbors, str):
                 k = choose_n_neighbors(
@@ -230,8 +230,8 @@ class LDG(LearnsFromClasses, LinearMetric):
                 )  # fmt: skip
             else:
                 k = self.n_neighbors
-            neighbors = among.nearest(k, None, n_threads)
-            own, every = scatters(among, neighbors, priors, n_features, n_threads)
+            neighbors = subset.nearest(k, None, n_threads)
+            own, every = scatters(subset, neighbors, priors, n_features, n_threads)
             problem = EigenProblem.build(varying_axes(points), own, every)
 
             if isinstance(self.gamma, str):
@@ -245,13 +245,13 @@ class LDG(LearnsFromClasses, LinearMetric):
             solution = None
             if self.refine and problem.rank > wanted:
                 objective = LocalGaussianObjective.build(
-                    among, neighbors, priors, n_features, n_threads
+                    subset, neighbors, priors, n_features, n_threads
                 )
                 solution = self._refined(objective, found[:, :wanted])
                 subspace = orthonormal(solution.components.T)
                 values, found = problem.ordered_in(gamma, subspace)
             components = same_signs(completed(span.basis_to_features(found), wanted))
-            self._keep(components.astype(points.dtype), values, solution)
+            self._store(components.astype(points.dtype), values, solution)
             self.gamma_, self.n_neighbors_, self.classes_ = gamma, k, classes
             self.set_n_components(wanted)
         if self.verbose:
@@ -302,7 +302,7 @@ class LDG(LearnsFromClasses, LinearMetric):
         solution: Solution = solver.maximize(objective, start.T, lambda *_: False)
         return solution
 
-    def _keep(
+    def _store(
         self,
         components: FloatArray,
         eigenvalues: NDArray[np.float64],

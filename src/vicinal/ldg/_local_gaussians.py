@@ -14,7 +14,12 @@ from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.nearest import Neighbors, nearest_of_each_class
-from vicinal.neighborhood.parallel import OrderedSum, blocks, rows_per_block, share
+from vicinal.neighborhood.parallel import (
+    ReproducibleSum,
+    blocks,
+    rows_per_block,
+    run_in_threads,
+)
 
 
 class LocalGaussians(NamedTuple):
@@ -148,7 +153,7 @@ class ClassPoints:
                         + n_features * np.log(2 * np.pi * variances)
                     )
 
-        share(lambda: evaluate, row_blocks(len(queries), queries), n_threads)
+        run_in_threads(lambda: evaluate, row_blocks(len(queries), queries), n_threads)
         return found
 
     def variances(
@@ -163,7 +168,7 @@ class ClassPoints:
                 k = nearest.shape[1]
                 found[rows, j] = next(self.gaussians(nearest[rows], [k])).spreads
 
-        share(lambda: evaluate, row_blocks(n, self.points), n_threads)
+        run_in_threads(lambda: evaluate, row_blocks(n, self.points), n_threads)
         return found / n_features
 
     def _spreads(
@@ -194,7 +199,7 @@ class Scatters(NamedTuple):
 
 
 def scatters(
-    among: ClassPoints,
+    subset: ClassPoints,
     neighbors: Neighbors,
     priors: FloatArray,
     n_features: int,
@@ -219,16 +224,16 @@ def scatters(
         The x_i; None is the points themselves. The only point of a class is then its
         own neighbour: its Δ is 0, and so its term is left out.
     """
-    centres = among if queries is None else queries
-    d = among.points.shape[1]
-    own, every = OrderedSum(np.zeros((d, d))), OrderedSum(np.zeros((d, d)))
+    centres = subset if queries is None else queries
+    d = subset.points.shape[1]
+    own, every = ReproducibleSum(np.zeros((d, d))), ReproducibleSum(np.zeros((d, d)))
 
     def add(position: int, rows: slice) -> None:
         V, A = own.buffer(), every.buffer()
         V[:], A[:] = 0, 0
         for j, nearest in enumerate(neighbors):
             k = nearest.shape[1]
-            means, spreads = next(among.gaussians(nearest[rows], [k]))
+            means, spreads = next(subset.gaussians(nearest[rows], [k]))
             means -= centres.points[rows]
             means *= np.sqrt(n_features / spreads).astype(means.dtype)[:, None]
             A += priors[j] * (means.T @ means)
@@ -240,7 +245,7 @@ def scatters(
 
     # Sums of d×d numbers cost as much as many rows: no small blocks.
     size = max(4 * d, 1024)
-    share(lambda: add, blocks(slice(0, len(centres.points)), size), n_threads)
+    run_in_threads(lambda: add, blocks(slice(0, len(centres.points)), size), n_threads)
     return Scatters(own.total, every.total)
 
 

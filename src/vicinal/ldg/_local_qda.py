@@ -193,9 +193,9 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         """Return log p(j) N(x; μ_j, σ_j² I), but for a constant."""
         check_is_fitted(self)
         points: FloatArray = validate_data(self, X, reset=False, dtype=FLOATS)
-        among, n_threads = self._among, effective_n_threads(self.n_jobs)
+        subset, n_threads = self._among, effective_n_threads(self.n_jobs)
         queries = self._moved.also(points)
         k, d = self.n_neighbors_, queries.shape[1]
-        neighbors = among.nearest(k, queries, n_threads)
-        found = among.log_densities(queries, neighbors, [k], d, n_threads)[0]
+        neighbors = subset.nearest(k, queries, n_threads)
+        found = subset.log_densities(queries, neighbors, [k], d, n_threads)[0]
         return found + np.log(self.priors_)

@@ -9,7 +9,7 @@ from numpy.random import RandomState
 from vicinal._typing import FloatArray, IntArray
 from vicinal.ldg._eigenproblem import EigenProblem
 from vicinal.ldg._local_gaussians import ClassPoints
-from vicinal.neighborhood.parallel import blocks, rows_per_block, share
+from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 MOST_ROWS = 3000
 N_FOLDS = 5
 # The k of the k-NN that choices are made by, and that the paper measures with.
-VOTERS = 3
+KNN_K = 3
 # Gamma and alpha are chosen at a few more dimensions than there are classes.
 DIMENSIONS_BEYOND_CLASSES = 5
 # How many dimensions are tried before the next look at whether to stop.
@@ -84,13 +84,13 @@ def choose_n_neighbors(
         held = folds == fold
         if not held.any():
             continue
-        among = ClassPoints.build(points[~held], codes[~held], least_spread)
+        subset = ClassPoints.build(points[~held], codes[~held], least_spread)
         queries = points[held]
-        neighbors = among.nearest(sizes[-1], queries, n_threads)
-        scores = among.log_densities(queries, neighbors, sizes, n_features, n_threads)
+        neighbors = subset.nearest(sizes[-1], queries, n_threads)
+        scores = subset.log_densities(queries, neighbors, sizes, n_features, n_threads)
         found = (scores + np.log(priors)).argmax(axis=2)
         right += (found == codes[held]).sum(axis=1)
-    return last_best(sizes, right)
+    return best_largest(sizes, right)
 
 
 def folds_of(codes: IntArray, random_state: RandomState) -> IntArray:
@@ -101,7 +101,7 @@ def folds_of(codes: IntArray, random_state: RandomState) -> IntArray:
     return folds
 
 
-def last_best(candidates: Sequence[T], scores: Iterable[float]) -> T:
+def best_largest(candidates: Sequence[T], scores: Iterable[float]) -> T:
     """Return the candidate of the highest score; of equals, the last."""
     pairs = list(zip(candidates, scores, strict=True))
     best = max(score for _, score in pairs)
@@ -128,14 +128,14 @@ def choose_gamma(
     """
     d = int(codes.max()) + 1 + DIMENSIONS_BEYOND_CLASSES
     maps = (problem.smallest(gamma, d)[1].astype(points.dtype) for gamma in GAMMAS)
-    return last_best(
+    return best_largest(
         GAMMAS, [leave_one_out(points @ B, codes, n_threads) for B in maps]
     )
 
 
 def leave_one_out(Z: FloatArray, codes: IntArray, n_threads: int) -> float:
     """Return the leave-one-out 3-NN accuracy in all dimensions of Z at once."""
-    return float(_right(Z, Z.shape[1], codes, n_threads)[-1] / len(Z))
+    return float(_count_correct(Z, Z.shape[1], codes, n_threads)[-1] / len(Z))
 
 
 def enough_dimensions(Z: FloatArray, codes: IntArray, n_threads: int) -> int:
@@ -156,7 +156,7 @@ def enough_dimensions(Z: FloatArray, codes: IntArray, n_threads: int) -> int:
     before, most = -1, Z.shape[1]
     for first in range(0, most, AT_ONCE):
         upto = Z[:, : first + AT_ONCE]
-        counts = _right(upto, first + 1, codes, n_threads)
+        counts = _count_correct(upto, first + 1, codes, n_threads)
         for d, right in enumerate(counts, start=first):
             if right < before:
                 return d
@@ -164,7 +164,9 @@ def enough_dimensions(Z: FloatArray, codes: IntArray, n_threads: int) -> int:
     return most
 
 
-def _right(Z: FloatArray, first: int, codes: IntArray, n_threads: int) -> IntArray:
+def _count_correct(
+    Z: FloatArray, first: int, codes: IntArray, n_threads: int
+) -> IntArray:
     """Return how many points 3-NN gets right in the first, first + 1, … dimensions.
 
     A further dimension adds its squared differences to a block of distances.
@@ -186,7 +188,7 @@ def _right(Z: FloatArray, first: int, codes: IntArray, n_threads: int) -> IntArr
             distances += np.square(Z[rows, d, None] - Z[:, d])
             right[rows, d - first + 1] = vote(distances, codes) == codes[rows]
 
-    share(lambda: count, blocks(slice(0, n), size), n_threads)
+    run_in_threads(lambda: count, blocks(slice(0, n), size), n_threads)
     return right.sum(axis=0)
 
 
@@ -198,14 +200,14 @@ def vote(distances: FloatArray, codes: IntArray) -> IntArray:
     rows = np.arange(len(distances))
     nearest = []
     # The minimum of a row, three times, is quicker than a partition of it.
-    for _ in range(min(VOTERS, distances.shape[1] - 1)):
+    for _ in range(min(KNN_K, distances.shape[1] - 1)):
         column = distances.argmin(axis=1)
         nearest.append((column, distances[rows, column]))
         distances[rows, column] = np.inf
     for column, value in nearest:
         distances[rows, column] = value
     votes = [codes[column] for column, _ in nearest]
-    if len(votes) < VOTERS:
+    if len(votes) < KNN_K:
         return votes[0]
     first, second, third = votes
     return np.where(second == third, second, first)

@@ -44,15 +44,15 @@ class LocalGaussianObjective:
     @classmethod
     def build(
         cls,
-        among: ClassPoints,
+        subset: ClassPoints,
         neighbors: Neighbors,
         priors: NDArray[np.float64],
         n_features: int,
         n_threads: int,
     ) -> "LocalGaussianObjective":
         """Build from points and their neighbours; each is left out of its own."""
-        variances = among.variances(neighbors, n_features, n_threads)
-        return cls(among.points, among.codes, neighbors, variances, priors)
+        variances = subset.variances(neighbors, n_features, n_threads)
+        return cls(subset.points, subset.codes, neighbors, variances, priors)
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Return −f and its derivative with respect to the map.

@@ -19,7 +19,7 @@ from vicinal.base.validation import encoded
 from vicinal.ldg._eigenproblem import EigenProblem, Matrix, completed, same_signs
 from vicinal.ldg._model_selection import (
     DIMENSIONS_BEYOND_CLASSES,
-    VOTERS,
+    KNN_K,
     choose_gamma,
     choose_n_neighbors,
     some_rows,
@@ -215,7 +215,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
             k, gamma, alpha, mixed = self._choices(problem, random_state)
             values, found = mixed.smallest(gamma, wanted)
             directions = completed(problem.span.basis_to_features(found), wanted)
-            self._keep(source, target, same_signs(directions), kept, classes)
+            self._store(source, target, same_signs(directions), kept, classes)
             self.eigenvalues_ = np.zeros(wanted)
             self.eigenvalues_[: len(values)] = values
             self.n_neighbors_, self.gamma_, self.alpha_ = k, gamma, alpha
@@ -322,7 +322,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
         of_target = problem.of_target(k, np.ones(n_target, dtype=bool))
         return k, gamma, alpha, of_target.mixed(of_source, alpha)
 
-    def _keep(
+    def _store(
         self,
         source: Domain,
         target: Domain,
@@ -343,7 +343,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
             for domain, (components, offset) in zip((target, source), maps, strict=True)
         ]
         codes = np.concatenate([target.codes, source.codes])
-        self._knn = KNeighborsClassifier(min(VOTERS, len(codes)))
+        self._knn = KNeighborsClassifier(min(KNN_K, len(codes)))
         self._knn.fit(np.vstack(mapped), classes[codes])
 
     def _of_target(self, X: ArrayLike) -> FloatArray:

@@ -12,8 +12,8 @@ from vicinal.ldg._eigenproblem import EigenProblem, Matrix
 from vicinal.ldg._local_gaussians import ClassPoints, scatters
 from vicinal.ldg._model_selection import (
     DIMENSIONS_BEYOND_CLASSES,
+    best_largest,
     folds_of,
-    last_best,
     vote,
 )
 from vicinal.ldg._validation import least_spread
@@ -117,10 +117,10 @@ class TransferProblem:
             of_target = self.of_target(n_neighbors, ~held)
             for a, alpha in enumerate(ALPHAS):
                 B = of_target.mixed(of_source, alpha).smallest(gamma, d)[1]
-                right[a] += self._right(B, held)
-        return last_best(ALPHAS, right)
+                right[a] += self._count_correct(B, held)
+        return best_largest(ALPHAS, right)
 
-    def _right(self, directions: Matrix, held: NDArray[np.bool_]) -> int:
+    def _count_correct(self, directions: Matrix, held: NDArray[np.bool_]) -> int:
         """Return how many of the held points 3-NN over all others gets right."""
         B = directions.astype(self.source.points.dtype)
         source, target = self.source.points @ B, self.target.points @ B

@@ -1,4 +1,4 @@
-"""What a linear map listens to: the share of each feature, and its main directions."""
+"""What a linear map is made of: the share of each feature, and its main directions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from vicinal._typing import FloatArray
 
-__all__ = ["Directions", "directions", "shares"]
+__all__ = ["Directions", "directions", "feature_shares"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Directions:
     loadings: FloatArray
 
 
-def shares(components: FloatArray) -> FloatArray:
+def feature_shares(components: FloatArray) -> FloatArray:
     """Return how much of a map A each feature has: ‖A e_j‖² / ‖A‖².
 
     Between rows whose features vary independently and by one unit each, it is the part
@@ -49,8 +49,8 @@ def shares(components: FloatArray) -> FloatArray:
     Examples
     --------
     >>> import numpy as np
-    >>> from vicinal.methods.contributions import shares
-    >>> shares(np.array([[3.0, 0.0], [0.0, 1.0]])).round(2).tolist()
+    >>> from vicinal.methods.contributions import feature_shares
+    >>> feature_shares(np.array([[3.0, 0.0], [0.0, 1.0]])).round(2).tolist()
     [0.9, 0.1]
     """
     # In units of the largest entry, so that squares neither overflow nor vanish.

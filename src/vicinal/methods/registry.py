@@ -17,21 +17,21 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from vicinal.methods.scaling import BetterScale
+from vicinal.methods.scaling import AutoScaler
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from vicinal._typing import FloatArray, IntArray
 
-__all__ = ["METHODS", "TASKS", "Method", "chosen"]
+__all__ = ["METHODS", "TASKS", "Method", "resolve_methods"]
 
 TASKS = ("classification", "regression", "none")
 Seed = int | np.random.RandomState | None
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class FitRequest:
     """What a pipeline is made for: the rows it will see, and the user's choices."""
 
     X: FloatArray
@@ -41,19 +41,19 @@ class Wanted:
     n_jobs: int | None
 
 
-def _nothing(_: Wanted) -> Any:
+def _nothing(_: FitRequest) -> Any:
     return "passthrough"
 
 
-def _standard(_: Wanted) -> Any:
+def _standard(_: FitRequest) -> Any:
     return StandardScaler()
 
 
-def _better(wanted: Wanted) -> Any:
-    if wanted.y is None:
+def _auto_scaler(request: FitRequest) -> Any:
+    if request.y is None:
         return StandardScaler()
-    numbers = wanted.y.dtype.kind == "f"
-    return BetterScale("regression" if numbers else "classification")
+    numbers = request.y.dtype.kind == "f"
+    return AutoScaler("regression" if numbers else "classification")
 
 
 @dataclass(frozen=True)
@@ -70,9 +70,9 @@ class Method:
     summary : str
         What near means under it, in a few words.
     make : callable
-        From a `Wanted` to the last step of the pipeline.
+        From a `FitRequest` to the last step of the pipeline.
     scale : callable
-        From a `Wanted` to the step before: what unit the features come in.
+        From a `FitRequest` to the step before: what unit the features come in.
     usual : bool
         Whether it takes part unless other methods are named.
     """
@@ -80,8 +80,8 @@ class Method:
     name: str
     tasks: tuple[str, ...]
     summary: str
-    make: Callable[[Wanted], Any]
-    scale: Callable[[Wanted], Any] = _better
+    make: Callable[[FitRequest], Any]
+    scale: Callable[[FitRequest], Any] = _auto_scaler
     usual: bool = True
 
     def pipeline(
@@ -107,114 +107,114 @@ class Method:
         n_jobs : int, optional
             Threads, for the methods that use them.
         """
-        wanted = Wanted(X, y, n_components, random_state, n_jobs)
+        request = FitRequest(X, y, n_components, random_state, n_jobs)
         return Pipeline(
             [
                 ("impute", SimpleImputer(strategy="median", keep_empty_features=True)),
-                ("scale", self.scale(wanted)),
-                ("metric", self.make(wanted)),
+                ("scale", self.scale(request)),
+                ("metric", self.make(request)),
             ]
         )
 
 
-def _pca(wanted: Wanted) -> Any:
-    d = wanted.n_components
-    kept = 0.95 if d is None else min(d, len(wanted.X))
+def _pca(request: FitRequest) -> Any:
+    d = request.n_components
+    kept = 0.95 if d is None else min(d, len(request.X))
     return PCA(kept, svd_solver="full")
 
 
-def _whitened(wanted: Wanted) -> Any:
+def _whitened(request: FitRequest) -> Any:
     # Whitening a direction without variance would blow up its rounding errors.
-    filled = SimpleImputer(strategy="median").fit_transform(wanted.X)
+    filled = SimpleImputer(strategy="median").fit_transform(request.X)
     rank = np.linalg.matrix_rank(StandardScaler().fit_transform(filled))
     return PCA(int(rank), whiten=True, svd_solver="full")
 
 
-def _lda(wanted: Wanted) -> Any:
-    d = wanted.n_components
+def _lda(request: FitRequest) -> Any:
+    d = request.n_components
     return LinearDiscriminantAnalysis(
-        n_components=d and min(d, np.unique(wanted.y).size - 1)
+        n_components=d and min(d, np.unique(request.y).size - 1)
     )
 
 
-def _fda(wanted: Wanted) -> Any:
+def _fda(request: FitRequest) -> Any:
     from vicinal.classic import FDA
 
-    d = wanted.n_components
-    return FDA(d and min(d, np.unique(wanted.y).size - 1))
+    d = request.n_components
+    return FDA(d and min(d, np.unique(request.y).size - 1))
 
 
-def _lfda(wanted: Wanted) -> Any:
+def _lfda(request: FitRequest) -> Any:
     from vicinal.classic import LFDA
 
-    return LFDA(wanted.n_components)
+    return LFDA(request.n_components)
 
 
-def _itml(wanted: Wanted) -> Any:
+def _itml(request: FitRequest) -> Any:
     from vicinal.classic import ITML
 
-    return ITML(random_state=wanted.random_state)
+    return ITML(random_state=request.random_state)
 
 
-def _ldg(wanted: Wanted) -> Any:
+def _ldg(request: FitRequest) -> Any:
     from vicinal.ldg import LDG
 
     return LDG(
-        "auto" if wanted.n_components is None else wanted.n_components,
-        random_state=wanted.random_state,
-        n_jobs=wanted.n_jobs,
+        "auto" if request.n_components is None else request.n_components,
+        random_state=request.random_state,
+        n_jobs=request.n_jobs,
     )
 
 
-def _nca(wanted: Wanted) -> Any:
+def _nca(request: FitRequest) -> Any:
     from vicinal.nca import NCA, NCARegressor
 
-    kind = NCARegressor if wanted.y.dtype.kind == "f" else NCA
+    kind = NCARegressor if request.y.dtype.kind == "f" else NCA
     return kind(
-        wanted.n_components, random_state=wanted.random_state, n_jobs=wanted.n_jobs
+        request.n_components, random_state=request.random_state, n_jobs=request.n_jobs
     )
 
 
-def _nca_log(wanted: Wanted) -> Any:
-    return _nca(wanted).set_params(objective="log")
+def _nca_log(request: FitRequest) -> Any:
+    return _nca(request).set_params(objective="log")
 
 
-def _mlkr(wanted: Wanted) -> Any:
+def _mlkr(request: FitRequest) -> Any:
     from vicinal.classic import MLKR
 
     return MLKR(
-        wanted.n_components, random_state=wanted.random_state, n_jobs=wanted.n_jobs
+        request.n_components, random_state=request.random_state, n_jobs=request.n_jobs
     )
 
 
-def _lca(wanted: Wanted) -> Any:
+def _lca(request: FitRequest) -> Any:
     from vicinal.lca import LCA
 
-    return LCA(reg="cv", random_state=wanted.random_state, n_jobs=wanted.n_jobs)
+    return LCA(reg="cv", random_state=request.random_state, n_jobs=request.n_jobs)
 
 
-def _lca_diagonal(wanted: Wanted) -> Any:
-    return _lca(wanted).set_params(covariance="diagonal")
+def _lca_diagonal(request: FitRequest) -> Any:
+    return _lca(request).set_params(covariance="diagonal")
 
 
-def _lca_gauss(wanted: Wanted) -> Any:
+def _lca_gauss(request: FitRequest) -> Any:
     from vicinal.lca import LCAGauss
 
     return LCAGauss(
         reg_local="cv",
         reg_global="cv",
-        random_state=wanted.random_state,
-        n_jobs=wanted.n_jobs,
+        random_state=request.random_state,
+        n_jobs=request.n_jobs,
     )
 
 
-def _kernel_density(_: Wanted) -> Any:
+def _kernel_density(_: FitRequest) -> Any:
     from vicinal.methods.density_baselines import KernelDensityMetric
 
     return KernelDensityMetric()
 
 
-def _gaussian(_: Wanted) -> Any:
+def _gaussian(_: FitRequest) -> Any:
     from vicinal.methods.density_baselines import GaussianMetric
 
     return GaussianMetric()
@@ -260,7 +260,7 @@ _LIST = (
 METHODS = {method.name: method for method in _LIST}
 
 
-def chosen(methods: str | Iterable[str] | None, task: str) -> list[Method]:
+def resolve_methods(methods: str | Iterable[str] | None, task: str) -> list[Method]:
     """Return the methods that were asked for, in the order of `METHODS`.
 
     Parameters

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray
 
-__all__ = ["BetterScale", "leave_one_out"]
+__all__ = ["AutoScaler", "leave_one_out"]
 
 # Rows whose neighbours are looked at: enough to tell one percent from another.
 _MOST_QUERIES = 2_000
 
 
-class BetterScale(TransformerMixin, BaseEstimator):
+class AutoScaler(TransformerMixin, BaseEstimator):
     """Scale features by their own standard deviations, or all of them by one.
 
     What the k nearest among the other training rows tell of a row decides; their own,

@@ -101,7 +101,7 @@ def nearest_rows(
     row = _row(source, query)
     asked = model.prepare(row)
     asked_mapped = model.map(asked)
-    best = [_Best(n_neighbors), _Best(n_neighbors)]
+    best = [_TopK(n_neighbors), _TopK(n_neighbors)]
     start = 0
     for piece in pieces(source):
         X = model.prepare(piece)
@@ -139,7 +139,7 @@ def _labels(piece: pl.DataFrame, target: str | None) -> list[str] | None:
     return cells(piece[target]).cast(pl.String).fill_null("").to_list()
 
 
-class _Best:
+class _TopK:
     """The k nearest rows so far."""
 
     def __init__(self, k: int) -> None:

@@ -217,7 +217,7 @@ def from_pipeline(
     """
     import sklearn
 
-    from vicinal._version import __version__
+    from vicinal import __version__
     from vicinal.methods.linear_map import linear_map
 
     found = linear_map(pipeline)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vicinal._files import check_goal, written_whole
+from vicinal._files import check_writable, written_whole
 from vicinal.tables.names import near
 from vicinal.tables.reading import pieces
 
@@ -156,7 +156,7 @@ def _check_goal(goal: Path) -> None:
         raise ValueError(
             f"{goal.name!r} must end in one of {', '.join(known)}, to say its format."
         )
-    check_goal(goal)
+    check_writable(goal)
 
 
 def _check_kept(columns: list[str], keep: Sequence[str], new: list[str]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from vicinal._typing import FloatArray
-from vicinal.objectives import Penalised
+from vicinal.objectives import Penalized
 from vicinal.solvers import ConjugateGradient, Objective
 
 ANNEALED = ("magnitude", "data-variance", "projected-variance")
@@ -60,7 +60,7 @@ class Annealing:
                 penalty = np.zeros(len(A))
                 penalty[row] = raised * self._raise(objective, A, row)
                 A = solver.maximize(
-                    Penalised(objective, penalty), A, lambda *_: False
+                    Penalized(objective, penalty), A, lambda *_: False
                 ).components
             A = np.delete(A, row, axis=0)
         return A

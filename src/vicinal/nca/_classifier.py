@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from vicinal._typing import FloatArray
-from vicinal.nca._data import Problem
+from vicinal.nca._data import ClassificationData
 from vicinal.nca._nca import NCA
-from vicinal.neighborhood import Masses, effective_n_threads
+from vicinal.neighborhood import NeighborWeights, effective_n_threads
 from vicinal.objectives.nca import vote
 
 
@@ -52,9 +52,11 @@ max_iter, tol, callback, verbose, random_state, n_jobs
 
     classes_: NDArray[Any]
 
-    def _state(self, problem: Problem, components: FloatArray) -> dict[str, Any]:
+    def _attributes_of(
+        self, problem: ClassificationData, components: FloatArray
+    ) -> dict[str, Any]:
         """Return the fitted attributes that follow from a map."""
-        state = super()._state(problem, components)
+        state = super()._attributes_of(problem, components)
         codes, weights = problem.codes, problem.weights
         mass_of_one = np.ones(len(codes))
         if self.objective == "class-density":
@@ -65,7 +67,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
             "classes_": problem.classes,
             "_codes": codes,
             "_points": problem.X @ state["components_"].T,
-            "_masses": Masses.build(weights, mass_of_one, problem.X.dtype),
+            "_masses": NeighborWeights.build(weights, mass_of_one, problem.X.dtype),
         }
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:

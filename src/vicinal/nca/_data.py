@@ -10,7 +10,7 @@ from vicinal._typing import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
-class Problem:
+class ClassificationData:
     """What fit was given, validated: rows of weight above 0, classes as numbers."""
 
     X: FloatArray

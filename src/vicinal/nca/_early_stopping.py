@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.nca._data import Problem
+from vicinal.nca._data import ClassificationData
 from vicinal.solvers.base import OnIteration
 
 # At most so many points are judged, by so many others.
@@ -46,7 +46,9 @@ def hold_out(
     return np.setdiff1d(np.arange(len(codes)), held), np.sort(held)
 
 
-def held_out_accuracy(learned: Problem, held: Problem, components: FloatArray) -> float:
+def held_out_accuracy(
+    learned: ClassificationData, held: ClassificationData, components: FloatArray
+) -> float:
     """Return the 5-NN accuracy of held-out points under a map, at a bounded cost.
 
     Of a large number of points every so-many-th is looked at.

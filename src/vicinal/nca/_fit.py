@@ -16,21 +16,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
-from vicinal.nca._initialization import FROM_THE_DATA, STARTS, starting_map
-from vicinal.nca._preconditioner import Frame
-from vicinal.nca._stochastic import STEPS, StochasticClimb, part_size
+from vicinal.nca._initialization import FROM_THE_DATA, STARTS, initial_components
+from vicinal.nca._preconditioner import Preconditioner
+from vicinal.nca._stochastic import STEPS, StochasticOptimizer, part_size
 from vicinal.neighborhood import single_threaded_blas
-from vicinal.objectives import Penalised, TruncatedNCA
+from vicinal.objectives import Penalized, TruncatedNCA
 from vicinal.objectives.base import PairObjective
 from vicinal.solvers import SOLVERS, Objective, Solution
 from vicinal.solvers.base import OnIteration, Solver
-from vicinal.solvers.refreshed import Rounds
+from vicinal.solvers.refreshed import Refreshed
 
 at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
 
 
-class ClimbingMetric(CallbackSupportMixin, LinearMetric):
+class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
     """Base of the estimators that maximise an objective over linear maps."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -49,7 +49,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         "n_jobs": [Integral, None],
     }
     # Fitted attributes that only some settings give, and a refit must not leave.
-    _sometimes: ClassVar[tuple[str, ...]] = ()
+    _optional_attributes: ClassVar[tuple[str, ...]] = ()
     n_components: Any
     init: str | ArrayLike
     solver: str
@@ -66,16 +66,16 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
     n_iter_: int
     objective_curve_: FloatArray
 
-    def _frame(
+    def _preconditioner(
         self, X: FloatArray, codes: IntArray | None, diagonal: bool = False
-    ) -> Frame | None:
+    ) -> Preconditioner | None:
         """Return the coordinates of a stochastic climb; None where it is exact."""
         n, D = X.shape
         d = self.n_components if isinstance(self.n_components, Integral) else D
         if self._chosen_solver(n, D, int(d)) != "stochastic":
             return None
         rng = np.random.default_rng(self._seed())
-        return Frame.find(X, codes, int(d), diagonal, rng)
+        return Preconditioner.find(X, codes, int(d), diagonal, rng)
 
     def _chosen_solver(self, n: int, D: int, d: int) -> str:
         """Return the name of the solver; "auto" is the one that costs less."""
@@ -108,7 +108,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         X: FloatArray,
         codes: IntArray | None,
         n_components: int | None,
-        frame: Frame | None = None,
+        preconditioner: Preconditioner | None = None,
     ) -> FloatArray:
         """Return the map of the last fit with warm_start, or else what init says.
 
@@ -117,20 +117,22 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         if self._is_warm(X):
             return self.components_
         random_state = check_random_state(self.random_state)
-        if frame is None:
-            return starting_map(self.init, X, codes, n_components, random_state)
-        points = X[frame.rows]
+        if preconditioner is None:
+            return initial_components(self.init, X, codes, n_components, random_state)
+        points = X[preconditioner.rows]
         labels = codes
         if codes is not None:
-            labels = np.unique(codes[frame.rows], return_inverse=True)[1]
-        turn = frame.turn
+            labels = np.unique(codes[preconditioner.rows], return_inverse=True)[1]
+        projection = preconditioner.projection
         from_data = isinstance(self.init, str) and self.init in FROM_THE_DATA
-        if turn is None or n_components is None or not from_data:
-            return starting_map(self.init, points, labels, n_components, random_state)
-        within = starting_map(
-            self.init, points @ turn, labels, n_components, random_state
+        if projection is None or n_components is None or not from_data:
+            return initial_components(
+                self.init, points, labels, n_components, random_state
+            )
+        within = initial_components(
+            self.init, points @ projection, labels, n_components, random_state
         )
-        return within @ turn.T
+        return within @ projection.T
 
     def _is_warm(self, X: FloatArray) -> bool:
         """Return whether to go on from the map of the last fit."""
@@ -143,7 +145,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
             )
         return True
 
-    def _climb(
+    def _optimize(
         self,
         objective: PairObjective,
         start: FloatArray,
@@ -151,7 +153,7 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         state: Callable[[FloatArray], dict[str, Any]],
         keep: Callable[[Solution | Monitor], None],
         watch: Callable[[OnIteration], OnIteration] | None = None,
-        frame: Frame | None = None,
+        preconditioner: Preconditioner | None = None,
     ) -> Solution:
         """Hand objective and start to the solver, and return what it found.
 
@@ -169,11 +171,11 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
             Makes the estimator fitted; called here after Ctrl-C with warm_start.
         watch : callable, optional
             Wraps what is called after each iteration.
-        frame : Frame, optional
+        frame : Preconditioner, optional
             The coordinates of a stochastic climb.
         """
-        climb, how = self._way(objective, frame)
-        monitor = Monitor(self, *data, start, state, how, frame is not None)
+        climb, how = self._way(objective, preconditioner)
+        monitor = Monitor(self, *data, start, state, how, preconditioner is not None)
         on_iteration: OnIteration = monitor if watch is None else watch(monitor)
         try:
             # For the whole climb: threads that BLAS has woken for the optimiser's own
@@ -182,31 +184,35 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
                 solution = climb(start, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and monitor.n_iter:
-                if frame is not None:
-                    parts = self._parts(frame, len(objective.X))
+                if preconditioner is not None:
+                    parts = self._parts(preconditioner, len(objective.X))
                     monitor.components = parts.rescaled(objective, monitor.components)
                 keep(monitor)
             raise
         return solution
 
     def _way(
-        self, objective: PairObjective, frame: Frame | None
+        self, objective: PairObjective, preconditioner: Preconditioner | None
     ) -> tuple[Callable[[FloatArray, OnIteration], Solution], str]:
         """Return how to climb from a start, and how in words."""
         n, D = objective.X.shape
-        if frame is not None:
-            stochastic = self._parts(frame, n)
-            kept = D if frame.turn is None else frame.turn.shape[1]
+        if preconditioner is not None:
+            stochastic = self._parts(preconditioner, n)
+            kept = (
+                D
+                if preconditioner.projection is None
+                else preconditioner.projection.shape[1]
+            )
             how = f"{STEPS} random parts an iteration, {kept} of {D} directions"
             return partial(stochastic.maximize, objective), f"solver stochastic: {how}"
         to_climb: Objective = objective
         if self.alpha:
-            to_climb = Penalised(objective, self.alpha * objective.n_points)
+            to_climb = Penalized(objective, self.alpha * objective.n_points)
         name = "lbfgs" if self.solver == "auto" else self.solver
         make = partial(SOLVERS[name], max_iter=self.max_iter, tol=self.tol)
         solver: Solver = make()
         if isinstance(objective, TruncatedNCA) and objective.may_truncate:
-            solver = Rounds(
+            solver = Refreshed(
                 objective.refresh,
                 objective.is_stale,
                 SOLVERS[name],
@@ -216,10 +222,10 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
             )
         return partial(solver.maximize, to_climb), f"solver {name}"
 
-    def _parts(self, frame: Frame, n: int) -> StochasticClimb:
+    def _parts(self, preconditioner: Preconditioner, n: int) -> StochasticOptimizer:
         """Return the climb by random parts of so many rows."""
-        return StochasticClimb(
-            frame,
+        return StochasticOptimizer(
+            preconditioner,
             *self._part_sizes(n),
             self.max_iter,
             self.alpha,
@@ -243,9 +249,9 @@ class ClimbingMetric(CallbackSupportMixin, LinearMetric):
         points: FloatArray = validate_data(self, X, reset=False, dtype=FLOATS)
         return points.astype(self.components_.dtype, copy=False) @ self.components_.T
 
-    def _keep(self, reached: Solution | Monitor, attributes: dict[str, Any]) -> None:
+    def _store(self, reached: Solution | Monitor, attributes: dict[str, Any]) -> None:
         """Make the estimator fitted, all at once."""
-        for name in self._sometimes:
+        for name in self._optional_attributes:
             self.__dict__.pop(name, None)
         self.__dict__.update(attributes)
         self.n_iter_ = reached.n_iter

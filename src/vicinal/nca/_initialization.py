@@ -14,7 +14,7 @@ FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
 STARTS = (*FROM_THE_DATA, "identity", "random")
 
 
-def starting_map(
+def initial_components(
     init: str | ArrayLike,
     X: FloatArray,
     codes: IntArray | None,
@@ -187,8 +187,8 @@ def _rca(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
         return _symmetric(axes, deviations, unit)
     whitened = (X.astype(np.float64) / unit) @ (axes / deviations)
     whitened -= whitened.mean(axis=0)
-    turn = np.linalg.eigh(whitened.T @ whitened)[1][:, ::-1][:, :d]
-    return _filled(turn.T @ (axes / deviations).T / unit, d)
+    projection = np.linalg.eigh(whitened.T @ whitened)[1][:, ::-1][:, :d]
+    return _filled(projection.T @ (axes / deviations).T / unit, d)
 
 
 def _within_classes(X: FloatArray, codes: IntArray) -> FloatArray:

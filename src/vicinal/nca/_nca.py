@@ -21,20 +21,20 @@ from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.monitor import Monitor
 from vicinal.base.n_components import enough_components, ordered_by_size
 from vicinal.nca._annealing import ANNEALED, Annealing, least_row
-from vicinal.nca._data import Problem
+from vicinal.nca._data import ClassificationData
 from vicinal.nca._early_stopping import EarlyStopping, held_out_accuracy, hold_out
 from vicinal.nca._fit import at_least_one
 from vicinal.nca._initialization import diagonal_start
-from vicinal.nca._partial_fit import LearnsFromPieces
-from vicinal.nca._preconditioner import Frame
+from vicinal.nca._partial_fit import PartialFitMixin
+from vicinal.nca._preconditioner import Preconditioner
 from vicinal.nca._stochastic import queries_of_all
 from vicinal.neighborhood import single_threaded_blas
-from vicinal.objectives import NCAObjective, Penalised, TruncatedNCA
+from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
 from vicinal.objectives.nca import KINDS, check_class_prior
 from vicinal.solvers import Solution
 
 
-class NCA(LearnsFromPieces):
+class NCA(PartialFitMixin):
     """Neighbourhood components analysis.
 
     Learns the linear map under which points most often pick a neighbour of their own
@@ -171,7 +171,7 @@ default=False
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **LearnsFromPieces._parameter_constraints,
+        **PartialFitMixin._parameter_constraints,
         "n_components": [at_least_one, StrOptions({"auto"}), None],
         "objective": [StrOptions(set(KINDS))],
         "form": [StrOptions({"full", "diagonal"})],
@@ -186,7 +186,7 @@ default=False
         "class_prior": ["array-like", StrOptions({"empirical"}), None],
     }
 
-    _sometimes: ClassVar[tuple[str, ...]] = (
+    _optional_attributes: ClassVar[tuple[str, ...]] = (
         "feature_weights_",
         "validation_curve_",
         "truncated_mass_",
@@ -278,7 +278,9 @@ default=False
             present, codes = np.unique(codes, return_inverse=True)
             prior = self._prior(encoder.classes_, present, codes, weights)
             classes = encoder.classes_[present]
-            problem = Problem(points, codes, weights, prior, classes, kept, (X, y))
+            problem = ClassificationData(
+                points, codes, weights, prior, classes, kept, (X, y)
+            )
             solution = self._learn(problem)
         self._warn_unless_converged(solution)
         return self
@@ -295,19 +297,26 @@ default=False
         typical = float(np.nanmedian(self.effective_neighbors_))
         return max(1, 2 * round((typical - 1) / 2) + 1)
 
-    def _learn(self, problem: Problem) -> Solution:
+    def _learn(self, problem: ClassificationData) -> Solution:
         """Climb on all points, or on those that early stopping leaves."""
         self._check_goes_together()
         start = self._found_start(problem)
-        state = partial(self._state, problem)
+        state = partial(self._attributes_of, problem)
         if not self.early_stopping:
             objective = self._objective(problem)
-            frame = self._frame(problem.X, problem.codes, self.form == "diagonal")
+            preconditioner = self._preconditioner(
+                problem.X, problem.codes, self.form == "diagonal"
+            )
             if start is None:
-                start = self._first_map(problem, objective, frame)
-            keep = partial(self._finish, problem, objective, frame)
-            solution = self._climb(
-                objective, start, problem.data, state, keep, frame=frame
+                start = self._first_map(problem, objective, preconditioner)
+            keep = partial(self._finish, problem, objective, preconditioner)
+            solution = self._optimize(
+                objective,
+                start,
+                problem.data,
+                state,
+                keep,
+                preconditioner=preconditioner,
             )
             keep(solution)
             return solution
@@ -317,9 +326,13 @@ default=False
         )
         part = problem.part(rows)
         objective = self._objective(part)
-        frame = self._frame(part.X, part.codes, self.form == "diagonal")
-        start = self._first_map(part, objective, frame) if start is None else start
-        if frame is None:
+        preconditioner = self._preconditioner(
+            part.X, part.codes, self.form == "diagonal"
+        )
+        start = (
+            self._first_map(part, objective, preconditioner) if start is None else start
+        )
+        if preconditioner is None:
             score = partial(self._held_out_score, objective, problem.part(held))
         else:
             score = partial(held_out_accuracy, part, problem.part(held))
@@ -329,13 +342,19 @@ default=False
             whole, best = self._objective(problem), stopper.best
             if isinstance(whole, TruncatedNCA):
                 whole.refresh(best)
-            if frame is not None:
-                best = self._parts(frame, whole.n_rows).rescaled(whole, best)
-            self._finish(problem, whole, frame, reached, best)
+            if preconditioner is not None:
+                best = self._parts(preconditioner, whole.n_rows).rescaled(whole, best)
+            self._finish(problem, whole, preconditioner, reached, best)
             self.validation_curve_ = np.array(stopper.curve)
 
-        solution = self._climb(
-            objective, start, problem.data, state, keep_best, stopper.watch, frame
+        solution = self._optimize(
+            objective,
+            start,
+            problem.data,
+            state,
+            keep_best,
+            stopper.watch,
+            preconditioner,
         )
         keep_best(solution)
         return solution
@@ -359,7 +378,9 @@ default=False
             return "lbfgs"
         return super()._chosen_solver(n, D, d)
 
-    def _state(self, problem: Problem, components: FloatArray) -> dict[str, Any]:
+    def _attributes_of(
+        self, problem: ClassificationData, components: FloatArray
+    ) -> dict[str, Any]:
         """Return the fitted attributes that follow from a map."""
         if components.ndim == 2:
             return {"components_": components.astype(problem.X.dtype)}
@@ -369,25 +390,25 @@ default=False
 
     def _finish(
         self,
-        problem: Problem,
+        problem: ClassificationData,
         objective: NCAObjective,
-        frame: Frame | None,
+        preconditioner: Preconditioner | None,
         reached: Solution | Monitor,
         components: FloatArray | None = None,
     ) -> None:
         """Make the estimator fitted with a map: by default the one reached."""
         A = reached.components if components is None else components
         queries = None
-        if frame is not None:
+        if preconditioner is not None:
             queries = queries_of_all(objective, np.random.default_rng(self._seed()))
         seen = np.full(len(problem.kept), np.nan, dtype=problem.X.dtype)
         seen[problem.kept] = objective.effective_neighbors(A, queries)
-        found = {**self._state(problem, A), "effective_neighbors_": seen}
+        found = {**self._attributes_of(problem, A), "effective_neighbors_": seen}
         if isinstance(objective, TruncatedNCA):
             found["truncated_mass_"] = objective.lost_mass(A)
-        self._keep(reached, found)
+        self._store(reached, found)
 
-    def _found_start(self, problem: Problem) -> FloatArray | None:
+    def _found_start(self, problem: ClassificationData) -> FloatArray | None:
         """Return the start that n_components="auto" finds; None where it is not set."""
         if self.n_components != "auto" or self._is_warm(problem.X):
             return None
@@ -417,7 +438,7 @@ default=False
         given = check_class_prior(self.class_prior, np.ones(len(classes)))[present]
         return given / given.sum()
 
-    def _objective(self, problem: Problem) -> NCAObjective:
+    def _objective(self, problem: ClassificationData) -> NCAObjective:
         given: dict[str, Any] = {
             "X": problem.X,
             "y": problem.codes,
@@ -431,14 +452,17 @@ default=False
         return TruncatedNCA(**given, neighbors=self.neighbors, seed=self._seed())
 
     def _first_map(
-        self, problem: Problem, objective: NCAObjective, frame: Frame | None
+        self,
+        problem: ClassificationData,
+        objective: NCAObjective,
+        preconditioner: Preconditioner | None,
     ) -> FloatArray:
         X = problem.X
         if self.form == "diagonal":
             return self._first_diagonal(X)
         d = None if self.n_components == "auto" else self.n_components
         if not self.anneal or self._is_warm(X):
-            return self._start(X, problem.codes, d, frame)
+            return self._start(X, problem.codes, d, preconditioner)
         if d is None or d >= X.shape[1]:
             raise ValueError(
                 f"anneal={self.anneal!r} goes down from {X.shape[1]} dimensions: give "
@@ -450,7 +474,7 @@ default=False
         annealing = Annealing(partial(least_row, X, self.anneal))
         with single_threaded_blas():
             return annealing.reduce(
-                Penalised(objective, self.alpha * objective.n_points), full, d
+                Penalized(objective, self.alpha * objective.n_points), full, d
             )
 
     def _first_diagonal(self, X: FloatArray) -> FloatArray:
@@ -465,7 +489,7 @@ default=False
         return diagonal_start(self.init, X)
 
     def _held_out_score(
-        self, objective: NCAObjective, held: Problem, components: FloatArray
+        self, objective: NCAObjective, held: ClassificationData, components: FloatArray
     ) -> float:
         """Return the mean of p_i, or of log p_i, of points that were held out."""
         proba = objective.class_probabilities(components, held.X)

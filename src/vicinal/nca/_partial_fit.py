@@ -14,10 +14,10 @@ from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.monitor import Monitor
-from vicinal.nca._data import Problem
-from vicinal.nca._fit import ClimbingMetric
-from vicinal.nca._preconditioner import Frame
-from vicinal.nca._stochastic import BATCH_SIZE, STEPS, StochasticClimb
+from vicinal.nca._data import ClassificationData
+from vicinal.nca._fit import GradientFittedMetric
+from vicinal.nca._preconditioner import Preconditioner
+from vicinal.nca._stochastic import BATCH_SIZE, STEPS, StochasticOptimizer
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective
 from vicinal.solvers import Solution
@@ -28,25 +28,25 @@ _USUAL: dict[str, tuple[Any, ...]] = {
     "neighbors": ("all",),
 }
 """What `partial_fit` goes with."""
-MEMORY = 8192
+RESERVOIR_SIZE = 8192
 """How many rows are remembered, at most."""
 # Of a first piece for each feature, before any direction is left out.
 _ENOUGH_ROWS = 10
 # How many times each row of a piece looks for its neighbours.
-_LOOKS = 30
+_EPOCHS = 30
 # Smaller pieces borrow rows from memory, and make smaller steps.
 _FULL_PIECE = 512
 
 
 @dataclass(frozen=True)
-class Pieces:
+class Reservoir:
     """A random sample of all rows seen so far, and the coordinates of the climb.
 
     Each row draws a number when it arrives, and those with the least are remembered:
     any row is as likely to be among them as any other.
     """
 
-    frame: Frame
+    preconditioner: Preconditioner
     X: FloatArray
     codes: IntArray
     keys: FloatArray
@@ -54,9 +54,11 @@ class Pieces:
     n_framed: int = 0
 
     @classmethod
-    def begin(cls, frame: Frame, X: FloatArray) -> Self:
+    def begin(cls, preconditioner: Preconditioner, X: FloatArray) -> Self:
         """Return a memory of nothing, for rows like these."""
-        return cls(frame, X[:0], np.empty(0, dtype=int), np.empty(0), n_framed=len(X))
+        return cls(
+            preconditioner, X[:0], np.empty(0, dtype=int), np.empty(0), n_framed=len(X)
+        )
 
     def with_piece(self, X: FloatArray, codes: IntArray, rng: Generator) -> Self:
         """Return the memory with all of a piece added."""
@@ -70,16 +72,16 @@ class Pieces:
 
     def trimmed(self) -> Self:
         """Return the memory without what is too much."""
-        if len(self.keys) <= MEMORY:
+        if len(self.keys) <= RESERVOIR_SIZE:
             return self
-        kept = np.sort(np.argpartition(self.keys, MEMORY)[:MEMORY])
+        kept = np.sort(np.argpartition(self.keys, RESERVOIR_SIZE)[:RESERVOIR_SIZE])
         return replace(
             self, X=self.X[kept], codes=self.codes[kept], keys=self.keys[kept]
         )
 
     def climb(
         self, n_new: int, sizes: tuple[int | None, int | None], alpha: float, seed: int
-    ) -> StochasticClimb:
+    ) -> StochasticOptimizer:
         """Return the climb on a piece of so many rows, the last that were added.
 
         Its rows ask for neighbours, and where they are few, some before them. Others
@@ -87,27 +89,27 @@ class Pieces:
         get shorter as more has been seen; until then, g finds the place for f, which
         goes on from there.
         """
-        much = self.n_seen / (4 * MEMORY)
-        return StochasticClimb(
-            self.frame,
+        much = self.n_seen / (4 * RESERVOIR_SIZE)
+        return StochasticOptimizer(
+            self.preconditioner,
             *sizes,
-            max_iter=int(np.ceil(_LOOKS * n_new / (STEPS * BATCH_SIZE))),
+            max_iter=int(np.ceil(_EPOCHS * n_new / (STEPS * BATCH_SIZE))),
             alpha=alpha,
             seed=seed,
             step=float(np.sqrt(min(1, n_new / _FULL_PIECE) / (1 + much))),
-            easier=1.0 if much < 1 else 0.0,
+            warmup_fraction=1.0 if much < 1 else 0.0,
             pool=slice(max(0, len(self.X) - max(n_new, _FULL_PIECE)), None),
         )
 
 
-class LearnsFromPieces(ClimbingMetric):
+class PartialFitMixin(GradientFittedMetric):
     """Base of the metrics for classes that have `partial_fit`."""
 
     objective: str
     form: str
     anneal: bool | str
     early_stopping: bool
-    _pieces: Pieces
+    _pieces: Reservoir
     _all_classes: NDArray[Any]
     classes_: NDArray[Any]
     _codes: IntArray
@@ -166,26 +168,28 @@ class LearnsFromPieces(ClimbingMetric):
         self, X: FloatArray, codes: IntArray, classes: NDArray[Any]
     ) -> None:
         """Climb among the piece and what is remembered; remember some of it."""
-        pieces: Pieces | None = getattr(self, "_pieces", None)
+        pieces: Reservoir | None = getattr(self, "_pieces", None)
         rng = np.random.default_rng([self._seed(), pieces.n_seen if pieces else 0])
         diagonal = self.form == "diagonal"
         curve: list[float] = []
         start: FloatArray | None = None
         if pieces is None:
-            frame = self._frame_of(X, codes, len(classes), rng)
-            pieces = Pieces.begin(frame, X).with_piece(X, codes, rng)
+            preconditioner = self._frame_of(X, codes, len(classes), rng)
+            pieces = Reservoir.begin(preconditioner, X).with_piece(X, codes, rng)
         else:
             start = np.diag(self.components_) if diagonal else self.components_
             curve = list(self.objective_curve_)
             pieces = pieces.with_piece(X, codes, rng)
             if pieces.n_seen >= 2 * pieces.n_framed:  # by now one knows better
                 known = pieces.X, pieces.codes
-                frame = self._frame_of(*known, len(classes), rng)
-                pieces = replace(pieces, frame=frame, n_framed=pieces.n_seen)
+                preconditioner = self._frame_of(*known, len(classes), rng)
+                pieces = replace(
+                    pieces, preconditioner=preconditioner, n_framed=pieces.n_seen
+                )
         problem = self._remembered(pieces, classes)
         objective = self._objective(problem)
         if start is None:
-            start = self._first_map(problem, objective, pieces.frame)
+            start = self._first_map(problem, objective, pieces.preconditioner)
         sizes = self._part_sizes(len(problem.X))
         climb = pieces.climb(len(X), sizes, self.alpha, int(rng.integers(2**31)))
         with single_threaded_blas():
@@ -194,26 +198,30 @@ class LearnsFromPieces(ClimbingMetric):
         problem = self._remembered(pieces, classes)
         curve += reached.curve[1:] if curve else reached.curve
         so_far = replace(reached, n_iter=len(curve) - 1, curve=curve)
-        self._finish(problem, self._objective(problem), pieces.frame, so_far)
+        self._finish(problem, self._objective(problem), pieces.preconditioner, so_far)
         self._pieces, self._all_classes = pieces, classes
         if hasattr(self, "classes_"):  # a classifier's columns do not come and go
             self.classes_, self._codes = classes, pieces.codes
 
     def _frame_of(
         self, X: FloatArray, codes: IntArray, n_classes: int, rng: Generator
-    ) -> Frame:
+    ) -> Preconditioner:
         """Find the coordinates by what has been seen so far."""
         n, D = X.shape
         d = self.n_components if isinstance(self.n_components, Integral) else D
         typical = len(np.unique(codes)) == n_classes and n >= _ENOUGH_ROWS * D
-        return Frame.find(X, codes, int(d), self.form == "diagonal", rng, not typical)
+        return Preconditioner.find(
+            X, codes, int(d), self.form == "diagonal", rng, not typical
+        )
 
-    def _remembered(self, pieces: Pieces, classes: NDArray[Any]) -> Problem:
+    def _remembered(
+        self, pieces: Reservoir, classes: NDArray[Any]
+    ) -> ClassificationData:
         """Return the rows of all pieces that are remembered, as a problem."""
         n = len(pieces.X)
         present, codes = np.unique(pieces.codes, return_inverse=True)
         weights = np.ones(n)
-        return Problem(
+        return ClassificationData(
             pieces.X,
             codes,
             weights,
@@ -233,18 +241,21 @@ class LearnsFromPieces(ClimbingMetric):
     ) -> FloatArray: ...
 
     @abstractmethod
-    def _objective(self, problem: Problem) -> NCAObjective: ...
+    def _objective(self, problem: ClassificationData) -> NCAObjective: ...
 
     @abstractmethod
     def _first_map(
-        self, problem: Problem, objective: NCAObjective, frame: Frame | None
+        self,
+        problem: ClassificationData,
+        objective: NCAObjective,
+        preconditioner: Preconditioner | None,
     ) -> FloatArray: ...
 
     @abstractmethod
     def _finish(
         self,
-        problem: Problem,
+        problem: ClassificationData,
         objective: NCAObjective,
-        frame: Frame | None,
+        preconditioner: Preconditioner | None,
         reached: Solution | Monitor,
     ) -> None: ...

@@ -25,7 +25,7 @@ _RIDGE = 1e-3
 
 
 @dataclass(frozen=True)
-class Frame:
+class Preconditioner:
     """Coordinates: x ↦ xᵀ turn, and from there ↦ (xᵀ turn) spread.
 
     Attributes
@@ -40,8 +40,8 @@ class Frame:
     """
 
     rows: IntArray
-    turn: FloatArray | None
-    spread: FloatArray
+    projection: FloatArray | None
+    whitening: FloatArray
 
     @classmethod
     def find(
@@ -76,29 +76,29 @@ class Frame:
         if diagonal or X.shape[1] > _TOO_MANY_FEATURES:
             deviations = _deviations(_residuals(points, labels), points)
             return cls(rows, None, 1 / deviations)
-        turn = None
+        projection = None
         many = X.shape[1] > _MANY_FEATURES and not all_directions
         if codes is not None and many:
-            turn = _useful(points, labels, n_components, len(X), rng)
-        if turn is not None:
-            points = points @ turn
-        return cls(rows, turn, _whitening(points, labels))
+            projection = _useful(points, labels, n_components, len(X), rng)
+        if projection is not None:
+            points = points @ projection
+        return cls(rows, projection, _whitening(points, labels))
 
     def start(self, A: FloatArray) -> FloatArray:
         """Return a map of the features as one of the coordinates."""
-        turned = A if self.turn is None else A @ self.turn
-        if self.spread.ndim == 1:
-            return turned / self.spread
-        return np.linalg.solve(self.spread, turned.T).T
+        turned = A if self.projection is None else A @ self.projection
+        if self.whitening.ndim == 1:
+            return turned / self.whitening
+        return np.linalg.solve(self.whitening, turned.T).T
 
-    def spread_back(self, A: FloatArray) -> FloatArray:
+    def unwhitening(self, A: FloatArray) -> FloatArray:
         """Return a map of the coordinates as one of the turned points."""
-        return A * self.spread if self.spread.ndim == 1 else A @ self.spread.T
+        return A * self.whitening if self.whitening.ndim == 1 else A @ self.whitening.T
 
     def back(self, A: FloatArray) -> FloatArray:
         """Return a map of the coordinates as one of the features."""
-        turned = self.spread_back(A)
-        return turned if self.turn is None else turned @ self.turn.T
+        turned = self.unwhitening(A)
+        return turned if self.projection is None else turned @ self.projection.T
 
 
 def sample_rows(X: FloatArray, rng: Generator) -> IntArray:
@@ -129,11 +129,13 @@ def _useful(
     k = max(k, 2 * n_components)
     if 2 * k > X.shape[1] or n * k * X.itemsize > _MAX_COPY_BYTES:
         return None
-    turn: FloatArray = axes[:, ::-1][:, :k].astype(X.dtype)
+    projection: FloatArray = axes[:, ::-1][:, :k].astype(X.dtype)
     accuracy = _held_out_accuracy(centred, codes)
     error = np.sqrt(accuracy * (1 - accuracy) / (len(X) / 2))
     return (
-        turn if _held_out_accuracy(centred @ turn, codes) >= accuracy - error else None
+        projection
+        if _held_out_accuracy(centred @ projection, codes) >= accuracy - error
+        else None
     )
 
 

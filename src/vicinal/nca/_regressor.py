@@ -12,14 +12,14 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.monitor import Monitor
-from vicinal.nca._fit import ClimbingMetric
+from vicinal.nca._fit import GradientFittedMetric
 from vicinal.nca._stochastic import queries_of_all
-from vicinal.neighborhood import Masses, average, effective_n_threads
+from vicinal.neighborhood import NeighborWeights, average, effective_n_threads
 from vicinal.objectives import TargetObjective
 from vicinal.solvers import Solution
 
 
-class NCARegressor(RegressorMixin, ClimbingMetric):
+class NCARegressor(RegressorMixin, GradientFittedMetric):
     """Neighbourhood components analysis for continuous targets, and its prediction.
 
     Point i picks j as its neighbour with probability p_ij ∝ exp(−‖A x_i − A x_j‖²). The
@@ -79,7 +79,7 @@ verbose, random_state, n_jobs
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **ClimbingMetric._parameter_constraints,
+        **GradientFittedMetric._parameter_constraints,
         "objective": [StrOptions({"soft-match", "squared-error"})],
         "width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
     }
@@ -175,24 +175,26 @@ verbose, random_state, n_jobs
                     "_targets": scaled.astype(points.dtype)[:, None],
                     "_middle": middle,
                     "_unit": unit,
-                    "_masses": Masses.build(weights, np.ones(n), points.dtype),
+                    "_masses": NeighborWeights.build(weights, np.ones(n), points.dtype),
                 }
 
             def keep(reached: Solution | Monitor) -> None:
                 A = reached.components
                 seen = np.full(len(kept), np.nan, dtype=points.dtype)
                 queries = None
-                if frame is not None:
+                if preconditioner is not None:
                     rng = np.random.default_rng(self._seed())
                     queries = queries_of_all(objective, rng)
                 seen[kept] = objective.effective_neighbors(A, queries)
-                self._keep(reached, {**state(A), "effective_neighbors_": seen})
+                self._store(reached, {**state(A), "effective_neighbors_": seen})
                 if self.objective == "squared-error":
                     self.objective_curve_ *= unit**2
 
-            frame = self._frame(points, None)
-            start = self._start(points, None, self.n_components, frame)
-            solution = self._climb(objective, start, (X, y), state, keep, frame=frame)
+            preconditioner = self._preconditioner(points, None)
+            start = self._start(points, None, self.n_components, preconditioner)
+            solution = self._optimize(
+                objective, start, (X, y), state, keep, preconditioner=preconditioner
+            )
             keep(solution)
         self._warn_unless_converged(solution)
         return self

@@ -13,10 +13,10 @@ from numpy.random import Generator
 from scipy.optimize import brentq, minimize_scalar
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.nca._preconditioner import Frame
-from vicinal.objectives import Batches
+from vicinal.nca._preconditioner import Preconditioner
+from vicinal.objectives import MinibatchSampler
 from vicinal.objectives.base import PairObjective
-from vicinal.objectives.minibatch import some
+from vicinal.objectives.minibatch import sample_indices
 from vicinal.solvers import Solution
 from vicinal.solvers.adam import Stochastic
 from vicinal.solvers.base import OnIteration
@@ -25,15 +25,15 @@ BATCH_SIZE, N_REFERENCES = 2048, 2048
 """A part's queries and references, at its largest."""
 STEPS = 25
 """Steps in an iteration."""
-EASIER = 0.4
+WARMUP_FRACTION = 0.4
 """Where there is an easier objective to begin with: its part of the iterations."""
 
 # How many times smaller parts may be: for the easier objective, and where it is all.
-_SMALLER, _SMALL = 4, 2
+_WARMUP_SHRINKAGE, _SMALL = 4, 2
 
 # The largest step, in units of the map's typical entry: while the map finds its place,
 # and once it has.
-_FAR, _NEAR = 0.3, 0.1
+_WARMUP_STEP, _FINAL_STEP = 0.3, 0.1
 # How many neighbours a point of a part listens to at the start, and all the while
 # where the scale is held.
 _NEIGHBORS = 10
@@ -44,12 +44,12 @@ _PAIRS, _MIN_QUERIES = 2**25, 128
 
 
 @dataclass(frozen=True)
-class StochasticClimb:
+class StochasticOptimizer:
     """How to climb by random parts.
 
     Parameters
     ----------
-    frame : Frame
+    frame : Preconditioner
         The coordinates to take the steps in.
     batch_size, n_references : int or None
         The size of a part; None is what suits most data.
@@ -67,14 +67,14 @@ class StochasticClimb:
         The rows whose terms count; None is all.
     """
 
-    frame: Frame
+    preconditioner: Preconditioner
     batch_size: int | None
     n_references: int | None
     max_iter: int
     alpha: float
     seed: int
     step: float = 1.0
-    easier: float = EASIER
+    warmup_fraction: float = WARMUP_FRACTION
     pool: slice | None = None
 
     def maximize(
@@ -87,30 +87,30 @@ class StochasticClimb:
         its size is held.
         """
         rng = np.random.default_rng(self.seed)
-        if self.frame.turn is not None:
-            objective = objective.turned(self.frame.turn)
+        if self.preconditioner.projection is not None:
+            objective = objective.in_basis(self.preconditioner.projection)
         curve: list[float] = []
         stopped = False
 
         def watch(components: FloatArray, latest: list[float]) -> bool:
             nonlocal stopped
             curve.extend(latest[-1:] if curve else latest)
-            stopped = on_iteration(self.frame.back(components), curve)
+            stopped = on_iteration(self.preconditioner.back(components), curve)
             return stopped
 
-        A, converged = self.frame.start(start), True
+        A, converged = self.preconditioner.start(start), True
         for solver, batches in self._phases(objective):
-            A = self._sized(batches, A, rng)
+            A = self._set_perplexity(batches, A, rng)
             reached = solver.maximize(batches, A, watch)
             A, message = reached.components, reached.message
             converged = reached.converged
             if stopped or not converged:
                 break
         if converged:
-            A = self._scaled(objective, A, rng)
+            A = self._fit_scale(objective, A, rng)
         curve = curve or reached.curve
         n_iter = len(curve) - 1
-        return Solution(self.frame.back(A), n_iter, curve, converged, message)
+        return Solution(self.preconditioner.back(A), n_iter, curve, converged, message)
 
     def rescaled(self, objective: PairObjective, A: FloatArray) -> FloatArray:
         """Return a map of the features with the scale that suits all of the data.
@@ -118,32 +118,36 @@ class StochasticClimb:
         For maps from the middle of a climb, which have the scale of a part.
         """
         rng = np.random.default_rng(self.seed)
-        if self.frame.turn is not None:
-            objective = objective.turned(self.frame.turn)
-        before = self.frame.start(A)
-        sized = self._sized(self._batches(objective), before, rng)
-        after = self._scaled(objective, sized, rng)
+        if self.preconditioner.projection is not None:
+            objective = objective.in_basis(self.preconditioner.projection)
+        before = self.preconditioner.start(A)
+        sized = self._set_perplexity(self._batches(objective), before, rng)
+        after = self._fit_scale(objective, sized, rng)
         size = float(np.linalg.norm(before))
         return A * float(np.linalg.norm(after)) / size if size > 0 else A
 
-    def _phases(self, objective: PairObjective) -> list[tuple[Stochastic, Batches]]:
+    def _phases(
+        self, objective: PairObjective
+    ) -> list[tuple[Stochastic, MinibatchSampler]]:
         """Return the solvers, and what each is to climb."""
-        easier = objective.easier()
-        if easier is None:
-            solver = Stochastic(self.max_iter, self.seed, STEPS, _FAR * self.step)
+        surrogate = objective.warmup_surrogate()
+        if surrogate is None:
+            solver = Stochastic(
+                self.max_iter, self.seed, STEPS, _WARMUP_STEP * self.step
+            )
             return [(solver, self._batches(objective, smaller=_SMALL))]
-        n_first = int(self.easier * self.max_iter)
-        first = Stochastic(n_first, self.seed, STEPS, _FAR * self.step)
+        n_first = int(self.warmup_fraction * self.max_iter)
+        first = Stochastic(n_first, self.seed, STEPS, _WARMUP_STEP * self.step)
         second = Stochastic(
             self.max_iter - n_first,
             self.seed + 1,
             STEPS,
-            _NEAR * self.step,
+            _FINAL_STEP * self.step,
             # A penalty keeps the size by itself.
             size_held=not self.alpha,
         )
         phases = [
-            (first, self._batches(*easier, smaller=_SMALLER)),
+            (first, self._batches(*surrogate, smaller=_WARMUP_SHRINKAGE)),
             (second, self._batches(objective)),
         ]
         return [(solver, parts) for solver, parts in phases if solver.max_iter]
@@ -153,34 +157,38 @@ class StochasticClimb:
         objective: PairObjective,
         report: Callable[[FloatArray], FloatArray] = np.asarray,
         smaller: int = 1,
-    ) -> Batches:
-        return Batches(
+    ) -> MinibatchSampler:
+        return MinibatchSampler(
             objective,
             self.batch_size or BATCH_SIZE // smaller,
             self.n_references or N_REFERENCES // smaller,
             self.alpha,
-            self.frame.spread,
+            self.preconditioner.whitening,
             report,
-            None if self.pool is None else objective.places(self.pool),
+            None if self.pool is None else objective.positions(self.pool),
         )
 
-    def _sized(self, batches: Batches, A: FloatArray, rng: Generator) -> FloatArray:
+    def _set_perplexity(
+        self, batches: MinibatchSampler, A: FloatArray, rng: Generator
+    ) -> FloatArray:
         """Return the map scaled so that in a part points listen to a few neighbours."""
         objective = batches.objective
-        part = objective.among(some(rng, objective.n_rows, batches.n_references))
-        queries = some(rng, part.n_rows, 256)
+        part = objective.subset(
+            sample_indices(rng, objective.n_rows, batches.n_references)
+        )
+        queries = sample_indices(rng, part.n_rows, 256)
 
         few = min(_NEIGHBORS, part.n_rows / 2)
 
         def excess(log_scale: float) -> float:
-            B = np.exp(log_scale) * self.frame.spread_back(A)
+            B = np.exp(log_scale) * self.preconditioner.unwhitening(A)
             seen = part.effective_neighbors(B, queries)
             return float(np.log(np.nanmedian(seen) / few))
 
-        spread = _typical_distance(part.X, self.frame.spread_back(A))
-        if not spread > 0:  # a map of zeros, or equal points, have no scale
+        whitening = _typical_distance(part.X, self.preconditioner.unwhitening(A))
+        if not whitening > 0:  # a map of zeros, or equal points, have no scale
             return A
-        low = -np.log(spread)
+        low = -np.log(whitening)
         if excess(low) <= 0:  # few points, all near
             return float(np.exp(low)) * A
         for high in low + np.log(2) * np.arange(1, _DOUBLINGS):
@@ -189,7 +197,7 @@ class StochasticClimb:
             low = high
         return A
 
-    def _scaled(
+    def _fit_scale(
         self, objective: PairObjective, A: FloatArray, rng: Generator
     ) -> FloatArray:
         """Return the map with the scale that suits all of the data best.
@@ -197,15 +205,15 @@ class StochasticClimb:
         For f that is the scale which g likes best: under f's own, each point would
         listen to its nearest neighbour alone, and the NCA rule be as noisy as 1-NN.
         """
-        easier = objective.easier()
-        if easier is not None and not self.alpha:
-            objective = easier[0]
+        surrogate = objective.warmup_surrogate()
+        if surrogate is not None and not self.alpha:
+            objective = surrogate[0]
         queries = queries_of_all(objective, rng)
         counts = objective.counts[queries]
-        turned = self.frame.spread_back(A)
+        in_basis = self.preconditioner.unwhitening(A)
 
         def loss(log_scale: float) -> float:
-            B = np.exp(log_scale) * turned
+            B = np.exp(log_scale) * in_basis
             terms = objective.terms(B, queries).astype(np.float64)
             penalty = self.alpha * float((B**2).sum())
             return penalty - float(np.average(terms, weights=counts))
@@ -227,17 +235,17 @@ def part_size(
 
     if not in_two_phases:
         return size(_SMALL)
-    (first, rows), (second, more_rows) = size(_SMALLER), size(1)
+    (first, rows), (second, more_rows) = size(_WARMUP_SHRINKAGE), size(1)
     return (
-        EASIER * first + (1 - EASIER) * second,
-        EASIER * rows + (1 - EASIER) * more_rows,
+        WARMUP_FRACTION * first + (1 - WARMUP_FRACTION) * second,
+        WARMUP_FRACTION * rows + (1 - WARMUP_FRACTION) * more_rows,
     )
 
 
 def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:
     """Return as many points as can look at all of the data at a moderate cost."""
     n = objective.n_rows
-    return some(rng, n, max(_MIN_QUERIES, _PAIRS // n))
+    return sample_indices(rng, n, max(_MIN_QUERIES, _PAIRS // n))
 
 
 def _typical_distance(X: FloatArray, A: FloatArray) -> float:

@@ -3,7 +3,14 @@
 No n×n array is ever held, and nothing here knows of estimators or optimisers.
 """
 
-from vicinal.neighborhood.engine import Pull, Rule, average, look, pull, resolvable
+from vicinal.neighborhood.engine import (
+    Pull,
+    Rule,
+    average,
+    float32_resolves,
+    pull,
+    row_values,
+)
 from vicinal.neighborhood.parallel import (
     back_project,
     effective_n_threads,
@@ -14,7 +21,7 @@ from vicinal.neighborhood.rules import (
     ClassRuns,
     ExpectedMatches,
     LogMatches,
-    Masses,
+    NeighborWeights,
     Perplexities,
     Responsibilities,
     SoftMatches,
@@ -26,7 +33,7 @@ __all__ = [
     "ClassRuns",
     "ExpectedMatches",
     "LogMatches",
-    "Masses",
+    "NeighborWeights",
     "Perplexities",
     "Pull",
     "Responsibilities",
@@ -37,11 +44,11 @@ __all__ = [
     "average",
     "back_project",
     "effective_n_threads",
+    "float32_resolves",
     "log_sums",
-    "look",
     "project",
     "pull",
-    "resolvable",
+    "row_values",
     "scatter",
     "single_threaded_blas",
 ]

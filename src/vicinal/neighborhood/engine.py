@@ -1,9 +1,8 @@
-"""The pair engine: a rule weighs all edges, and the points feel the pull.
+"""Blocked pair engine: a kernel computes edge weights v_ij, block after block.
 
-`pull` walks the rows of the n×n graph in blocks. The rule turns a block of inner
-products into weights V; what is kept of them is each row's value and the product
-of the graph's Laplacian with the points. `look` keeps the values alone, and `average`
-what new points see of the old.
+`pull` returns each row's value and L Z, the product of the graph's Laplacian with the
+points; `row_values` the values alone; `average` the mean target of new points' soft
+neighbours. No n×n array is ever held.
 """
 
 from collections import deque
@@ -14,13 +13,13 @@ import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.parallel import (
-    OrderedSum,
+    ReproducibleSum,
     blocks,
-    lanes,
+    partitions,
     rows_per_block,
-    share,
+    run_in_threads,
 )
-from vicinal.neighborhood.rules import Masses, far
+from vicinal.neighborhood.rules import NeighborWeights, far
 
 
 class Rule(Protocol):
@@ -31,21 +30,21 @@ class Rule(Protocol):
         """Name of the function in `rows` that weighs a block.
 
         It is called with the block of inner products ⟨z_i, z_j⟩, the columns at which
-        the rows' points stand, their squared norms, `of_rows` of these rows, the
-        columns' squared norms, `of_columns`, and an array for the rows' values; it
+        the rows' points stand, their squared norms, `query_args` of these rows, the
+        columns' squared norms, `reference_args`, and an array for the rows' values; it
         leaves the weights v_ij in the block.
         """
 
     @property
-    def of_rows(self) -> tuple[FloatArray | IntArray, ...]:
+    def query_args(self) -> tuple[FloatArray | IntArray, ...]:
         """What the kernel wants to know of the points that look for neighbours."""
 
     @property
-    def of_columns(self) -> tuple[FloatArray, ...]:
+    def reference_args(self) -> tuple[FloatArray, ...]:
         """What the kernel wants to know of the points that are looked at."""
 
 
-Use: TypeAlias = Callable[[int, Iterator[tuple[slice, FloatArray]]], None]
+BlockConsumer: TypeAlias = Callable[[int, Iterator[tuple[slice, FloatArray]]], None]
 """Takes a lane's position, and its blocks of weights with the rows they are of."""
 
 
@@ -93,23 +92,23 @@ def pull(
     # A column of ones carries the row and column sums along with the products; zeros
     # fill up to a width that BLAS is quick at.
     width = -(-(d + 1) // 4) * 4
-    carried = np.zeros((n, width), dtype=Z.dtype)
-    carried[:, :d] = Z
-    carried[:, d] = 1
+    padded = np.zeros((n, width), dtype=Z.dtype)
+    padded[:, :d] = Z
+    padded[:, d] = 1
     by_row = np.empty((len(which), width), dtype=Z.dtype)
-    by_column = OrderedSum(np.zeros_like(carried))
+    by_column = ReproducibleSum(np.zeros_like(padded))
 
-    def multiplier() -> Use:
-        scratch = np.empty_like(carried)
+    def multiplier() -> BlockConsumer:
+        scratch = np.empty_like(padded)
 
         def multiply(
             position: int, weighed: Iterator[tuple[slice, FloatArray]]
         ) -> None:
             term = by_column.buffer()
             for k, (rows, block) in enumerate(weighed):
-                np.matmul(block, carried, out=by_row[rows])
+                np.matmul(block, padded, out=by_row[rows])
                 product = np.matmul(
-                    block.T, carried[which[rows]], out=scratch if k else term
+                    block.T, padded[which[rows]], out=scratch if k else term
                 )
                 if k:
                     term += product
@@ -117,13 +116,13 @@ def pull(
 
         return multiply
 
-    values = walk(Z, rule, which, n_threads, multiplier)
+    values = for_each_block(Z, rule, which, n_threads, multiplier)
     both = by_column.total
     both[which] += by_row
     return Pull(values, both[:, d : d + 1] * Z - both[:, :d])
 
 
-def look(
+def row_values(
     points: FloatArray,
     rule: Rule,
     n_threads: int = 1,
@@ -135,15 +134,17 @@ def look(
         deque(weighed, maxlen=0)
 
     which = np.arange(len(points)) if queries is None else queries
-    return walk(points - points.mean(axis=0), rule, which, n_threads, lambda: pass_by)
+    return for_each_block(
+        points - points.mean(axis=0), rule, which, n_threads, lambda: pass_by
+    )
 
 
-def walk(
+def for_each_block(
     Z: FloatArray,
     rule: Rule,
     which: IntArray,
     n_threads: int,
-    user: Callable[[], Use],
+    make_consumer: Callable[[], BlockConsumer],
 ) -> FloatArray:
     """Weigh block after block, hand them to the threads' users, and return the values.
 
@@ -156,24 +157,27 @@ def walk(
     norms = squared_norms(Z)
     values = np.empty(n_rows, dtype=Z.dtype)
     size = rows_per_block(n_rows, n * Z.itemsize)
-    of_rows, of_columns = (norms, *rule.of_rows), (norms, *rule.of_columns)
+    query_args, reference_args = (
+        (norms, *rule.query_args),
+        (norms, *rule.reference_args),
+    )
 
     def visitor() -> Callable[[int, slice], None]:
         buffer = np.empty((size, n), dtype=Z.dtype)
-        use = user()
+        use = make_consumer()
 
-        def weighed(lane: slice) -> Iterator[tuple[slice, FloatArray]]:
-            for rows in blocks(lane, size):
+        def weighed(partition: slice) -> Iterator[tuple[slice, FloatArray]]:
+            for rows in blocks(partition, size):
                 block = buffer[: rows.stop - rows.start]
                 own = which[rows]
                 np.matmul(Z[own], Z.T, out=block)
-                known = (known[own] for known in of_rows)
-                weigh(block, own, *known, *of_columns, values[rows])
+                known = (known[own] for known in query_args)
+                weigh(block, own, *known, *reference_args, values[rows])
                 yield rows, block
 
-        return lambda position, lane: use(position, weighed(lane))
+        return lambda position, partition: use(position, weighed(partition))
 
-    share(visitor, lanes(n_rows, size), n_threads)
+    run_in_threads(visitor, partitions(n_rows, size), n_threads)
     return values
 
 
@@ -181,7 +185,7 @@ def average(
     queries: FloatArray,
     points: FloatArray,
     targets: FloatArray,
-    masses: Masses,
+    masses: NeighborWeights,
     n_threads: int = 1,
 ) -> FloatArray:
     """Return Σ_j p_ij t_j: what each query sees in its soft neighbours.
@@ -194,7 +198,7 @@ def average(
         The points that can be picked.
     targets : array of shape (n_points, n_targets)
         What to average: indicators of the classes, or numbers.
-    masses : Masses
+    masses : NeighborWeights
         What the points weigh as neighbours.
     n_threads : int, default=1
         The result is the same for any number.
@@ -207,9 +211,9 @@ def average(
 
     origin = points.mean(axis=0)
     Q, Z = queries - origin, points - origin
-    if not (resolvable(Q) and resolvable(Z)):
+    if not (float32_resolves(Q) and float32_resolves(Z)):
         Q, Z = queries.astype(np.float64), points.astype(np.float64)
-        wide = Masses(*(part.astype(np.float64) for part in masses))
+        wide = NeighborWeights(*(part.astype(np.float64) for part in masses))
         return average(Q, Z, targets.astype(np.float64), wide, n_threads)
     query_norms, norms = squared_norms(Q), squared_norms(Z)
     size = rows_per_block(len(Q), len(Z) * Z.itemsize)
@@ -221,16 +225,16 @@ def average(
         def visit(_: int, rows: slice) -> None:
             block = buffer[: rows.stop - rows.start]
             np.matmul(Q[rows], Z.T, out=block)
-            kernels.normalise(block, query_norms[rows], norms, masses.offsets)
+            kernels.normalize(block, query_norms[rows], norms, masses.log_offsets)
             np.matmul(block, targets, out=out[rows])
 
         return visit
 
-    share(visitor, blocks(slice(0, len(Q)), size), n_threads)
+    run_in_threads(visitor, blocks(slice(0, len(Q)), size), n_threads)
     return out
 
 
-def resolvable(Z: FloatArray) -> bool:
+def float32_resolves(Z: FloatArray) -> bool:
     """Return whether float32 can tell the distances between these points apart.
 
     ‖a‖² + ‖b‖² − 2ab rounds a squared distance by about eps · ‖z‖². Where that would

@@ -130,24 +130,24 @@ def _least(row):
 
 
 @njit(nogil=True, fastmath=_FLAGS)
-def _to_squared_distances(row, norm, norms, offsets):
+def _to_squared_distances(row, norm, norms, log_offsets):
     """Turn ⟨z_i, z_j⟩ into ‖z_i − z_j‖² plus the offset of j; return the least."""
     zero, two = row.dtype.type(0), row.dtype.type(2)
     bits = _bits(row)
     least = _bits(norms)[0]  # of the right integer type; replaced at j = 0
     for j in range(row.shape[0]):
         distance = (norm + norms[j]) - two * row[j]
-        row[j] = (distance if distance > zero else zero) + offsets[j]
+        row[j] = (distance if distance > zero else zero) + log_offsets[j]
         least = bits[j] if j == 0 else min(least, bits[j])
     return _number(least)
 
 
 @njit(nogil=True, fastmath=_FLAGS)
-def _to_distances_of(row, i, norm, norms, offsets, itself):
+def _to_distances_of(row, i, norm, norms, log_offsets, itself):
     """Turn a row into squared distances with offsets, its own entry i into itself."""
     # Before the loop, so that the least is over what i may pick.
-    row[i] = norms[i] - (itself - offsets[i]) / 2
-    return _to_squared_distances(row, norm, norms, offsets)
+    row[i] = norms[i] - (itself - log_offsets[i]) / 2
+    return _to_squared_distances(row, norm, norms, log_offsets)
 
 
 @njit(nogil=True, fastmath=_FLAGS)
@@ -169,7 +169,17 @@ def _scale(row, factor):
 
 @_kernel
 def matches(
-    block, own, norms_of, starts, stops, selves, counts, norms, offsets, power, values
+    block,
+    own,
+    norms_of,
+    starts,
+    stops,
+    self_log_offsets,
+    counts,
+    norms,
+    log_offsets,
+    power,
+    values,
 ):
     """Weigh by NCA's eq. 7 or 5: v_ij = p_i^power p_ij (1 − [c_i = c_j] / p_i).
 
@@ -185,7 +195,9 @@ def matches(
             row[:] = 0
             values[r] = 0
             continue
-        nearest = _to_distances_of(row, own[r], norms_of[r], norms, offsets, selves[r])
+        nearest = _to_distances_of(
+            row, own[r], norms_of[r], norms, log_offsets, self_log_offsets[r]
+        )
         # The class has a shift of its own, so that its sum never underflows.
         nearest_match = _least(same)
         share = _exp(nearest - nearest_match)
@@ -207,14 +219,18 @@ def matches(
 
 
 @_kernel
-def soft_matches(block, own, norms_of, selves, counts, norms, offsets, targets, values):
+def soft_matches(
+    block, own, norms_of, self_log_offsets, counts, norms, log_offsets, targets, values
+):
     """Weigh by soft matches: v_ij = p_ij (κ_i − κ_ij); values are κ_i = Σ_j p_ij κ_ij.
 
     κ_ij = exp(−(t_i − t_j)²) says how far two targets agree (NCA, section 5).
     """
     for r in range(block.shape[0]):
         row, i = block[r], own[r]
-        nearest = _to_distances_of(row, i, norms_of[r], norms, offsets, selves[r])
+        nearest = _to_distances_of(
+            row, i, norms_of[r], norms, log_offsets, self_log_offsets[r]
+        )
         total = _to_exponentials(row, nearest)
         agreement = row.dtype.type(0)
         for j in range(row.shape[0]):
@@ -230,7 +246,7 @@ def soft_matches(block, own, norms_of, selves, counts, norms, offsets, targets, 
 
 @_kernel
 def squared_errors(
-    block, own, norms_of, selves, counts, norms, offsets, targets, values
+    block, own, norms_of, self_log_offsets, counts, norms, log_offsets, targets, values
 ):
     """Weigh by kernel regression: v_ij = 2 p_ij (t_i − t̂_i)(t̂_i − t_j).
 
@@ -238,7 +254,9 @@ def squared_errors(
     """
     for r in range(block.shape[0]):
         row, i = block[r], own[r]
-        nearest = _to_distances_of(row, i, norms_of[r], norms, offsets, selves[r])
+        nearest = _to_distances_of(
+            row, i, norms_of[r], norms, log_offsets, self_log_offsets[r]
+        )
         total = _to_exponentials(row, nearest)
         mean = row.dtype.type(0)
         for j in range(row.shape[0]):
@@ -252,7 +270,9 @@ def squared_errors(
 
 
 @_kernel
-def perplexities(block, own, norms_of, selves, norms, offsets, copies, values):
+def perplexities(
+    block, own, norms_of, self_log_offsets, norms, log_offsets, copies, values
+):
     """Write exp(−Σ_j p_ij log p_ij), the effective number of neighbours of i.
 
     A row that stands for several points, the logarithm of whose number is copies[j],
@@ -260,7 +280,9 @@ def perplexities(block, own, norms_of, selves, norms, offsets, copies, values):
     """
     for r in range(block.shape[0]):
         row, i = block[r], own[r]
-        nearest = _to_distances_of(row, i, norms_of[r], norms, offsets, selves[r])
+        nearest = _to_distances_of(
+            row, i, norms_of[r], norms, log_offsets, self_log_offsets[r]
+        )
         total, moment = row.dtype.type(0), row.dtype.type(0)
         for j in range(row.shape[0]):
             further = nearest - row[j]
@@ -274,16 +296,16 @@ def perplexities(block, own, norms_of, selves, norms, offsets, copies, values):
 
 
 @_kernel
-def normalise(block, query_norms, norms, offsets):
+def normalize(block, query_norms, norms, log_offsets):
     """Turn inner products of queries and points into p_ij; each row sums to 1."""
     for r in range(block.shape[0]):
         row = block[r]
-        nearest = _to_squared_distances(row, query_norms[r], norms, offsets)
+        nearest = _to_squared_distances(row, query_norms[r], norms, log_offsets)
         _scale(row, 1 / _to_exponentials(row, nearest))
 
 
 @_kernel
-def gather(block, first, columns, points, offsets):
+def gather(block, first, columns, points, log_offsets):
     """Write −½ (‖z_i − z_j‖² + the offset of j) for the listed neighbours j of i.
 
     Row r is point first + r. To a rule's kernel these are inner products of points
@@ -293,7 +315,7 @@ def gather(block, first, columns, points, offsets):
         z = points[first + r]
         for c in range(block.shape[1]):
             j = columns[r, c]
-            distance = offsets[j]
+            distance = log_offsets[j]
             for a in range(z.shape[0]):
                 gap = z[a] - points[j, a]
                 distance += gap * gap
@@ -301,20 +323,24 @@ def gather(block, first, columns, points, offsets):
 
 
 @_kernel
-def responsibilities(block, own, norms_of, selves, norms, offsets, values):
+def responsibilities(
+    block, own, norms_of, self_log_offsets, norms, log_offsets, values
+):
     """Weigh by LCA's eq. 3, v_ij = λ_ij; values are log Σ_{j≠i} mass_j exp(−d²_ij)."""
     for r in range(block.shape[0]):
         row = block[r]
-        nearest = _to_distances_of(row, own[r], norms_of[r], norms, offsets, selves[r])
+        nearest = _to_distances_of(
+            row, own[r], norms_of[r], norms, log_offsets, self_log_offsets[r]
+        )
         total = _to_exponentials(row, nearest)
         values[r] = np.log(total) - nearest
         _scale(row, 1 / total)
 
 
 @_kernel
-def log_sums(block, query_norms, norms, offsets, values):
+def log_sums(block, query_norms, norms, log_offsets, values):
     """Write log Σ_j mass_j exp(−d²_j) of each query; the block is left as scratch."""
     for r in range(block.shape[0]):
         row = block[r]
-        nearest = _to_squared_distances(row, query_norms[r], norms, offsets)
+        nearest = _to_squared_distances(row, query_norms[r], norms, log_offsets)
         values[r] = np.log(_to_exponentials(row, nearest)) - nearest

@@ -12,8 +12,8 @@ from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.engine import Pull
-from vicinal.neighborhood.parallel import blocks, rows_per_block, share
-from vicinal.neighborhood.rules import ClassRuns, ExpectedMatches, Masses
+from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
+from vicinal.neighborhood.rules import ClassRuns, ExpectedMatches, NeighborWeights
 
 
 @dataclass(frozen=True)
@@ -103,23 +103,25 @@ def pull_nearest(
 
     def do(_: int, rows: slice) -> None:
         block = weights[rows]
-        kernels.gather(block, rows.start, lists.columns[rows], points, masses.offsets)
+        kernels.gather(
+            block, rows.start, lists.columns[rows], points, masses.log_offsets
+        )
         weigh(
             block,
             lists.own[rows],
             nothing[rows],
             runs.starts[rows],
             runs.stops[rows],
-            masses.selves[rows],
+            masses.self_log_offsets[rows],
             masses.counts[rows],
             nothing[:k],
             nothing[:k],
-            *rule.of_columns[1:],
+            *rule.reference_args[1:],
             values[rows],
         )
 
     size = rows_per_block(n, k * points.itemsize)
-    share(lambda: do, blocks(slice(0, n), size), n_threads)
+    run_in_threads(lambda: do, blocks(slice(0, n), size), n_threads)
     ends = np.arange(0, n * k + 1, k)
     V = csr_array((weights.ravel(), lists.columns.ravel(), ends), shape=(n, n))
     degrees = V.sum(axis=1) + V.sum(axis=0)
@@ -129,7 +131,7 @@ def pull_nearest(
 
 
 def sorted_masses(
-    points: FloatArray, masses: Masses, queries: IntArray, n_threads: int = 1
+    points: FloatArray, masses: NeighborWeights, queries: IntArray, n_threads: int = 1
 ) -> FloatArray:
     """Return what some points' nearest neighbours add to their sums, on average.
 
@@ -137,7 +139,7 @@ def sorted_masses(
     ----------
     points : array of shape (n_points, n_components)
         The projected points.
-    masses : Masses
+    masses : NeighborWeights
         What the points weigh as neighbours.
     queries : ndarray of int
         The points to look at.
@@ -160,12 +162,14 @@ def sorted_masses(
         return do
 
     size = rows_per_block(len(queries), 8 * len(points) * points.itemsize)
-    share(worker, blocks(slice(0, len(queries)), size), n_threads)
+    run_in_threads(worker, blocks(slice(0, len(queries)), size), n_threads)
     mean: FloatArray = held.mean(axis=0, dtype=np.float64)
     return mean
 
 
-def probabilities(points: FloatArray, masses: Masses, queries: IntArray) -> FloatArray:
+def probabilities(
+    points: FloatArray, masses: NeighborWeights, queries: IntArray
+) -> FloatArray:
     """Return the rows p_i of some points, of shape (n_queries, n_points)."""
     from vicinal.neighborhood import kernels  # loads Numba
 
@@ -173,7 +177,7 @@ def probabilities(points: FloatArray, masses: Masses, queries: IntArray) -> Floa
     norms: FloatArray = np.einsum("ij,ij->i", Z, Z)
     block: FloatArray = Z[queries] @ Z.T
     # What a point adds to its own sum, as `rows._to_distances_of` has it.
-    itself = masses.selves[queries] - masses.offsets[queries]
+    itself = masses.self_log_offsets[queries] - masses.log_offsets[queries]
     block[np.arange(len(queries)), queries] = norms[queries] - itself / 2
-    kernels.normalise(block, norms[queries], norms, masses.offsets)
+    kernels.normalize(block, norms[queries], norms, masses.log_offsets)
     return block

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.parallel import blocks, rows_per_block, share
+from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
 
 Neighbors = list[NDArray[np.int32]]
 """For each class, of shape (n_queries, k_class): numbers of points, nearest first."""
@@ -82,7 +82,7 @@ def nearest_of_each_class(
 
         return search
 
-    share(searcher, blocks(slice(0, len(Q)), size), n_threads)
+    run_in_threads(searcher, blocks(slice(0, len(Q)), size), n_threads)
     return found
 
 

@@ -21,7 +21,7 @@ from threadpoolctl import ThreadpoolController
 
 from vicinal._typing import FloatArray
 
-# A block of this size passes between BLAS and the row kernels in the cache.
+# Target block size, so that GEMM output is still cached for the row kernel.
 CACHE_BYTES = 4 * 2**20
 # Fewer rows starve the matrix products; below this, threads cost more than they give.
 MIN_ROWS = 16
@@ -30,7 +30,7 @@ ROWS_WORTH_A_THREAD = 256
 SMALL = 2**22
 # Into how many parts the rows are shared out, and so the most threads that are of use
 # and the most partial sums that can wait for their turn.
-N_LANES = 16
+N_PARTITIONS = 16
 
 
 @lru_cache(maxsize=1)
@@ -108,9 +108,9 @@ def rows_per_block(n_rows: int, bytes_per_row: int) -> int:
     The block should stay in the cache, must fit scikit-learn's `working_memory` once
     for each of the lanes, and there should be enough blocks to share out.
     """
-    budget = sklearn.get_config()["working_memory"] * 2**20 / N_LANES
+    budget = sklearn.get_config()["working_memory"] * 2**20 / N_PARTITIONS
     cached = max(MIN_ROWS, CACHE_BYTES // bytes_per_row)
-    shared = max(ROWS_WORTH_A_THREAD, -(-n_rows // N_LANES))
+    shared = max(ROWS_WORTH_A_THREAD, -(-n_rows // N_PARTITIONS))
     return int(max(1, min(cached, shared, budget // bytes_per_row, n_rows)))
 
 
@@ -120,16 +120,16 @@ def blocks(rows: slice, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, rows.stop))
 
 
-def lanes(n_rows: int, size: int) -> list[slice]:
+def partitions(n_rows: int, size: int) -> list[slice]:
     """Return at most N_LANES consecutive slices, each of whole blocks of `size`."""
     n_blocks = -(-n_rows // size)
-    return list(blocks(slice(0, n_rows), -(-n_blocks // N_LANES) * size))
+    return list(blocks(slice(0, n_rows), -(-n_blocks // N_PARTITIONS) * size))
 
 
-class OrderedSum:
-    """A sum whose terms arrive in any order, from any thread, and are added in order.
+class ReproducibleSum:
+    """Sums threads' terms in block order: bitwise reproducible for any number of them.
 
-    A term that comes early waits; nobody waits for it.
+    Terms that come early are buffered; no thread waits.
     """
 
     def __init__(self, total: FloatArray) -> None:
@@ -155,7 +155,7 @@ class OrderedSum:
                 self._next += 1
 
 
-def share(
+def run_in_threads(
     worker: Callable[[], Callable[[int, slice], None]],
     parts: Iterable[slice],
     n_threads: int,
@@ -208,7 +208,9 @@ def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray
     def do(_: int, rows: slice) -> None:
         np.matmul(X[rows].astype(dtype, copy=False), components.T, out=Z[rows])
 
-    share(lambda: do, _parts(X), n_threads if Z.size * X.shape[1] > SMALL else 1)
+    run_in_threads(
+        lambda: do, _parts(X), n_threads if Z.size * X.shape[1] > SMALL else 1
+    )
     return Z
 
 
@@ -216,13 +218,15 @@ def back_project(G: FloatArray, X: FloatArray, n_threads: int) -> FloatArray:
     """Return GᵀX, summed over blocks of rows, in the wider type of the two."""
     shape = (G.shape[1], X.shape[1])
     dtype = np.result_type(G, X)
-    product = OrderedSum(np.zeros(shape, dtype=dtype))
+    product = ReproducibleSum(np.zeros(shape, dtype=dtype))
 
     def do(position: int, rows: slice) -> None:
         block = X[rows].astype(dtype, copy=False)
         product.add(position, np.matmul(G[rows].T, block, out=product.buffer()))
 
-    share(lambda: do, _parts(X), n_threads if G.size * X.shape[1] > SMALL else 1)
+    run_in_threads(
+        lambda: do, _parts(X), n_threads if G.size * X.shape[1] > SMALL else 1
+    )
     return product.total
 
 

@@ -19,7 +19,7 @@ def far(dtype: np.dtype[Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Masses:
+class NeighborWeights:
     """How much each point weighs: as a neighbour, to itself, and in the sum.
 
     Attributes
@@ -33,28 +33,28 @@ class Masses:
         How often a point's own term counts in the objective.
     """
 
-    offsets: FloatArray
-    selves: FloatArray
+    log_offsets: FloatArray
+    self_log_offsets: FloatArray
     counts: FloatArray
 
     def __iter__(self) -> Iterator[FloatArray]:
-        return iter((self.offsets, self.selves, self.counts))
+        return iter((self.log_offsets, self.self_log_offsets, self.counts))
 
     @classmethod
     def build(
         cls, counts: FloatArray, mass_of_one: FloatArray, dtype: np.dtype[Any]
-    ) -> "Masses":
+    ) -> "NeighborWeights":
         """Build from how many points each stands for, and the mass of one of them."""
         masses = np.log(counts) + np.log(mass_of_one)
-        selves = np.full(len(counts), float(far(dtype)))
+        self_log_offsets = np.full(len(counts), float(far(dtype)))
         several = counts > 1
-        selves[several] = masses.max() - (
+        self_log_offsets[several] = masses.max() - (
             np.log(counts[several] - 1) + np.log(mass_of_one[several])
         )
         return cls(
             (masses.max() - masses).astype(dtype),
             # A count barely above 1 adds next to nothing: no less than nothing.
-            np.clip(selves, 0, far(dtype)).astype(dtype),
+            np.clip(self_log_offsets, 0, far(dtype)).astype(dtype),
             counts.astype(dtype),
         )
 
@@ -78,21 +78,26 @@ class ExpectedMatches:
     """NCA's f, eq. 3: the value is p_i, the chance that i picks a match."""
 
     classes: ClassRuns
-    masses: Masses
+    masses: NeighborWeights
     kernel = "matches"
     power: ClassVar[float] = 1.0
 
     @property
-    def of_rows(self) -> tuple[FloatArray | IntArray, ...]:
+    def query_args(self) -> tuple[FloatArray | IntArray, ...]:
         """What the kernel wants to know of the points as rows."""
         masses = self.masses
-        return (self.classes.starts, self.classes.stops, masses.selves, masses.counts)
+        return (
+            self.classes.starts,
+            self.classes.stops,
+            masses.self_log_offsets,
+            masses.counts,
+        )
 
     @property
-    def of_columns(self) -> tuple[FloatArray, ...]:
+    def reference_args(self) -> tuple[FloatArray, ...]:
         """What the kernel wants to know of the points as columns, and of p_i."""
-        offsets = self.masses.offsets
-        return (offsets, np.array([self.power], dtype=offsets.dtype))
+        log_offsets = self.masses.log_offsets
+        return (log_offsets, np.array([self.power], dtype=log_offsets.dtype))
 
 
 @dataclass(frozen=True)
@@ -110,18 +115,18 @@ class SoftMatches:
     """
 
     targets: FloatArray
-    masses: Masses
+    masses: NeighborWeights
     kernel = "soft_matches"
 
     @property
-    def of_rows(self) -> tuple[FloatArray, ...]:
+    def query_args(self) -> tuple[FloatArray, ...]:
         """What the kernel wants to know of the points as rows."""
-        return (self.masses.selves, self.masses.counts)
+        return (self.masses.self_log_offsets, self.masses.counts)
 
     @property
-    def of_columns(self) -> tuple[FloatArray, ...]:
+    def reference_args(self) -> tuple[FloatArray, ...]:
         """What the kernel wants to know of the points as columns."""
-        return (self.masses.offsets, self.targets)
+        return (self.masses.log_offsets, self.targets)
 
 
 @dataclass(frozen=True)
@@ -135,34 +140,34 @@ class SquaredErrors(SoftMatches):
 class Perplexities:
     """No weights; the value is the effective number of neighbours of i."""
 
-    masses: Masses
+    masses: NeighborWeights
     kernel = "perplexities"
 
     @property
-    def of_rows(self) -> tuple[FloatArray, ...]:
+    def query_args(self) -> tuple[FloatArray, ...]:
         """What the kernel wants to know of the points as rows."""
-        return (self.masses.selves,)
+        return (self.masses.self_log_offsets,)
 
     @property
-    def of_columns(self) -> tuple[FloatArray, ...]:
+    def reference_args(self) -> tuple[FloatArray, ...]:
         """What the kernel wants to know of the points as columns."""
         # Below 1 there are no copies to share with.
-        return (self.masses.offsets, np.log(np.maximum(self.masses.counts, 1)))
+        return (self.masses.log_offsets, np.log(np.maximum(self.masses.counts, 1)))
 
 
 @dataclass(frozen=True)
 class Responsibilities:
     """LCA's λ_ij, eq. 3; the value is log Σ_{j≠i} exp(−d²_ij)."""
 
-    masses: Masses
+    masses: NeighborWeights
     kernel = "responsibilities"
 
     @property
-    def of_rows(self) -> tuple[FloatArray, ...]:
+    def query_args(self) -> tuple[FloatArray, ...]:
         """What the kernel wants to know of the points as rows."""
-        return (self.masses.selves,)
+        return (self.masses.self_log_offsets,)
 
     @property
-    def of_columns(self) -> tuple[FloatArray, ...]:
+    def reference_args(self) -> tuple[FloatArray, ...]:
         """What the kernel wants to know of the points as columns."""
-        return (self.masses.offsets,)
+        return (self.masses.log_offsets,)

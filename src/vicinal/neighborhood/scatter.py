@@ -10,13 +10,18 @@ from typing import NamedTuple
 import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.engine import Rule, Use, squared_norms, walk
+from vicinal.neighborhood.engine import (
+    BlockConsumer,
+    Rule,
+    for_each_block,
+    squared_norms,
+)
 from vicinal.neighborhood.parallel import (
-    OrderedSum,
+    ReproducibleSum,
     back_project,
     blocks,
     rows_per_block,
-    share,
+    run_in_threads,
 )
 
 
@@ -34,7 +39,7 @@ def scatter(
     rule: Rule,
     n_threads: int = 1,
     queries: IntArray | None = None,
-    carried: FloatArray | None = None,
+    scattered: FloatArray | None = None,
 ) -> Scatter:
     """Weigh the edges between the points and return Σ_ij v_ij z_ij z_ijᵀ = ZᵀLZ.
 
@@ -60,7 +65,7 @@ def scatter(
     Scatter
         Values of shape (n_queries,) and a matrix of shape (n_features, n_features).
     """
-    values, pulled, Z = _pulled(points, rule, n_threads, queries, carried)
+    values, pulled, Z = _pulled(points, rule, n_threads, queries, scattered)
     half = back_project(pulled, Z, n_threads)
     return Scatter(values, half + half.T)
 
@@ -70,22 +75,22 @@ def _pulled(
     rule: Rule,
     n_threads: int,
     queries: IntArray | None,
-    carried: FloatArray | None,
+    scattered: FloatArray | None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the values, diag(h) Z − V Z in float64, and the centred Z it is of."""
     n = len(points)
     which = np.arange(n) if queries is None else queries
     Y = points - points.mean(axis=0)
-    Z = Y if carried is None else carried - carried.mean(axis=0)
+    Z = Y if scattered is None else scattered - scattered.mean(axis=0)
     # As in `pull`, a column of ones carries the row sums along.
     d = Z.shape[1]
     wide = np.zeros((n, -(-(d + 1) // 4) * 4), dtype=Z.dtype)
     wide[:, :d] = Z
     wide[:, d] = 1
     by_row = np.empty((len(which), wide.shape[1]), dtype=Z.dtype)
-    by_column = OrderedSum(np.zeros(n, dtype=np.float64))
+    by_column = ReproducibleSum(np.zeros(n, dtype=np.float64))
 
-    def summer() -> Use:
+    def summer() -> BlockConsumer:
         def add_up(position: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
             term = by_column.buffer()
             term[:] = 0
@@ -96,7 +101,7 @@ def _pulled(
 
         return add_up
 
-    values = walk(Y, rule, which, n_threads, summer)
+    values = for_each_block(Y, rule, which, n_threads, summer)
     half = by_column.total / 2
     half[which] += by_row[:, d].astype(np.float64) / 2
     pulled = half[:, None] * Z
@@ -105,7 +110,7 @@ def _pulled(
 
 
 def log_sums(
-    queries: FloatArray, points: FloatArray, offsets: FloatArray, n_threads: int = 1
+    queries: FloatArray, points: FloatArray, log_offsets: FloatArray, n_threads: int = 1
 ) -> FloatArray:
     """Return log Σ_j exp(−‖q − z_j‖² − offset_j) of each query.
 
@@ -138,9 +143,9 @@ def log_sums(
         def visit(_: int, rows: slice) -> None:
             block = buffer[: rows.stop - rows.start]
             np.matmul(Q[rows], Z.T, out=block)
-            kernels.log_sums(block, query_norms[rows], norms, offsets, values[rows])
+            kernels.log_sums(block, query_norms[rows], norms, log_offsets, values[rows])
 
         return visit
 
-    share(visitor, blocks(slice(0, len(Q)), size), n_threads)
+    run_in_threads(visitor, blocks(slice(0, len(Q)), size), n_threads)
     return values

@@ -10,16 +10,16 @@ from numpy.typing import ArrayLike
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
-    Masses,
+    NeighborWeights,
     Perplexities,
     Pull,
     Rule,
     back_project,
     effective_n_threads,
-    look,
+    float32_resolves,
     project,
     pull,
-    resolvable,
+    row_values,
 )
 
 """What is computed in: float32 stays, everything else becomes float64."""
@@ -64,7 +64,7 @@ class PairObjective(ABC):
         self._set_counts(counts)
 
     @abstractmethod
-    def _make_rule(self, masses: Masses) -> Rule:
+    def _make_rule(self, masses: NeighborWeights) -> Rule:
         """Build the rule for the points in its order."""
 
     @property
@@ -72,25 +72,27 @@ class PairObjective(ABC):
         """How many rows there are."""
         return len(self.X)
 
-    def places(self, rows: slice) -> IntArray:
+    def positions(self, rows: slice) -> IntArray:
         """Return the places of some rows in the rule's order, ascending."""
         first, stop, _ = rows.indices(self.n_rows)
         return np.flatnonzero((self._order >= first) & (self._order < stop))
 
-    def turned(self, basis: FloatArray) -> Self:
+    def in_basis(self, basis: FloatArray) -> Self:
         """Return the objective of the points' coordinates X @ basis."""
         other = copy(self)
         other.X = project(self.X, basis.T.astype(self.X.dtype), self._n_threads)
         return other
 
-    def easier(self) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
+    def warmup_surrogate(
+        self,
+    ) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
         """Return what to climb first where this one's slopes vanish, if there is such.
 
         The other objective, and what its terms say of this one's.
         """
         return None
 
-    def among(self, points: IntArray) -> Self:
+    def subset(self, points: IntArray) -> Self:
         """Return the objective of some of the points alone.
 
         Parameters
@@ -170,7 +172,7 @@ class PairObjective(ABC):
             The points' places in the rule's order.
         """
         Z = self._projected(self._checked(components))[self._order]
-        return look(Z, self._rule(Z.dtype), self._n_threads, queries)
+        return row_values(Z, self._rule(Z.dtype), self._n_threads, queries)
 
     def effective_neighbors(
         self, components: ArrayLike, queries: IntArray | None = None
@@ -194,7 +196,7 @@ class PairObjective(ABC):
         rule = Perplexities(self._masses(Z.dtype))
         seen = self._order if queries is None else self._order[queries]
         perplexities = np.full(len(Z), np.nan, dtype=Z.dtype)
-        perplexities[seen] = look(Z[self._order], rule, self._n_threads, queries)
+        perplexities[seen] = row_values(Z[self._order], rule, self._n_threads, queries)
         return perplexities
 
     def _checked(self, components: ArrayLike) -> FloatArray:
@@ -213,7 +215,7 @@ class PairObjective(ABC):
         """Return Z, in float64 where float32 would not do for its distances."""
         with np.errstate(over="ignore", invalid="ignore"):
             Z = self._map(A.astype(self.X.dtype))
-            return Z if resolvable(Z - Z.mean(axis=0)) else self._map(A)
+            return Z if float32_resolves(Z - Z.mean(axis=0)) else self._map(A)
 
     def _map(self, A: FloatArray) -> FloatArray:
         return self.X * A if A.ndim == 1 else project(self.X, A, self._n_threads)
@@ -226,8 +228,8 @@ class PairObjective(ABC):
         self.n_points = float(counts.sum())
         self._rules: dict[np.dtype[Any], Rule] = {}
 
-    def _masses(self, dtype: np.dtype[Any]) -> Masses:
-        return Masses.build(self.counts, self._mass_of_one, dtype)
+    def _masses(self, dtype: np.dtype[Any]) -> NeighborWeights:
+        return NeighborWeights.build(self.counts, self._mass_of_one, dtype)
 
     def _rule(self, dtype: np.dtype[Any]) -> Rule:
         if dtype not in self._rules:

@@ -4,7 +4,7 @@ from vicinal._typing import FloatArray
 from vicinal.solvers.base import Objective
 
 
-class InCoordinates:
+class InBasis:
     """An objective of maps that are given in other coordinates.
 
     Parameters

@@ -8,13 +8,13 @@ from numpy.random import Generator
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives.base import PairObjective
-from vicinal.objectives.change_of_basis import InCoordinates
-from vicinal.objectives.penalized import Penalised
+from vicinal.objectives.change_of_basis import InBasis
+from vicinal.objectives.penalized import Penalized
 from vicinal.solvers.base import Objective
 
 
 @dataclass(frozen=True)
-class Batches:
+class MinibatchSampler:
     """An objective to draw parts of: random queries, each against random references.
 
     The queries are some of the references, which are new for each part. A part sees
@@ -32,7 +32,7 @@ class Batches:
     alpha : float, default=0.0
         For each point, alpha · ‖A‖² is taken from the value.
     basis : ndarray or None, default=None
-        The coordinates that maps are given in; see `InCoordinates`.
+        The coordinates that maps are given in; see `InBasis`.
     report : callable, optional
         What the value is the sum of, as a function of the terms that are climbed.
     pool : ndarray of int or None, default=None
@@ -49,23 +49,23 @@ class Batches:
 
     def draw(self, rng: Generator) -> Objective:
         """Return a random part."""
-        points = some(rng, self.objective.n_rows, self.n_references)
+        points = sample_indices(rng, self.objective.n_rows, self.n_references)
         if self.pool is None:
-            queries = some(rng, len(points), self.batch_size)
+            queries = sample_indices(rng, len(points), self.batch_size)
         else:
-            asking = self.pool[some(rng, len(self.pool), self.batch_size)]
+            asking = self.pool[sample_indices(rng, len(self.pool), self.batch_size)]
             points = np.union1d(asking, points)
             queries = np.searchsorted(points, asking)
         n_points = self.objective.n_points
-        among = self.objective.among(points)
-        part: Objective = Batch(among, queries, n_points, self.report)
+        subset = self.objective.subset(points)
+        part: Objective = Minibatch(subset, queries, n_points, self.report)
         if self.alpha:
-            part = Penalised(part, self.alpha * n_points)
-        return part if self.basis is None else InCoordinates(part, self.basis)
+            part = Penalized(part, self.alpha * n_points)
+        return part if self.basis is None else InBasis(part, self.basis)
 
 
 @dataclass(frozen=True)
-class Batch:
+class Minibatch:
     """One part: the terms of some points, scaled up to what all points amount to."""
 
     objective: PairObjective
@@ -82,7 +82,7 @@ class Batch:
         return self.n_points * float(mean), gradient.astype(np.float64) * scale
 
 
-def some(rng: Generator, n: int, m: int) -> IntArray:
+def sample_indices(rng: Generator, n: int, m: int) -> IntArray:
     """Return m of n places, ascending, as the rules want the points; at most all."""
     if m >= n:
         return np.arange(n)

@@ -16,7 +16,7 @@ from vicinal.neighborhood import (
     ClassRuns,
     ExpectedMatches,
     LogMatches,
-    Masses,
+    NeighborWeights,
     Rule,
     average,
 )
@@ -108,16 +108,18 @@ class NCAObjective(PairObjective):
         self._codes = codes
         self._kind = _RULES[kind]
 
-    def among(self, points: IntArray) -> Self:
+    def subset(self, points: IntArray) -> Self:
         """Return the objective of some of the points alone; see `PairObjective`."""
-        other = super().among(points)
+        other = super().subset(points)
         other._codes = self._codes[points]
         return other
 
-    def _make_rule(self, masses: Masses) -> Rule:
+    def _make_rule(self, masses: NeighborWeights) -> Rule:
         return self._kind(ClassRuns.from_sorted(self._codes), masses)
 
-    def easier(self) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
+    def warmup_surrogate(
+        self,
+    ) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
         """Return g, with what turns its terms log p_i into f's; None for g itself.
 
         f's slope vanishes at points that are far from all of their class; g's does not.
@@ -156,7 +158,7 @@ def vote(
     points: FloatArray,
     codes: IntArray,
     n_classes: int,
-    masses: Masses,
+    masses: NeighborWeights,
     n_threads: int,
 ) -> FloatArray:
     """Return Σ_{j ∈ c} p_ij for each query i and class c, of projected points."""

@@ -7,7 +7,7 @@ from vicinal._typing import FloatArray
 from vicinal.solvers.base import Objective
 
 
-class Penalised:
+class Penalized:
     """An objective minus λ_i times the squared size of each row i of the map.
 
     g(A) = f(A) − Σ_i λ_i Σ_j A_ij² (thesis, eq. 3.26 and 3.27); with one λ for all rows

@@ -8,7 +8,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
 from vicinal._typing import FLOATS, IntArray
-from vicinal.neighborhood import Masses, Rule, SoftMatches, SquaredErrors
+from vicinal.neighborhood import NeighborWeights, Rule, SoftMatches, SquaredErrors
 from vicinal.objectives.base import PairObjective
 
 _RULES: dict[str, type[SoftMatches]] = {
@@ -71,11 +71,11 @@ class TargetObjective(PairObjective):
         n = len(points)
         super().__init__(points, np.arange(n), counts, np.ones(n), n_jobs)
 
-    def among(self, points: IntArray) -> Self:
+    def subset(self, points: IntArray) -> Self:
         """Return the objective of some of the points alone; see `PairObjective`."""
-        other = super().among(points)
+        other = super().subset(points)
         other._targets = self._targets[points]
         return other
 
-    def _make_rule(self, masses: Masses) -> Rule:
-        return self._kind(self._targets.astype(masses.offsets.dtype), masses)
+    def _make_rule(self, masses: NeighborWeights) -> Rule:
+        return self._kind(self._targets.astype(masses.log_offsets.dtype), masses)

@@ -13,7 +13,7 @@ from vicinal.neighborhood.knn_graph import (
     pull_nearest,
     sorted_masses,
 )
-from vicinal.objectives.minibatch import some
+from vicinal.objectives.minibatch import sample_indices
 from vicinal.objectives.nca import NCAObjective
 
 TOLERATED = 1e-3
@@ -59,7 +59,7 @@ class TruncatedNCA(NCAObjective):
         super().__init__(X, y, kind, **how)
         self._neighbors = neighbors
         size = max(1, min(_SAMPLE, _PAIRS // self.n_rows))
-        self._sample = some(np.random.default_rng(seed), self.n_rows, size)
+        self._sample = sample_indices(np.random.default_rng(seed), self.n_rows, size)
         self._lists: NearestLists | None = None
 
     @property

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from vicinal.methods.contributions import shares
+from vicinal.methods.contributions import feature_shares
 from vicinal.plotting._display import PALETTE, Display, learned_part
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class MetricDisplay(Display):
             For `plot`.
         """
         last = learned_part(estimator, "components_")
-        found = shares(np.asarray(last.components_))
+        found = feature_shares(np.asarray(last.components_))
         names = feature_names
         if names is None:
             names = _names(estimator, last)

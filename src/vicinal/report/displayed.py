@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.comparison.data import Problem
+from vicinal.comparison.data import ComparisonData
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vicinal._typing import FloatArray, IntArray
     from vicinal.comparison import Setting
 
-__all__ = ["Pixels", "Shown", "shown"]
+__all__ = ["DisplayedRows", "Pixels", "select_rows"]
 
 # Pixels on a side of a thumbnail: finer ones make the page heavy, not clearer.
 _LARGEST_SIDE = 32
@@ -41,7 +41,7 @@ class Pixels:
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class DisplayedRows:
     """The rows of the page.
 
     Attributes
@@ -74,12 +74,12 @@ class Shown:
         return bool(self.classes) and len(known) == len(self.classes)
 
 
-def shown(
+def select_rows(
     setting: Setting,
     max_points: int,
     image_shape: tuple[int, int] | None,
     images: ArrayLike | None,
-) -> Shown:
+) -> DisplayedRows:
     """Choose the rows for the page: all, or a random part with all classes in it.
 
     Parameters
@@ -101,12 +101,12 @@ def shown(
     n = len(setting.X)
     target, classes = _target(setting)
     # Numbered anew, to find the pixels of the rows that are left.
-    problem = Problem(replace(setting, rows=np.arange(n)), target)
+    problem = ComparisonData(replace(setting, rows=np.arange(n)), target)
     if n > max_points:
         problem = problem.part(max_points)
     kept = problem.setting.rows
     pixels = _pixels(setting, image_shape, images)
-    return Shown(
+    return DisplayedRows(
         X=problem.setting.X,
         target=problem.target,
         classes=classes,

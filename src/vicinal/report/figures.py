@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.methods.contributions import Directions, directions, shares
+from vicinal.methods.contributions import Directions, directions, feature_shares
 from vicinal.report.fitted import PLAIN
 from vicinal.report.sanitize import packed, short
 
@@ -16,9 +16,16 @@ if TYPE_CHECKING:
     from vicinal._typing import FloatArray, IntArray
     from vicinal.comparison import Comparison
     from vicinal.report.displayed import Pixels
-    from vicinal.report.fitted import Learned
+    from vicinal.report.fitted import FittedMetric
 
-__all__ = ["confusion", "dots", "histogram", "listening", "listening_pixels", "ticks"]
+__all__ = [
+    "confusion",
+    "contributions",
+    "contributions_by_pixel",
+    "dots",
+    "histogram",
+    "ticks",
+]
 
 _MOST_BARS = 15
 # Less would be shown as nothing.
@@ -89,9 +96,9 @@ def dots(comparison: Comparison, factor: float) -> dict[str, Any] | None:
     }
 
 
-def listening(metric: Learned, names: Sequence[str]) -> dict[str, Any] | None:
+def contributions(metric: FittedMetric, names: Sequence[str]) -> dict[str, Any] | None:
     """Return which features a metric listens to, with its first two directions."""
-    share = shares(metric.components)
+    share = feature_shares(metric.components)
     if not np.isfinite(share).all() or not share.any():
         return None
     main = _directions(metric)
@@ -119,9 +126,11 @@ def listening(metric: Learned, names: Sequence[str]) -> dict[str, Any] | None:
     }
 
 
-def listening_pixels(metric: Learned, pixels: Pixels) -> dict[str, Any] | None:
+def contributions_by_pixel(
+    metric: FittedMetric, pixels: Pixels
+) -> dict[str, Any] | None:
     """Return the same as pictures: 0 to 255, in directions 128 is nothing."""
-    share = shares(metric.components)
+    share = feature_shares(metric.components)
     if pixels.of_features is None or not np.isfinite(share).all() or not share.any():
         return None
     main = _directions(metric)
@@ -194,7 +203,7 @@ def confusion(name: str, counts: IntArray, classes: Sequence[str]) -> dict[str, 
     }
 
 
-def _directions(metric: Learned) -> Directions:
+def _directions(metric: FittedMetric) -> Directions:
     # A metric that has learned nothing but units has no directions of its own.
     if metric.name in PLAIN:
         return Directions(np.empty(0), np.empty((0, metric.components.shape[1])))

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray, IntArray
     from vicinal.comparison import Comparison, Setting
-    from vicinal.report.displayed import Shown
+    from vicinal.report.displayed import DisplayedRows
 
-__all__ = ["PLAIN", "Learned", "learned"]
+__all__ = ["PLAIN", "FittedMetric", "fit_metrics"]
 
 # Metrics that have learned nothing but units.
 PLAIN = ("euclidean", "standardised")
@@ -40,7 +40,7 @@ _FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError)
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
+class FittedMetric:
     """One metric on the rows of the page.
 
     Attributes
@@ -70,18 +70,18 @@ class Learned:
     effective_neighbors: FloatArray | None
 
 
-def learned(
+def fit_metrics(
     comparison: Comparison,
-    rows: Shown,
+    rows: DisplayedRows,
     on_progress: Callable[[int, int, str], object] | None = None,
-) -> tuple[list[Learned], list[str]]:
+) -> tuple[list[FittedMetric], list[str]]:
     """Learn every metric of a comparison on the rows of the page.
 
     Parameters
     ----------
     comparison : Comparison
         Which metrics.
-    rows : Shown
+    rows : DisplayedRows
         Which rows.
     on_progress : callable, optional
         Called after each metric as ``on_progress(done, total, method)``.
@@ -110,8 +110,8 @@ def learned(
     return found, left_out
 
 
-def _learned(name: str, rows: Shown, setting: Setting) -> Learned:
-    flat, told = _fitted(name, rows, setting, min(2, rows.X.shape[1]))
+def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
+    flat, messages = _fitted(name, rows, setting, min(2, rows.X.shape[1]))
     points = flat.transform(rows.X)
     full = flat
     # A method with more than two dimensions now has not heeded that two were asked for.
@@ -122,11 +122,11 @@ def _learned(name: str, rows: Shown, setting: Setting) -> Learned:
     if not points.shape[1] or not np.isfinite(points).all():
         raise ValueError("it has no finite distances on these rows.")
     effective = getattr(full.named_steps["metric"], "effective_neighbors_", None)
-    return Learned(
+    return FittedMetric(
         name=name,
         points=points,
         picture=picture,
-        caption=" ".join([caption, *told]),
+        caption=" ".join([caption, *messages]),
         neighbors=_neighbors(points, setting),
         components=_in_standard_units(full, rows.X),
         effective_neighbors=None
@@ -136,7 +136,7 @@ def _learned(name: str, rows: Shown, setting: Setting) -> Learned:
 
 
 def _fitted(
-    name: str, rows: Shown, setting: Setting, n_components: int | None
+    name: str, rows: DisplayedRows, setting: Setting, n_components: int | None
 ) -> tuple[Pipeline, list[str]]:
     """Return the fitted pipeline, and what it warned about as sentences."""
     # A generator would have moved on since, and make each page another one.
@@ -149,13 +149,13 @@ def _fitted(
         for kind in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", kind)
         pipeline.fit(rows.X, rows.target)
-    told = dict.fromkeys(
+    messages = dict.fromkeys(
         "It stopped at its iteration limit."
         if issubclass(one.category, ConvergenceWarning)
         else " ".join(str(one.message).split())
         for one in caught
     )
-    return pipeline, list(told)
+    return pipeline, list(messages)
 
 
 def _picture(points: FloatArray) -> tuple[FloatArray, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from vicinal.methods.contributions import shares
+from vicinal.methods.contributions import feature_shares
 from vicinal.report.fitted import PLAIN
 from vicinal.report.sanitize import packed, short
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray
     from vicinal.comparison import Comparison
-    from vicinal.report.displayed import Shown
-    from vicinal.report.fitted import Learned
+    from vicinal.report.displayed import DisplayedRows
+    from vicinal.report.fitted import FittedMetric
 
 __all__ = ["in_view", "map_data"]
 
@@ -26,7 +26,7 @@ _TOLD_FEATURES = 5
 
 
 def map_data(
-    comparison: Comparison, rows: Shown, metrics: Sequence[Learned]
+    comparison: Comparison, rows: DisplayedRows, metrics: Sequence[FittedMetric]
 ) -> dict[str, Any]:
     """Return all that the maps and the lists of neighbours are drawn from.
 
@@ -34,7 +34,7 @@ def map_data(
     ----------
     comparison : Comparison
         Says which metric did best.
-    rows : Shown
+    rows : DisplayedRows
         The rows of the page.
     metrics : sequence of Learned
         At least one.
@@ -92,7 +92,7 @@ def in_view(picture: FloatArray) -> FloatArray:
     return (picture - (low + high) / 2) / (size or 1.0) + 0.5
 
 
-def _colours(rows: Shown, best: Learned) -> dict[str, Any]:
+def _colours(rows: DisplayedRows, best: FittedMetric) -> dict[str, Any]:
     if rows.target is not None and not rows.classes:
         # They are read as well as coloured: as in the file, but for rounding errors.
         return {"kind": "number", "values": [float(f"{v:.12g}") for v in rows.target]}
@@ -111,14 +111,16 @@ def _colours(rows: Shown, best: Learned) -> dict[str, Any]:
     }
 
 
-def _told(rows: Shown, best: Learned, names: Sequence[str]) -> dict[str, Any]:
+def _told(
+    rows: DisplayedRows, best: FittedMetric, names: Sequence[str]
+) -> dict[str, Any]:
     """Return the values of the features that the best metric listens to most."""
-    share = np.nan_to_num(shares(best.components))
-    told = np.argsort(-share, kind="stable")[:_TOLD_FEATURES]
+    share = np.nan_to_num(feature_shares(best.components))
+    messages = np.argsort(-share, kind="stable")[:_TOLD_FEATURES]
     return {
-        "features": [short(names[j], 28) for j in told],
+        "features": [short(names[j], 28) for j in messages],
         "told": [
             ["missing" if np.isnan(value) else f"{value:.4g}" for value in row]
-            for row in rows.X[:, told]
+            for row in rows.X[:, messages]
         ],
     }

@@ -13,8 +13,8 @@ from sklearn.utils import check_consistent_length
 
 from vicinal.comparison import METHODS
 from vicinal.report import figures, sections
-from vicinal.report.displayed import shown
-from vicinal.report.fitted import learned
+from vicinal.report.displayed import select_rows
+from vicinal.report.fitted import fit_metrics
 from vicinal.report.map_data import map_data
 from vicinal.report.sanitize import as_json, short
 
@@ -114,8 +114,8 @@ def page(
     if row_numbers is not None:
         check_consistent_length(setting.X, row_numbers)
         setting = replace(setting, rows=np.asarray(row_numbers))
-    rows = shown(setting, max(2, max_points), image_shape, images)
-    metrics, left_out = learned(comparison, rows, on_progress)
+    rows = select_rows(setting, max(2, max_points), image_shape, images)
+    metrics, left_out = fit_metrics(comparison, rows, on_progress)
     all_notes = dict.fromkeys([*comparison.notes, *notes])
     text: str = template.render(
         title=short(title or setting.name, 120),
@@ -136,7 +136,7 @@ def page(
         task=setting.task,
         n_neighbors=setting.n_neighbors,
         legend=sections.legend(rows),
-        **sections.listening(metrics, rows, comparison),
+        **sections.contributions(metrics, rows, comparison),
         effective=sections.effective(metrics),
         confusions=sections.confusions(comparison, rows),
         decisions=[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal._version import __version__
+from vicinal import __version__
 from vicinal.comparison import METHODS
 from vicinal.report import figures
 from vicinal.report.fitted import PLAIN
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vicinal.comparison import Comparison
-    from vicinal.report.displayed import Shown
-    from vicinal.report.fitted import Learned
+    from vicinal.report.displayed import DisplayedRows
+    from vicinal.report.fitted import FittedMetric
 
 __all__ = [
     "card",
     "code",
     "confusions",
+    "contributions",
     "effective",
     "factor",
     "facts",
     "legend",
-    "listening",
     "table",
     "versions",
 ]
@@ -41,10 +41,10 @@ def factor(comparison: Comparison) -> float:
     return 100.0 if comparison.setting.task == "classification" else 1.0
 
 
-def facts(comparison: Comparison, rows: Shown) -> list[str]:
+def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
     """Return what was compared, in a few words each."""
     s = comparison.setting
-    told = {
+    messages = {
         "classification": f"{len(rows.classes)} classes",
         "regression": "a continuous target",
         "none": "no target",
@@ -55,7 +55,7 @@ def facts(comparison: Comparison, rows: Shown) -> list[str]:
     return [
         f"{len(s.X):,}{given} rows",
         f"{s.X.shape[1]:,} features",
-        told[s.task],
+        messages[s.task],
         f"{splits}, {s.test_size:.0%} held out",
         *scored,
     ]
@@ -88,7 +88,7 @@ def _p(value: float) -> str:
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
-def card(metric: Learned, comparison: Comparison) -> dict[str, str]:
+def card(metric: FittedMetric, comparison: Comparison) -> dict[str, str]:
     """Return what stands around the map of a metric."""
     compared = [result.name for result in comparison.results]
     known = metric.name in compared
@@ -104,7 +104,7 @@ def card(metric: Learned, comparison: Comparison) -> dict[str, str]:
     }
 
 
-def legend(rows: Shown) -> list[str] | None:
+def legend(rows: DisplayedRows) -> list[str] | None:
     """Return five numbers of a continuous target, to write at its colours."""
     if rows.target is None or rows.classes:
         return None
@@ -112,25 +112,25 @@ def legend(rows: Shown) -> list[str] | None:
     return [f"{at:.4g}" for at in np.linspace(low, high, 5)]
 
 
-def listening(
-    metrics: Sequence[Learned], rows: Shown, comparison: Comparison
+def contributions(
+    metrics: Sequence[FittedMetric], rows: DisplayedRows, comparison: Comparison
 ) -> dict[str, Any]:
     """Return what each metric listens to, features or pixels; the best first."""
     # Under standardised features, all of them count the same.
-    told = [metric for metric in metrics if metric.name != "standardised"]
+    messages = [metric for metric in metrics if metric.name != "standardised"]
     ranked = sorted(comparison.results, key=lambda result: -result.mean)
     places = [result.name for result in ranked]
-    told.sort(key=lambda metric: places.index(metric.name))
+    messages.sort(key=lambda metric: places.index(metric.name))
     names = comparison.setting.feature_names
     pixels = rows.pixels
     if pixels is not None and pixels.of_features is not None:
-        heats = [figures.listening_pixels(metric, pixels) for metric in told]
+        heats = [figures.contributions_by_pixel(metric, pixels) for metric in messages]
         return {"heats": [heat for heat in heats if heat], "bars": []}
-    bars = [figures.listening(metric, names) for metric in told]
+    bars = [figures.contributions(metric, names) for metric in messages]
     return {"heats": [], "bars": [one for one in bars if one]}
 
 
-def effective(metrics: Sequence[Learned]) -> list[dict[str, Any]]:
+def effective(metrics: Sequence[FittedMetric]) -> list[dict[str, Any]]:
     """Return histograms of the effective numbers of neighbours."""
     drawn = []
     for metric in metrics:
@@ -141,7 +141,7 @@ def effective(metrics: Sequence[Learned]) -> list[dict[str, Any]]:
     return drawn
 
 
-def confusions(comparison: Comparison, rows: Shown) -> list[dict[str, Any]]:
+def confusions(comparison: Comparison, rows: DisplayedRows) -> list[dict[str, Any]]:
     """Return the confusions of plain k-NN and of the best metric."""
     best = comparison.best
     names = dict.fromkeys(

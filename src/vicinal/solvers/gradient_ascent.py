@@ -30,7 +30,7 @@ class Place(NamedTuple):
         return bool(np.isfinite([self.value, _norm(self.gradient)]).all())
 
 
-def look(objective: Objective, components: FloatArray) -> Place:
+def evaluate(objective: Objective, components: FloatArray) -> Place:
     """Evaluate the objective at a map, in float64 whatever it computes in."""
     value, gradient = objective.value_and_gradient(components)
     return Place(components, float(value), gradient.astype(np.float64))
@@ -83,7 +83,7 @@ class GradientAscent(ABC):
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
     ) -> Solution:
         """Climb the objective from a start; see `vicinal.solvers.base.Solver`."""
-        first = here = best = look(objective, start.astype(np.float64))
+        first = here = best = evaluate(objective, start.astype(np.float64))
         curve = [first.value]
 
         def end(message: str, converged: bool = True) -> Solution:
@@ -101,7 +101,7 @@ class GradientAscent(ABC):
             step = sizes.eta * here.gradient
             if _norm(step) <= _NEGLIGIBLE * _norm(here.components):
                 return end("the step has become negligible")
-            there = look(objective, here.components + step)
+            there = evaluate(objective, here.components + step)
             floor = best.value - self.tolerated_loss * (best.value - first.value)
             moved = there.is_finite and there.value >= floor
             if moved:

@@ -19,7 +19,7 @@ class SolverForIterations(Protocol):
 
 
 @dataclass(frozen=True)
-class Rounds:
+class Refreshed:
     """Let a solver climb a few iterations at a time, with a fresh look before each.
 
     For objectives that are good around the map at which they last looked. A round

@@ -14,7 +14,7 @@ from vicinal.solvers.gradient_ascent import (
     GradientAscent,
     Place,
     StepSizes,
-    look,
+    evaluate,
     natural_step,
 )
 
@@ -170,7 +170,7 @@ class DecayingSteps(GradientAscent):
         eta_0 = self.eta_0 * natural_step(start)
 
         def height(t_0: float) -> float:
-            there = look(objective, start.components + eta_0 / t_0 * start.gradient)
+            there = evaluate(objective, start.components + eta_0 / t_0 * start.gradient)
             return there.value if there.is_finite else -np.inf
 
         t_0 = self.eta_0 / self.first_step
