@@ -1,1 +1,1 @@
-"""Every estimator with its defaults beside not learning; prints where learning hurts."""
+"""Every estimator with its defaults beside not learning: where does it hurt?"""

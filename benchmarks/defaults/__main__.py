@@ -88,8 +88,7 @@ def hurts(scores: Scores) -> list[list[str]]:
     """
     rows = []
     for name, by_estimator in scores.items():
-        numbers = "ridge" in by_estimator
-        plain = by_estimator["5-NN" if numbers else "3-NN"]
+        plain = by_estimator["5-NN" if "ridge" in by_estimator else "3-NN"]
         for estimator, results in by_estimator.items():
             if estimator in PLAIN_CLASSIFIERS or estimator in PLAIN_REGRESSORS:
                 continue
@@ -101,10 +100,9 @@ def hurts(scores: Scores) -> list[list[str]]:
             # A failed fit has no score, and is worse than any.
             if not (mean >= -0.02 or mean >= -2 * error):
                 said = "; ".join(sorted({m for r in results for m in r.messages}))
-                rows.append(
-                    [name, estimator, f"{_mean(results):.3f}", f"{_mean(plain):.3f}"]
-                    + [f"{mean:+.3f} ± {error:.3f}", said[:90]]
-                )
+                numbers = [f"{_mean(results):.3f}", f"{_mean(plain):.3f}"]
+                numbers.append(f"{mean:+.3f} ± {error:.3f}")
+                rows.append([name, estimator, *numbers, said[:90]])
     return rows
 
 
@@ -120,10 +118,8 @@ def summary(scores: Scores) -> list[list[str]]:
                 losses = [np.mean([r.loss for r in rs]) for rs in results]
                 seconds = sum(r.seconds for rs in results for r in rs)
                 value = np.mean([_mean(rs) for rs in results])
-                rows.append(
-                    [task, name, str(len(results)), f"{value:.4f}"]
-                    + [f"{np.mean(losses):.3f}", f"{seconds:.1f}"]
-                )
+                numbers = [f"{value:.4f}", f"{np.mean(losses):.3f}", f"{seconds:.1f}"]
+                rows.append([task, name, str(len(results)), *numbers])
     return rows
 
 

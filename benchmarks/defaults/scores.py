@@ -85,7 +85,7 @@ def score(make: Callable[[], Any], parts: Split, task: str) -> Score:
         begun = time.perf_counter()
         try:
             estimator.fit(X_train, y_train)
-        except Exception as error:  # noqa: BLE001: a failure is a result here
+        except Exception as error:  # noqa: BLE001  a failure is a result here
             return Score(np.nan, np.nan, 0.0, (f"{type(error).__name__}: {error}",))
         seconds = time.perf_counter() - begun
     messages = tuple({str(warning.message) for warning in caught})
