@@ -1,1 +1,1 @@
-"""Every estimator with its defaults beside not learning: where does it hurt?"""
+"""Every estimator with its defaults beside not learning, to see where it hurts."""
