@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.tables.reading import Table
+from vicinal.tables.reading import Table, read_table
 from vicinal.tables.targets import choose_target, read_target
 
 
@@ -116,3 +117,21 @@ def test_targets_that_teach_nothing(values: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         read_target(pl.Series("t", values))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", [[], [None]])
+def test_no_class_is_lost_where_labels_exceed_64_bits(missing: list[None]) -> None:
+    target = read_target(pl.Series("t", [1.0, 2.0, 1e20] * 30 + missing))
+    assert target.task == "classification"
+    assert target.values.tolist() == ["1", "2", "1e+20"] * 30
+    assert target.kept.sum() == 90
+    target = read_target(pl.Series("t", [1e20, 2e20, -0.0, 0.0] * 5))
+    assert target.values.tolist() == ["1e+20", "2e+20", "0", "0"] * 5
+
+
+def test_long_integers_stay_apart(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    labels = ["100000000000000000001", "100000000000000000002", "3"]
+    path.write_text("x,t\n" + "".join(f"{i},{labels[i % 3]}\n" for i in range(9)))
+    target = read_target(read_table(str(path)).frame["t"])
+    assert target.values.tolist() == labels * 3

@@ -52,7 +52,8 @@ def numbers_in(column: pl.Series) -> pl.Series | None:
     -------
     polars.Series or None
         Integers where they are whole and fit, else floats. None for a column that
-        is not text, that holds other text, or nothing.
+        is not text, that holds other text, or nothing; and for long integers some
+        of which would be equal as floats.
     """
     import polars as pl
 
@@ -61,8 +62,21 @@ def numbers_in(column: pl.Series) -> pl.Series | None:
     for kind in (pl.Int64, pl.Float64):
         numbers = column.cast(kind, strict=False)
         if numbers.null_count() == column.null_count():
-            return numbers
+            return None if _merged(column, numbers) else numbers
     return None
+
+
+def _merged(text: pl.Series, numbers: pl.Series) -> bool:
+    """Whether integers beyond 64 bits became equal when they became floats."""
+    import polars as pl
+
+    # Most columns hold no such number, and text is slow to look through.
+    if not numbers.dtype.is_float() or numbers.abs().max() < 2**53:  # type: ignore[operator]
+        return False
+    long = text.drop_nulls().unique()
+    long = long.filter(long.str.contains(r"^[+-]?\d{16,}$"))
+    exact = {int(one) for one in long.to_list()}
+    return long.cast(pl.Float64).n_unique() < len(exact)
 
 
 def typed(frame: pl.DataFrame) -> pl.DataFrame:

@@ -175,10 +175,7 @@ def _classes(column: pl.Series, notes: list[str]) -> Target:
     import polars as pl
 
     name = column.name
-    if column.dtype.is_float():
-        whole = column.cast(pl.Int64, strict=False)
-        column = whole if bool((whole == column).all()) else column
-    text = column.cast(pl.String).rename("class")
+    text = _class_names(column).rename("class")
     counts = text.drop_nulls().value_counts()
     if counts.height == text.len() - text.null_count():
         raise ValueError(
@@ -197,6 +194,21 @@ def _classes(column: pl.Series, notes: list[str]) -> Target:
     kept = text.is_not_null().to_numpy()
     values = np.array(text.drop_nulls().to_list(), dtype=np.str_)
     return Target("classification", values, kept, tuple(notes))
+
+
+def _class_names(column: pl.Series) -> pl.Series:
+    """Write labels as text; whole numbers without a decimal point."""
+    import polars as pl
+
+    if not column.dtype.is_float():
+        return column.cast(pl.String)
+    column = column.cast(pl.Float64)
+    labels = column.drop_nulls().unique().to_list()
+    if not all(label.is_integer() for label in labels):
+        return column.cast(pl.String)
+    # Digits beyond 1e16 would be made up: 64 bits do not hold them.
+    names = [str(int(x)) if abs(x) < 1e16 else repr(x) for x in labels]
+    return column.replace_strict(labels, names, return_dtype=pl.String)
 
 
 def _lone_told(lone: list[str]) -> str:
