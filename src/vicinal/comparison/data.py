@@ -23,8 +23,9 @@ from sklearn.utils import (
 )
 
 from vicinal.comparison.records import Setting
-from vicinal.comparison.targets import check_classes, read_target
+from vicinal.comparison.targets import check_classes, encode_target
 from vicinal.methods.registry import TASKS
+from vicinal.tables.sizes import check_features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ComparisonData", "Run", "UnfitError"]
 
-# The squares of larger numbers are close to the end of floating point.
-_LARGEST = np.float64(1e150)
 # scikit-learn's own default for the number of clusters, where nobody says it.
 _N_CLUSTERS = 8
 
@@ -92,8 +91,6 @@ class ComparisonData:
         rows = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
         if np.isinf(rows).any():
             raise ValueError("X contains infinity; write NaN where a value is missing.")
-        if np.fmax.reduce(np.abs(rows), axis=None) > _LARGEST:
-            raise ValueError(f"X has numbers beyond {_LARGEST:.0e}; use larger units.")
         if n_components is not None:
             check_scalar(n_components, "n_components", Integral, min_val=1)
             if n_components > (d := rows.shape[1]):
@@ -103,10 +100,10 @@ class ComparisonData:
         if task not in ("auto", *TASKS):
             raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")
         labels = None if y is None or task == "none" else column_or_1d(y, warn=True)
-        target = None
+        target, classes = None, ()
         if labels is not None:
             check_consistent_length(rows, labels)
-            task, target = read_target(labels, task)
+            task, target, classes = encode_target(labels, task)
         elif task not in ("auto", "none"):
             raise ValueError(f"task={task!r} needs a target, y.")
         else:
@@ -114,6 +111,7 @@ class ComparisonData:
         setting = Setting(
             X=rows,
             y=labels,
+            classes=classes,
             task=task,
             rows=np.arange(len(rows)),
             n_given=len(rows),
@@ -126,6 +124,7 @@ class ComparisonData:
                 f"There are {len(setting.feature_names)} feature_names for "
                 f"{rows.shape[1]} features."
             )
+        check_features(rows, setting.feature_names)
         return cls(setting, target)
 
     @property
@@ -216,6 +215,8 @@ class ComparisonData:
         else:
             score, found = self._predict(metric, Z, y, test)
             query = time.perf_counter() - start
+        if np.isnan(score):
+            raise UnfitError("its score on the test rows is not a number.")
         stopped = [issubclass(w.category, ConvergenceWarning) for w in told]
         return Run(
             n_components=Z.shape[1],
@@ -243,8 +244,8 @@ class ComparisonData:
         predicted = knn.predict(metric.transform(s.X[test]))
         if not classes:
             return float(r2_score(truth, predicted)), {}
-        n_classes = int(self.target.max()) + 1 if self.target is not None else 0
-        counts = confusion_matrix(truth, predicted, labels=range(n_classes))
+        labels = range(len(s.classes))
+        counts = confusion_matrix(truth, predicted, labels=labels)
         return float(np.mean(predicted == truth)), {"confusion": counts}
 
 

@@ -61,7 +61,8 @@ def compare(
         also tells whether two halves of the training rows agree on the clusters.
     task : {"auto", "classification", "regression", "none"}, default="auto"
         What y is. "auto" takes floating-point numbers for a continuous target where
-        they have fractions or more than 20 distinct values, and all else for classes.
+        there are more than two and they have fractions, or where there are more than
+        20; all else for classes.
     methods : str or iterable of str, optional
         Names from `vicinal.comparison.METHODS`, or ``"all"``. By default the usual
         ones for the kind of target. Those that learn start from standardised features

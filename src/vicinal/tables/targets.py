@@ -9,6 +9,7 @@ import numpy as np
 
 from vicinal.tables.cells import cells
 from vicinal.tables.names import near
+from vicinal.tables.sizes import check_numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from vicinal.tables.reading import Table
 
-__all__ = ["Target", "choose_target", "read_target"]
+__all__ = ["MOST_CLASSES", "Target", "choose_target", "names_classes", "read_target"]
 
 #: More distinct whole numbers than this measure something.
 MOST_CLASSES = 20
@@ -131,7 +132,8 @@ def read_target(
             "at least two values."
         )
     if task is None:
-        task = "classification" if _names_classes(present, known) else "regression"
+        classes = names_classes(present.to_numpy(), known)
+        task = "classification" if classes else "regression"
     if task == "regression":
         if not present.dtype.is_numeric():
             raise ValueError(
@@ -139,6 +141,7 @@ def read_target(
                 "another target."
             )
         values = present.to_numpy().astype(np.float64)
+        check_numbers(values, f"Column {name!r}")
         return Target(task, values, kept.to_numpy(), tuple(notes))
     return _classes(column, notes)
 
@@ -159,16 +162,31 @@ def _understood(column: pl.Series) -> pl.Series:
     return column
 
 
-def _names_classes(present: pl.Series, known: bool) -> bool:
-    if not present.dtype.is_numeric():
+def names_classes(values: NDArray[Any], known: bool) -> bool:
+    """Whether labels name classes, rather than measure something.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+        The labels, none of them missing.
+    known : bool
+        Whether integers are known to be classes, however many.
+
+    Returns
+    -------
+    bool
+        True for text, for booleans, for two distinct numbers, and for at most twenty
+        distinct whole numbers that come twice each on average.
+    """
+    if values.dtype.kind not in "fiu":
         return True
-    n_distinct = present.n_unique()
-    if present.dtype.is_float() and not bool((present == present.round(0)).all()):
+    n_distinct = np.unique(values).size
+    if values.dtype.kind == "f" and not np.array_equal(values, np.rint(values)):
         # Two levels are two classes, whatever they are written as.
         return n_distinct == 2
-    if known and present.dtype.is_integer():
+    if known and values.dtype.kind in "iu":
         return True
-    return n_distinct <= max(2, min(MOST_CLASSES, len(present) // 2))
+    return n_distinct <= max(2, min(MOST_CLASSES, len(values) // 2))
 
 
 def _classes(column: pl.Series, notes: list[str]) -> Target:
