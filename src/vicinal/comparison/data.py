@@ -100,7 +100,8 @@ class ComparisonData:
         if task not in ("auto", *TASKS):
             raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")
         labels = None if y is None or task == "none" else column_or_1d(y, warn=True)
-        target, classes = None, ()
+        target = None
+        classes: tuple[str, ...] = ()
         if labels is not None:
             check_consistent_length(rows, labels)
             task, target, classes = encode_target(labels, task)
