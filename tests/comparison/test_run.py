@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from vicinal.comparison import METHODS, compare
+from vicinal.comparison.data import ComparisonData
 from vicinal.tables.targets import read_target
 
 USUAL = [m.name for m in METHODS.values() if m.usual and "classification" in m.tasks]
@@ -382,3 +383,38 @@ def test_the_rule_for_targets_is_that_of_tables(y: Any, task: str) -> None:
     classes = [] if task == "regression" else [str(one) for one in np.unique(y)]
     assert list(setting.classes) == classes
     assert read_target(pl.Series("y", y), known=True).task == task
+
+
+def test_splits_without_end_end_with_the_time_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = []
+    check = ComparisonData.check_split
+    monkeypatch.setattr(
+        ComparisonData, "check_split", lambda *a: seen.append(1) or check(*a)
+    )
+    options: Any = {"methods": ["euclidean"], "n_splits": 10**7}
+    result = compare(IRIS_X, IRIS_Y, time_budget=0.2, **options)
+    assert 1 <= result.setting.n_splits < 10**6
+    assert len(seen) <= result.setting.n_splits + 11
+    assert f"of {10**7} splits" in result.notes[0]
+
+
+def test_later_splits_are_checked_in_their_turn() -> None:
+    # Only where the one row that differs is held out are all training rows equal.
+    X = np.zeros((40, 1))
+    X[7] = 1
+    y = np.tile([0, 1], 20)
+    splits = StratifiedShuffleSplit(50, test_size=0.1, random_state=3).split(X, y)
+    assert [index for index, (train, _) in enumerate(splits) if 7 not in train][0] > 10
+    options: Any = {"methods": ["euclidean"], "test_size": 0.1, "random_state": 3}
+    compare(X, y, n_splits=10, **options)
+    with pytest.raises(ValueError, match="All training rows are equal"):
+        compare(X, y, n_splits=50, **options)
+
+
+def test_more_classes_than_test_rows() -> None:
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    message = "84 training and 36 test rows, fewer than the 40 classes; leave out"
+    with pytest.raises(ValueError, match=message):
+        compare(X, np.arange(120) % 40, methods=["euclidean"])

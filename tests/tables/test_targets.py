@@ -8,12 +8,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from vicinal.tables.cells import clean
 from vicinal.tables.reading import Table, read_table
 from vicinal.tables.targets import choose_target, read_target
 
 
 def table(*names: str, target: str | None = None) -> Table:
     return Table("t", pl.DataFrame({name: [1, 2] for name in names}), target)
+
+
+def cleaned(values: list[Any]) -> pl.Series:
+    return clean(pl.DataFrame({"t": values})).to_series()
 
 
 @pytest.mark.parametrize(
@@ -58,7 +63,7 @@ def test_unknown_target() -> None:
     ],
 )
 def test_tasks(values: list[Any], task: str, expected: list[Any]) -> None:
-    target = read_target(pl.Series("t", values))
+    target = read_target(cleaned(values))
     assert target.task == task
     assert target.values.tolist() == expected
     assert target.values.dtype.kind == ("U" if task == "classification" else "f")
@@ -87,7 +92,7 @@ def test_the_task_can_be_asked_for() -> None:
 
 
 def test_rows_left_out() -> None:
-    target = read_target(pl.Series("t", ["a", "?", "b", "a", "b", "c", "d"]))
+    target = read_target(cleaned(["a", "?", "b", "a", "b", "c", "d"]))
     assert target.values.tolist() == ["a", "b", "a", "b"]
     assert target.kept.tolist() == [True, False, True, True, True, False, False]
     assert target.notes == (

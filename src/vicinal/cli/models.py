@@ -166,7 +166,7 @@ def _quality_told(model: "SavedModel", prepared: "Prepared") -> str:
         return ""
     from vicinal.methods.scaling import leave_one_out
 
-    X = model.prepare(prepared.frame)
+    X = model.scaled(prepared.X)
     before, after = (
         leave_one_out(Z, prepared.y, prepared.task) for Z in (X, model.map(X))
     )

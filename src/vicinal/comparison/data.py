@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, replace
+from math import ceil, floor
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ComparisonData", "Run", "UnfitError"]
 
+# Splits that are checked before the first fit.
+_CHECKED_SPLITS = 10
 # scikit-learn's own default for the number of clusters, where nobody says it.
 _N_CLUSTERS = 8
 
@@ -170,19 +173,32 @@ class ComparisonData:
         yield from splitter.split(s.X, self.target)
 
     def check(self, n_splits: int) -> None:
-        """Raise ValueError where a split is of no use, before any work is done."""
-        k = self.setting.n_neighbors
-        for train, _ in self.splits(n_splits):
-            X = self.setting.X[train]
-            if self.setting.task != "none" and k > len(X):
-                raise ValueError(f"n_neighbors={k} exceeds the {len(X)} training rows.")
-            if self.setting.task == "classification":
-                check_classes(self.target, train)
-            # Without regard to NaN: what is missing becomes a value that is there.
-            if np.array_equal(np.fmin.reduce(X), np.fmax.reduce(X), equal_nan=True):
-                raise ValueError(
-                    "All training rows are equal: no metric can tell them apart."
-                )
+        """Raise ValueError where rows cannot be split, before any work is done."""
+        s = self.setting
+        n_test = ceil(s.test_size * len(s.X))
+        n_train = floor((1 - s.test_size) * len(s.X))
+        if min(n_test, n_train) < len(s.classes):
+            raise ValueError(
+                f"A split has {n_train} training and {n_test} test rows, fewer than "
+                f"the {len(s.classes)} classes; leave out the rarest classes, or give "
+                "more rows."
+            )
+        # Later splits are checked when their turn comes: there may be millions.
+        for train, _ in self.splits(min(n_splits, _CHECKED_SPLITS)):
+            self.check_split(train)
+
+    def check_split(self, train: IntArray) -> None:
+        """Raise ValueError where nothing can be learned from some rows."""
+        X, k = self.setting.X[train], self.setting.n_neighbors
+        if self.setting.task != "none" and k > len(X):
+            raise ValueError(f"n_neighbors={k} exceeds the {len(X)} training rows.")
+        if self.setting.task == "classification":
+            check_classes(self.target, train)
+        # Without regard to NaN: what is missing becomes a value that is there.
+        if np.array_equal(np.fmin.reduce(X), np.fmax.reduce(X), equal_nan=True):
+            raise ValueError(
+                "All training rows are equal: no metric can tell them apart."
+            )
 
     def run(self, method: Method, train: IntArray, test: IntArray) -> Run:
         """Fit a method on some rows, and score it on others.

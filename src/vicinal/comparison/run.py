@@ -171,6 +171,7 @@ def _all_runs(
             note = f"The time budget was enough for {done} of {plan.n_splits} splits."
             plan = replace(plan, n_splits=done, notes=(*plan.notes, note))
             break
+        plan.problem.check_split(train)
         for place, method in enumerate(plan.methods, start=1):
             over = deadline is not None and time.perf_counter() > deadline
             # Few rows are not planned for, however many columns they have.

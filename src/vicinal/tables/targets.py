@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.tables.cells import cells
 from vicinal.tables.names import near
 from vicinal.tables.sizes import check_numbers
 
@@ -90,7 +89,7 @@ def read_target(
     Parameters
     ----------
     column : polars.Series
-        The label's column.
+        The label's column, of a frame that `vicinal.tables.cells.clean` returned.
     task : {"classification", "regression"}, default=None
         By default: text and booleans are classes, and so are at most twenty
         distinct whole numbers; other numbers are measurements.
@@ -149,7 +148,6 @@ def read_target(
 def _understood(column: pl.Series) -> pl.Series:
     import polars as pl
 
-    column = cells(column)
     if column.dtype.is_decimal():
         column = column.cast(pl.Float64)
     if column.dtype.is_float():
