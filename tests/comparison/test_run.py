@@ -390,9 +390,12 @@ def test_splits_without_end_end_with_the_time_budget(
 ) -> None:
     seen = []
     check = ComparisonData.check_split
-    monkeypatch.setattr(
-        ComparisonData, "check_split", lambda *a: seen.append(1) or check(*a)
-    )
+
+    def counted(data: ComparisonData, train: Any) -> None:
+        seen.append(train)
+        check(data, train)
+
+    monkeypatch.setattr(ComparisonData, "check_split", counted)
     options: Any = {"methods": ["euclidean"], "n_splits": 10**7}
     result = compare(IRIS_X, IRIS_Y, time_budget=0.2, **options)
     assert 1 <= result.setting.n_splits < 10**6
@@ -406,7 +409,7 @@ def test_later_splits_are_checked_in_their_turn() -> None:
     X[7] = 1
     y = np.tile([0, 1], 20)
     splits = StratifiedShuffleSplit(50, test_size=0.1, random_state=3).split(X, y)
-    assert [index for index, (train, _) in enumerate(splits) if 7 not in train][0] > 10
+    assert next(i for i, (train, _) in enumerate(splits) if 7 not in train) > 10
     options: Any = {"methods": ["euclidean"], "test_size": 0.1, "random_state": 3}
     compare(X, y, n_splits=10, **options)
     with pytest.raises(ValueError, match="All training rows are equal"):
