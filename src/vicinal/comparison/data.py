@@ -98,7 +98,8 @@ class ComparisonData:
             check_scalar(n_components, "n_components", Integral, min_val=1)
             if n_components > (d := rows.shape[1]):
                 raise ValueError(
-                    f"n_components={n_components} exceeds the {d} features."
+                    f"n_components={n_components} exceeds the {d} features; ask for "
+                    f"{d} or fewer."
                 )
         if task not in ("auto", *TASKS):
             raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")

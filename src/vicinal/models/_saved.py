@@ -190,6 +190,11 @@ def learn(
     """
     if n_components is not None and n_components < 1:
         raise ValueError(f"n_components must be at least 1, not {n_components}.")
+    if n_components is not None and n_components > (d := prepared.X.shape[1]):
+        raise ValueError(
+            f"n_components={n_components} exceeds the {d} features; ask for {d} or "
+            "fewer."
+        )
     chosen, labelled = _able(method, prepared.task)
     y = prepared.y if labelled else None
     if y is not None and prepared.task == "classification":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vicinal.tables.cells import numbers_in
+from vicinal.tables.names import printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,7 +71,7 @@ def kind_of(column: pl.Series) -> tuple[str, str]:
     else:
         return _kind_of_text(present, missing)
     if present.n_unique() == 1:
-        return "constant", f"always {_shown(present[0])}"
+        return "constant", f"always {printable(present[0])}"
     return kind, reason
 
 
@@ -88,7 +89,7 @@ def _kind_of_numbers(present: pl.Series, n_rows: int) -> tuple[str, str]:
         return "empty", "no finite values"
     n_distinct = present.n_unique()
     if n_distinct == 1:
-        return "constant", f"always {_shown(present[0])}"
+        return "constant", f"always {printable(present[0])}"
     if present.dtype.is_integer() and n_distinct == n_rows:
         if _IDENTIFIER.fullmatch(present.name.strip()):
             return "identifier", "named like one, and each row has its own value"
@@ -105,7 +106,7 @@ def _kind_of_numbers(present: pl.Series, n_rows: int) -> tuple[str, str]:
 def _kind_of_text(present: pl.Series, missing: str) -> tuple[str, str]:
     n_distinct = present.n_unique()
     if n_distinct == 1:
-        return "constant", f"always {_shown(present[0])}"
+        return "constant", f"always {printable(present[0])}"
     if n_distinct == len(present):
         return "identifier", "each row has its own value"
     if n_distinct > MOST_CATEGORIES:
@@ -125,12 +126,6 @@ def _missing(n: int) -> str:
 
 def _join(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
-
-
-def _shown(value: object) -> str:
-    # Printed on terminals, where some characters are commands.
-    text = "".join(letter if letter.isprintable() else "�" for letter in str(value))
-    return text if len(text) <= 40 else f"{text[:39]}…"
 
 
 def _all_yes_or_no(present: pl.Series) -> bool:
@@ -276,5 +271,5 @@ def _complain(column: pl.Series, understood: pl.Series, what: str) -> None:
     if len(wrong):
         raise ValueError(
             f"Column {column.name!r} held {what} in each row of the table that was "
-            f"learned from, but here holds {_shown(wrong[0])!r}; mend it."
+            f"learned from, but here holds {printable(wrong[0])!r}; mend it."
         )

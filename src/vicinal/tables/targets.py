@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.tables.names import near
+from vicinal.tables.names import near, printable
 from vicinal.tables.sizes import check_numbers
 
 if TYPE_CHECKING:
@@ -127,8 +127,8 @@ def read_target(
         notes.append(f"{_rows(n_lost)} without a value in {name!r} left out")
     if present.n_unique() == 1:
         raise ValueError(
-            f"Column {name!r} is {_shown(present[0])!r} in every row; a target needs "
-            "at least two values."
+            f"Column {name!r} is {printable(present[0])!r} in every row; a target "
+            "needs at least two values."
         )
     if task is None:
         classes = names_classes(present.to_numpy(), known)
@@ -229,16 +229,11 @@ def _class_names(column: pl.Series) -> pl.Series:
 
 def _lone_told(lone: list[str]) -> str:
     if len(lone) == 1:
-        return f"class {_shown(lone[0])!r} left out: it has a single row"
-    shown = ", ".join(repr(_shown(one)) for one in lone[:3])
+        return f"class {printable(lone[0])!r} left out: it has a single row"
+    shown = ", ".join(repr(printable(one)) for one in lone[:3])
     more = f" and {len(lone) - 3} more" if len(lone) > 3 else ""
     return f"classes {shown}{more} left out: they have a single row each"
 
 
 def _rows(n: int) -> str:
     return f"{n:,} row{'s' if n > 1 else ''}"
-
-
-def _shown(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"
