@@ -22,7 +22,9 @@ def rounding(X: FloatArray) -> FloatArray:
     return _ROUNDINGS * float(np.finfo(X.dtype).eps) * size
 
 
-def class_means(X: FloatArray, codes: IntArray) -> FloatArray:
+def class_means(
+    X: FloatArray, codes: IntArray, weights: FloatArray | None = None
+) -> FloatArray:
     """Return the mean of each class, in float64.
 
     Parameters
@@ -31,6 +33,8 @@ def class_means(X: FloatArray, codes: IntArray) -> FloatArray:
         The points.
     codes : ndarray of shape (n_samples,)
         Their classes, as integers from 0; a class without points has the mean 0.
+    weights : ndarray of shape (n_samples,) or None, default=None
+        How many points each row stands for; None is one.
 
     Returns
     -------
@@ -41,15 +45,40 @@ def class_means(X: FloatArray, codes: IntArray) -> FloatArray:
     for c in range(n_classes):
         members = codes == c
         if members.any():
-            means[c] = X[members].mean(axis=0, dtype=np.float64)
+            means[c] = mean(X[members], None if weights is None else weights[members])
     return means
 
 
-def within_class_residuals(X: FloatArray, codes: IntArray | None) -> FloatArray:
-    """Return the points minus their classes' means, in float64; None is one class."""
-    if codes is None:
-        return X - X.mean(axis=0, dtype=np.float64)
-    return X - class_means(X, codes)[codes]
+def mean(X: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Return the mean of the points, in float64."""
+    if weights is None:
+        return X.mean(axis=0, dtype=np.float64)
+    average: FloatArray = weights @ X.astype(np.float64) / weights.sum()
+    return average
+
+
+def within_class_residuals(
+    X: FloatArray, codes: IntArray | None, weights: FloatArray | None = None
+) -> FloatArray:
+    """Return the points minus their classes' means, in float64.
+
+    Parameters
+    ----------
+    X, codes, weights
+        As for `class_means`; codes of None are one class.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        With weights, each row times the root of its weight, of which the mean is 1:
+        plain mean squares of it are weighted ones of the points.
+    """
+    residuals = X - (
+        mean(X, weights) if codes is None else class_means(X, codes, weights)[codes]
+    )
+    if weights is None:
+        return residuals
+    return residuals * np.sqrt(weights / weights.mean())[:, None]
 
 
 def deviations(residuals: FloatArray, X: FloatArray) -> FloatArray:

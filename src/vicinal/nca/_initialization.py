@@ -12,6 +12,7 @@ from vicinal.base.n_components import checked_n_components
 from vicinal.base.whitening import (
     Spread,
     class_means,
+    mean,
     spread,
     within_class_residuals,
 )
@@ -68,6 +69,49 @@ def initial_components(
     if codes is None:
         raise ValueError(f"init={init!r} needs classes; use 'pca' or 'whiten' here.")
     return _lda(X, codes, d) if init == "lda" else _rca(X, codes, d)
+
+
+def candidate_starts(
+    init: str | ArrayLike,
+    X: FloatArray,
+    codes: IntArray | None,
+    n_components: int | None,
+    random_state: RandomState,
+    targets: FloatArray | None = None,
+    weights: FloatArray | None = None,
+) -> dict[str, FloatArray]:
+    """Return the starts that "auto" chooses from by what they predict, by name.
+
+    Parameters
+    ----------
+    init, X, codes, n_components, random_state
+        As for `initial_components`; any other `init` than "auto" is the only one.
+    targets : ndarray of shape (n_samples,) or None, default=None
+        Numbers to predict, where there are no classes.
+    weights : ndarray of shape (n_samples,) or None, default=None
+        How many points each row stands for; None is one.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n_components, n_features)
+    """
+    if not isinstance(init, str) or init != "auto":
+        name = init if isinstance(init, str) else "given"
+        return {name: initial_components(init, X, codes, n_components, random_state)}
+    n, n_features = X.shape
+    d = checked_n_components(
+        n_components, n_features, f"the {n_features} features of X"
+    )
+    plain = "pca" if d < min(n_features, n) else "identity"
+    starts = {plain: initial_components(plain, X, codes, d, random_state)}
+    if codes is not None:
+        # With few rows for each feature, their covariance is mostly noise.
+        n_points = n if weights is None else float(weights.sum())
+        shrinkage = float(np.clip(n_features / n_points, 1e-3, 1.0))
+        starts["rca"] = _rca(X, codes, d, shrinkage, weights)
+    if targets is not None:
+        starts["linear"] = _linear(X, targets, starts[plain], weights)
+    return starts
 
 
 def diagonal_start(init: str | ArrayLike, X: FloatArray) -> FloatArray:
@@ -178,37 +222,55 @@ def _whiten(X: FloatArray, d: int) -> FloatArray:
     return _filled(total.whitening().T[::-1][:d], d)
 
 
-def _rca(X: FloatArray, codes: IntArray, d: int, shrinkage: float = 0.0) -> FloatArray:
+def _rca(
+    X: FloatArray,
+    codes: IntArray,
+    d: int,
+    shrinkage: float = 0.0,
+    weights: FloatArray | None = None,
+) -> FloatArray:
     """Return S_W^(−1/2), or at low rank the main directions of what it maps to."""
-    within = spread(within_class_residuals(X, codes), X)
+    within = spread(within_class_residuals(X, codes, weights), X)
     if d == X.shape[1]:
         return within.inverse_root(shrinkage)
     if shrinkage > 0:
         shrunk = (1 - shrinkage) * within.variances + shrinkage
         within = within._replace(variances=shrunk)
-    return _discriminant(X, codes, within, d)
+    return _discriminant(X, codes, within, d, weights)
 
 
-def _discriminant(X: FloatArray, codes: IntArray, within: Spread, d: int) -> FloatArray:
+def _discriminant(
+    X: FloatArray,
+    codes: IntArray,
+    within: Spread,
+    d: int,
+    weights: FloatArray | None = None,
+) -> FloatArray:
     """Return d rows that whiten the classes, those that tell them apart first."""
     white = within.whitening()
-    apart = (class_means(X, codes) - X.mean(axis=0, dtype=np.float64)) @ white
-    apart *= np.sqrt(np.bincount(codes))[:, None]
+    apart = (class_means(X, codes, weights) - mean(X, weights)) @ white
+    apart *= np.sqrt(np.bincount(codes, weights))[:, None]
     directions = np.linalg.svd(apart)[2]
     return _filled((white @ directions[:d].T).T, d)
 
 
-def _linear(X: FloatArray, targets: FloatArray, start: FloatArray) -> FloatArray:
+def _linear(
+    X: FloatArray,
+    targets: FloatArray,
+    start: FloatArray,
+    weights: FloatArray | None = None,
+) -> FloatArray:
     """Return a start, stretched along the direction of a ridge regression of y.
 
     At low rank, that direction takes the place of the last row.
     """
-    total = spread(within_class_residuals(X, None), X)
-    white = total.axes / total.units[:, None]  # coordinates with the given variances
-    centred = targets - targets.mean()
-    slopes = (X - X.mean(axis=0, dtype=np.float64)) @ white
-    ridge = total.variances + X.shape[1] / len(X)
-    direction = white @ (slopes.T @ centred / len(X) / ridge)
+    n_points = len(X) if weights is None else float(weights.sum())
+    residuals = within_class_residuals(X, None, weights)
+    total = spread(residuals, X)
+    axes = total.axes / total.units[:, None]  # coordinates with the given variances
+    centred = within_class_residuals(targets[:, None], None, weights)[:, 0]
+    slopes = (residuals @ axes).T @ centred / len(X)
+    direction = axes @ (slopes / (total.variances + X.shape[1] / n_points))
     size = np.linalg.norm(start @ direction)
     norm = np.linalg.norm(direction)
     if not (size > 0 and norm > 0):

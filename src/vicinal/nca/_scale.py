@@ -21,22 +21,32 @@ _FEW = 3.0
 # With any other start: when next to nothing but the nearest, or all alike, is seen.
 _BLIND, _ALIKE = 1 + 1e-6, 0.99
 # Points whose perplexity is measured.
-_N_QUERIES = 256
+_N_QUERIES = 512
+# The pairs that one look at the whole may cost, and the fewest points worth a look.
+_PAIRS, _MIN_QUERIES = 2**25, 128
 # How often the scale is doubled in search, from where all points are near.
 _DOUBLINGS = 24
 # The grid on which the best scale is first looked for: octaves of the map's size.
 _OCTAVES = np.arange(-2.0, 6.0)
 
 
-def typical_distance(X: FloatArray, A: FloatArray) -> float:
+def typical_distance(objective: PairObjective, A: FloatArray) -> float:
     """Return the root mean square distance of mapped points from their mean."""
-    Z = X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)
-    return float(np.sqrt(np.var(Z.astype(np.float64), axis=0).sum()))
+    X, counts = objective.X, objective.row_counts
+    with np.errstate(over="ignore", invalid="ignore"):
+        Z = (X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)).astype(np.float64)
+        Z -= counts @ Z / counts.sum()
+        return float(np.sqrt(np.average(np.square(Z).sum(axis=1), weights=counts)))
 
 
 def perplexity(objective: PairObjective, A: FloatArray, queries: IntArray) -> float:
     """Return the median number of neighbours that points effectively have at A."""
-    return float(np.nanmedian(objective.effective_neighbors(A, queries)))
+    seen = objective.effective_neighbors(A, queries)
+    known = np.flatnonzero(~np.isnan(seen))
+    counts = objective.row_counts[known]
+    order = np.argsort(seen[known])
+    half = np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2)
+    return float(seen[known][order[half]])
 
 
 def to_perplexity(
@@ -64,12 +74,12 @@ def to_perplexity(
         A itself where no scale gives that many: a map of zeros, or equal points.
     """
     queries = sample_indices(rng, objective.n_rows, _N_QUERIES)
-    few = min(n_neighbors, objective.n_rows / 2)
+    few = min(n_neighbors, objective.n_points / 2)
 
     def excess(log_scale: float) -> float:
         return np.log(perplexity(objective, np.exp(log_scale) * A, queries) / few)
 
-    distance = typical_distance(objective.X, A)
+    distance = typical_distance(objective, A)
     if not (distance > 0 and np.isfinite(distance)):
         return A
     low = -np.log(distance)
@@ -103,7 +113,7 @@ def in_sight(
             seen = perplexity(objective, A, queries)
         except ValueError:  # under this map distances overflow
             seen = 1.0
-    others = objective.n_rows - 1
+    others = objective.n_points - 1
     fewest = min(_FEW, others / 4) if ours else _BLIND
     if max(fewest, _BLIND) <= seen <= max(_ALIKE * others, others - 1):
         return A
@@ -128,3 +138,9 @@ def best_scale(loss: Callable[[float], float], log_scale: float) -> float:
         loss, bounds=around, method="bounded", options={"xatol": 0.05}
     )
     return float(found.x) if found.fun < losses[k] else float(grid[k])
+
+
+def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:
+    """Return as many points as can look at all of the data at a moderate cost."""
+    n = objective.n_rows
+    return sample_indices(rng, n, max(_MIN_QUERIES, _PAIRS // n))
