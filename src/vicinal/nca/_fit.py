@@ -17,6 +17,7 @@ from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.nca._initialization import FROM_THE_DATA, STARTS, initial_components
+from vicinal.nca._model_selection import ITERATIONS
 from vicinal.nca._optimizer import ExactOptimizer, KeptStart, Optimizer
 from vicinal.nca._preconditioner import Preconditioner
 from vicinal.nca._scale import in_sight
@@ -78,7 +79,10 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
         d = self.n_components if isinstance(self.n_components, Integral) else D
         solver = self._chosen_solver(n, D, int(d))
         if solver != "stochastic":
-            return ExactOptimizer(solver, self.max_iter, self.tol, alpha)
+            # A path of maps was judged after so many iterations each: no more, now.
+            short = self.alpha == "auto"
+            max_iter = min(ITERATIONS, self.max_iter) if short else self.max_iter
+            return ExactOptimizer(solver, max_iter, self.tol, alpha, short)
         seed = self._seed()
         preconditioner = Preconditioner.find(
             X, codes, int(d), self._is_diagonal, np.random.default_rng(seed)

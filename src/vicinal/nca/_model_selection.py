@@ -26,8 +26,10 @@ PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.0)
 """What is tried: λ‖A‖² for each point, at the size of the start."""
 ITERATIONS = 10
 """Iterations for each of them."""
-PATIENCE = 3
+PATIENCE = 2
 """After so many penalties without a new best, the smaller ones are not tried."""
+N_ERRORS = 0.5
+"""Of the penalties within so many standard errors of the best, the strongest wins."""
 HELD_OUT = 0.2
 """The part of the rows that judges."""
 MOST_ROWS = 2000
@@ -50,11 +52,36 @@ Data = TypeVar("Data", ClassificationData, RegressionData)
 
 @dataclass(frozen=True)
 class Trial(Generic[Data]):
-    """Rows to learn from, and the mean loss of a map on rows that were held out."""
+    """Rows to learn from, and the losses of a map on rows that were held out.
+
+    Attributes
+    ----------
+    data : ClassificationData or RegressionData
+        The rows to learn from.
+    objective : PairObjective
+        What to maximise on them.
+    losses : callable
+        Takes a map, and returns the loss of each row that judges.
+    weights : ndarray
+        How many points each of these rows stands for.
+    """
 
     data: Data
     objective: PairObjective
-    loss: Callable[[FloatArray], float]
+    losses: Callable[[FloatArray], FloatArray]
+    weights: FloatArray
+
+    def mean(self, losses: FloatArray) -> float:
+        """Return the mean loss; infinity where it is not a number."""
+        found = float(np.average(losses, weights=self.weights))
+        return found if np.isfinite(found) else np.inf
+
+    def is_close(self, losses: FloatArray, best: FloatArray) -> bool:
+        """Return whether losses are within some standard errors of the best ones."""
+        worse = losses - best
+        excess = self.mean(worse)
+        variance = self.mean((worse - excess) ** 2) / self.weights.sum()
+        return excess <= N_ERRORS * np.sqrt(variance)
 
 
 def class_trial(
@@ -79,12 +106,11 @@ def class_trial(
     objective = class_objective(part, kind, n_jobs)
     truth = np.searchsorted(part.classes, data.classes[judges.codes])
 
-    def loss(A: FloatArray) -> float:
+    def losses(A: FloatArray) -> FloatArray:
         p = objective.class_probabilities(A, judges.X)[np.arange(len(truth)), truth]
-        logs = np.log(np.maximum(p.astype(np.float64), _LEAST_P))
-        return -float(np.average(logs, weights=judges.weights))
+        return -np.log(np.maximum(p.astype(np.float64), _LEAST_P))
 
-    return Trial(part, objective, loss)
+    return Trial(part, objective, losses, judges.weights)
 
 
 def target_trial(
@@ -104,7 +130,11 @@ def target_trial(
         return None
     part, judges = data.part(learn), data.part(held)
     objective = target_objective(part, kind, width, n_jobs)
-    return Trial(part, objective, lambda A: squared_error(part, judges, A, n_jobs))
+
+    def losses(A: FloatArray) -> FloatArray:
+        return squared_errors(part, judges, A, n_jobs)
+
+    return Trial(part, objective, losses, judges.weights)
 
 
 def class_objective(
@@ -135,10 +165,10 @@ def target_objective(
     )
 
 
-def squared_error(
+def squared_errors(
     data: RegressionData, judges: RegressionData, A: FloatArray, n_jobs: int | None
-) -> float:
-    """Return the mean squared error of some rows' soft neighbours for other rows."""
+) -> FloatArray:
+    """Return how far rows are from the mean target of their soft neighbours."""
     dtype = data.X.dtype
     components = A.astype(dtype)
     weights = NeighborWeights.build(data.weights, np.ones(len(data.X)), dtype)
@@ -146,8 +176,8 @@ def squared_error(
     n_threads = effective_n_threads(n_jobs)
     queries, points = judges.X @ components.T, data.X @ components.T
     means = average(queries, points, targets, weights, n_threads)[:, 0]
-    errors = np.square(means.astype(np.float64) - judges.targets)
-    return float(np.average(errors, weights=judges.weights))
+    errors: FloatArray = np.square(means.astype(np.float64) - judges.targets)
+    return errors
 
 
 @dataclass(frozen=True)
@@ -259,30 +289,31 @@ def select(
     say : callable
         Takes a line for each trial, for the curious.
     """
-    found = []
+    tried: list[tuple[Selected, FloatArray]] = []
+
+    def judge(init: str, alpha: float, A: FloatArray) -> None:
+        losses = trial.losses(A)
+        tried.append((Selected(init, alpha, A, trial.mean(losses)), losses))
+        say(f"held-out loss {tried[-1][0].loss:.4f}: {init}, alpha={alpha:.2g}")
+
+    def best() -> tuple[Selected, FloatArray]:
+        return min(tried, key=lambda trial: trial[0].loss)
+
     for name, A in starts.items():
-        found.append(Selected(name, np.inf, A, _finite(trial.loss(A))))
-        say(f"held-out loss {found[-1].loss:.4f}: {name}, not learned")
-    best = min(found, key=lambda selected: selected.loss)
-    size = float(np.square(best.components).sum())
+        judge(name, np.inf, A)
+    init, A = best()[0].init, best()[0].components
+    tried = [best()]
+    size = float(np.square(A).sum())
     if not size > 0:
-        return best
-    A, waited = best.components, 0
+        return tried[0][0]
     solver = LBFGS(min(ITERATIONS, max_iter), tol)
     for penalty in PENALTIES:
         alpha = penalty / size
         penalized = Penalized(trial.objective, alpha * trial.objective.n_points)
         A = solver.maximize(penalized, A, lambda *_: False).components
-        loss = _finite(trial.loss(A))
-        say(f"held-out loss {loss:.4f}: {best.init}, alpha={alpha:.2g}")
-        if loss < best.loss:
-            best, waited = Selected(best.init, alpha, A, loss), 0
-        else:
-            waited += 1
-        if waited == PATIENCE:
+        judge(init, alpha, A)
+        if all(trial[0].loss > best()[0].loss for trial in tried[-PATIENCE:]):
             break
-    return best
-
-
-def _finite(loss: float) -> float:
-    return loss if np.isfinite(loss) else np.inf
+    # The strongest penalty that is as good as any, as far as these rows can tell.
+    reference = best()[1]
+    return next(s for s, losses in tried if trial.is_close(losses, reference))
