@@ -18,9 +18,9 @@
                              log_sums    log Σ_j exp(−d²)  densities
 
 `pairs` has the loop and the distances, `rules` and `kernels` what a method makes of a
-row of distances, `engine` what comes out, `parallel` blocks and threads, `blas` the
-hold on BLAS. No n×n array is ever held, any number of threads gives the same bits, and
-nothing here knows of estimators or optimisers.
+row of distances, `engine` and `new_points` what comes out, `parallel` blocks and
+threads, `blas` the hold on BLAS. No n×n array is ever held, any number of threads gives
+the same bits, and nothing here knows of estimators or optimisers.
 """
 
 from vicinal.neighborhood.blas import single_threaded_blas
@@ -28,12 +28,11 @@ from vicinal.neighborhood.engine import (
     Pull,
     Rule,
     Scatter,
-    average,
-    log_sums,
     pull,
     row_values,
     scatter,
 )
+from vicinal.neighborhood.new_points import average, log_sums
 from vicinal.neighborhood.pairs import float32_resolves
 from vicinal.neighborhood.parallel import (
     back_project,

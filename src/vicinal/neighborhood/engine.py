@@ -2,11 +2,9 @@
 
 `pull` returns each row's value and L Z, the product of the graph's Laplacian with the
 points; `scatter` the matrix ZᵀL Z alone, for half the work; `row_values` the values
-alone. `average` and `log_sums` are for new points: the mean target of their soft
-neighbours, and the logarithm of their kernel density.
+alone. What comes out for new points is in `new_points`.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import NamedTuple, Protocol
@@ -17,12 +15,10 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.pairs import (
     BlockConsumer,
     CenteredPoints,
-    Pairs,
-    float32_resolves,
     for_each_block,
+    pass_by,
 )
 from vicinal.neighborhood.parallel import ReproducibleSum, back_project
-from vicinal.neighborhood.rules import NeighborWeights
 
 
 class Rule(Protocol):
@@ -156,96 +152,9 @@ def row_values(
     values = np.empty(len(which), dtype=points.dtype)
     for part, exact in centered.split(centered.norms[which]):
         values[part] = _weigh(
-            centered, rule, which[part], exact, n_threads, lambda: _pass_by
+            centered, rule, which[part], exact, n_threads, lambda: pass_by
         )
     return values
-
-
-def average(
-    queries: FloatArray,
-    points: FloatArray,
-    targets: FloatArray,
-    masses: NeighborWeights,
-    n_threads: int = 1,
-) -> FloatArray:
-    """Return Σ_j p_ij t_j, the mean target of each new point's soft neighbours.
-
-    Parameters
-    ----------
-    queries : array of shape (n_queries, n_components)
-        New points, in the same space and of the same type as the old.
-    points : array of shape (n_points, n_components)
-        The points that can be picked.
-    targets : array of shape (n_points, n_targets)
-        What to average: indicators of the classes, or numbers.
-    masses : NeighborWeights
-        What the points weigh as neighbours.
-    n_threads : int, default=1
-        The result is the same for any number.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n_targets)
-        In float64 where float32 could not tell the distances apart.
-    """
-    from vicinal.neighborhood import kernels  # loads Numba
-
-    queries, points, log_offsets = _resolved(queries, points, masses.log_offsets)
-    targets = targets.astype(points.dtype, copy=False)
-
-    def means_of(pairs: Pairs) -> FloatArray:
-        means = np.empty((pairs.shape[0], targets.shape[1]), dtype=points.dtype)
-
-        def fill(block: FloatArray, rows: slice) -> None:
-            kernels.normalize(block, *pairs.fill(block, rows), log_offsets)
-
-        def consume(_: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
-            for rows, block in weighed:
-                np.matmul(block, targets, out=means[rows])
-
-        for_each_block(pairs.shape, points.dtype, fill, lambda: consume, n_threads)
-        return means
-
-    return _of_new_points(queries, points, means_of)
-
-
-def log_sums(
-    queries: FloatArray, points: FloatArray, log_offsets: FloatArray, n_threads: int = 1
-) -> FloatArray:
-    """Return log Σ_j exp(−‖q − z_j‖² − offset_j) of each new point q.
-
-    Parameters
-    ----------
-    queries : array of shape (n_queries, n_components)
-        New points; one that equals an old one counts it as any other.
-    points : array of shape (n_points, n_components)
-        The points z_j, of the same type.
-    log_offsets : ndarray of shape (n_points,)
-        Not negative; zeros where all points weigh the same.
-    n_threads : int, default=1
-        The result is the same for any number.
-
-    Returns
-    -------
-    ndarray of shape (n_queries,)
-        Of the points' type.
-    """
-    from vicinal.neighborhood import kernels  # loads Numba
-
-    dtype = points.dtype
-    queries, points, log_offsets = _resolved(queries, points, log_offsets)
-
-    def sums_of(pairs: Pairs) -> FloatArray:
-        sums = np.empty(pairs.shape[0], dtype=points.dtype)
-
-        def fill(block: FloatArray, rows: slice) -> None:
-            norms = pairs.fill(block, rows)
-            kernels.log_sums(block, *norms, log_offsets, sums[rows])
-
-        for_each_block(pairs.shape, points.dtype, fill, lambda: _pass_by, n_threads)
-        return sums
-
-    return _of_new_points(queries, points, sums_of).astype(dtype, copy=False)
 
 
 def _weigh(
@@ -390,28 +299,6 @@ def _scatter_by_differences(
     return Scatter(values, total.total)
 
 
-def _of_new_points(
-    queries: FloatArray, points: FloatArray, compute: Callable[[Pairs], FloatArray]
-) -> FloatArray:
-    """Return what is computed of each query, of those that are far out apart."""
-    parts = CenteredPoints.center(points).pairs_of(queries)
-    results = [(part, compute(pairs)) for part, pairs in parts]
-    first = results[0][1]
-    whole = np.empty((len(queries), *first.shape[1:]), dtype=first.dtype)
-    for part, result in results:
-        whole[part] = result
-    return whole
-
-
-def _resolved(*arrays: FloatArray) -> tuple[FloatArray, ...]:
-    """Return queries, points and what belongs to them; in float64 if it must be."""
-    queries, points, *_ = arrays
-    origin = points.mean(axis=0)
-    if float32_resolves(queries - origin) and float32_resolves(points - origin):
-        return arrays
-    return tuple(array.astype(np.float64) for array in arrays)
-
-
 def _with_ones(Z: FloatArray) -> FloatArray:
     """Return Z beside a column of ones, which carries row and column sums along.
 
@@ -422,8 +309,3 @@ def _with_ones(Z: FloatArray) -> FloatArray:
     padded[:, :d] = Z
     padded[:, d] = 1
     return padded
-
-
-def _pass_by(_: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
-    """Let the kernel write its values, and use no weights."""
-    deque(weighed, maxlen=0)
