@@ -1,17 +1,39 @@
-"""The engine: weighs the edges between all points, a block of rows at a time.
+"""The pair engine: sums over all pairs of points, a block of rows at a time.
 
-No n×n array is ever held, and nothing here knows of estimators or optimisers.
+::
+
+                         references Z (n points, or their nearest neighbours)
+                        ┌──────────────────────────────────────────────┐
+     queries      rows  │  block: inner products ⟨z_i, z_j⟩   (BLAS)    │
+     (all points, ────► │    │ kernel, one row after the other (Numba)  │
+     some, or new)      │    ▼                                          │
+                        │  block: weights v_ij, and a value for each i  │
+                        └──────┬───────────────────────────────────────┘
+     a run of blocks is a      │ consumer, before the next block (BLAS)
+     partition; threads take   ▼
+     one after the other     pull        values, L Z       gradients
+                             scatter     values, XᵀL X     covariances
+                             row_values  values            perplexities, terms
+                             average     Σ_j p_ij t_j      predictions
+                             log_sums    log Σ_j exp(−d²)  densities
+
+`pairs` has the loop and the distances, `rules` and `kernels` what a method makes of a
+row of distances, `engine` and `new_points` what comes out, `parallel` blocks and
+threads, `blas` the hold on BLAS. No n×n array is ever held, any number of threads gives
+the same bits, and nothing here knows of estimators or optimisers.
 """
 
 from vicinal.neighborhood.blas import single_threaded_blas
 from vicinal.neighborhood.engine import (
     Pull,
     Rule,
-    average,
-    float32_resolves,
+    Scatter,
     pull,
     row_values,
+    scatter,
 )
+from vicinal.neighborhood.new_points import average, log_sums
+from vicinal.neighborhood.pairs import float32_resolves
 from vicinal.neighborhood.parallel import (
     back_project,
     effective_n_threads,
@@ -27,7 +49,6 @@ from vicinal.neighborhood.rules import (
     SoftMatches,
     SquaredErrors,
 )
-from vicinal.neighborhood.scatter import Scatter, log_sums, scatter
 
 __all__ = [
     "ClassRuns",

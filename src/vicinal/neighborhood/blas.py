@@ -21,7 +21,7 @@ class _Library:
     Attributes
     ----------
     per_thread : bool or None
-        Whether each thread has a number of its own; None while nobody has looked.
+        Whether each thread has a number of its own; None as long as it is unknown.
     before : int
         How many threads it had when the process's hold began.
     """

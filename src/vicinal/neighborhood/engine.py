@@ -1,33 +1,32 @@
-"""Blocked pair engine: a kernel computes edge weights v_ij, block after block.
+"""The engine's results: sums over all pairs of points, weighed by a rule's kernel.
 
 `pull` returns each row's value and L Z, the product of the graph's Laplacian with the
-points; `row_values` the values alone; `average` the mean target of new points' soft
-neighbours. No n×n array is ever held.
+points; `scatter` the matrix ZᵀL Z alone, for half the work; `row_values` the values
+alone. What comes out for new points is in `new_points`.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol, TypeAlias
+from functools import reduce
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.parallel import (
-    ReproducibleSum,
-    blocks,
-    partitions,
-    rows_per_block,
-    run_in_threads,
+from vicinal.neighborhood.pairs import (
+    BlockConsumer,
+    CenteredPoints,
+    for_each_block,
+    pass_by,
 )
-from vicinal.neighborhood.rules import NeighborWeights, far
+from vicinal.neighborhood.parallel import ReproducibleSum, back_project
 
 
 class Rule(Protocol):
-    """What a method says about the edges: a row of distances in, weights out."""
+    """How a method weighs the edges of one row, given its distances."""
 
     @property
     def kernel(self) -> str:
-        """Name of the function in `rows` that weighs a block.
+        """Name of the function in `kernels` that weighs a block.
 
         It is called with the block of inner products ⟨z_i, z_j⟩, the columns at which
         the rows' points stand, their squared norms, `query_args` of these rows, the
@@ -37,24 +36,29 @@ class Rule(Protocol):
 
     @property
     def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """What the kernel wants to know of the points that look for neighbours."""
+        """What the kernel needs to know of the points as rows."""
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel wants to know of the points that are looked at."""
-
-
-BlockConsumer: TypeAlias = Callable[[int, Iterator[tuple[slice, FloatArray]]], None]
-"""Takes a lane's position, and its blocks of weights with the rows they are of."""
+        """What the kernel needs to know of the points as columns."""
 
 
 class Pull(NamedTuple):
-    """What the engine returns."""
+    """A rule's values, and the product of its graph's Laplacian with the points."""
 
     values: FloatArray
-    """The rule's value for each point that looks for neighbours."""
+    """The rule's value for each query."""
     laplacian_product: FloatArray
     """L Z, with L the Laplacian of the symmetric weights V + Vᵀ."""
+
+
+class Scatter(NamedTuple):
+    """A rule's values, and the weighed scatter of the points' differences."""
+
+    values: FloatArray
+    """The rule's value for each query."""
+    matrix: FloatArray
+    """Σ_ij v_ij (z_i − z_j)(z_i − z_j)ᵀ; always float64."""
 
 
 def pull(
@@ -77,25 +81,116 @@ def pull(
     n_threads : int, default=1
         The result is the same, bit for bit, for any number.
     queries : ndarray of int or None, default=None
-        Which of the points look for neighbours, without repeats; None is all. They
-        look at all points, and the edges from other points weigh nothing.
+        The positions of the points whose rows are weighed, against all points, without
+        repeats; None is all. The edges from other points weigh nothing.
 
     Returns
     -------
     Pull
         Values of shape (n_queries,) and a product of the points' shape.
     """
-    n, d = points.shape
-    which = np.arange(n) if queries is None else queries
-    # Neither the distances nor L Z depend on the origin, but their rounding does.
-    Z = points - points.mean(axis=0)
-    # A column of ones carries the row and column sums along with the products; zeros
-    # fill up to a width that BLAS is quick at.
-    width = -(-(d + 1) // 4) * 4
-    padded = np.zeros((n, width), dtype=Z.dtype)
-    padded[:, :d] = Z
-    padded[:, d] = 1
-    by_row = np.empty((len(which), width), dtype=Z.dtype)
+    centered = CenteredPoints.center(points)
+    which = np.arange(len(points)) if queries is None else queries
+    values = np.empty(len(which), dtype=points.dtype)
+    products = []
+    for part, exact in centered.split(centered.norms[which]):
+        pull_part = _pull_by_differences if exact else _pull_by_products
+        values[part], product = pull_part(centered, rule, which[part], n_threads)
+        products.append(product)
+    return Pull(values, reduce(np.add, products))
+
+
+def scatter(
+    points: FloatArray,
+    rule: Rule,
+    n_threads: int = 1,
+    queries: IntArray | None = None,
+    scattered: FloatArray | None = None,
+) -> Scatter:
+    """Weigh the edges between the points and return Σ_ij v_ij x_ij x_ijᵀ = XᵀL X.
+
+    Parameters
+    ----------
+    points : array of shape (n_points, n_components)
+        What the weights are computed from, float32 or float64.
+    rule : Rule
+        How distances become weights and values.
+    n_threads : int, default=1
+        The result is the same, bit for bit, for any number.
+    queries : ndarray of int or None, default=None
+        The positions of the points whose rows are weighed, without repeats; None is
+        all.
+    scattered : array of shape (n_points, n_features) or None, default=None
+        The X whose differences are summed, of the points' type; None is the points.
+
+    Returns
+    -------
+    Scatter
+        Values of shape (n_queries,) and a matrix of shape (n_features, n_features).
+    """
+    centered = CenteredPoints.center(points)
+    X = centered if scattered is None else CenteredPoints.center(scattered)
+    which = np.arange(len(points)) if queries is None else queries
+    values = np.empty(len(which), dtype=points.dtype)
+    matrices = []
+    for part, exact in centered.split(centered.norms[which]):
+        scatter_part = _scatter_by_differences if exact else _scatter_by_products
+        values[part], matrix = scatter_part(centered, rule, which[part], n_threads, X)
+        matrices.append(matrix)
+    return Scatter(values, reduce(np.add, matrices))
+
+
+def row_values(
+    points: FloatArray,
+    rule: Rule,
+    n_threads: int = 1,
+    queries: IntArray | None = None,
+) -> FloatArray:
+    """Return the rule's values alone; parameters as for `pull`."""
+    centered = CenteredPoints.center(points)
+    which = np.arange(len(points)) if queries is None else queries
+    values = np.empty(len(which), dtype=points.dtype)
+    for part, exact in centered.split(centered.norms[which]):
+        values[part] = _weigh(
+            centered, rule, which[part], exact, n_threads, lambda: pass_by
+        )
+    return values
+
+
+def _weigh(
+    centered: CenteredPoints,
+    rule: Rule,
+    which: IntArray,
+    exact: bool,
+    n_threads: int,
+    make_consumer: Callable[[], BlockConsumer],
+) -> FloatArray:
+    """Weigh some points' rows, hand the blocks to consumers, and return the values."""
+    from vicinal.neighborhood import kernels  # loads Numba
+
+    weigh = getattr(kernels, rule.kernel)
+    query_args, reference_args = rule.query_args, rule.reference_args
+    pairs = centered.own_pairs(which, exact)
+    values = np.empty(len(which), dtype=centered.Z.dtype)
+
+    def fill(block: FloatArray, rows: slice) -> None:
+        own = which[rows]
+        query_norms, norms = pairs.fill(block, rows)
+        known = (known[own] for known in query_args)
+        weigh(block, own, query_norms, *known, norms, *reference_args, values[rows])
+
+    for_each_block(pairs.shape, values.dtype, fill, make_consumer, n_threads)
+    return values
+
+
+def _pull_by_products(
+    centered: CenteredPoints, rule: Rule, which: IntArray, n_threads: int
+) -> Pull:
+    """Return some points' values, and L Z of their edges by matrix products."""
+    Z = centered.Z
+    d = Z.shape[1]
+    padded = _with_ones(Z)
+    by_row = np.empty((len(which), padded.shape[1]), dtype=Z.dtype)
     by_column = ReproducibleSum(np.zeros_like(padded))
 
     def multiplier() -> BlockConsumer:
@@ -116,145 +211,101 @@ def pull(
 
         return multiply
 
-    values = for_each_block(Z, rule, which, n_threads, multiplier)
+    values = _weigh(centered, rule, which, False, n_threads, multiplier)
     both = by_column.total
     both[which] += by_row
     return Pull(values, both[:, d : d + 1] * Z - both[:, :d])
 
 
-def row_values(
-    points: FloatArray,
-    rule: Rule,
-    n_threads: int = 1,
-    queries: IntArray | None = None,
-) -> FloatArray:
-    """Return the rule's values alone; parameters as for `pull`."""
+def _pull_by_differences(
+    centered: CenteredPoints, rule: Rule, which: IntArray, n_threads: int
+) -> Pull:
+    """Return what `_pull_by_products` does, for points that are far out.
 
-    def pass_by(_: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
-        deque(weighed, maxlen=0)
+    The products would cancel: z_i and z_j are large against z_i − z_j.
+    """
+    from vicinal.neighborhood import kernels  # loads Numba
 
-    which = np.arange(len(points)) if queries is None else queries
-    return for_each_block(
-        points - points.mean(axis=0), rule, which, n_threads, lambda: pass_by
-    )
+    total = ReproducibleSum(np.zeros_like(centered.points))
+
+    def add_up(position: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
+        term = total.buffer()
+        term[:] = 0
+        for rows, block in weighed:
+            kernels.add_differences(block, which[rows], centered.points, term)
+        total.add(position, term)
+
+    values = _weigh(centered, rule, which, True, n_threads, lambda: add_up)
+    return Pull(values, total.total)
 
 
-def for_each_block(
-    Z: FloatArray,
+def _scatter_by_products(
+    centered: CenteredPoints,
     rule: Rule,
     which: IntArray,
     n_threads: int,
-    make_consumer: Callable[[], BlockConsumer],
-) -> FloatArray:
-    """Weigh block after block, hand them to the threads' users, and return the values.
+    scattered: CenteredPoints,
+) -> Scatter:
+    """Return some points' values, and XᵀL X of their edges by matrix products.
 
-    A lane is a run of blocks; a thread takes one lane after the other.
+    With half weights h = ½ (V + Vᵀ)1 it is twice the symmetric part of
+    Xᵀ(diag(h) X − V X): of Vᵀ the column sums are enough. The d×d sums are in float64,
+    since the points' distances to each other are small against those to the origin.
     """
+    X = scattered.Z
+    d = X.shape[1]
+    padded = _with_ones(X)
+    by_row = np.empty((len(which), padded.shape[1]), dtype=X.dtype)
+    by_column = ReproducibleSum(np.zeros(len(X), dtype=np.float64))
+
+    def add_up(position: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
+        term = by_column.buffer()
+        term[:] = 0
+        for rows, block in weighed:
+            np.matmul(block, padded, out=by_row[rows])
+            term += np.ones(len(block), dtype=block.dtype) @ block
+        by_column.add(position, term)
+
+    values = _weigh(centered, rule, which, False, n_threads, lambda: add_up)
+    half = by_column.total / 2
+    half[which] += by_row[:, d].astype(np.float64) / 2
+    product = half[:, None] * X
+    product[which] -= by_row[:, :d]
+    matrix = back_project(product, X, n_threads)
+    return Scatter(values, matrix + matrix.T)
+
+
+def _scatter_by_differences(
+    centered: CenteredPoints,
+    rule: Rule,
+    which: IntArray,
+    n_threads: int,
+    scattered: CenteredPoints,
+) -> Scatter:
+    """Return what `_scatter_by_products` does, for points that are far out."""
     from vicinal.neighborhood import kernels  # loads Numba
 
-    weigh = getattr(kernels, rule.kernel)
-    n, n_rows = len(Z), len(which)
-    norms = squared_norms(Z)
-    values = np.empty(n_rows, dtype=Z.dtype)
-    size = rows_per_block(n_rows, n * Z.itemsize)
-    query_args, reference_args = (
-        (norms, *rule.query_args),
-        (norms, *rule.reference_args),
-    )
+    X = scattered.points
+    total = ReproducibleSum(np.zeros((X.shape[1], X.shape[1])))
 
-    def visitor() -> Callable[[int, slice], None]:
-        buffer = np.empty((size, n), dtype=Z.dtype)
-        use = make_consumer()
+    def add_up(position: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
+        term = total.buffer()
+        term[:] = 0
+        for rows, block in weighed:
+            kernels.add_outer_products(block, which[rows], X, term)
+        total.add(position, term)
 
-        def weighed(partition: slice) -> Iterator[tuple[slice, FloatArray]]:
-            for rows in blocks(partition, size):
-                block = buffer[: rows.stop - rows.start]
-                own = which[rows]
-                np.matmul(Z[own], Z.T, out=block)
-                known = (known[own] for known in query_args)
-                weigh(block, own, *known, *reference_args, values[rows])
-                yield rows, block
-
-        return lambda position, partition: use(position, weighed(partition))
-
-    run_in_threads(visitor, partitions(n_rows, size), n_threads)
-    return values
+    values = _weigh(centered, rule, which, True, n_threads, lambda: add_up)
+    return Scatter(values, total.total)
 
 
-def average(
-    queries: FloatArray,
-    points: FloatArray,
-    targets: FloatArray,
-    masses: NeighborWeights,
-    n_threads: int = 1,
-) -> FloatArray:
-    """Return Σ_j p_ij t_j: what each query sees in its soft neighbours.
+def _with_ones(Z: FloatArray) -> FloatArray:
+    """Return Z beside a column of ones, which carries row and column sums along.
 
-    Parameters
-    ----------
-    queries : array of shape (n_queries, n_components)
-        New points, in the same space and of the same type as the old.
-    points : array of shape (n_points, n_components)
-        The points that can be picked.
-    targets : array of shape (n_points, n_targets)
-        What to average: indicators of the classes, or numbers.
-    masses : NeighborWeights
-        What the points weigh as neighbours.
-    n_threads : int, default=1
-        The result is the same for any number.
-
-    Returns
-    -------
-    ndarray of shape (n_queries, n_targets)
+    Zeros fill up to a width that BLAS is quick at.
     """
-    from vicinal.neighborhood import kernels  # loads Numba
-
-    origin = points.mean(axis=0)
-    Q, Z = queries - origin, points - origin
-    if not (float32_resolves(Q) and float32_resolves(Z)):
-        Q, Z = queries.astype(np.float64), points.astype(np.float64)
-        wide = NeighborWeights(*(part.astype(np.float64) for part in masses))
-        return average(Q, Z, targets.astype(np.float64), wide, n_threads)
-    query_norms, norms = squared_norms(Q), squared_norms(Z)
-    size = rows_per_block(len(Q), len(Z) * Z.itemsize)
-    out = np.empty((len(Q), targets.shape[1]), dtype=Z.dtype)
-
-    def visitor() -> Callable[[int, slice], None]:
-        buffer = np.empty((size, len(Z)), dtype=Z.dtype)
-
-        def visit(_: int, rows: slice) -> None:
-            block = buffer[: rows.stop - rows.start]
-            np.matmul(Q[rows], Z.T, out=block)
-            kernels.normalize(block, query_norms[rows], norms, masses.log_offsets)
-            np.matmul(block, targets, out=out[rows])
-
-        return visit
-
-    run_in_threads(visitor, blocks(slice(0, len(Q)), size), n_threads)
-    return out
-
-
-def float32_resolves(Z: FloatArray) -> bool:
-    """Return whether float32 can tell the distances between these points apart.
-
-    ‖a‖² + ‖b‖² − 2ab rounds a squared distance by about eps · ‖z‖². Where that would
-    change an exponential by a tenth, float64 is called for. Z has its origin in the
-    middle; float64 has nothing to give way to.
-    """
-    if Z.dtype != np.float32 or not Z.size:
-        return True
-    with np.errstate(over="ignore", invalid="ignore"):
-        spread = np.square(np.abs(Z).max()) * Z.shape[1]
-    return bool(np.finfo(np.float32).eps * spread < 0.1)
-
-
-def squared_norms(Z: FloatArray) -> FloatArray:
-    """Return ‖z_i‖², or raise an error where distances would overflow."""
-    norms: FloatArray = np.einsum("ij,ij->i", Z, Z)
-    if not norms.max(initial=0) < far(Z.dtype) / 8:
-        raise ValueError(
-            "Under this map the points are too far apart for their squared distances "
-            f"to be {Z.dtype} numbers. Scale the data, for instance with "
-            "sklearn.preprocessing.StandardScaler, or scale the map down."
-        )
-    return norms
+    n, d = Z.shape
+    padded = np.zeros((n, -(-(d + 1) // 4) * 4), dtype=Z.dtype)
+    padded[:, :d] = Z
+    padded[:, d] = 1
+    return padded

@@ -8,7 +8,7 @@ occurs: the distance to what is no neighbour is a large finite number.
 
 A neighbour j may have a mass: p_ij ∝ mass_j exp(−d²). It comes as the offset
 log max mass − log mass_j ≥ 0, which is added to the squared distances; so does what a
-point adds to its own sum, selves[r], which is nothing unless it stands for several.
+point adds to its own sum, self_log_offsets[r]: none unless it stands for several.
 
 Importing this module loads Numba; only a rule does, when it first weighs.
 """
@@ -25,8 +25,8 @@ from numba.extending import overload
 
 from vicinal._typing import FloatArray, IntArray
 
-# Sums may be reordered (vector lanes) and multiplications fused; NaN and infinity
-# keep their meaning.
+# Sums may be reordered (SIMD) and multiplications fused; NaN and infinity keep their
+# meaning.
 _FLAGS = {"reassoc", "contract", "arcp", "nsz"}
 
 
@@ -45,7 +45,7 @@ class _Cache(FunctionCache):
             return None
 
     def save_overload(self, *args):
-        """Keep what was compiled; a damaged index is replaced, and else nothing is."""
+        """Keep what was compiled, if possible; a damaged index is replaced."""
         try:
             super().save_overload(*args)
         except Exception:  # noqa: BLE001  a cache that cannot be had is done without
@@ -212,7 +212,7 @@ def matches(
 ):
     """Weigh by NCA's eq. 7 or 5: v_ij = p_i^power p_ij (1 − [c_i = c_j] / p_i).
 
-    With power 0 that is the slope of log p_i, the value; with power 1 that of p_i. The
+    With power 0 that is the derivative of log p_i, the value; with power 1 of p_i. The
     class of row r are the columns starts[r] … stops[r] − 1; its term in the sum counts
     counts[r] times. A point that is alone in its class can be matched by no map: it
     adds nothing.
@@ -253,7 +253,7 @@ def soft_matches(
 ):
     """Weigh by soft matches: v_ij = p_ij (κ_i − κ_ij); values are κ_i = Σ_j p_ij κ_ij.
 
-    κ_ij = exp(−(t_i − t_j)²) says how far two targets agree (NCA, section 5).
+    κ_ij = exp(−(t_i − t_j)²) is the agreement of two targets (NCA, section 5).
     """
     for r in range(block.shape[0]):
         row, i = block[r], own[r]
@@ -349,6 +349,49 @@ def gather(block, first, columns, points, log_offsets):
                 gap = z[a] - points[j, a]
                 distance += gap * gap
             block[r, c] = -distance / 2
+
+
+@_kernel
+def half_distances(block, queries, points):
+    """Write −½ ‖q − z_j‖², from differences: exact where products would cancel.
+
+    To a rule's kernel these are inner products of points whose norms are 0.
+    """
+    for r in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            distance = block.dtype.type(0)
+            for a in range(queries.shape[1]):
+                gap = queries[r, a] - points[j, a]
+                distance += gap * gap
+            block[r, j] = -distance / 2
+
+
+@_kernel
+def add_differences(block, own, points, product):
+    """Add the edges of some rows to L Z: v_ij (z_i − z_j) to i, and less it to j."""
+    for r in range(block.shape[0]):
+        i = own[r]
+        for j in range(block.shape[1]):
+            if block[r, j] != 0:
+                for a in range(points.shape[1]):
+                    term = block[r, j] * (points[i, a] - points[j, a])
+                    product[i, a] += term
+                    product[j, a] -= term
+
+
+@_kernel
+def add_outer_products(block, own, points, matrix):
+    """Add Σ_j v_ij (x_i − x_j)(x_i − x_j)ᵀ of some rows i to a matrix."""
+    gaps = np.empty(points.shape[1])
+    for r in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            if block[r, j] != 0:
+                for a in range(gaps.shape[0]):
+                    gaps[a] = points[own[r], a] - points[j, a]
+                for a in range(gaps.shape[0]):
+                    weighed = block[r, j] * gaps[a]
+                    for b in range(gaps.shape[0]):
+                        matrix[a, b] += weighed * gaps[b]
 
 
 @_kernel

@@ -1,9 +1,9 @@
-"""The engine with truncated sums: each point looks at its nearest neighbours alone.
+"""The engine with truncated sums: over each point's nearest neighbours alone.
 
 The graph has n·k edges instead of n², held as a sparse matrix.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -12,13 +12,14 @@ from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.engine import Pull
+from vicinal.neighborhood.pairs import CenteredPoints, for_each_block
 from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
 from vicinal.neighborhood.rules import ClassRuns, ExpectedMatches, NeighborWeights
 
 
 @dataclass(frozen=True)
 class NearestLists:
-    """Whom each point looks at: the nearest others, itself, and one of its class.
+    """The columns of each point's row: its nearest others, itself, one of its class.
 
     Attributes
     ----------
@@ -87,7 +88,7 @@ def pull_nearest(
     rule : ExpectedMatches or LogMatches
         How distances become weights and values.
     lists : NearestLists
-        Who looks at whom.
+        The columns of each point's row.
     n_threads : int, default=1
         The result is the same for any number.
     """
@@ -101,8 +102,7 @@ def pull_nearest(
     values = np.empty(n, dtype=points.dtype)
     runs, masses = lists.runs, rule.masses
 
-    def do(_: int, rows: slice) -> None:
-        block = weights[rows]
+    def fill(block: FloatArray, rows: slice) -> None:
         kernels.gather(
             block, rows.start, lists.columns[rows], points, masses.log_offsets
         )
@@ -120,20 +120,23 @@ def pull_nearest(
             values[rows],
         )
 
-    size = rows_per_block(n, k * points.itemsize)
-    run_in_threads(lambda: do, blocks(slice(0, n), size), n_threads)
+    def keep(_: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
+        for rows, block in weighed:
+            weights[rows] = block
+
+    for_each_block((n, k), points.dtype, fill, lambda: keep, n_threads)
     ends = np.arange(0, n * k + 1, k)
     V = csr_array((weights.ravel(), lists.columns.ravel(), ends), shape=(n, n))
     degrees = V.sum(axis=1) + V.sum(axis=0)
     # L Z does not depend on the origin, but its rounding does.
-    Z = points - points.mean(axis=0)
+    Z = CenteredPoints.center(points).Z
     return Pull(values, degrees[:, None] * Z - V @ Z - V.T @ Z)
 
 
 def sorted_masses(
     points: FloatArray, masses: NeighborWeights, queries: IntArray, n_threads: int = 1
 ) -> FloatArray:
-    """Return what some points' nearest neighbours add to their sums, on average.
+    """Return how much of p_i the k heaviest neighbours hold, on average over points.
 
     Parameters
     ----------
@@ -142,7 +145,7 @@ def sorted_masses(
     masses : NeighborWeights
         What the points weigh as neighbours.
     queries : ndarray of int
-        The points to look at.
+        The points whose rows are computed.
     n_threads : int, default=1
         Threads.
 
@@ -173,11 +176,12 @@ def probabilities(
     """Return the rows p_i of some points, of shape (n_queries, n_points)."""
     from vicinal.neighborhood import kernels  # loads Numba
 
-    Z = points - points.mean(axis=0)
-    norms: FloatArray = np.einsum("ij,ij->i", Z, Z)
-    block: FloatArray = Z[queries] @ Z.T
-    # What a point adds to its own sum, as `rows._to_distances_of` has it.
+    centered = CenteredPoints.center(points)
+    pairs = centered.own_pairs(queries, exact=centered.far_out)
+    block = np.empty(pairs.shape, dtype=points.dtype)
+    query_norms, norms = pairs.fill(block, slice(0, len(queries)))
+    # What a point adds to its own sum, as `kernels._to_distances_of` has it.
     itself = masses.self_log_offsets[queries] - masses.log_offsets[queries]
     block[np.arange(len(queries)), queries] = norms[queries] - itself / 2
-    kernels.normalize(block, norms[queries], norms, masses.log_offsets)
+    kernels.normalize(block, query_norms, norms, masses.log_offsets)
     return block

@@ -1,6 +1,6 @@
 """The exact nearest points of each class, found a block of queries at a time.
 
-What is made of them (means, variances) lives in `gaussians`.
+What LDG makes of them (means, variances) lives in `vicinal.ldg`.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def nearest_of_each_class(
     n_neighbors : int
         How many to find; for fewer, take the first columns of the result.
     queries : ndarray of shape (n_queries, n_features) or None
-        Around what to look; None is the points, each left out of its neighbours.
+        Whose neighbours to find; None is the points, each left out of its own.
     n_threads : int
         The result is the same for any number.
 

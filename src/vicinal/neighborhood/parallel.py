@@ -107,7 +107,7 @@ def run_in_threads(
     parts: Iterable[slice],
     n_threads: int,
 ) -> None:
-    """Do all parts on at most n_threads threads, of which the caller is one.
+    """Do all parts on at most n_threads threads, of which the caller's is one.
 
     Parameters
     ----------

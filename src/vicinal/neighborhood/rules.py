@@ -1,7 +1,7 @@
 """Rules: how each method weighs the edges. One class for each, a few lines long.
 
-A rule that compares labels wants the points sorted by class, so that a row's matches
-are one run of columns: no label is looked at inside the loop over pairs.
+A rule that compares labels needs the points sorted by class, so that a row's matches
+are one run of columns, and the loop over pairs compares no labels.
 """
 
 from collections.abc import Iterator
@@ -24,9 +24,9 @@ class NeighborWeights:
 
     Attributes
     ----------
-    offsets : ndarray of shape (n_points,)
+    log_offsets : ndarray of shape (n_points,)
         log max mass − log mass_j, of the points as neighbours: p_ij ∝ mass_j exp(−d²).
-    selves : ndarray of shape (n_points,)
+    self_log_offsets : ndarray of shape (n_points,)
         The same for what a point adds to its own sum: `far` for a single point; a
         point that stands for c equal ones has c − 1 of them as neighbours.
     counts : ndarray of shape (n_points,)
@@ -53,7 +53,7 @@ class NeighborWeights:
         )
         return cls(
             (masses.max() - masses).astype(dtype),
-            # A count barely above 1 adds next to nothing: no less than nothing.
+            # A count barely above 1 has a large offset, which rounding must not make ∞.
             np.clip(self_log_offsets, 0, far(dtype)).astype(dtype),
             counts.astype(dtype),
         )
@@ -84,7 +84,7 @@ class ExpectedMatches:
 
     @property
     def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """What the kernel wants to know of the points as rows."""
+        """What the kernel needs to know of the points as rows."""
         masses = self.masses
         return (
             self.classes.starts,
@@ -95,7 +95,7 @@ class ExpectedMatches:
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel wants to know of the points as columns, and of p_i."""
+        """What the kernel needs to know of the points as columns, and of p_i."""
         log_offsets = self.masses.log_offsets
         return (log_offsets, np.array([self.power], dtype=log_offsets.dtype))
 
@@ -120,12 +120,12 @@ class SoftMatches:
 
     @property
     def query_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel wants to know of the points as rows."""
+        """What the kernel needs to know of the points as rows."""
         return (self.masses.self_log_offsets, self.masses.counts)
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel wants to know of the points as columns."""
+        """What the kernel needs to know of the points as columns."""
         return (self.masses.log_offsets, self.targets)
 
 
@@ -145,12 +145,12 @@ class Perplexities:
 
     @property
     def query_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel wants to know of the points as rows."""
+        """What the kernel needs to know of the points as rows."""
         return (self.masses.self_log_offsets,)
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel wants to know of the points as columns."""
+        """What the kernel needs to know of the points as columns."""
         # Below 1 there are no copies to share with.
         return (self.masses.log_offsets, np.log(np.maximum(self.masses.counts, 1)))
 
@@ -164,10 +164,10 @@ class Responsibilities:
 
     @property
     def query_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel wants to know of the points as rows."""
+        """What the kernel needs to know of the points as rows."""
         return (self.masses.self_log_offsets,)
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel wants to know of the points as columns."""
+        """What the kernel needs to know of the points as columns."""
         return (self.masses.log_offsets,)

@@ -26,14 +26,14 @@ from vicinal.solvers.refreshed import SolverForIterations
 
 
 class PairObjective(ABC):
-    """A sum over points of what a rule says of their neighbours, under a linear map.
+    """A sum over points of a rule's values of their neighbours, under a linear map.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         The points, validated; float32 or float64.
     order : ndarray of shape (n_samples,)
-        The order of the points that the rule wants.
+        The order of the points that the rule needs.
     counts : ndarray of shape (n_samples,)
         How many points each stands for, in that order.
     mass_of_one : ndarray of shape (n_samples,)
@@ -80,7 +80,7 @@ class PairObjective(ABC):
         return counts
 
     def positions(self, rows: slice) -> IntArray:
-        """Return the places of some rows in the rule's order, ascending."""
+        """Return the positions of some rows in the rule's order, ascending."""
         first, stop, _ = rows.indices(self.n_rows)
         return np.flatnonzero((self._order >= first) & (self._order < stop))
 
@@ -93,9 +93,9 @@ class PairObjective(ABC):
     def warmup_surrogate(
         self,
     ) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
-        """Return what to climb first where this one's slopes vanish, if there is such.
+        """Return a surrogate to maximize first, where this one's gradient may vanish.
 
-        The other objective, and what its terms say of this one's.
+        With it comes the function from its terms to this one's; None if not needed.
         """
         return None
 
@@ -122,7 +122,7 @@ class PairObjective(ABC):
         Parameters
         ----------
         points : ndarray of int
-            Their places in the rule's order, ascending.
+            Their positions in the rule's order, ascending.
         """
         other = copy(self)
         other.X = self.X[self._order[points]]
@@ -162,7 +162,7 @@ class PairObjective(ABC):
         components : array-like of shape (n_components, n_features) or (n_features,)
             The map A, or the diagonal of a diagonal one.
         queries : ndarray of int or None, default=None
-            The points' places in the rule's order; None is all of them.
+            The points' positions in the rule's order; None is all of them.
 
         Returns
         -------
@@ -193,7 +193,7 @@ class PairObjective(ABC):
         components : array-like of shape (n_components, n_features) or (n_features,)
             The map A, or the diagonal of a diagonal one.
         queries : ndarray of int
-            The points' places in the rule's order.
+            The points' positions in the rule's order.
         """
         Z = self._projected(self._checked(components))[self._order]
         return row_values(Z, self._rule(Z.dtype), self._n_threads, queries)
@@ -208,13 +208,13 @@ class PairObjective(ABC):
         components : array-like of shape (n_components, n_features) or (n_features,)
             The map A, or the diagonal of a diagonal one.
         queries : ndarray of int or None, default=None
-            The points to look at, by their places in the rule's order; None is all.
+            The points' positions in the rule's order; None is all.
 
         Returns
         -------
         ndarray of shape (n_samples,)
             exp(−Σ_j p_ij log p_ij): the K that the scale of A amounts to. NaN for
-            points that are not looked at.
+            other points.
         """
         Z = self._projected(self._checked(components))
         rule = Perplexities(self._masses(Z.dtype))

@@ -1,4 +1,4 @@
-"""Random parts of an objective: some points' terms, with sums over some others."""
+"""Mini-batches of an objective: some points' terms, with sums over some others."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,28 +15,28 @@ from vicinal.solvers.base import Objective
 
 @dataclass(frozen=True)
 class MinibatchSampler:
-    """An objective to draw parts of: random queries, each against random references.
+    """Draws mini-batches of an objective: random queries against random references.
 
-    The queries are some of the references, which are new for each part. A part sees
-    thinner data than the whole, so that a map learned from parts alone has a scale
-    that is too small for all of the data.
+    The queries are some of the references, and both are new for each mini-batch. Since
+    it has fewer points than the whole, neighbours are farther apart, and a map learned
+    from mini-batches alone has a scale that is too small for all of the data.
 
     Parameters
     ----------
     objective : PairObjective
         The whole.
     batch_size : int
-        Queries in a part; at most as many as there are references.
+        Queries in a mini-batch; at most as many as there are references.
     n_references : int
-        References in a part; at most all points.
+        References in a mini-batch; at most all points.
     alpha : float, default=0.0
         For each point, alpha · ‖A‖² is taken from the value.
     basis : ndarray or None, default=None
         The coordinates that maps are given in; see `InBasis`.
     report : callable, optional
-        What the value is the sum of, as a function of the terms that are climbed.
+        The terms that the value is the sum of, as a function of those of the objective.
     pool : ndarray of int or None, default=None
-        The places of the points that queries are drawn from; None is all.
+        The positions of the points that queries are drawn from; None is all.
     """
 
     objective: PairObjective
@@ -48,7 +48,7 @@ class MinibatchSampler:
     pool: IntArray | None = None
 
     def draw(self, rng: Generator) -> Objective:
-        """Return a random part."""
+        """Return a random mini-batch."""
         points = sample_indices(rng, self.objective.n_rows, self.n_references)
         if self.pool is None:
             queries = sample_indices(rng, len(points), self.batch_size)
@@ -66,7 +66,7 @@ class MinibatchSampler:
 
 @dataclass(frozen=True)
 class Minibatch:
-    """One part: the terms of some points, scaled up to what all points amount to."""
+    """The terms of some points, scaled up to the number of all points."""
 
     objective: PairObjective
     queries: IntArray
@@ -83,7 +83,7 @@ class Minibatch:
 
 
 def sample_indices(rng: Generator, n: int, m: int) -> IntArray:
-    """Return m of n places, ascending, as the rules want the points; at most all."""
+    """Return m of the numbers below n, ascending, without repeats; at most all."""
     if m >= n:
         return np.arange(n)
     return np.sort(rng.choice(n, m, replace=False, shuffle=False))

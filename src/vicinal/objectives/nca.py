@@ -120,9 +120,9 @@ class NCAObjective(PairObjective):
     def warmup_surrogate(
         self,
     ) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
-        """Return g, with what turns its terms log p_i into f's; None for g itself.
+        """Return g, and exp, which makes f's terms p_i of log p_i; None for g itself.
 
-        f's slope vanishes at points that are far from all of their class; g's does not.
+        f's gradient vanishes at points far from all of their class; g's does not.
         """
         if self._kind is LogMatches:
             return None

@@ -16,7 +16,7 @@ class Penalized:
     Parameters
     ----------
     objective : Objective
-        What to climb.
+        The objective without the penalty.
     penalty : float or array-like of shape (n_components,)
         λ, or one for each row.
     """

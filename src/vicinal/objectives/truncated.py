@@ -19,7 +19,7 @@ from vicinal.solvers.base import Solver
 from vicinal.solvers.refreshed import Refreshed, SolverForIterations
 
 TOLERATED = 1e-3
-"""How much of the p_ij "auto" lets go, on average."""
+"""How much of the p_ij "auto" may leave out, on average."""
 # Points at which the lost mass is measured, and the pairs that this may take.
 _SAMPLE, _PAIRS = 128, 2**24
 # Shorter lists save nothing; from this part of the points on, none do.
@@ -32,8 +32,8 @@ class TruncatedNCA(NCAObjective):
     """NCA's objectives with sums over the nearest neighbours under a recent map.
 
     p_ij falls off so fast that few neighbours hold nearly all of it (NCA, section 4).
-    Who is listed is fixed until the next `refresh`; between two of those the objective
-    is smooth. Before the first, sums are whole.
+    The lists are fixed until the next `refresh`; between two of those the objective is
+    smooth. Before the first, sums run over all points.
 
     Parameters
     ----------
@@ -66,14 +66,14 @@ class TruncatedNCA(NCAObjective):
 
     @property
     def n_neighbors(self) -> int:
-        """How many others each point now looks at."""
+        """How many neighbours each point's sums now run over."""
         if self._lists is None:
             return self.n_rows - 1
         return self._lists.columns.shape[1] - 1
 
     @property
     def may_truncate(self) -> bool:
-        """Whether there is anything to leave out."""
+        """Whether lists would leave out any point."""
         k, n = self._neighbors, self.n_rows
         return isinstance(k, str) or (k < n - 1 and n * k <= _MAX_LISTED)
 
@@ -103,7 +103,7 @@ class TruncatedNCA(NCAObjective):
             self._lists = NearestLists.find(Z, classes, k, self._n_threads)
 
     def is_stale(self, components: ArrayLike) -> bool:
-        """Return whether "auto" wants new lists at this map."""
+        """Return whether "auto" should search for neighbours anew at this map."""
         return self._neighbors == "auto" and self.lost_mass(components) > TOLERATED
 
     def lost_mass(self, components: ArrayLike) -> float:

@@ -1,9 +1,11 @@
-"""Solvers: how to climb. They know nothing of labels, rows or estimators."""
+"""Solvers: given an objective and a first map, return a map that maximizes it.
+
+They know nothing of labels, rows or estimators.
+"""
 
 from vicinal.solvers.base import Objective, Solution, StopReason
-from vicinal.solvers.cg import ConjugateGradient
 from vicinal.solvers.gradient_ascent import GradientAscent
-from vicinal.solvers.lbfgs import LBFGS
+from vicinal.solvers.scipy_minimize import LBFGS, ConjugateGradient
 from vicinal.solvers.step_rules import BoldDriver, DecayingSteps, DeltaBarDelta
 
 # What estimators call them.

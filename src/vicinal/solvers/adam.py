@@ -1,4 +1,4 @@
-"""Stochastic ascent: Adam's steps on random parts of an objective, on a schedule."""
+"""Stochastic ascent: Adam's steps on mini-batches, with scheduled step sizes."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -15,10 +15,10 @@ _WARM_UP = 0.05
 
 
 class Sampled(Protocol):
-    """An objective of which one can draw a random part."""
+    """An objective that is a sum, of which mini-batches can be drawn."""
 
     def draw(self, rng: Generator) -> Objective:
-        """Return a part: its value and gradient estimate those of the whole."""
+        """Return a mini-batch: its value and gradient estimate those of the whole."""
 
 
 @dataclass
@@ -26,8 +26,8 @@ class Adam:
     """The direction of Adam's next step, from the gradients so far.
 
     Each entry moves by its mean gradient in units of the gradient's own size, so that
-    the objective's unit cancels. With `size_held`, a step turns the map and leaves its
-    size (Frobenius norm) as it is.
+    the objective's unit cancels. With `size_held`, a step changes the map's direction
+    and keeps its size (Frobenius norm).
     """
 
     size_held: bool = False
@@ -44,7 +44,7 @@ class Adam:
         self.square = _SQUARE * self.square + (1 - _SQUARE) * gradient**2
         mean = self.mean / (1 - _MEAN**self.n_steps)
         size = np.sqrt(self.square / (1 - _SQUARE**self.n_steps))
-        # Where nothing has ever pulled, nothing moves.
+        # An entry whose gradient has always been zero does not move.
         moved = components + eta * mean / np.maximum(size, 1e-8 * size.max() + 1e-300)
         size_now = float(np.linalg.norm(moved))
         if self.size_held and size_now > 0:
@@ -58,7 +58,7 @@ def schedule(progress: float) -> float:
     Parameters
     ----------
     progress : float
-        How much of the climb is done, from 0 to 1.
+        How many of the steps are done, from 0 to 1.
     """
     rise = min(1.0, (progress + 1e-3) / _WARM_UP)
     return float(rise * 0.5 * (1 + np.cos(np.pi * progress)))
@@ -66,18 +66,18 @@ def schedule(progress: float) -> float:
 
 @dataclass(frozen=True)
 class Stochastic:
-    """Climb by Adam's steps, each on a random part of the objective.
+    """Adam's steps, each on a random mini-batch of the objective.
 
     Steps rise shortly, then fall along a cosine to nothing, so that the end is as good
-    as an average over the last part of the climb. An iteration is a number of steps,
-    of which the curve has the mean value.
+    as an average over the last steps. An iteration is a number of steps; the curve has
+    their mean value.
 
     Parameters
     ----------
     max_iter : int, default=50
         Iterations; all of them are done.
     seed : int, default=0
-        For the parts that are drawn.
+        For drawing the mini-batches.
     steps : int, default=25
         Steps in an iteration.
     first_step : float, default=0.3
@@ -95,7 +95,7 @@ class Stochastic:
     def maximize(
         self, objective: Sampled, start: FloatArray, on_iteration: OnIteration
     ) -> Solution:
-        """Climb the objective from a start; see `vicinal.solvers.base.Solver`."""
+        """Maximize the objective from a start; see `vicinal.solvers.base.Solver`."""
         rng = np.random.default_rng(self.seed)
         A: FloatArray = start.astype(np.float64)
         unit = typical_entry(A)

@@ -8,7 +8,7 @@ from vicinal._typing import FloatArray
 
 
 class Objective(Protocol):
-    """Something to climb: a number and its gradient at a map."""
+    """What a solver maximizes: a number and its gradient at a map."""
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Return the value at the map and the derivative, of the map's shape."""
@@ -64,17 +64,17 @@ class Solution:
 
 
 class Solver(Protocol):
-    """How to climb, with what it wants to know in its constructor."""
+    """A method of optimisation, with its settings in the constructor."""
 
     def maximize(
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
     ) -> Solution:
-        """Climb the objective from a start.
+        """Maximize the objective from a start.
 
         Parameters
         ----------
         objective : Objective
-            What to climb.
+            What to maximize.
         start : ndarray
             The first map, of any shape.
         on_iteration : callable
@@ -86,3 +86,11 @@ class Solver(Protocol):
         Solution
             The best map that was found.
         """
+
+
+def relative_change(before: float, after: float) -> float:
+    """Return how much an iteration changed the objective, relative to it.
+
+    |f_{k+1} − f_k| / max(|f_k|, |f_{k+1}|, 1), which SciPy's L-BFGS-B stops on, too.
+    """
+    return abs(after - before) / max(abs(before), abs(after), 1.0)

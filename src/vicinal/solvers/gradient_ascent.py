@@ -10,8 +10,13 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from vicinal._typing import FloatArray
-from vicinal.solvers.base import Objective, OnIteration, Solution, StopReason
-from vicinal.solvers.stopping import relative_change
+from vicinal.solvers.base import (
+    Objective,
+    OnIteration,
+    Solution,
+    StopReason,
+    relative_change,
+)
 
 # A step that changes the map by less than this part of it leads nowhere.
 _NEGLIGIBLE = 1e-10
@@ -26,7 +31,7 @@ class Place(NamedTuple):
 
     @property
     def is_finite(self) -> bool:
-        """Whether one can go on from here."""
+        """Whether the value and the gradient are finite."""
         return bool(np.isfinite([self.value, _norm(self.gradient)]).all())
 
 
@@ -46,14 +51,14 @@ def natural_step(place: Place) -> float:
 
 
 class StepSizes(Protocol):
-    """The step sizes of one climb, which change as it goes on."""
+    """The step sizes of one run, which change from step to step."""
 
     @property
     def eta(self) -> float | FloatArray:
         """η of the next step: one for all entries of the map, or one for each."""
 
     def after_move(self, gradient: FloatArray) -> None:
-        """Learn from a step that was taken, by the gradient where it led."""
+        """Adapt after a step that was taken, to the gradient where it led."""
 
     def after_retreat(self) -> None:
         """Shorten the steps, after one that was taken back."""
@@ -64,8 +69,8 @@ class GradientAscent(ABC):
     """Follow the gradient, A ← A + η ∂f/∂A, with η by some rule.
 
     One iteration is one evaluation of the objective. A step that loses too much, or
-    leads to where the objective is not finite, is taken back: the climb goes on from
-    the best map, with shorter steps.
+    leads to where the objective is not finite, is taken back: the next one starts from
+    the best map, and is shorter.
     """
 
     max_iter: int = 50
@@ -73,16 +78,16 @@ class GradientAscent(ABC):
     first_step: float = 0.1
 
     tolerated_loss: ClassVar[float] = 0.0
-    """How much may be lost before a step is taken back, as part of the climb so far."""
+    """How much may be lost before a step is taken back, as part of the gain so far."""
 
     @abstractmethod
     def step_sizes(self, objective: Objective, start: Place) -> StepSizes:
-        """Return the rule's step sizes for a climb from a start."""
+        """Return the rule's step sizes for a run from a start."""
 
     def maximize(
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
     ) -> Solution:
-        """Climb the objective from a start; see `vicinal.solvers.base.Solver`."""
+        """Maximize the objective from a start; see `vicinal.solvers.base.Solver`."""
         first = here = best = evaluate(objective, start.astype(np.float64))
         curve = [first.value]
 
@@ -113,9 +118,8 @@ class GradientAscent(ABC):
             curve.append(here.value)
             if on_iteration(here.components.copy(), curve):
                 return end("stopped by a callback", "callback")
-            # Steps grow until one overshoots. The one before it may land as high on
-            # the other side of the ridge, and gain next to nothing with much to gain:
-            # one small gain is no sign of the top, two in a row are.
+            # Stop only after two small gains in a row: one may be an overshoot, across
+            # the maximum along this direction to a point about as high.
             if moved:
                 small = relative_change(*curve[-2:]) <= self.tol
                 n_idle = n_idle + 1 if small else 0

@@ -1,4 +1,4 @@
-"""Climbing in rounds, between which an objective may look around anew."""
+"""Optimisation in rounds, between which the objective is refreshed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,12 +7,18 @@ from typing import Protocol
 import numpy as np
 
 from vicinal._typing import FloatArray
-from vicinal.solvers.base import Objective, OnIteration, Solution, Solver, StopReason
-from vicinal.solvers.stopping import relative_change
+from vicinal.solvers.base import (
+    Objective,
+    OnIteration,
+    Solution,
+    Solver,
+    StopReason,
+    relative_change,
+)
 
 
 class SolverForIterations(Protocol):
-    """Makes a solver for some number of iterations."""
+    """Makes a solver with a limit on its iterations."""
 
     def __call__(self, *, max_iter: int, tol: float) -> Solver:
         """Return the solver."""
@@ -20,18 +26,18 @@ class SolverForIterations(Protocol):
 
 @dataclass(frozen=True)
 class Refreshed:
-    """Let a solver climb a few iterations at a time, with a fresh look before each.
+    """Run a solver a few iterations at a time, and refresh the objective before each.
 
-    For objectives that are good around the map at which they last looked. A round
-    after which a fresh look finds the objective lower is taken back, and those that
-    follow are half as long.
+    For objectives that are approximated around one map, as sums over the nearest
+    neighbours there. A round after which the refreshed objective is lower than before
+    is taken back, and those that follow are half as long.
 
     Parameters
     ----------
     refresh : callable
-        Makes the objective look around at a map.
+        Approximates the objective around a map.
     is_stale : callable
-        Whether a map is too far from where the objective last looked: ends the round.
+        Whether a map is too far from the last refresh; that ends the round.
     solver : callable
         Makes a solver for a round.
     max_iter : int
@@ -52,7 +58,7 @@ class Refreshed:
     def maximize(
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
     ) -> Solution:
-        """Climb the objective from a start; see `vicinal.solvers.base.Solver`."""
+        """Maximize the objective from a start; see `vicinal.solvers.base.Solver`."""
         A, stopped, ends = start, False, False
         length = self.length
         curve: list[float] = []
@@ -74,8 +80,8 @@ class Refreshed:
             if value >= height:
                 good, height = A, value
             else:
-                # What was gained by the old look is lost by the new: so far one cannot
-                # go without looking.
+                # The gain vanished with the refresh: reject the round, halve its
+                # length.
                 A, length = good, length // 2
                 del curve[max(before, 1) :]
                 self.refresh(A)

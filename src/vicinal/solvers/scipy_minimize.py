@@ -1,43 +1,115 @@
-"""What the solvers that are SciPy's have in common."""
+"""The solvers that are SciPy's: L-BFGS and conjugate gradients."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from vicinal._typing import FloatArray
-from vicinal.solvers.base import Objective, OnIteration, Solution, StopReason
+from vicinal.solvers.base import (
+    Objective,
+    OnIteration,
+    Solution,
+    StopReason,
+    relative_change,
+)
 
 
-def maximize_by_scipy(
+@dataclass(frozen=True)
+class LBFGS:
+    """Limited-memory BFGS, SciPy's L-BFGS-B.
+
+    Parameters
+    ----------
+    max_iter : int, default=50
+        Iterations at most.
+    tol : float, default=1e-5
+        Stop when an iteration gains less than this, relative to the objective, or
+        when no entry of the gradient is larger.
+    """
+
+    max_iter: int = 50
+    tol: float = 1e-5
+
+    def maximize(
+        self, objective: Objective, start: FloatArray, on_iteration: OnIteration
+    ) -> Solution:
+        """Maximize the objective from a start; see `vicinal.solvers.base.Solver`."""
+        return _maximize(
+            objective,
+            start,
+            on_iteration,
+            method="L-BFGS-B",
+            tol=self.tol,
+            # Iterations are the limit; SciPy has one on evaluations, too.
+            options={"maxiter": self.max_iter, "maxfun": 100 * (self.max_iter + 1)},
+        )
+
+
+@dataclass(frozen=True)
+class ConjugateGradient:
+    """Conjugate gradients of Polak and Ribière, SciPy's CG (thesis, section 3.3.1).
+
+    Each iteration searches along a line for a map that satisfies Wolfe's conditions,
+    which takes about two evaluations of the objective.
+
+    Parameters
+    ----------
+    max_iter : int, default=50
+        Iterations at most.
+    tol : float, default=1e-5
+        Stop when an iteration gains less than this, relative to the objective, or
+        when no entry of the gradient is larger.
+    """
+
+    max_iter: int = 50
+    tol: float = 1e-5
+
+    def maximize(
+        self, objective: Objective, start: FloatArray, on_iteration: OnIteration
+    ) -> Solution:
+        """Maximize the objective from a start; see `vicinal.solvers.base.Solver`."""
+        return _maximize(
+            objective,
+            start,
+            on_iteration,
+            # SciPy's CG knows a bound on the gradient only, which is a sum over points.
+            is_enough=lambda curve: relative_change(*curve[-2:]) <= self.tol,
+            method="CG",
+            options={"maxiter": self.max_iter, "gtol": self.tol},
+        )
+
+
+def _maximize(
     objective: Objective,
     start: FloatArray,
     on_iteration: OnIteration,
     is_enough: Callable[[list[float]], bool] = lambda _: False,
     **how: Any,
 ) -> Solution:
-    """Climb with `scipy.optimize.minimize`.
+    """Maximize with `scipy.optimize.minimize`.
 
     Parameters
     ----------
     objective, start, on_iteration
         As for any solver's `maximize`.
     is_enough : callable
-        Given the curve, whether the last iteration gained so little that it is time
-        to stop, where SciPy's method has no such rule.
+        Given the curve, whether the last iteration gained too little to go on; for
+        methods to which SciPy gives no such rule.
     **how
         SciPy's method, tolerance and options.
 
     Returns
     -------
     Solution
-        The last map, which is the best: an iteration never descends.
+        The last map, which is the best: no iteration lowers the objective.
     """
     curve: list[float] = []
     stopped: tuple[StopReason, str] | None = None
 
-    def descend(flat: FloatArray) -> tuple[float, FloatArray]:
+    def negated(flat: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = objective.value_and_gradient(flat.reshape(start.shape))
         if not curve:
             curve.append(value)
@@ -56,7 +128,7 @@ def maximize_by_scipy(
             raise StopIteration
 
     result = minimize(
-        descend,
+        negated,
         start.ravel().astype(np.float64),
         jac=True,
         callback=after_iteration,

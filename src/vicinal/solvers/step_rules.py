@@ -1,6 +1,6 @@
 """Rules for the steps of gradient ascent: bold driver, delta-bar-delta, decay.
 
-The loop that they steer lives in `ascent`.
+The loop that uses them lives in `gradient_ascent`.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _N_TRIALS = 10
 
 @dataclass(frozen=True)
 class BoldDriver(GradientAscent):
-    """Gradient ascent that speeds up while it climbs (thesis, section 3.3.1; [1]_).
+    """Gradient ascent with steps that grow while they gain (thesis, 3.3.1; [1]_).
 
     A step that does not descend makes the next one longer. One that does is taken back,
     and halved until the objective rises again.
@@ -76,7 +76,7 @@ class DeltaBarDelta(GradientAscent):
     With δ the gradient and δ̄ the running average of past ones,
     δ̄ ← (1 − θ) δ + θ δ̄, an entry's step size grows by κ where δ̄ and δ have the same
     sign, and shrinks by the part φ of it where they have not. A drop by more than a
-    tenth of the climb so far sends it back to the best map, with η and κ halved.
+    tenth of the gain so far sends it back to the best map, with η and κ halved.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ class _OneForEach:
 
     def after_retreat(self) -> None:
         self.eta = self.eta / 2
-        # Where the ground is steeper than at the start, κ alone would overshoot again.
+        # Where the gradient is larger than at the start, κ alone would overshoot again.
         self.kappa /= 2
 
 
@@ -145,7 +145,7 @@ class DecayingSteps(GradientAscent):
     t_0, after which the steps begin to drop off, is found by an exponential search
     before the first iteration: of first steps η_0 / t_0, each twice or half as long as
     the one before, it keeps the one that raises the objective most. A drop by more than
-    a tenth of the climb so far sends it back to the best map, with η halved.
+    a tenth of the gain so far sends it back to the best map, with η halved.
 
     Parameters
     ----------
