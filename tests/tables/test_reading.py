@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import subprocess
+import sys
 import zipfile
 from typing import TYPE_CHECKING, Any
 
@@ -191,6 +193,36 @@ def test_names_with_stars_are_names(tmp_path: Path) -> None:
     FRAME.head(1).write_parquet(tmp_path / "a1.parquet")
     for suffix in ("parquet", "arrow"):
         assert_frame_equal(read_table(str(tmp_path / f"a[1]*.{suffix}")).frame, FRAME)
+
+
+def damaged_arrow(path: Path) -> str:
+    """Write a file with a length of 2^62 bytes, on which polars aborts."""
+    pl.DataFrame({"a": [True, False] * 100}).write_ipc(path, compression="zstd")
+    content = path.read_bytes()
+    # In a compressed buffer, the length of what it holds stands before it.
+    start = content.index(b"\x28\xb5\x2f\xfd") - 8
+    assert content[start : start + 8] == (25).to_bytes(8, "little")
+    patched = content[:start] + (2**62).to_bytes(8, "little") + content[start + 8 :]
+    return written(path, patched)
+
+
+def test_damage_that_would_end_the_process(tmp_path: Path) -> None:
+    source = damaged_arrow(tmp_path / "t.arrow")
+    program = "import sys; from vicinal.tables.reading import read_table as read\n"
+    program += "try: read(sys.argv[1])\nexcept ValueError as error: print(error)"
+    outcome = subprocess.run(
+        [sys.executable, "-c", program, source], capture_output=True, check=False
+    )
+    assert outcome.returncode == 0
+    assert b"t.arrow is damaged: reading it breaks" in outcome.stdout
+
+
+def test_damage_that_looks_like_an_error_of_the_disk(tmp_path: Path) -> None:
+    FRAME.write_ipc_stream(tmp_path / "t.arrow")
+    content = (tmp_path / "t.arrow").read_bytes()
+    text = message(written(tmp_path / "t.arrow", content[: len(content) // 2]))
+    assert text.startswith("t.arrow is damaged and cannot be read (")
+    assert text.endswith("); copy it again.")
 
 
 def test_npz(tmp_path: Path) -> None:
