@@ -119,8 +119,7 @@ def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
         full, _ = _fitted(name, rows, setting, setting.n_components)
     picture, caption = _picture(points)
     points = full.transform(rows.X)
-    if not points.shape[1] or not np.isfinite(points).all():
-        raise ValueError("it has no finite distances on these rows.")
+    _check_points(points)
     effective = getattr(full.named_steps["metric"], "effective_neighbors_", None)
     return FittedMetric(
         name=name,
@@ -158,11 +157,17 @@ def _fitted(
     return pipeline, list(messages)
 
 
+def _check_points(points: FloatArray) -> None:
+    if not points.shape[1]:
+        raise ValueError("it found no direction that tells these rows apart.")
+    if not np.isfinite(points).all():
+        raise ValueError("it has no finite distances on these rows.")
+
+
 def _picture(points: FloatArray) -> tuple[FloatArray, str]:
     """Return points in the plane, and a sentence on how they came there."""
     n, d = points.shape
-    if not d or not np.isfinite(points).all():
-        raise ValueError("it has no finite distances on these rows.")
+    _check_points(points)
     points = points.astype(np.float64)
     if d == 1:
         # In the order of the rows' golden-ratio steps: even, and the same each time.
