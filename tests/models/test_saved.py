@@ -75,7 +75,7 @@ def test_methods_without_labels(flowers: Prepared) -> None:
         learn(flowers, "mlkr")
 
 
-def test_mistakes(flowers: Prepared) -> None:
+def test_errors(flowers: Prepared) -> None:
     with pytest.raises(ValueError, match="no method 'ldaa'; did you mean 'lda'"):
         learn(flowers, "ldaa")
     with pytest.raises(ValueError, match="no method 'qqq'; there are euclidean"):

@@ -63,12 +63,12 @@ def test_clusters_where_there_is_no_target() -> None:
     assert data["methods"][data["before"]]["name"] == "standardised"
 
 
-def test_missing_values_are_told() -> None:
+def test_missing_values_are_shown() -> None:
     comparison = comparisons.diabetes()
     X = comparison.setting.X.copy()
     X[5] = np.nan
     data = data_of(replace(comparison, setting=replace(comparison.setting, X=X)))
-    assert data["told"][5] == ["missing"] * 5
+    assert data["cells"][5] == ["missing"] * 5
     assert data["values"][:2] == [151, 75]
 
 

@@ -5,20 +5,20 @@ import io
 import subprocess
 import sys
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from polars.expr.string import ExprStringNameSpace
 from polars.testing import assert_frame_equal
 
 from vicinal.datasets import load
+from vicinal.tables.prepared import prepare
 from vicinal.tables.reading import pieces, read_table
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FRAME = pl.DataFrame({"a": [1, 2, 3], "b": [0.5, None, 2.5], "c": ["x", "y", None]})
 
@@ -319,3 +319,34 @@ def test_without_polars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vicinal.tables.sources.find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"pip install 'vicinal\[cli\]'"):
         read_table("iris")
+
+
+def test_a_file_is_read_once_and_each_column_cleaned_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"{i % 7}.5,{'rgb'[i % 3]},{'xy'[i % 2]}" for i in range(30)]
+    source = written(tmp_path / "t.csv", "\n".join(["a,b,label", *lines]).encode())
+    seen: list[str] = []
+    opened, strip = Path.open, ExprStringNameSpace.strip_chars
+
+    def counted_open(self: Path, *arguments: Any, **options: Any) -> Any:
+        seen.append("open")
+        return opened(self, *arguments, **options)
+
+    def counted_strip(self: Any, *arguments: Any) -> Any:
+        seen.append("strip")
+        return strip(self, *arguments)
+
+    monkeypatch.setattr(Path, "open", counted_open)
+    monkeypatch.setattr(ExprStringNameSpace, "strip_chars", counted_strip)
+    prepared = prepare(source)
+    assert prepared.feature_names == ["a", "b=b", "b=g", "b=r"]
+    assert sorted(seen) == ["open", "strip", "strip", "strip"]
+
+
+def test_large_files_are_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vicinal.tables.delimited._HELD", 3)
+    FRAME.write_csv(tmp_path / "t.csv")
+    assert_frame_equal(read_table(str(tmp_path / "t.csv")).frame, FRAME)

@@ -65,18 +65,20 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonData:
-    """The rows, and the target as the methods want it.
+    """The rows of a comparison: checked, split, and given to the methods.
 
     Attributes
     ----------
     setting : Setting
-        The rows as they were given, and the user's choices.
-    target : ndarray of shape (n_samples,) or None
-        Classes as integers from 0, numbers as float64.
+        The rows, their target, and the user's choices.
     """
 
     setting: Setting
-    target: IntArray | FloatArray | None
+
+    @property
+    def target(self) -> IntArray | FloatArray | None:
+        """Classes as integers from 0, numbers as float64."""
+        return self.setting.target
 
     @classmethod
     def of(
@@ -116,6 +118,7 @@ class ComparisonData:
         setting = Setting(
             X=rows,
             y=labels,
+            target=target,
             classes=classes,
             task=task,
             rows=np.arange(len(rows)),
@@ -130,7 +133,7 @@ class ComparisonData:
                 f"{rows.shape[1]} features."
             )
         check_features(rows, setting.feature_names)
-        return cls(setting, target)
+        return cls(setting)
 
     @property
     def fewest(self) -> int:
@@ -154,15 +157,15 @@ class ComparisonData:
                 turn[own] = np.maximum(np.arange(own.size) - 3, 0) / own.size
             order = order[np.argsort(turn, kind="stable")]
         rows = np.sort(order[:n])
-        setting, y = self.setting, self.setting.y
-        smaller = replace(
-            setting,
-            X=setting.X[rows],
-            y=None if y is None else y[rows],
-            rows=setting.rows[rows],
-        )
+        setting, y, target = self.setting, self.setting.y, self.setting.target
         return ComparisonData(
-            smaller, None if self.target is None else self.target[rows]
+            replace(
+                setting,
+                X=setting.X[rows],
+                y=None if y is None else y[rows],
+                target=None if target is None else target[rows],
+                rows=setting.rows[rows],
+            )
         )
 
     def splits(self, n_splits: int) -> Iterator[tuple[IntArray, IntArray]]:
@@ -222,7 +225,7 @@ class ComparisonData:
         choices = s.n_components, s.random_state, s.n_jobs
         metric = method.pipeline(X, y, *choices)
         start = time.perf_counter()
-        told = _fit(metric, X, y)
+        issued = _fit(metric, X, y)
         seconds = time.perf_counter() - start
         Z = metric.transform(X)
         start = time.perf_counter()
@@ -235,7 +238,7 @@ class ComparisonData:
             query = time.perf_counter() - start
         if np.isnan(score):
             raise UnfitError("its score on the test rows is not a number.")
-        stopped = [issubclass(w.category, ConvergenceWarning) for w in told]
+        stopped = [issubclass(w.category, ConvergenceWarning) for w in issued]
         return Run(
             n_components=Z.shape[1],
             score=score,
@@ -244,7 +247,7 @@ class ComparisonData:
             stopped=any(stopped),
             warnings=tuple(
                 " ".join(str(w.message).split())
-                for w, counted in zip(told, stopped, strict=True)
+                for w, counted in zip(issued, stopped, strict=True)
                 if not counted
             ),
             **found,
@@ -308,8 +311,9 @@ def _fit(metric: Pipeline, X: FloatArray, y: Any) -> list[warnings.WarningMessag
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         metric.fit(X, y)
-    told = [w for w in caught if issubclass(w.category, UserWarning | RuntimeWarning)]
+    kinds = (UserWarning, RuntimeWarning)
+    issued = [w for w in caught if issubclass(w.category, kinds)]
     for w in caught:
-        if w not in told:
+        if w not in issued:
             warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-    return told
+    return issued

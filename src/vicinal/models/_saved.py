@@ -33,7 +33,7 @@ class SavedModel:
     """A table's columns, what fills their gaps, and a linear map.
 
     A row x of numbers goes to ``components @ ((filled - mean) / scale)``, where
-    `filled` is x with `median` in the place of what is missing.
+    `filled` is x with `median` where a number is missing.
 
     Attributes
     ----------
