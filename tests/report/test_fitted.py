@@ -47,7 +47,7 @@ def test_methods_that_can_be_learned_in_two_dimensions_are() -> None:
 
 def test_one_dimension_is_spread_out() -> None:
     setting = comparisons.wine().setting
-    target = (setting.y != "class_0").astype(int)
+    target = (np.asarray(setting.y) != "class_0").astype(int)
     two = replace(setting, target=target, classes=("a", "b"))
     metric = all_of(replace(comparisons.wine(), setting=two))["lda"]
     assert metric.points.shape == (178, 1)

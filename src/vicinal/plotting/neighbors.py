@@ -148,7 +148,7 @@ class NeighborsDisplay(Display):
     def _draw_lines(self, ax: Any) -> None:
         ranks = np.arange(1, self.neighbors.shape[1] + 1)
         for height, near in zip((2, 1), self.neighbors, strict=True):
-            colours = [self._colour(j) for j in near]
+            colours = [self._color(j) for j in near]
             ax.scatter(ranks, [height] * ranks.size, c=colours, s=60)
             for rank, j in zip(ranks, near, strict=True):
                 ax.annotate(
@@ -183,13 +183,13 @@ class NeighborsDisplay(Display):
                 tile.set(xticks=[], yticks=[])
                 title = self._label(j) if index else name
                 tile.set_title(title, fontsize="small", parse_math=False)
-                edge = self._colour(j) if index else "0.5"
+                edge = self._color(j) if index else "0.5"
                 tile.spines[:].set(color=edge, linewidth=2)
 
     def _label(self, row: int) -> str:
         return f"{row}" if self.y is None else f"{row}: {str(self.y[row])[:20]}"
 
-    def _colour(self, row: int) -> str:
+    def _color(self, row: int) -> str:
         same = self.y is None or self.y[row] == self.y[self.query]
         return PALETTE[0] if same else PALETTE[5]
 

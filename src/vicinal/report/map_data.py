@@ -59,7 +59,7 @@ def map_data(
             }
             for metric in metrics
         ],
-        **_colours(rows, best),
+        **_colors(rows, best),
     }
     if rows.pixels is not None:
         _, height, width = rows.pixels.thumbnails.shape
@@ -92,7 +92,7 @@ def in_view(picture: FloatArray) -> FloatArray:
     return (picture - (low + high) / 2) / (size or 1.0) + 0.5
 
 
-def _colours(rows: DisplayedRows, best: FittedMetric) -> dict[str, Any]:
+def _colors(rows: DisplayedRows, best: FittedMetric) -> dict[str, Any]:
     if rows.target is not None and not rows.classes:
         # They are read as well as coloured: as in the file, but for rounding errors.
         return {"kind": "number", "values": [float(f"{v:.12g}") for v in rows.target]}
