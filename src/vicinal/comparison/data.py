@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score, confusion_matrix, r2_score
+from sklearn.metrics import confusion_matrix, r2_score
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.utils import (
@@ -23,6 +20,7 @@ from sklearn.utils import (
     column_or_1d,
 )
 
+from vicinal.comparison.fitting import cluster_agreement, fit_catching_warnings
 from vicinal.comparison.records import Setting
 from vicinal.comparison.targets import check_classes, encode_target
 from vicinal.methods.registry import TASKS
@@ -41,8 +39,6 @@ __all__ = ["ComparisonData", "Run", "UnfitError"]
 
 # Splits that are checked before the first fit.
 _CHECKED_SPLITS = 10
-# scikit-learn's own default for the number of clusters, where nobody says it.
-_N_CLUSTERS = 8
 
 
 class UnfitError(ValueError):
@@ -225,14 +221,14 @@ class ComparisonData:
         choices = s.n_components, s.random_state, s.n_jobs
         metric = method.pipeline(X, y, *choices)
         start = time.perf_counter()
-        issued = _fit(metric, X, y)
+        issued = fit_catching_warnings(metric, X, y)
         seconds = time.perf_counter() - start
         Z = metric.transform(X)
         start = time.perf_counter()
         if y is None:
             score = float(metric.score(X_test))
             query = time.perf_counter() - start
-            found: dict[str, Any] = {"agreement": _agreement(metric, X, X_test)}
+            found: dict[str, Any] = {"agreement": cluster_agreement(metric, X, X_test)}
         else:
             score, found = self._predict(metric, Z, y, test)
             query = time.perf_counter() - start
@@ -270,50 +266,7 @@ class ComparisonData:
         return float(np.mean(predicted == truth)), {"confusion": counts}
 
 
-def _agreement(metric: Pipeline, X: FloatArray, X_test: FloatArray) -> float:
-    """Return whether two halves of the rows find the same clusters in others."""
-    found = []
-    for i in range(2):
-        half = X[i::2]
-        learned = _as_chosen(metric)
-        _fit(learned, half, None)
-        Z = learned.transform(half)
-        if not Z.shape[1]:
-            return float("nan")
-        means = KMeans(min(_N_CLUSTERS, len(half)), n_init=3, random_state=0)
-        with warnings.catch_warnings():
-            # Fewer distinct rows than clusters leave some of the clusters empty.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            means.fit(Z)
-        found.append(means.predict(learned.transform(X_test)))
-    return float(adjusted_rand_score(*found))
-
-
-def _as_chosen(metric: Pipeline) -> Pipeline:
-    """Return a pipeline to fit again, with what was cross-validated held fast."""
-    last = metric.named_steps["metric"]
-    options = {
-        f"metric__{name}": getattr(last, f"{name}_")
-        for name, value in last.get_params(deep=False).items()
-        if isinstance(value, str) and value == "cv"
-    }
-    return clone(metric).set_params(**options)
-
-
 def _names(X: Any, given: Sequence[str] | None) -> list[str]:
     """Return what the columns are called; nothing where nobody has said it."""
     columns = given if given is not None else getattr(X, "columns", ())
     return [str(name) for name in columns]
-
-
-def _fit(metric: Pipeline, X: FloatArray, y: Any) -> list[warnings.WarningMessage]:
-    """Fit, and return what was warned about; what is not for users passes through."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        metric.fit(X, y)
-    kinds = (UserWarning, RuntimeWarning)
-    issued = [w for w in caught if issubclass(w.category, kinds)]
-    for w in caught:
-        if w not in issued:
-            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-    return issued
