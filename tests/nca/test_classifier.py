@@ -31,7 +31,7 @@ def test_scikit_learns_checks(estimator: NCAClassifier, check: object) -> None:
 
 def test_the_map_is_that_of_nca() -> None:
     classifier = NCAClassifier(2, init="pca", max_iter=300).fit(X, y)
-    nca = NCA(2, init="pca", max_iter=300).fit(X, y)
+    nca = NCA(2, init="pca", max_iter=300, objective="log", alpha="auto").fit(X, y)
     np.testing.assert_array_equal(classifier.components_, nca.components_)
 
 
@@ -107,7 +107,9 @@ def interrupt(_: FloatArray, n: int) -> None:
 
 
 def test_an_interrupted_classifier_predicts_with_the_map_it_kept() -> None:
-    model = NCAClassifier(2, init="pca", warm_start=True, callback=interrupt)
+    model = NCAClassifier(
+        2, init="pca", alpha=1e-3, warm_start=True, callback=interrupt
+    )
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     cold = NCAClassifier(2, init=model.components_, max_iter=1, tol=1e9).fit(X, y)

@@ -194,13 +194,15 @@ def test_only_new_rows_ask_for_neighbours_unless_they_are_few() -> None:
     preconditioner = Preconditioner.find(X, y, 2, False, np.random.default_rng(0))
     rng = np.random.default_rng(1)
     pieces = Reservoir.begin(preconditioner, X).with_piece(X[:700], y[:700], rng)
-    few = pieces.with_piece(X[700:730], y[700:730], rng).climb(30, (None, None), 0.0, 0)
+    few = pieces.with_piece(X[700:730], y[700:730], rng).optimizer(
+        30, (None, None), 0.0, 0
+    )
     assert few.pool == slice(730 - 512, None)
     pieces = pieces.with_piece(X[700:1300], y[700:1300], rng)
-    climb = pieces.climb(600, (None, None), 0.0, 0)
+    climb = pieces.optimizer(600, (None, None), 0.0, 0)
     assert climb.pool == slice(700, None)
     assert few.step < climb.step <= 1
-    later = Reservoir(preconditioner, X, y, rng.random(1500), n_seen=10**6).climb(
+    later = Reservoir(preconditioner, X, y, rng.random(1500), n_seen=10**6).optimizer(
         600, (None, None), 0.0, 0
     )
     assert later.step < climb.step

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
@@ -50,8 +52,12 @@ def test_it_listens_to_the_features_that_matter(kind: str) -> None:
 
 
 def test_mlkr_is_the_regressor_with_the_squared_error() -> None:
-    mlkr = MLKR(2, max_iter=300).fit(X, t)
-    same = NCARegressor(2, objective="squared-error", max_iter=300).fit(X, t)
+    given: dict[str, Any] = {"n_components": 2, "max_iter": 300}
+    mlkr = MLKR(**given).fit(X, t)
+    same = NCARegressor(objective="squared-error", **given).fit(X, t)
+    np.testing.assert_array_equal(mlkr.components_, same.components_)
+    mlkr = MLKR(**given, alpha=0.0).fit(X, t)
+    same = NCARegressor(objective="squared-error", **given, alpha=0.0).fit(X, t)
     np.testing.assert_array_equal(mlkr.components_, same.components_)
     value = TargetObjective(X, t, "squared-error").value_and_gradient(mlkr.components_)
     assert mlkr.objective_curve_[-1] == pytest.approx(value[0], rel=1e-6)
@@ -68,8 +74,8 @@ def test_the_unit_of_the_targets_does_not_matter() -> None:
 
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
 def test_nor_does_it_matter_to_mlkr(unit: float) -> None:
-    one = MLKR(2, max_iter=300).fit(X, t)
-    other = MLKR(2, max_iter=300).fit(X, unit * t)
+    one = MLKR(2, max_iter=300, alpha=0.0).fit(X, t)
+    other = MLKR(2, max_iter=300, alpha=0.0).fit(X, unit * t)
     np.testing.assert_allclose(other.components_, one.components_, rtol=1e-3)
     np.testing.assert_allclose(
         other.objective_curve_, unit**2 * one.objective_curve_, rtol=1e-3
@@ -82,9 +88,10 @@ def test_float32_keeps_large_targets_apart() -> None:
 
 
 def test_constant_targets_leave_the_start_alone() -> None:
-    model = NCARegressor(2, init="identity").fit(X, np.ones(300))
+    model = NCARegressor(2, init="identity", alpha=0.0).fit(X, np.ones(300))
     np.testing.assert_array_equal(model.components_, np.eye(2, 6))
     np.testing.assert_allclose(model.predict(X), 1)
+    np.testing.assert_allclose(NCARegressor().fit(X, np.ones(300)).predict(X), 1)
 
 
 def test_it_helps_on_real_data() -> None:

@@ -12,7 +12,7 @@ from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal._typing import FloatArray, IntArray
 from vicinal.classic import MLKR
 from vicinal.nca._early_stopping import hold_out
-from vicinal.nca._stochastic import queries_of_all
+from vicinal.nca._scale import queries_of_all
 from vicinal.objectives import NCAObjective
 
 KINDS = ["expected", "log", "class-density"]
@@ -205,7 +205,7 @@ def test_diagonal() -> None:
 def test_effective_neighbors_of_some_of_many_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("vicinal.nca._stochastic._PAIRS", 600 * 200)
+    monkeypatch.setattr("vicinal.nca._scale._PAIRS", 600 * 200)
     nca = NCA(2, **{**QUICK, "max_iter": 1}).fit(X, y)
     seen = nca.effective_neighbors_
     assert seen.shape == (600,)
@@ -223,16 +223,16 @@ def test_looks_at_the_whole_cost_about_the_same(
 ) -> None:
     objective, rng = NCAObjective(X, y), np.random.default_rng(0)
     assert len(queries_of_all(objective, rng)) == 600
-    monkeypatch.setattr("vicinal.nca._stochastic._PAIRS", 600 * 300)
+    monkeypatch.setattr("vicinal.nca._scale._PAIRS", 600 * 300)
     assert len(queries_of_all(objective, rng)) == 300
-    monkeypatch.setattr("vicinal.nca._stochastic._PAIRS", 600)
+    monkeypatch.setattr("vicinal.nca._scale._PAIRS", 600)
     assert len(queries_of_all(objective, rng)) == 128
 
 
 def test_verbose_names_the_solver(capsys: pytest.CaptureFixture[str]) -> None:
     NCA(2, verbose=1, **{**QUICK, "max_iter": 2}).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("[NCA] solver stochastic: 25 random parts an iteration")
+    assert lines[0].startswith("[NCA] solver stochastic: 25 mini-batches an iteration")
     assert "10 of 10 directions" in lines[0]
     assert [int(line.split()[1]) for line in lines[2:-1]] == [1, 2]
 

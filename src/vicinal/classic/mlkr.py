@@ -55,7 +55,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         solver: str = "auto",
         batch_size: int | str = "auto",
         n_references: int | str = "auto",
-        alpha: float = 0.0,
+        alpha: float | str = "auto",
         warm_start: bool = False,
         max_iter: int = 50,
         tol: float = 1e-5,

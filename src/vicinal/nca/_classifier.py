@@ -1,5 +1,6 @@
 """Classification by soft neighbours under a learned metric."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,22 @@ class NCAClassifier(ClassifierMixin, NCA):
     p(c) / N_c each (eq. 3.12). The map comes from :class:`vicinal.NCA`, whose
     parameters and attributes these are.
 
+    Its defaults are chosen to predict well: objective "log", and a penalty that is
+    found on rows held out.
+
     Parameters
     ----------
-    n_components, objective, form, init, solver, neighbors, batch_size, n_references, \
-alpha, anneal, early_stopping, validation_fraction, n_iter_no_change, warm_start, \
+    n_components, form, init, solver, neighbors, batch_size, n_references, \
+anneal, early_stopping, validation_fraction, n_iter_no_change, warm_start, \
 max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.NCA`.
+    objective : {"log", "expected", "class-density"}, default="log"
+        What to maximise, as for :class:`vicinal.NCA`; "log" gives the best
+        probabilities.
+    alpha : float or "auto", default="auto"
+        λ of the penalty n · λ · ‖A‖². "auto" holds out a fifth of the rows (of at most
+        2,000), learns a short path of maps from a strong penalty to none, and takes
+        the start and the penalty with the least log-loss on those rows.
     class_prior : array-like of shape (n_classes,), "empirical" or None, default=None
         p(c) of "class-density", in the order of `classes_`; None is uniform.
 
@@ -34,6 +45,11 @@ max_iter, tol, callback, verbose, random_state, n_jobs
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
+    alpha_ : float
+        With alpha="auto": the penalty that was chosen; infinity where no learned map
+        predicted better than the start, which is then kept.
+    init_ : str
+        With alpha="auto": the start that was chosen.
 
     References
     ----------
@@ -52,22 +68,71 @@ max_iter, tol, callback, verbose, random_state, n_jobs
 
     classes_: NDArray[Any]
 
+    def __init__(
+        self,
+        n_components: int | str | None = None,
+        *,
+        objective: str = "log",
+        form: str = "full",
+        init: str | ArrayLike = "auto",
+        solver: str = "auto",
+        neighbors: int | str = "all",
+        batch_size: int | str = "auto",
+        n_references: int | str = "auto",
+        alpha: float | str = "auto",
+        anneal: bool | str = False,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 25,
+        class_prior: ArrayLike | str | None = None,
+        warm_start: bool = False,
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        callback: Callable[[FloatArray, int], object] | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            objective=objective,
+            form=form,
+            init=init,
+            solver=solver,
+            neighbors=neighbors,
+            batch_size=batch_size,
+            n_references=n_references,
+            alpha=alpha,
+            anneal=anneal,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            class_prior=class_prior,
+            warm_start=warm_start,
+            max_iter=max_iter,
+            tol=tol,
+            callback=callback,
+            verbose=verbose,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+
     def _attributes_of(
-        self, problem: ClassificationData, components: FloatArray
+        self, data: ClassificationData, components: FloatArray
     ) -> dict[str, Any]:
         """Return the fitted attributes that follow from a map."""
-        state = super()._attributes_of(problem, components)
-        codes, weights = problem.codes, problem.weights
+        state = super()._attributes_of(data, components)
+        codes, weights = data.codes, data.weights
         mass_of_one = np.ones(len(codes))
         if self.objective == "class-density":
             sizes = np.bincount(codes, weights=weights)
-            mass_of_one = (problem.prior / sizes)[codes]
+            mass_of_one = (data.prior / sizes)[codes]
         return {
             **state,
-            "classes_": problem.classes,
+            "classes_": data.classes,
             "_codes": codes,
-            "_points": problem.X @ state["components_"].T,
-            "_masses": NeighborWeights.build(weights, mass_of_one, problem.X.dtype),
+            "_points": data.X @ state["components_"].T,
+            "_weights": NeighborWeights.build(weights, mass_of_one, data.X.dtype),
         }
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -85,7 +150,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         """
         queries = self._queries(X)
         n_threads = effective_n_threads(self.n_jobs)
-        known = self._points, self._codes, len(self.classes_), self._masses
+        known = self._points, self._codes, len(self.classes_), self._weights
         proba = vote(queries, *known, n_threads)
         return proba / proba.sum(axis=1, keepdims=True)
 

@@ -1,8 +1,8 @@
-"""What the estimators that climb an objective share: parameters, solver, result."""
+"""What the estimators that maximise an objective share: start, optimiser, result."""
 
+import sys
 import warnings
 from collections.abc import Callable
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,17 +17,19 @@ from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.nca._initialization import FROM_THE_DATA, STARTS, initial_components
+from vicinal.nca._optimizer import ExactOptimizer, KeptStart, Optimizer
 from vicinal.nca._preconditioner import Preconditioner
+from vicinal.nca._scale import in_sight
 from vicinal.nca._stochastic import STEPS, StochasticOptimizer, part_size
 from vicinal.neighborhood import single_threaded_blas
-from vicinal.objectives import Penalized, TruncatedNCA
 from vicinal.objectives.base import PairObjective
-from vicinal.solvers import SOLVERS, Objective, Solution
-from vicinal.solvers.base import OnIteration, Solver
-from vicinal.solvers.refreshed import Refreshed
+from vicinal.solvers import SOLVERS, Solution
+from vicinal.solvers.base import OnIteration
 
 at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
+# A gain below this, relative to the objective, is a matter of rounding.
+_NO_GAIN = 1e-9
 
 
 class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
@@ -39,7 +41,7 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
         "solver": [StrOptions({"auto", "stochastic", *SOLVERS})],
         "batch_size": [at_least_one, StrOptions({"auto"})],
         "n_references": [at_least_one, StrOptions({"auto", "all"})],
-        "alpha": [at_least_zero],
+        "alpha": [at_least_zero, StrOptions({"auto"})],
         "warm_start": ["boolean"],
         "max_iter": [at_least_one],
         "tol": [at_least_zero],
@@ -55,7 +57,7 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
     solver: str
     batch_size: int | str
     n_references: int | str
-    alpha: float
+    alpha: float | str
     warm_start: bool
     max_iter: int
     tol: float
@@ -66,16 +68,24 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
     n_iter_: int
     objective_curve_: FloatArray
 
-    def _preconditioner(
-        self, X: FloatArray, codes: IntArray | None, diagonal: bool = False
-    ) -> Preconditioner | None:
-        """Return the coordinates of a stochastic climb; None where it is exact."""
+    def _make_optimizer(
+        self, X: FloatArray, codes: IntArray | None, alpha: float
+    ) -> Optimizer:
+        """Return what maximises the objective: exactly, or by mini-batches."""
+        if np.isinf(alpha):
+            return KeptStart(self._seed())
         n, D = X.shape
         d = self.n_components if isinstance(self.n_components, Integral) else D
-        if self._chosen_solver(n, D, int(d)) != "stochastic":
-            return None
-        rng = np.random.default_rng(self._seed())
-        return Preconditioner.find(X, codes, int(d), diagonal, rng)
+        solver = self._chosen_solver(n, D, int(d))
+        if solver != "stochastic":
+            return ExactOptimizer(solver, self.max_iter, self.tol, alpha)
+        seed = self._seed()
+        preconditioner = Preconditioner.find(
+            X, codes, int(d), self._is_diagonal, np.random.default_rng(seed)
+        )
+        return StochasticOptimizer(
+            preconditioner, *self._part_sizes(n), self.max_iter, alpha, seed
+        )
 
     def _chosen_solver(self, n: int, D: int, d: int) -> str:
         """Return the name of the solver; "auto" is the one that costs less."""
@@ -89,7 +99,11 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
 
     @property
     def _in_two_phases(self) -> bool:
-        """Whether a stochastic climb begins with an easier objective."""
+        """Whether mini-batches begin with a surrogate objective."""
+        return False
+
+    @property
+    def _is_diagonal(self) -> bool:
         return False
 
     def _part_sizes(self, n: int) -> tuple[int | None, int | None]:
@@ -105,20 +119,27 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
 
     def _start(
         self,
-        X: FloatArray,
+        objective: PairObjective,
         codes: IntArray | None,
         n_components: int | None,
         preconditioner: Preconditioner | None = None,
     ) -> FloatArray:
         """Return the map of the last fit with warm_start, or else what init says.
 
-        Where there is a frame, its sample of the rows decides, not all of them.
+        Where there is a preconditioner, its sample of the rows decides, not all of
+        them. A start that is a name is scaled where points would not see each other.
         """
+        X = objective.X
         if self._is_warm(X):
             return self.components_
         random_state = check_random_state(self.random_state)
+        given = (n_components, random_state)
         if preconditioner is None:
-            return initial_components(self.init, X, codes, n_components, random_state)
+            start = initial_components(self.init, X, codes, *given)
+            if not isinstance(self.init, str):
+                return start
+            rng = np.random.default_rng(self._seed())
+            return in_sight(objective, start, rng, ours=self.init == "auto")
         points = X[preconditioner.rows]
         labels = codes
         if codes is not None:
@@ -126,12 +147,8 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
         projection = preconditioner.projection
         from_data = isinstance(self.init, str) and self.init in FROM_THE_DATA
         if projection is None or n_components is None or not from_data:
-            return initial_components(
-                self.init, points, labels, n_components, random_state
-            )
-        within = initial_components(
-            self.init, points @ projection, labels, n_components, random_state
-        )
+            return initial_components(self.init, points, labels, *given)
+        within = initial_components(self.init, points @ projection, labels, *given)
         return within @ projection.T
 
     def _is_warm(self, X: FloatArray) -> bool:
@@ -148,97 +165,55 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
     def _optimize(
         self,
         objective: PairObjective,
+        optimizer: Optimizer,
         start: FloatArray,
         data: tuple[Any, Any],
-        state: Callable[[FloatArray], dict[str, Any]],
-        keep: Callable[[Solution | Monitor], None],
-        watch: Callable[[OnIteration], OnIteration] | None = None,
-        preconditioner: Preconditioner | None = None,
+        attributes_of: Callable[[FloatArray], dict[str, Any]],
+        store: Callable[[Solution | Monitor], None],
+        early_stopping: Callable[[OnIteration], OnIteration] | None = None,
     ) -> Solution:
-        """Hand objective and start to the solver, and return what it found.
+        """Maximise the objective from a start, watched by callbacks and `verbose`.
 
         Parameters
         ----------
         objective : PairObjective
-            What to climb, without the penalty.
+            What to maximise, without the penalty.
+        optimizer : Optimizer
+            How.
         start : ndarray of shape (n_components, n_features) or (n_features,)
             The first map, or the diagonal of a diagonal one.
         data : tuple
             X and y as the user gave them, for callbacks.
-        state : callable
+        attributes_of : callable
             The fitted attributes that follow from a map, for callbacks.
-        keep : callable
+        store : callable
             Makes the estimator fitted; called here after Ctrl-C with warm_start.
-        watch : callable, optional
+        early_stopping : callable, optional
             Wraps what is called after each iteration.
-        frame : Preconditioner, optional
-            The coordinates of a stochastic climb.
         """
-        climb, how = self._way(objective, preconditioner)
-        monitor = Monitor(self, *data, start, state, how, preconditioner is not None)
-        on_iteration: OnIteration = monitor if watch is None else watch(monitor)
+        how = optimizer.describe(objective.X.shape[1])
+        noisy = optimizer.is_stochastic
+        monitor = Monitor(self, *data, start, attributes_of, how, noisy)
+        on_iteration: OnIteration = monitor
+        if early_stopping is not None:
+            on_iteration = early_stopping(monitor)
         try:
-            # For the whole climb: threads that BLAS has woken for the optimiser's own
+            # For the whole fit: threads that BLAS has woken for the optimiser's own
             # small products would spin on the cores that the engine needs.
             with single_threaded_blas(), monitor:
-                solution = climb(start, on_iteration)
+                return optimizer.maximize(objective, start, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and monitor.n_iter:
-                if preconditioner is not None:
-                    parts = self._parts(preconditioner, len(objective.X))
-                    monitor.components = parts.rescaled(objective, monitor.components)
-                keep(monitor)
+                monitor.components = optimizer.rescaled(objective, monitor.components)
+                store(monitor)
             raise
-        return solution
 
-    def _way(
-        self, objective: PairObjective, preconditioner: Preconditioner | None
-    ) -> tuple[Callable[[FloatArray, OnIteration], Solution], str]:
-        """Return how to climb from a start, and how in words."""
-        n, D = objective.X.shape
-        if preconditioner is not None:
-            stochastic = self._parts(preconditioner, n)
-            kept = (
-                D
-                if preconditioner.projection is None
-                else preconditioner.projection.shape[1]
-            )
-            how = f"{STEPS} random parts an iteration, {kept} of {D} directions"
-            return partial(stochastic.maximize, objective), f"solver stochastic: {how}"
-        to_climb: Objective = objective
-        if self.alpha:
-            to_climb = Penalized(objective, self.alpha * objective.n_points)
-        name = "lbfgs" if self.solver == "auto" else self.solver
-        make = partial(SOLVERS[name], max_iter=self.max_iter, tol=self.tol)
-        solver: Solver = make()
-        if isinstance(objective, TruncatedNCA) and objective.may_truncate:
-            solver = Refreshed(
-                objective.refresh,
-                objective.is_stale,
-                SOLVERS[name],
-                self.max_iter,
-                self.tol,
-                objective.longest_round,
-            )
-        return partial(solver.maximize, to_climb), f"solver {name}"
-
-    def _parts(self, preconditioner: Preconditioner, n: int) -> StochasticOptimizer:
-        """Return the climb by random parts of so many rows."""
-        return StochasticOptimizer(
-            preconditioner,
-            *self._part_sizes(n),
-            self.max_iter,
-            self.alpha,
-            self._seed(),
-        )
-
-    def _warn_unless_converged(self, solution: Solution) -> None:
+    def _warn_unless_learned(self, solution: Solution) -> None:
         """Warn; to be called by fit itself, so that the warning names its caller."""
-        if not solution.converged:
+        advice = _advice(solution)
+        if advice is not None:
             warnings.warn(
-                f"{type(self).__name__} did not converge in {solution.n_iter} "
-                f"iterations ({solution.message}); raise max_iter or tol, or "
-                "standardise X.",
+                f"{type(self).__name__} {advice}",
                 ConvergenceWarning,
                 stacklevel=4,  # past this, fit, and scikit-learn's wrapper of fit
             )
@@ -256,6 +231,36 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
         self.__dict__.update(attributes)
         self.n_iter_ = reached.n_iter
         self.objective_curve_ = np.array(reached.curve)
+
+    def _say(self, line: str) -> None:
+        if self.verbose:
+            sys.stdout.write(f"[{type(self).__name__}] {line}\n")
+            sys.stdout.flush()
+
+
+def _advice(solution: Solution) -> str | None:
+    """Return what went wrong in a fit and what helps; None where nothing did."""
+    begun, ended = solution.curve[0], solution.curve[-1]
+    gained = abs(ended - begun) > _NO_GAIN * max(abs(begun), abs(ended))
+    if solution.reason == "max_iter":
+        return (
+            f"did not converge in {solution.n_iter} iterations ({solution.message}); "
+            "raise max_iter or tol, or standardise X."
+        )
+    if solution.converged:
+        return None
+    if gained:
+        return (
+            f"stopped after {solution.n_iter} iterations, before it converged "
+            f"({solution.message}). The map is the best that was found; more "
+            "iterations would not change it. Standardise X, raise alpha, or use "
+            "float64."
+        )
+    return (
+        f"has learned nothing: no step from the start raises the objective "
+        f"({solution.message}). The map is the start. Standardise X, or give another "
+        "init."
+    )
 
 
 def _nanoseconds(n_pairs: float, n_rows: float, D: int, d: int) -> float:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -24,10 +24,17 @@ from vicinal.nca._annealing import ANNEALED, Annealing, least_row
 from vicinal.nca._data import ClassificationData
 from vicinal.nca._early_stopping import EarlyStopping, held_out_accuracy, hold_out
 from vicinal.nca._fit import at_least_one
-from vicinal.nca._initialization import diagonal_start
+from vicinal.nca._initialization import candidate_starts, diagonal_start
+from vicinal.nca._model_selection import (
+    Selected,
+    class_objective,
+    class_trial,
+    safe_choice,
+    scaled_by_loss,
+    select,
+)
+from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._partial_fit import PartialFitMixin
-from vicinal.nca._preconditioner import Preconditioner
-from vicinal.nca._stochastic import queries_of_all
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
 from vicinal.objectives.nca import KINDS, check_class_prior
@@ -85,9 +92,11 @@ array-like, default="auto"
     n_references : int, "auto" or "all", default="auto"
         Points, drawn anew for each stochastic step, among which they look for
         neighbours; "auto" is 512 to 2048.
-    alpha : float, default=0.0
+    alpha : float or "auto", default=0.0
         λ of eq. 3.22 of [2]_, for each training point: n · alpha · ‖A‖² is taken from
-        the objective, which keeps the map, and with it the overfitting, small.
+        the objective, which keeps the map, and with it the overfitting, small. "auto"
+        chooses it, and the start, on rows held out; see
+        :class:`vicinal.NCAClassifier`.
     anneal : bool or {"magnitude", "data-variance", "projected-variance"}, \
 default=False
         Start at full rank and press the map down to n_components row by row
@@ -190,6 +199,8 @@ default=False
         "feature_weights_",
         "validation_curve_",
         "truncated_mass_",
+        "init_",
+        "alpha_",
         "_pieces",
     )
 
@@ -204,7 +215,7 @@ default=False
         neighbors: int | str = "all",
         batch_size: int | str = "auto",
         n_references: int | str = "auto",
-        alpha: float = 0.0,
+        alpha: float | str = 0.0,
         anneal: bool | str = False,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
@@ -261,28 +272,10 @@ default=False
         self
         """
         with self._unchanged_on_error():
-            points, labels = validate_data(
-                self, X, y, dtype=FLOATS, ensure_min_samples=2
-            )
-            check_classification_targets(labels)
-            encoder = LabelEncoder().fit(labels)
-            codes = encoder.transform(labels)
-            weights = _check_sample_weight(
-                sample_weight, points, dtype=np.float64, ensure_non_negative=True
-            )
-            kept = weights > 0
-            if not kept.all():  # a row of weight 0 is as good as not there
-                points, codes, weights = points[kept], codes[kept], weights[kept]
-            if len(points) < 2:
-                raise ValueError("Fewer than two rows have a weight above 0.")
-            present, codes = np.unique(codes, return_inverse=True)
-            prior = self._prior(encoder.classes_, present, codes, weights)
-            classes = encoder.classes_[present]
-            problem = ClassificationData(
-                points, codes, weights, prior, classes, kept, (X, y)
-            )
-            solution = self._learn(problem)
-        self._warn_unless_converged(solution)
+            data = self._validated(X, y, sample_weight)
+            self._check_settings(data.X)
+            solution = self._learn(data)
+        self._warn_unless_learned(solution)
         return self
 
     def suggest_n_neighbors(self) -> int:
@@ -297,81 +290,139 @@ default=False
         typical = float(np.nanmedian(self.effective_neighbors_))
         return max(1, 2 * round((typical - 1) / 2) + 1)
 
-    def _learn(self, problem: ClassificationData) -> Solution:
-        """Climb on all points, or on those that early stopping leaves."""
-        self._check_goes_together()
-        start = self._found_start(problem)
-        state = partial(self._attributes_of, problem)
-        if not self.early_stopping:
-            objective = self._objective(problem)
-            preconditioner = self._preconditioner(
-                problem.X, problem.codes, self.form == "diagonal"
-            )
-            if start is None:
-                start = self._first_map(problem, objective, preconditioner)
-            keep = partial(self._finish, problem, objective, preconditioner)
-            solution = self._optimize(
-                objective,
-                start,
-                problem.data,
-                state,
-                keep,
-                preconditioner=preconditioner,
-            )
-            keep(solution)
-            return solution
-
-        rows, held = hold_out(
-            problem.codes, self.validation_fraction, self.random_state
+    def _validated(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> ClassificationData:
+        """Return the rows that count, with their classes as integers."""
+        points, labels = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        weights = _check_sample_weight(
+            sample_weight, points, dtype=np.float64, ensure_non_negative=True
         )
-        part = problem.part(rows)
+        kept = weights > 0
+        if not kept.all():  # a row of weight 0 is as good as not there
+            points, codes, weights = points[kept], codes[kept], weights[kept]
+        if len(points) < 2:
+            raise ValueError("Fewer than two rows have a weight above 0.")
+        present, codes = np.unique(codes, return_inverse=True)
+        prior = self._prior(classes, present, codes, weights)
+        return ClassificationData(
+            points, codes, weights, prior, classes[present], kept, (X, y)
+        )
+
+    def _learn(self, data: ClassificationData) -> Solution:
+        """Choose start and penalty, optimise, and store what was found."""
+        part, score = data, None
+        if self.early_stopping:
+            rows, held = hold_out(
+                data.codes, self.validation_fraction, self.random_state
+            )
+            part, score = data.part(rows), data.part(held)
+        selected = self._select(part)
+        alpha = self.alpha if selected is None else selected.alpha
+        assert not isinstance(alpha, str)  # noqa: S101  selected has a number
         objective = self._objective(part)
-        preconditioner = self._preconditioner(
-            part.X, part.codes, self.form == "diagonal"
-        )
-        start = (
-            self._first_map(part, objective, preconditioner) if start is None else start
-        )
-        if preconditioner is None:
-            score = partial(self._held_out_score, objective, problem.part(held))
+        optimizer = self._make_optimizer(part.X, part.codes, alpha)
+        if selected is None:
+            start = self._first_map(part, objective, optimizer, alpha)
+        elif np.isinf(alpha):
+            start = self._candidates(data)[selected.init]
         else:
-            score = partial(held_out_accuracy, part, problem.part(held))
-        stopper = EarlyStopping(score, self.n_iter_no_change, start)
+            start = selected.components
+        stopper = None
+        if score is not None:
+            judge = partial(self._held_out_score, objective, score)
+            if optimizer.is_stochastic:
+                judge = partial(held_out_accuracy, part, score)
+            stopper = EarlyStopping(judge, self.n_iter_no_change, start)
 
-        def keep_best(reached: Solution | Monitor) -> None:
-            whole, best = self._objective(problem), stopper.best
-            if isinstance(whole, TruncatedNCA):
-                whole.refresh(best)
-            if preconditioner is not None:
-                best = self._parts(preconditioner, whole.n_rows).rescaled(whole, best)
-            self._finish(problem, whole, preconditioner, reached, best)
-            self.validation_curve_ = np.array(stopper.curve)
+        def store(reached: Solution | Monitor) -> None:
+            whole, A = objective, reached.components
+            found: dict[str, Any] = {} if selected is None else selected.attributes
+            if stopper is not None:
+                whole, A = self._objective(data), stopper.best
+                whole.refresh(A)
+                A = optimizer.rescaled(whole, A)
+                found = {**found, "validation_curve_": np.array(stopper.curve)}
+            self._finish(data, whole, optimizer, reached, A, found)
 
         solution = self._optimize(
             objective,
+            optimizer,
             start,
-            problem.data,
-            state,
-            keep_best,
-            stopper.watch,
-            preconditioner,
+            data.data,
+            partial(self._attributes_of, data),
+            store,
+            None if stopper is None else stopper.watch,
         )
-        keep_best(solution)
+        store(solution)
         return solution
 
-    def _check_goes_together(self) -> None:
-        if self.solver != "stochastic":
-            return
-        for name, usual in (("anneal", False), ("neighbors", "all")):
-            if getattr(self, name) != usual:
-                raise ValueError(
-                    f"solver='stochastic' does not go with {name}="
-                    f"{getattr(self, name)!r}; leave the solver at 'auto'."
-                )
+    def _select(self, data: ClassificationData) -> Selected | None:
+        """Return the start and penalty that predict best; None where alpha is given."""
+        if self.alpha != "auto":
+            return None
+        with single_threaded_blas():
+            trial = class_trial(data, self.objective, self.n_jobs)
+            if trial is None:
+                return safe_choice(self._candidates(data))
+            starts = self._candidates(trial.data)
+            return select(trial, starts, self.max_iter, self.tol, self._say)
+
+    def _candidates(self, data: ClassificationData) -> dict[str, FloatArray]:
+        """Return the starts to try, by name, each at the scale that suits it."""
+        d, init = self.n_components, self.init
+        if self._is_warm(data.X):
+            A = self.components_
+            return {"warm": np.diag(A).copy() if self._is_diagonal else A}
+        objective = class_objective(data, self.objective, self.n_jobs)
+        if self._is_diagonal:
+            names = ("identity", "whiten") if init == "auto" else (init,)
+            starts = {str(name): diagonal_start(name, data.X) for name in names}
+        elif d == "auto":
+            starts = {"full rank": self._shortened(data)}
+        elif self.anneal:
+            starts = {"annealed": self._annealed(data, objective, 0.0)}
+        else:
+            random_state = check_random_state(self.random_state)
+            starts = candidate_starts(
+                init, data.X, data.codes, d, random_state, weights=data.weights
+            )
+        if not isinstance(init, str):
+            return starts
+        return {name: scaled_by_loss(objective, A) for name, A in starts.items()}
+
+    def _check_settings(self, X: FloatArray) -> None:
+        """Raise an error where settings exclude each other, before any work."""
+        if self.solver == "stochastic":
+            for name, usual in (("anneal", False), ("neighbors", "all")):
+                if getattr(self, name) != usual:
+                    raise ValueError(
+                        f"solver='stochastic' does not go with {name}="
+                        f"{getattr(self, name)!r}; leave the solver at 'auto'."
+                    )
+        fixed = self._is_diagonal or self.anneal
+        if self.n_components == "auto" and fixed and not self._is_warm(X):
+            raise ValueError(
+                "n_components='auto' goes neither with form='diagonal', which keeps "
+                "all features, nor with anneal, which must know where to go."
+            )
+        if self._is_diagonal and (
+            self.n_components not in (None, X.shape[1]) or self.anneal
+        ):
+            raise ValueError(
+                "form='diagonal' keeps all features: n_components must be None and "
+                "anneal False."
+            )
 
     @property
     def _in_two_phases(self) -> bool:
         return self.objective != "log"
+
+    @property
+    def _is_diagonal(self) -> bool:
+        return self.form == "diagonal"
 
     def _chosen_solver(self, n: int, D: int, d: int) -> str:
         if self.solver == "auto" and (self.anneal or self.neighbors != "all"):
@@ -379,50 +430,34 @@ default=False
         return super()._chosen_solver(n, D, d)
 
     def _attributes_of(
-        self, problem: ClassificationData, components: FloatArray
+        self, data: ClassificationData, components: FloatArray
     ) -> dict[str, Any]:
         """Return the fitted attributes that follow from a map."""
         if components.ndim == 2:
-            return {"components_": components.astype(problem.X.dtype)}
+            return {"components_": components.astype(data.X.dtype)}
         # The sign of a weight changes no distance.
-        weights = np.abs(components).astype(problem.X.dtype)
+        weights = np.abs(components).astype(data.X.dtype)
         return {"components_": np.diag(weights), "feature_weights_": weights}
 
     def _finish(
         self,
-        problem: ClassificationData,
+        data: ClassificationData,
         objective: NCAObjective,
-        preconditioner: Preconditioner | None,
+        optimizer: Optimizer,
         reached: Solution | Monitor,
-        components: FloatArray | None = None,
+        components: FloatArray,
+        found: dict[str, Any],
     ) -> None:
-        """Make the estimator fitted with a map: by default the one reached."""
-        A = reached.components if components is None else components
-        queries = None
-        if preconditioner is not None:
-            queries = queries_of_all(objective, np.random.default_rng(self._seed()))
-        seen = np.full(len(problem.kept), np.nan, dtype=problem.X.dtype)
-        seen[problem.kept] = objective.effective_neighbors(A, queries)
-        found = {**self._attributes_of(problem, A), "effective_neighbors_": seen}
+        """Make the estimator fitted with a map."""
+        perplexities = np.full(len(data.kept), np.nan, dtype=data.X.dtype)
+        perplexities[data.kept] = objective.effective_neighbors(
+            components, optimizer.queries(objective)
+        )
+        found = {**found, "effective_neighbors_": perplexities}
+        found |= self._attributes_of(data, components)
         if isinstance(objective, TruncatedNCA):
-            found["truncated_mass_"] = objective.lost_mass(A)
+            found["truncated_mass_"] = objective.lost_mass(components)
         self._store(reached, found)
-
-    def _found_start(self, problem: ClassificationData) -> FloatArray | None:
-        """Return the start that n_components="auto" finds; None where it is not set."""
-        if self.n_components != "auto" or self._is_warm(problem.X):
-            return None
-        if self.form == "diagonal" or self.anneal:
-            raise ValueError(
-                "n_components='auto' goes neither with form='diagonal', which keeps "
-                "all features, nor with anneal, which must know where to go."
-            )
-        full = NCA(**{name: getattr(self, name) for name in NCA().get_params()})
-        full.set_params(n_components=None, callback=None, verbose=0, warm_start=False)
-        full.set_params(class_prior=problem.prior)
-        full.fit(problem.X, problem.codes, problem.weights)
-        turned = ordered_by_size(full.components_)
-        return turned[: enough_components(problem.X, problem.codes, turned)]
 
     def _prior(
         self,
@@ -438,55 +473,66 @@ default=False
         given = check_class_prior(self.class_prior, np.ones(len(classes)))[present]
         return given / given.sum()
 
-    def _objective(self, problem: ClassificationData) -> NCAObjective:
-        given: dict[str, Any] = {
-            "X": problem.X,
-            "y": problem.codes,
-            "kind": self.objective,
-            "sample_weight": problem.weights,
-            "class_prior": problem.prior,
-            "n_jobs": self.n_jobs,
-        }
+    def _objective(self, data: ClassificationData) -> NCAObjective:
         if self.neighbors == "all":
-            return NCAObjective(**given)
-        return TruncatedNCA(**given, neighbors=self.neighbors, seed=self._seed())
+            return class_objective(data, self.objective, self.n_jobs)
+        return TruncatedNCA(
+            data.X,
+            data.codes,
+            self.objective,
+            neighbors=self.neighbors,
+            seed=self._seed(),
+            sample_weight=data.weights,
+            class_prior=data.prior,
+            n_jobs=self.n_jobs,
+        )
 
     def _first_map(
         self,
-        problem: ClassificationData,
+        data: ClassificationData,
         objective: NCAObjective,
-        preconditioner: Preconditioner | None,
+        optimizer: Optimizer,
+        alpha: float = 0.0,
     ) -> FloatArray:
-        X = problem.X
-        if self.form == "diagonal":
-            return self._first_diagonal(X)
-        d = None if self.n_components == "auto" else self.n_components
-        if not self.anneal or self._is_warm(X):
-            return self._start(X, problem.codes, d, preconditioner)
+        """Return the map to start from, as `init`, `form`, `anneal` and so on say."""
+        X, d = data.X, self.n_components
+        if self._is_diagonal:
+            if self._is_warm(X) and self.components_.shape[0] == X.shape[1]:
+                return np.diag(self.components_)
+            return diagonal_start(self.init, X)
+        if d == "auto" and not self._is_warm(X):
+            return self._shortened(data)
+        d = None if d == "auto" else d
+        if self.anneal and not self._is_warm(X):
+            return self._annealed(data, objective, alpha)
+        return self._start(objective, data.codes, d, optimizer.preconditioner)
+
+    def _annealed(
+        self, data: ClassificationData, objective: NCAObjective, alpha: float
+    ) -> FloatArray:
+        """Return a map of n_components rows that is annealed from one of full rank."""
+        X, d = data.X, self.n_components
         if d is None or d >= X.shape[1]:
             raise ValueError(
                 f"anneal={self.anneal!r} goes down from {X.shape[1]} dimensions: give "
                 "an n_components below that."
             )
-        full = self._start(X, problem.codes, None)
+        full = self._start(objective, data.codes, None)
         if len(full) < d:
             raise ValueError(f"init has {len(full)} rows, fewer than n_components={d}.")
         annealing = Annealing(partial(least_row, X, self.anneal))
         with single_threaded_blas():
-            return annealing.reduce(
-                Penalized(objective, self.alpha * objective.n_points), full, d
-            )
+            penalized = Penalized(objective, alpha * objective.n_points)
+            return annealing.reduce(penalized, full, d)
 
-    def _first_diagonal(self, X: FloatArray) -> FloatArray:
-        n_features = X.shape[1]
-        if self.n_components not in (None, n_features) or self.anneal:
-            raise ValueError(
-                "form='diagonal' keeps all features: n_components must be None and "
-                "anneal False."
-            )
-        if self._is_warm(X) and self.components_.shape[0] == n_features:
-            return np.diag(self.components_)
-        return diagonal_start(self.init, X)
+    def _shortened(self, data: ClassificationData) -> FloatArray:
+        """Return the rows of a map of full rank that n_components="auto" keeps."""
+        full = NCA(**{name: getattr(self, name) for name in NCA().get_params()})
+        full.set_params(n_components=None, callback=None, verbose=0, warm_start=False)
+        full.set_params(class_prior=data.prior)
+        full.fit(data.X, data.codes, data.weights)
+        ordered = ordered_by_size(full.components_)
+        return ordered[: enough_components(data.X, data.codes, ordered)]
 
     def _held_out_score(
         self, objective: NCAObjective, held: ClassificationData, components: FloatArray

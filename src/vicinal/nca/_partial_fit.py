@@ -16,6 +16,8 @@ from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.monitor import Monitor
 from vicinal.nca._data import ClassificationData
 from vicinal.nca._fit import GradientFittedMetric
+from vicinal.nca._model_selection import PENALTIES, Selected
+from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._preconditioner import Preconditioner
 from vicinal.nca._stochastic import BATCH_SIZE, STEPS, StochasticOptimizer
 from vicinal.neighborhood import single_threaded_blas
@@ -79,7 +81,7 @@ class Reservoir:
             self, X=self.X[kept], codes=self.codes[kept], keys=self.keys[kept]
         )
 
-    def climb(
+    def optimizer(
         self, n_new: int, sizes: tuple[int | None, int | None], alpha: float, seed: int
     ) -> StochasticOptimizer:
         """Return the climb on a piece of so many rows, the last that were added.
@@ -109,6 +111,8 @@ class PartialFitMixin(GradientFittedMetric):
     form: str
     anneal: bool | str
     early_stopping: bool
+    alpha_: float
+    init_: str
     _pieces: Reservoir
     _all_classes: NDArray[Any]
     classes_: NDArray[Any]
@@ -174,7 +178,7 @@ class PartialFitMixin(GradientFittedMetric):
         curve: list[float] = []
         start: FloatArray | None = None
         if pieces is None:
-            preconditioner = self._frame_of(X, codes, len(classes), rng)
+            preconditioner = self._coordinates(X, codes, len(classes), rng)
             pieces = Reservoir.begin(preconditioner, X).with_piece(X, codes, rng)
         else:
             start = np.diag(self.components_) if diagonal else self.components_
@@ -182,28 +186,47 @@ class PartialFitMixin(GradientFittedMetric):
             pieces = pieces.with_piece(X, codes, rng)
             if pieces.n_seen >= 2 * pieces.n_framed:  # by now one knows better
                 known = pieces.X, pieces.codes
-                preconditioner = self._frame_of(*known, len(classes), rng)
+                preconditioner = self._coordinates(*known, len(classes), rng)
                 pieces = replace(
                     pieces, preconditioner=preconditioner, n_framed=pieces.n_seen
                 )
-        problem = self._remembered(pieces, classes)
-        objective = self._objective(problem)
+        data = self._remembered(pieces, classes)
+        objective = self._objective(data)
+        found = self._penalty(data)
+        sizes = self._part_sizes(len(data.X))
+        alpha = found.get("alpha_", self.alpha)
+        optimizer = pieces.optimizer(len(X), sizes, alpha, int(rng.integers(2**31)))
         if start is None:
-            start = self._first_map(problem, objective, pieces.preconditioner)
-        sizes = self._part_sizes(len(problem.X))
-        climb = pieces.climb(len(X), sizes, self.alpha, int(rng.integers(2**31)))
+            start = self._first_map(data, objective, optimizer)
         with single_threaded_blas():
-            reached = climb.maximize(objective, start, lambda *_: False)
+            reached = optimizer.maximize(objective, start, lambda *_: False)
         pieces = pieces.trimmed()
-        problem = self._remembered(pieces, classes)
+        data = self._remembered(pieces, classes)
         curve += reached.curve[1:] if curve else reached.curve
         so_far = replace(reached, n_iter=len(curve) - 1, curve=curve)
-        self._finish(problem, self._objective(problem), pieces.preconditioner, so_far)
+        A = reached.components
+        self._finish(data, self._objective(data), optimizer, so_far, A, found)
         self._pieces, self._all_classes = pieces, classes
         if hasattr(self, "classes_"):  # a classifier's columns do not come and go
             self.classes_, self._codes = classes, pieces.codes
 
-    def _frame_of(
+    def _penalty(self, data: ClassificationData) -> dict[str, Any]:
+        """Return what alpha="auto" chooses for the first piece, and later keeps.
+
+        A piece is learned from all the same where no learned map beats the start: the
+        penalty is then the strongest that was tried.
+        """
+        if self.alpha != "auto":
+            return {}
+        if hasattr(self, "_pieces"):
+            return {"alpha_": self.alpha_, "init_": self.init_}
+        selected = self._select(data)
+        assert selected is not None  # noqa: S101  since alpha is "auto"
+        size = float(np.square(selected.components).sum())
+        strongest = PENALTIES[0] / size if size > 0 else 0.0
+        return {"alpha_": min(selected.alpha, strongest), "init_": selected.init}
+
+    def _coordinates(
         self, X: FloatArray, codes: IntArray, n_classes: int, rng: Generator
     ) -> Preconditioner:
         """Find the coordinates by what has been seen so far."""
@@ -241,21 +264,27 @@ class PartialFitMixin(GradientFittedMetric):
     ) -> FloatArray: ...
 
     @abstractmethod
-    def _objective(self, problem: ClassificationData) -> NCAObjective: ...
+    def _objective(self, data: ClassificationData) -> NCAObjective: ...
 
     @abstractmethod
     def _first_map(
         self,
-        problem: ClassificationData,
+        data: ClassificationData,
         objective: NCAObjective,
-        preconditioner: Preconditioner | None,
+        optimizer: Optimizer,
+        alpha: float = 0.0,
     ) -> FloatArray: ...
 
     @abstractmethod
     def _finish(
         self,
-        problem: ClassificationData,
+        data: ClassificationData,
         objective: NCAObjective,
-        preconditioner: Preconditioner | None,
+        optimizer: Optimizer,
         reached: Solution | Monitor,
+        components: FloatArray,
+        found: dict[str, Any],
     ) -> None: ...
+
+    @abstractmethod
+    def _select(self, data: ClassificationData) -> Selected | None: ...

@@ -1,20 +1,37 @@
 """Regression by soft neighbours under a learned metric."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.monitor import Monitor
+from vicinal.nca._data import RegressionData
 from vicinal.nca._fit import GradientFittedMetric
-from vicinal.nca._stochastic import queries_of_all
-from vicinal.neighborhood import NeighborWeights, average, effective_n_threads
+from vicinal.nca._initialization import candidate_starts
+from vicinal.nca._model_selection import (
+    Selected,
+    safe_choice,
+    scaled_by_loss,
+    select,
+    target_objective,
+    target_trial,
+)
+from vicinal.neighborhood import (
+    NeighborWeights,
+    average,
+    effective_n_threads,
+    single_threaded_blas,
+)
 from vicinal.objectives import TargetObjective
 from vicinal.solvers import Solution
 
@@ -30,19 +47,25 @@ class NCARegressor(RegressorMixin, GradientFittedMetric):
     ----------
     n_components : int or None, default=None
         Rows of the map; None is the number of features.
-    objective : {"soft-match", "squared-error"}, default="soft-match"
-        "soft-match" maximises Σ_ij p_ij exp(−(y_i − y_j)² / (2 w²)), the agreement of
-        neighbours' targets; outlying targets cost no more than others. "squared-error"
-        minimises the leave-one-out squared error of the prediction, as
-        :class:`vicinal.classic.MLKR` does.
+    objective : {"squared-error", "soft-match"}, default="squared-error"
+        "squared-error" minimises the leave-one-out squared error of the prediction, as
+        :class:`vicinal.classic.MLKR` does. "soft-match" maximises
+        Σ_ij p_ij exp(−(y_i − y_j)² / (2 w²)), the agreement of neighbours' targets
+        (section 5 of [1]_); outlying targets cost no more than others.
     width : float or "auto", default="auto"
         w: how far apart two targets are that still agree. "auto" is a third of the
         standard deviation of y.
     init : {"auto", "pca", "whiten", "identity", "random"} or array-like, \
 default="auto"
         The map to start from. "auto" is "pca" where that reduces the dimension, else
-        "identity".
-    solver, batch_size, n_references, alpha, warm_start, max_iter, tol, callback, \
+        "identity"; with alpha="auto" also tried is the same, stretched along the
+        direction of a linear fit.
+    alpha : float or "auto", default="auto"
+        λ of the penalty n · λ · ‖A‖². "auto" holds out a fifth of the rows (of at most
+        2,000), learns a short path of maps from a strong penalty to none, and takes
+        the start and the penalty that predict those rows best; the scale of the map
+        is then the one with the least leave-one-out error.
+    solver, batch_size, n_references, warm_start, max_iter, tol, callback, \
 verbose, random_state, n_jobs
         As for :class:`vicinal.NCA`.
 
@@ -54,6 +77,11 @@ verbose, random_state, n_jobs
         How many neighbours each training point listens to: the perplexity of p_i. NaN
         for rows of weight 0, and, after a stochastic climb, for all but a random part
         of the rows.
+    alpha_ : float
+        With alpha="auto": the penalty that was chosen; infinity where no learned map
+        predicted better than the start, which is then kept.
+    init_ : str
+        With alpha="auto": the start that was chosen.
     n_iter_ : int
         The optimiser's iterations.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
@@ -78,6 +106,7 @@ verbose, random_state, n_jobs
     0
     """
 
+    _optional_attributes: ClassVar[tuple[str, ...]] = ("alpha_", "init_")
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **GradientFittedMetric._parameter_constraints,
         "objective": [StrOptions({"soft-match", "squared-error"})],
@@ -88,13 +117,13 @@ verbose, random_state, n_jobs
         self,
         n_components: int | None = None,
         *,
-        objective: str = "soft-match",
+        objective: str = "squared-error",
         width: float | str = "auto",
         init: str | ArrayLike = "auto",
         solver: str = "auto",
         batch_size: int | str = "auto",
         n_references: int | str = "auto",
-        alpha: float = 0.0,
+        alpha: float | str = "auto",
         warm_start: bool = False,
         max_iter: int = 50,
         tol: float = 1e-5,
@@ -139,65 +168,118 @@ verbose, random_state, n_jobs
         self
         """
         with self._unchanged_on_error():
-            points, targets = validate_data(
-                self, X, y, dtype=FLOATS, y_numeric=True, ensure_min_samples=2
-            )
-            weights = _check_sample_weight(
-                sample_weight, points, dtype=np.float64, ensure_non_negative=True
-            )
-            targets = targets.astype(np.float64)
-            kept = weights > 0
-            if not kept.all():
-                points, targets, weights = points[kept], targets[kept], weights[kept]
-            if len(points) < 2:
-                raise ValueError("Fewer than two rows have a weight above 0.")
-            # In units of their own spread: neither the solver's tolerances nor float32
-            # should see what unit the user has chosen.
-            middle = float(np.average(targets, weights=weights))
-            unit = float(np.sqrt(np.average((targets - middle) ** 2, weights=weights)))
-            unit = unit if unit > 0 else 1.0
-            scaled = (targets - middle) / unit
-            objective = TargetObjective(
-                points,
-                scaled,
-                self.objective,
-                width=1 / 3 if isinstance(self.width, str) else self.width / unit,
-                sample_weight=weights,
-                n_jobs=self.n_jobs,
-            )
-
-            def state(components: FloatArray) -> dict[str, Any]:
-                A = components.astype(points.dtype)
-                n = len(points)
-                return {
-                    "components_": A,
-                    "_points": points @ A.T,
-                    "_targets": scaled.astype(points.dtype)[:, None],
-                    "_middle": middle,
-                    "_unit": unit,
-                    "_masses": NeighborWeights.build(weights, np.ones(n), points.dtype),
-                }
-
-            def keep(reached: Solution | Monitor) -> None:
-                A = reached.components
-                seen = np.full(len(kept), np.nan, dtype=points.dtype)
-                queries = None
-                if preconditioner is not None:
-                    rng = np.random.default_rng(self._seed())
-                    queries = queries_of_all(objective, rng)
-                seen[kept] = objective.effective_neighbors(A, queries)
-                self._store(reached, {**state(A), "effective_neighbors_": seen})
-                if self.objective == "squared-error":
-                    self.objective_curve_ *= unit**2
-
-            preconditioner = self._preconditioner(points, None)
-            start = self._start(points, None, self.n_components, preconditioner)
-            solution = self._optimize(
-                objective, start, (X, y), state, keep, preconditioner=preconditioner
-            )
-            keep(solution)
-        self._warn_unless_converged(solution)
+            data = self._validated(X, y, sample_weight)
+            solution = self._learn(data)
+        self._warn_unless_learned(solution)
         return self
+
+    def _validated(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> RegressionData:
+        """Return the rows that count, with targets in units of their deviation."""
+        points, targets = validate_data(
+            self, X, y, dtype=FLOATS, y_numeric=True, ensure_min_samples=2
+        )
+        weights = _check_sample_weight(
+            sample_weight, points, dtype=np.float64, ensure_non_negative=True
+        )
+        targets = targets.astype(np.float64)
+        kept = weights > 0
+        if not kept.all():
+            points, targets, weights = points[kept], targets[kept], weights[kept]
+        if len(points) < 2:
+            raise ValueError("Fewer than two rows have a weight above 0.")
+        middle, unit = _location_and_unit(targets, weights)
+        scaled = (targets - middle) / unit
+        return RegressionData(points, scaled, weights, middle, unit, kept, (X, y))
+
+    def _learn(self, data: RegressionData) -> Solution:
+        """Choose start and penalty, optimise, and store what was found."""
+        width = 1 / 3 if isinstance(self.width, str) else self.width / data.unit
+        selected = self._select(data, width)
+        alpha = self.alpha if selected is None else selected.alpha
+        assert not isinstance(alpha, str)  # noqa: S101  selected has a number
+        objective = target_objective(data, self.objective, width, self.n_jobs)
+        optimizer = self._make_optimizer(data.X, None, alpha)
+
+        def store(reached: Solution | Monitor) -> None:
+            A = reached.components
+            perplexities = np.full(len(data.kept), np.nan, dtype=data.X.dtype)
+            perplexities[data.kept] = objective.effective_neighbors(
+                A, optimizer.queries(objective)
+            )
+            found: dict[str, Any] = {} if selected is None else selected.attributes
+            found = {**found, "effective_neighbors_": perplexities}
+            self._store(reached, {**found, **self._attributes_of(data, A)})
+            if self.objective == "squared-error":
+                self.objective_curve_ *= data.unit**2
+
+        if selected is None:
+            d, how = self.n_components, optimizer.preconditioner
+            start = self._start(objective, None, d, how)
+        elif np.isinf(alpha):
+            start = self._candidates(data)[selected.init]
+        else:
+            start = selected.components
+        attributes_of = partial(self._attributes_of, data)
+        solution = self._optimize(
+            objective, optimizer, start, data.data, attributes_of, store
+        )
+        if selected is not None:
+            # The penalty has shrunk the map: the scale that predicts best is wider.
+            best = scaled_by_loss(self._judge(data), solution.components)
+            solution = replace(solution, components=best)
+        store(solution)
+        return solution
+
+    def _select(self, data: RegressionData, width: float) -> Selected | None:
+        """Return the start and penalty that predict best; None where alpha is given."""
+        if self.alpha != "auto":
+            return None
+        with single_threaded_blas():
+            trial = target_trial(data, self.objective, width, self.n_jobs)
+            if trial is None:
+                return safe_choice(self._candidates(data))
+            starts = self._candidates(trial.data)
+            return select(trial, starts, self.max_iter, self.tol, self._say)
+
+    def _candidates(self, data: RegressionData) -> dict[str, FloatArray]:
+        """Return the starts to try, by name, each at the scale that suits it."""
+        if self._is_warm(data.X):
+            return {"warm": self.components_}
+        starts = candidate_starts(
+            self.init,
+            data.X,
+            None,
+            self.n_components,
+            check_random_state(self.random_state),
+            data.targets,
+            data.weights,
+        )
+        if not isinstance(self.init, str):
+            return starts
+        judge = self._judge(data)
+        return {name: scaled_by_loss(judge, A) for name, A in starts.items()}
+
+    def _judge(self, data: RegressionData) -> TargetObjective:
+        """Return the squared error, whatever is optimised: it is what predicts."""
+        return target_objective(data, "squared-error", 1.0, self.n_jobs)
+
+    def _attributes_of(
+        self, data: RegressionData, components: FloatArray
+    ) -> dict[str, Any]:
+        """Return the fitted attributes that follow from a map."""
+        A, dtype = components.astype(data.X.dtype), data.X.dtype
+        return {
+            "components_": A,
+            "_points": data.X @ A.T,
+            "_targets": data.targets.astype(dtype)[:, None],
+            "_middle": data.middle,
+            "_unit": data.unit,
+            "_weights": NeighborWeights.build(
+                data.weights, np.ones(len(data.X)), dtype
+            ),
+        }
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Return the mean target of each point's soft neighbours.
@@ -213,5 +295,27 @@ verbose, random_state, n_jobs
         """
         queries = self._queries(X)
         n_threads = effective_n_threads(self.n_jobs)
-        means = average(queries, self._points, self._targets, self._masses, n_threads)
+        means = average(queries, self._points, self._targets, self._weights, n_threads)
         return self._middle + self._unit * means[:, 0].astype(np.float64)
+
+
+def _location_and_unit(targets: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Return the mean and the deviation of the targets; 1 where they do not vary.
+
+    Raises
+    ------
+    ValueError
+        Where the targets are so large that their differences overflow.
+    """
+    size = float(np.abs(targets).max()) or 1.0
+    if size > np.finfo(np.float64).max / 4:
+        raise ValueError(
+            "y has values too large to compute with: their differences overflow. "
+            "Scale the targets."
+        )
+    # In units of the largest, so that squares neither overflow nor vanish.
+    relative = targets / size
+    middle = float(np.average(relative, weights=weights))
+    spread = float(np.sqrt(np.average((relative - middle) ** 2, weights=weights)))
+    unit = size * spread
+    return size * middle, unit if spread > np.finfo(float).eps and unit > 0 else 1.0

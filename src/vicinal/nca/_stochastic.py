@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import minimize_scalar
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.nca._preconditioner import Preconditioner
+from vicinal.nca._scale import queries_of_all, to_perplexity
 from vicinal.objectives import MinibatchSampler
 from vicinal.objectives.base import PairObjective
 from vicinal.objectives.minibatch import sample_indices
@@ -34,13 +35,6 @@ _WARMUP_SHRINKAGE, _SMALL = 4, 2
 # The largest step, in units of the map's typical entry: while the map finds its place,
 # and once it has.
 _WARMUP_STEP, _FINAL_STEP = 0.3, 0.1
-# How many neighbours a point of a part listens to at the start, and all the while
-# where the scale is held.
-_NEIGHBORS = 10
-# How often the scale is doubled in search of that, from where all points are near.
-_DOUBLINGS = 12
-# The pairs that one look at the whole may cost, and the fewest points worth a look.
-_PAIRS, _MIN_QUERIES = 2**25, 128
 
 
 @dataclass(frozen=True)
@@ -98,19 +92,34 @@ class StochasticOptimizer:
             stopped = on_iteration(self.preconditioner.back(components), curve)
             return stopped
 
-        A, converged = self.preconditioner.start(start), True
+        A = self.preconditioner.start(start)
         for solver, batches in self._phases(objective):
             A = self._set_perplexity(batches, A, rng)
             reached = solver.maximize(batches, A, watch)
-            A, message = reached.components, reached.message
-            converged = reached.converged
-            if stopped or not converged:
+            A = reached.components
+            if stopped or not reached.converged:
                 break
-        if converged:
+        if reached.converged:
             A = self._fit_scale(objective, A, rng)
         curve = curve or reached.curve
-        n_iter = len(curve) - 1
-        return Solution(self.preconditioner.back(A), n_iter, curve, converged, message)
+        components, n_iter = self.preconditioner.back(A), len(curve) - 1
+        return Solution(components, n_iter, curve, reached.reason, reached.message)
+
+    @property
+    def is_stochastic(self) -> bool:
+        """Whether iterations see random parts of the data."""
+        return True
+
+    def describe(self, n_features: int) -> str:
+        """Return how it goes about it, for `verbose`."""
+        projection = self.preconditioner.projection
+        kept = n_features if projection is None else projection.shape[1]
+        how = f"{STEPS} mini-batches an iteration, {kept} of {n_features} directions"
+        return f"solver stochastic: {how}"
+
+    def queries(self, objective: PairObjective) -> IntArray:
+        """Return the points whose neighbours are counted in the end."""
+        return queries_of_all(objective, np.random.default_rng(self.seed))
 
     def rescaled(self, objective: PairObjective, A: FloatArray) -> FloatArray:
         """Return a map of the features with the scale that suits all of the data.
@@ -171,31 +180,13 @@ class StochasticOptimizer:
     def _set_perplexity(
         self, batches: MinibatchSampler, A: FloatArray, rng: Generator
     ) -> FloatArray:
-        """Return the map scaled so that in a part points listen to a few neighbours."""
+        """Return the map scaled so that in a mini-batch points see a few neighbours."""
         objective = batches.objective
-        part = objective.subset(
-            sample_indices(rng, objective.n_rows, batches.n_references)
-        )
-        queries = sample_indices(rng, part.n_rows, 256)
-
-        few = min(_NEIGHBORS, part.n_rows / 2)
-
-        def excess(log_scale: float) -> float:
-            B = np.exp(log_scale) * self.preconditioner.unwhitening(A)
-            seen = part.effective_neighbors(B, queries)
-            return float(np.log(np.nanmedian(seen) / few))
-
-        whitening = _typical_distance(part.X, self.preconditioner.unwhitening(A))
-        if not whitening > 0:  # a map of zeros, or equal points, have no scale
-            return A
-        low = -np.log(whitening)
-        if excess(low) <= 0:  # few points, all near
-            return float(np.exp(low)) * A
-        for high in low + np.log(2) * np.arange(1, _DOUBLINGS):
-            if excess(high) <= 0:
-                return float(np.exp(brentq(excess, low, high, xtol=0.02))) * A
-            low = high
-        return A
+        rows = sample_indices(rng, objective.n_rows, batches.n_references)
+        within = self.preconditioner.unwhitening(A)
+        scaled = to_perplexity(objective.subset(rows), within, rng)
+        size = float(np.linalg.norm(within))
+        return A * (float(np.linalg.norm(scaled)) / size) if size > 0 else A
 
     def _fit_scale(
         self, objective: PairObjective, A: FloatArray, rng: Generator
@@ -240,15 +231,3 @@ def part_size(
         WARMUP_FRACTION * first + (1 - WARMUP_FRACTION) * second,
         WARMUP_FRACTION * rows + (1 - WARMUP_FRACTION) * more_rows,
     )
-
-
-def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:
-    """Return as many points as can look at all of the data at a moderate cost."""
-    n = objective.n_rows
-    return sample_indices(rng, n, max(_MIN_QUERIES, _PAIRS // n))
-
-
-def _typical_distance(X: FloatArray, A: FloatArray) -> float:
-    """Return the root mean square distance of mapped points from their mean."""
-    Z = X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)
-    return float(np.sqrt(np.var(Z.astype(np.float64), axis=0).sum()))

@@ -21,8 +21,8 @@ from vicinal.neighborhood import (
     pull,
     row_values,
 )
-
-"""What is computed in: float32 stays, everything else becomes float64."""
+from vicinal.solvers.base import Solver
+from vicinal.solvers.refreshed import SolverForIterations
 
 
 class PairObjective(ABC):
@@ -72,6 +72,13 @@ class PairObjective(ABC):
         """How many rows there are."""
         return len(self.X)
 
+    @property
+    def row_counts(self) -> FloatArray:
+        """How many points each row stands for, in the order of the rows."""
+        counts = np.empty_like(self.counts)
+        counts[self._order] = self.counts
+        return counts
+
     def positions(self, rows: slice) -> IntArray:
         """Return the places of some rows in the rule's order, ascending."""
         first, stop, _ = rows.indices(self.n_rows)
@@ -91,6 +98,23 @@ class PairObjective(ABC):
         The other objective, and what its terms say of this one's.
         """
         return None
+
+    def refresh(self, components: ArrayLike) -> None:  # noqa: B027  often nothing to do
+        """Make ready for maps near this one; sums over all pairs always are."""
+
+    def make_solver(
+        self, make: SolverForIterations, max_iter: int, tol: float
+    ) -> Solver:
+        """Return a solver of the given kind that suits this objective.
+
+        Parameters
+        ----------
+        make : callable
+            A kind of solver.
+        max_iter, tol : int, float
+            Its bounds.
+        """
+        return make(max_iter=max_iter, tol=tol)
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective of some of the points alone.

@@ -15,6 +15,8 @@ from vicinal.neighborhood.knn_graph import (
 )
 from vicinal.objectives.minibatch import sample_indices
 from vicinal.objectives.nca import NCAObjective
+from vicinal.solvers.base import Solver
+from vicinal.solvers.refreshed import Refreshed, SolverForIterations
 
 TOLERATED = 1e-3
 """How much of the p_ij "auto" lets go, on average."""
@@ -75,10 +77,15 @@ class TruncatedNCA(NCAObjective):
         k, n = self._neighbors, self.n_rows
         return isinstance(k, str) or (k < n - 1 and n * k <= _MAX_LISTED)
 
-    @property
-    def longest_round(self) -> int:
-        """How many iterations lists may last; "auto" sees for itself when they age."""
-        return 10**9 if isinstance(self._neighbors, str) else 10
+    def make_solver(
+        self, make: SolverForIterations, max_iter: int, tol: float
+    ) -> Solver:
+        """Return a solver that refreshes the lists on its way, where there are any."""
+        if not self.may_truncate:
+            return super().make_solver(make, max_iter, tol)
+        # How many iterations lists may last; "auto" sees for itself when they age.
+        longest = 10**9 if isinstance(self._neighbors, str) else 10
+        return Refreshed(self.refresh, self.is_stale, make, max_iter, tol, longest)
 
     def refresh(self, components: ArrayLike) -> None:
         """List each point's nearest neighbours under this map."""

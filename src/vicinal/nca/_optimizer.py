@@ -1,0 +1,136 @@
+"""The optimisers of a fit: over all pairs, or by mini-batches.
+
+One object knows how to climb, what its maps' scale is worth, and how to say so.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.nca._preconditioner import Preconditioner
+from vicinal.nca._scale import queries_of_all
+from vicinal.objectives import Penalized
+from vicinal.objectives.base import PairObjective
+from vicinal.solvers import SOLVERS, Objective, Solution
+from vicinal.solvers.base import OnIteration
+
+
+class Optimizer(Protocol):
+    """What a fit needs of `ExactOptimizer` and `StochasticOptimizer`."""
+
+    @property
+    def preconditioner(self) -> Preconditioner | None:
+        """Coordinates from a sample of the rows, which then also gives the start."""
+
+    @property
+    def is_stochastic(self) -> bool:
+        """Whether iterations see random parts of the data."""
+
+    def describe(self, n_features: int) -> str:
+        """Return how it goes about it, for `verbose`."""
+
+    def maximize(
+        self, objective: PairObjective, start: FloatArray, on_iteration: OnIteration
+    ) -> Solution:
+        """Optimise from a start; see `vicinal.solvers.base.Solver`."""
+
+    def rescaled(self, objective: PairObjective, A: FloatArray) -> FloatArray:
+        """Return a map from the middle of a fit with the scale of a finished one."""
+
+    def queries(self, objective: PairObjective) -> IntArray | None:
+        """Return the points whose neighbours are counted in the end; None is all."""
+
+
+@dataclass(frozen=True)
+class ExactOptimizer:
+    """Sums over all pairs, or over lists of near ones that are refreshed.
+
+    Parameters
+    ----------
+    solver : str
+        A name in `vicinal.solvers.SOLVERS`.
+    max_iter, tol : int, float
+        Its bounds.
+    alpha : float
+        The penalty, for each point.
+    """
+
+    solver: str
+    max_iter: int
+    tol: float
+    alpha: float
+    preconditioner: None = None
+    is_stochastic: bool = False
+
+    def describe(self, n_features: int) -> str:  # noqa: ARG002  the other's needs it
+        """Return how it goes about it, for `verbose`."""
+        return f"solver {self.solver}"
+
+    def maximize(
+        self, objective: PairObjective, start: FloatArray, on_iteration: OnIteration
+    ) -> Solution:
+        """Optimise from a start; see `vicinal.solvers.base.Solver`."""
+        kind = SOLVERS[self.solver]
+        solver = objective.make_solver(kind, self.max_iter, self.tol)
+        target: Objective = objective
+        if self.alpha:
+            target = Penalized(objective, self.alpha * objective.n_points)
+        return solver.maximize(target, start, on_iteration)
+
+    def rescaled(
+        self,
+        objective: PairObjective,  # noqa: ARG002
+        A: FloatArray,
+    ) -> FloatArray:
+        """Return the map as it is: its scale was learned from all pairs."""
+        return A
+
+    def queries(self, objective: PairObjective) -> None:  # noqa: ARG002
+        """Count the neighbours of all points."""
+        return
+
+
+@dataclass(frozen=True)
+class KeptStart:
+    """Does not optimise: no learned map predicted better than the start.
+
+    The search for the start's scale counts as one iteration.
+
+    Parameters
+    ----------
+    seed : int
+        Draws the points whose terms tell where the start stands.
+    """
+
+    seed: int
+    preconditioner: None = None
+    is_stochastic: bool = False
+
+    def describe(self, n_features: int) -> str:  # noqa: ARG002
+        """Return how it goes about it, for `verbose`."""
+        return "no learned map predicts better than the start, which is kept"
+
+    def maximize(
+        self, objective: PairObjective, start: FloatArray, on_iteration: OnIteration
+    ) -> Solution:
+        """Return the start; see `vicinal.solvers.base.Solver`."""
+        queries = self.queries(objective)
+        counts = objective.counts[queries]
+        terms = objective.terms(start, queries).astype(np.float64)
+        value = float(np.average(terms, weights=counts)) * objective.n_points
+        on_iteration(start, [value, value])
+        return Solution(start, 1, [value, value], "converged", self.describe(0))
+
+    def rescaled(
+        self,
+        objective: PairObjective,  # noqa: ARG002
+        A: FloatArray,
+    ) -> FloatArray:
+        """Return the map as it is."""
+        return A
+
+    def queries(self, objective: PairObjective) -> IntArray:
+        """Return as many points as can be compared with all at a moderate cost."""
+        return queries_of_all(objective, np.random.default_rng(self.seed))
