@@ -130,10 +130,10 @@ HUGE = npy(y).replace(b"(4,), }" + b" " * 21, b"(" + b"9" * 22 + b",), }")
     ("member", "message"),
     [
         (npy(np.array([{}, 1, 2, 3], dtype=object)), "without pickle"),
-        (b"not an array", "no array y"),
-        (b"", "no array y"),
-        (npy(y)[:-8], "cannot be read"),
-        (HUGE, "cannot be read"),
+        (b"not an array", r"y\.npy holds no array"),
+        (b"", r"y\.npy holds no array"),
+        (npy(y)[:-8], r"y\.npy is shorter than its header says"),
+        (HUGE, r"y\.npy is shorter than its header says"),
     ],
     ids=["pickle", "text", "empty", "cut off", "huge"],
 )
@@ -143,6 +143,30 @@ def test_hostile_member(folder: Path, member: bytes, message: str) -> None:
         archive.writestr("y.npy", member)
     with pytest.raises(ValueError, match=message):
         load("bad")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "large", "memory", "message"),
+    [
+        (np.float64, 500_000, 1e9, "0.0 GB of numbers in 0.000 GB, as files do that"),
+        (np.uint8, 500_000, 1e9, "write them with np.savez, not with np.savez_com"),
+        (np.float64, 10**9, 1e6, "holds 0.0 GB of numbers, more than there is memory"),
+    ],
+)
+def test_small_files_of_large_arrays_are_refused_unread(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    dtype: Any,
+    large: int,
+    memory: float,
+    message: str,
+) -> None:
+    np.savez_compressed(folder / "bomb.npz", X=np.zeros((200_000, 1), dtype), y=y)
+    monkeypatch.setattr("vicinal.datasets._LARGE", large)
+    monkeypatch.setattr("vicinal.datasets._memory", lambda: memory)
+    monkeypatch.setattr("vicinal.datasets.read_array", pytest.fail)
+    with pytest.raises(ValueError, match=message):
+        load("bomb")
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04 broken", npy(X)])

@@ -46,7 +46,7 @@ def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
 def test_no_such_folder(tmp_path: Path) -> None:
     goal = tmp_path / "no" / "a.txt"
     with pytest.raises(ValueError, match="no folder"), written_whole(goal):
-        pytest.fail("there is no place to write to")
+        pytest.fail("there is nowhere to write to")
 
 
 def test_links_stay(tmp_path: Path) -> None:

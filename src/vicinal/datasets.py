@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 import numpy as np
+from numpy.lib.format import (
+    read_array,
+    read_array_header_1_0,
+    read_array_header_2_0,
+    read_magic,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
 __all__ = ["Dataset", "available", "load", "read_npz"]
@@ -24,6 +31,14 @@ _FOLDER_VARIABLE = "VICINAL_DATA"
 _BUNDLED = ("iris", "wine", "digits", "breast_cancer")
 # name: (OpenML's name, its version, how many of the last rows are the test part)
 _OPENML = {"mnist": ("mnist_784", 1, 10_000)}
+_ARRAYS = ("X", "y", "class_names", "feature_names", "is_test")
+_HEADERS: dict[tuple[int, int], Callable[..., Any]] = {
+    (1, 0): read_array_header_1_0,
+    (2, 0): read_array_header_2_0,
+}
+# From so many bytes on, an array may be so many times as large as its file.
+_LARGE = 1_000_000_000
+_MOST_TIMES = 100
 # A name becomes part of a path: no separators, no drive letters, no leading dot.
 _NAME = re.compile(r"\w[\w.+-]*", re.ASCII)
 
@@ -227,15 +242,57 @@ def read_npz(path: Path) -> Dataset:
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Read the arrays that a data set may have; other members stay unread."""
-    wanted = ("X", "y", "class_names", "feature_names", "is_test")
     try:
-        # Opened here, because np.load leaves a broken archive open.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {key: archive[key] for key in wanted if key in archive.files}
+        with ZipFile(path) as archive:
+            names = set(archive.namelist())
+            wanted = {key: f"{key}.npy" for key in _ARRAYS if f"{key}.npy" in names}
+            sizes = [_size(archive, member) for member in wanted.values()]
+            _check_size(sum(sizes), path.stat().st_size)
+            arrays = {}
+            for key, member in wanted.items():
+                with archive.open(member) as file:
+                    arrays[key] = read_array(file, allow_pickle=False)
     # A damaged or hostile archive fails in a dozen ways, from zlib's to overflow.
     except Exception as error:
+        reason = str(error).rstrip(".") or type(error).__name__
         raise ValueError(
-            f"{path.name} cannot be read as an .npz file without pickle: {error}"
+            f"{path.name} cannot be read as an .npz file without pickle: {reason}."
         ) from error
-    # A member that is not in NumPy's format comes back as its bytes.
-    return {k: array for k, array in arrays.items() if isinstance(array, np.ndarray)}
+    return arrays
+
+
+def _size(archive: ZipFile, member: str) -> int:
+    """Return the bytes of an array, as its header says, before it is read."""
+    with archive.open(member) as file:
+        try:
+            shape, _, dtype = _HEADERS[read_magic(file)](file)
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"{member} holds no array") from error
+        left = archive.getinfo(member).file_size - file.tell()
+    # In Python's integers, which do not overflow.
+    n_bytes = dtype.itemsize * prod(shape)
+    if n_bytes > left:
+        raise ValueError(f"{member} is shorter than its header says")
+    # Integers become float32.
+    return n_bytes if dtype.kind == "f" else max(n_bytes, 4 * prod(shape))
+
+
+def _check_size(needed: int, stored: int) -> None:
+    """Raise ValueError where a small file would fill the memory."""
+    size = f"{needed / 1e9:,.1f} GB of numbers"
+    if needed > _LARGE and needed > _MOST_TIMES * stored:
+        raise ValueError(
+            f"it holds {size} in {stored / 1e9:.3f} GB, as files do that are made to "
+            "fill a memory; if these are data, write them with np.savez, not with "
+            "np.savez_compressed"
+        )
+    if needed > _memory():
+        raise ValueError(f"it holds {size}, more than there is memory")
+
+
+def _memory() -> float:
+    """Return the machine's memory in bytes; infinity where it is not known."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return float("inf")

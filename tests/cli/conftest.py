@@ -21,7 +21,7 @@ def run(*arguments: object) -> Any:
     return CliRunner().invoke(build_app(), [str(argument) for argument in arguments])
 
 
-def assert_told(outcome: Any, message: str) -> None:
+def assert_error_line(outcome: Any, message: str) -> None:
     """One sentence on standard error, exit code 2, no traceback."""
     assert outcome.exit_code == 2, outcome.output
     assert isinstance(outcome.exception, SystemExit)

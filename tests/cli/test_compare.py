@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.cli.conftest import assert_told, run
+from tests.cli.conftest import assert_error_line, run
 from vicinal import compare
 from vicinal.comparison import Comparison
 from vicinal.datasets import load
@@ -191,19 +191,19 @@ def test_images_keep_their_constant_pixels(
     ],
 )
 def test_mistakes_end_with_a_message(arguments: str, message: str) -> None:
-    assert_told(run("compare", *arguments.split()), message)
+    assert_error_line(run("compare", *arguments.split()), message)
 
 
 def test_two_outputs_are_two_files(table: Path, tmp_path: Path) -> None:
     goal = tmp_path / "out"
     outcome = run("compare", table, "--json", goal, "--report", goal)
-    assert_told(outcome, "--report and --json are the same file")
+    assert_error_line(outcome, "--report and --json are the same file")
 
 
 def test_the_data_are_not_written_over(table: Path) -> None:
     before = table.read_bytes()
     outcome = run("compare", table, "--target", "kind", "--json", table)
-    assert_told(outcome, "is the data")
+    assert_error_line(outcome, "is the data")
     assert table.read_bytes() == before
 
 
@@ -222,7 +222,7 @@ def test_files_of_no_use(content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "bad.csv"
     path.write_text(content)
     outcome = run("compare", path, "--target", "kind", "--json", tmp_path / "o.json")
-    assert_told(outcome, message)
+    assert_error_line(outcome, message)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -237,7 +237,7 @@ def test_a_full_disk(
     monkeypatch.setattr(AnyPath, "write_text", full)
     goal = tmp_path / "out.json"
     outcome = run("compare", table, "--target", "kind", *QUICK, "--json", goal)
-    assert_told(outcome, "No space left on device")
+    assert_error_line(outcome, "No space left on device")
     assert list(tmp_path.iterdir()) == [table]
 
 
@@ -245,11 +245,13 @@ def test_numbers_whose_squares_are_none(tmp_path: Path) -> None:
     lines = [f"{i + 1}e300,{'ab'[i % 2]}" for i in range(30)]
     path = tmp_path / "huge.csv"
     path.write_text("\n".join(["size,kind", *lines]))
-    assert_told(run("compare", path, "--target", "kind"), "'size' has numbers beyond")
+    assert_error_line(
+        run("compare", path, "--target", "kind"), "'size' has numbers beyond"
+    )
 
 
 def test_names_are_no_commands_to_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "odd.csv"
     path.write_text("a,\x1b[31mb\n1,2\n2,3\n")
     outcome = run("compare", path, "--target", "qqqqqqq")
-    assert_told(outcome, "it has a, �[31mb.")
+    assert_error_line(outcome, "it has a, �[31mb.")

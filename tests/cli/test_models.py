@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.cli.conftest import assert_told, run
+from tests.cli.conftest import assert_error_line, run
 from vicinal import io
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ BAD_FILES = {
         ("neighbors one.csv iris --query 0", "one.csv is cut short, damaged or no"),
     ],
 )
-def test_mistakes(folder: Path, arguments: str, message: str) -> None:
+def test_errors(folder: Path, arguments: str, message: str) -> None:
     for name, content in BAD_FILES.items():
         if name in arguments:
             (folder / name).write_bytes(content)
@@ -175,7 +175,7 @@ def test_mistakes(folder: Path, arguments: str, message: str) -> None:
         (folder / "edited.st").write_bytes(content[:-1] + b"\x01")
     before = {path: path.read_bytes() for path in folder.iterdir()}
     outcome = run(*arguments.split())
-    assert_told(outcome, message)
+    assert_error_line(outcome, message)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -185,7 +185,7 @@ def test_a_full_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("pathlib.Path.write_bytes", full)
     outcome = run("fit", "iris", "--method", "pca", "-o", "m.st")
-    assert_told(outcome, "No space left on device")
+    assert_error_line(outcome, "No space left on device")
     assert list(folder.iterdir()) == []
 
 
@@ -221,5 +221,5 @@ def test_numbers_far_too_large_for_the_model(folder: Path) -> None:
     model = io.load("m.st")
     io.save("m.st", replace(model, scale=np.full_like(model.scale, 1e-9)))
     outcome = run("transform", "m.st", "new.csv", "-o", "o.csv")
-    assert_told(outcome, "too large for the model")
+    assert_error_line(outcome, "too large for the model")
     assert not (folder / "o.csv").exists()

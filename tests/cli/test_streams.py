@@ -38,8 +38,8 @@ def test_a_full_disk_behind_standard_output_does_not_cost_the_file(
             FIT, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, check=False
         )
     assert outcome.returncode == 2
-    told = "vicinal: standard output cannot be written: No space left on device.\n"
-    assert outcome.stderr.decode() == told
+    line = "vicinal: standard output cannot be written: No space left on device.\n"
+    assert outcome.stderr.decode() == line
     assert io.load(tmp_path / "m.st").method == "lda"
 
 

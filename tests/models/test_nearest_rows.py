@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.models._nearest_rows import nearest_rows
+from vicinal.models._nearest_rows import _TopK, nearest_rows
 from vicinal.models._saved import learn
 from vicinal.tables.prepared import prepare
 
@@ -69,3 +69,19 @@ def test_no_such_row(query: int) -> None:
         nearest_rows(model, "iris", query)
     with pytest.raises(ValueError, match="at least 1 neighbour, not 0"):
         nearest_rows(model, "iris", 0, 0)
+
+
+def test_of_rows_equally_near_the_first_come_first(tmp_path: Path) -> None:
+    """In one piece or in many, and however few of the equals are asked for."""
+    path = str(tmp_path / "t.parquet")
+    frame = pl.DataFrame({"x": np.tile([0.0, 1.0, 2.0], 400), "z": [0.5, 1.5] * 600})
+    frame.write_parquet(path)
+    model = learn(prepare(path, no_target=True), "standardised")
+    same = np.flatnonzero((frame["x"] == 0) & (frame["z"] == 0.5))
+    found = nearest_rows(model, path, 600, 150).learned
+    assert found.rows.tolist() == [row for row in same.tolist() if row != 600][:150]
+    best = _TopK(7)
+    for start in range(0, 600, 100):
+        distances = np.tile([3.0, 1.0, 2.0, 1.0, 1.0], 20)
+        best.offer(distances, start, None)
+    assert best.rows.tolist() == [1, 3, 4, 6, 8, 9, 11]

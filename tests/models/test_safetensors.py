@@ -279,3 +279,44 @@ def test_a_full_disk_leaves_nothing_and_keeps_what_was(
         io.save(path, model(method="lda"))
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["F8_E4M3", "F8_E5M2", "F8_E8M0", "F4", "F16", "I64"])
+def test_types_that_a_model_never_has(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "m.safetensors"
+    io.save(path, model())
+    content = path.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + length])
+    bits = {"F4": 4, "F16": 16, "I64": 64}.get(kind, 8)
+    header["mean"].update(dtype=kind, shape=[3 * 64 // bits])
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length :])
+    assert "mean's type" in message(path)
+
+
+def test_the_digest_knows_types_and_shapes() -> None:
+    """The same bytes as other numbers, or in another shape, are another model."""
+    zeros = dict.fromkeys(io._TENSORS, np.zeros((2, 3)))
+    others = [np.zeros((3, 2)), np.zeros(6), np.zeros((2, 3), np.int64)]
+    found = {io._digest("", {**zeros, "components": one}) for one in others}
+    found |= {io._digest("", zeros), io._digest("text", zeros)}
+    assert len(found) == 5
+
+
+def test_the_same_bytes_as_numbers_of_another_type(tmp_path: Path) -> None:
+    """Two rows of float64 are four of float32: finite, and of a shape that fits."""
+    path = tmp_path / "m.safetensors"
+    columns = Columns.learn(
+        pl.DataFrame({name: [1.5, 2.5, 0.5] for name in "abcd"}), None
+    )
+    vectors = {name: np.ones(4) for name in ("median", "mean", "scale")}
+    components = np.arange(8.0).reshape(2, 4)
+    io.save(path, model(columns=columns, components=components, **vectors))
+    content = path.read_bytes()
+    (length,) = struct.unpack("<Q", content[:8])
+    header = json.loads(content[8 : 8 + length])
+    header["components"].update(dtype="F32", shape=[4, 4])
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + content[8 + length :])
+    assert "edited after it was written" in message(path)

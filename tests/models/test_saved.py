@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from vicinal.methods.linear_map import linear_map
 from vicinal.methods.registry import METHODS
 from vicinal.models._saved import from_pipeline, learn, method_named
 from vicinal.tables.prepared import Prepared, prepare
@@ -74,7 +75,7 @@ def test_methods_without_labels(flowers: Prepared) -> None:
         learn(flowers, "mlkr")
 
 
-def test_mistakes(flowers: Prepared) -> None:
+def test_errors(flowers: Prepared) -> None:
     with pytest.raises(ValueError, match="no method 'ldaa'; did you mean 'lda'"):
         learn(flowers, "ldaa")
     with pytest.raises(ValueError, match="no method 'qqq'; there are euclidean"):
@@ -88,3 +89,13 @@ def test_a_method_that_cannot_learn(tmp_path: Path) -> None:
     path.write_text("a,kind\n" + "1,x\n2,y\n" * 10)
     with pytest.raises(ValueError, match="lda cannot learn from these rows"):
         learn(prepare(str(path), target="kind"), "lda")
+
+
+def test_a_metric_without_dimensions(flowers: Prepared) -> None:
+    pipeline = METHODS["pca"].pipeline(flowers.X, None).fit(flowers.X)
+    pipeline.named_steps["metric"].components_ = np.empty((0, flowers.X.shape[1]))
+    found = linear_map(pipeline)
+    assert found.components.shape == (0, flowers.X.shape[1])
+    message = "lca-gauss found no direction that tells these rows apart"
+    with pytest.raises(ValueError, match=message):
+        from_pipeline(pipeline, flowers, "lca-gauss")

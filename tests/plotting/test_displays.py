@@ -226,7 +226,7 @@ def test_what_is_not_fitted_or_cannot_be_drawn() -> None:
         ConvergenceDisplay.from_estimator(LDG(2).fit(X, y))
 
 
-def test_without_matplotlib_the_way_out_is_told(
+def test_without_matplotlib_the_error_names_the_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)

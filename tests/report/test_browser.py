@@ -83,7 +83,7 @@ def opened(browser: Browser, pages: Path) -> Iterator[Callable[..., Page]]:
 def click(page: Page, method: int, row: int) -> None:
     canvas = page.locator(".map canvas").nth(method)
     canvas.scroll_into_view_if_needed()
-    x, y = page.evaluate("([m, i]) => vicinal.place(m, i)", [method, row])
+    x, y = page.evaluate("([m, i]) => vicinal.position(m, i)", [method, row])
     # The border is not part of the drawing.
     canvas.click(position={"x": x + 1, "y": y + 1})
 
@@ -99,7 +99,7 @@ def lonely_row(page: Page, method: int) -> int:
         page.evaluate(
             """(m) => {
               const n = JSON.parse(document.getElementById("data").textContent).n;
-              const places = Array.from({length: n}, (_, i) => vicinal.place(m, i));
+              const places = Array.from({length: n}, (_, i) => vicinal.position(m, i));
               const room = places.map(([x, y], i) => Math.min(...places.map(
                 ([u, v], j) => i === j ? Infinity : Math.hypot(x - u, y - v))));
               return room.indexOf(Math.max(...room));
@@ -202,19 +202,19 @@ def test_zoom_by_buttons_and_wheel_and_moving(opened: Any) -> None:
     canvas.focus()
     canvas.scroll_into_view_if_needed()
     canvas.hover()
-    before = page.evaluate("vicinal.place(0, 0)")
+    before = page.evaluate("vicinal.position(0, 0)")
     page.mouse.wheel(0, -100)
     page.wait_for_function("document.querySelector('.map canvas').dataset.zoom > 1.2")
     box = canvas.bounding_box()
     page.mouse.move(box["x"] + 60, box["y"] + 60)
-    held = page.evaluate("vicinal.place(0, 0)")
+    held = page.evaluate("vicinal.position(0, 0)")
     page.mouse.down()
     page.mouse.move(box["x"] + 90, box["y"] + 70)
     page.mouse.up()
-    moved = page.evaluate("vicinal.place(0, 0)")
+    moved = page.evaluate("vicinal.position(0, 0)")
     assert np.subtract(moved, held) == pytest.approx([30, 10], abs=0.01)
     tools.nth(2).click()
-    assert page.evaluate("vicinal.place(0, 0)") == pytest.approx(before)
+    assert page.evaluate("vicinal.position(0, 0)") == pytest.approx(before)
     # Dragging chooses nothing.
     assert page.locator("body").get_attribute("data-chosen") == "-1"
 
@@ -230,7 +230,7 @@ def test_all_of_it_by_keyboard(opened: Any) -> None:
     page.keyboard.press("ArrowRight")
     there = int(canvas.get_attribute("data-focused"))
     assert there != start
-    places = [page.evaluate("i => vicinal.place(2, i)", i) for i in (start, there)]
+    places = [page.evaluate("i => vicinal.position(2, i)", i) for i in (start, there)]
     assert places[1][0] > places[0][0]
     assert f"row {there}" in page.inner_text("#tip")
     page.keyboard.press("Enter")
@@ -273,7 +273,7 @@ def test_points_reached_by_keyboard_are_in_view(opened: Any) -> None:
     for _ in range(6):
         page.keyboard.press("ArrowRight")
         row = int(canvas.get_attribute("data-focused"))
-        x, y = page.evaluate("i => vicinal.place(0, i)", row)
+        x, y = page.evaluate("i => vicinal.position(0, i)", row)
         assert 0 <= x <= width
         assert 0 <= y <= width
         reached.add(row)
@@ -296,7 +296,7 @@ def test_a_point_under_the_pointer_tells_its_row(opened: Any) -> None:
     row = lonely_row(page, 0)
     canvas = page.locator(".map canvas").first
     canvas.scroll_into_view_if_needed()
-    x, y = page.evaluate("i => vicinal.place(0, i)", row)
+    x, y = page.evaluate("i => vicinal.position(0, i)", row)
     canvas.hover(position={"x": x + 1, "y": y + 1})
     tip = page.locator("#tip")
     assert tip.is_visible()

@@ -128,11 +128,11 @@ def test_confusions_name_the_commonest_mistakes() -> None:
     counts = np.array([[8, 2, 0], [0, 10, 0], [5, 0, 0]])
     drawn = figures.confusion("nca", counts, ["a", "b", "c"])
     assert (drawn["wrong"], drawn["total"]) == (7, 25)
-    assert drawn["mistakes"] == [("c", "a", 5), ("a", "b", 2)]
+    assert drawn["errors"] == [("c", "a", 5), ("a", "b", 2)]
     assert drawn["rows"][0] == [(8, 8), (2, 2), (0, 0)]
 
 
 def test_a_class_without_rows_is_no_harm() -> None:
     drawn = figures.confusion("nca", np.zeros((50, 50), int), ["a"] * 50)
     assert not drawn["fits"]
-    assert drawn["mistakes"] == []
+    assert drawn["errors"] == []

@@ -47,7 +47,8 @@ def test_methods_that_can_be_learned_in_two_dimensions_are() -> None:
 
 def test_one_dimension_is_spread_out() -> None:
     setting = comparisons.wine().setting
-    two = replace(setting, y=np.where(setting.y == "class_0", "a", "b"))
+    target = (np.asarray(setting.y) != "class_0").astype(int)
+    two = replace(setting, target=target, classes=("a", "b"))
     metric = all_of(replace(comparisons.wine(), setting=two))["lda"]
     assert metric.points.shape == (178, 1)
     assert "one dimension" in metric.caption
@@ -133,7 +134,8 @@ def test_maps_without_any_dimension_are_left_out(
     _, left_out = fit_metrics(
         comparison, select_rows(comparison.setting, 50, None, None)
     )
-    assert left_out == ["lda is not shown: it has no finite distances on these rows."]
+    reason = "it found no direction that tells these rows apart."
+    assert left_out == [f"lda is not shown: {reason}"]
 
 
 def test_a_single_feature() -> None:

@@ -63,18 +63,18 @@ def test_clusters_where_there_is_no_target() -> None:
     assert data["methods"][data["before"]]["name"] == "standardised"
 
 
-def test_missing_values_are_told() -> None:
+def test_missing_values_are_shown() -> None:
     comparison = comparisons.diabetes()
     X = comparison.setting.X.copy()
     X[5] = np.nan
     data = data_of(replace(comparison, setting=replace(comparison.setting, X=X)))
-    assert data["told"][5] == ["missing"] * 5
+    assert data["cells"][5] == ["missing"] * 5
     assert data["values"][:2] == [151, 75]
 
 
-def test_targets_are_told_as_they_are_in_the_file() -> None:
+def test_targets_are_shown_as_they_are_in_the_file() -> None:
     comparison = comparisons.diabetes()
     y = comparisons.labels(comparison) + 1_234_567.1
-    setting = replace(comparison.setting, y=y)
-    messages = data_of(replace(comparison, setting=setting))["values"]
-    assert messages[:2] == [1234718.1, 1234642.1]
+    setting = replace(comparison.setting, y=y, target=y)
+    shown = data_of(replace(comparison, setting=setting))["values"]
+    assert shown[:2] == [1234718.1, 1234642.1]

@@ -129,7 +129,7 @@ def test_the_data_of_the_maps() -> None:
     assert [method["name"] for method in data["methods"]] == comparisons.METHODS
     assert data["before"] == 0
     assert data["methods"][data["after"]]["name"] in ("lda", "nca")
-    assert len(data["told"]) == 178
+    assert len(data["cells"]) == 178
     assert data_of(page(comparisons.diabetes()))["kind"] == "number"
     assert data_of(page(comparisons.irises()))["kind"] == "cluster"
 
@@ -151,7 +151,7 @@ def test_pictures_of_pixels() -> None:
     text = page(comparisons.digits(), image_shape=(8, 8))
     data = data_of(text)
     assert data["pixels"]["height"] == 8
-    assert "told" not in data
+    assert "cells" not in data
     heats = [attrs for _, attrs in Read(text).tags if attrs.get("class") == "heat"]
     # Shares of three metrics, and two directions of the two that have any.
     assert len(heats) == 7
@@ -195,7 +195,7 @@ def test_a_generator_makes_no_difference_between_pages() -> None:
     assert "random_state=..." in Read(page(drawn, max_points=40)).text
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     messages: list[Any] = []
     page(comparisons.hostile(), on_progress=lambda *one: messages.append(one))
     assert messages == [(1, 2, "euclidean"), (2, 2, "lda")]
@@ -207,7 +207,9 @@ def test_to_html_writes_the_page(tmp_path: Path) -> None:
     assert (tmp_path / "page.html").read_text("utf-8") == text == page(comparison)
 
 
-def test_without_jinja_the_way_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_jinja_the_error_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     found = builtins.__import__
 
     def missing(name: str, *rest: Any, **named: Any) -> Any:

@@ -268,3 +268,14 @@ def test_wide_tables_take_no_call_of_polars_for_each_column_of_text(
     asked.clear()
     assert learned.encode(frame)[:2].tolist() == [[1.5] * 200, [2.0] * 200]
     assert len(asked) < 20
+
+
+@pytest.mark.parametrize("make", [lambda i: i, lambda i: i * i, lambda i: -i * i])
+def test_twenty_rows_in_order_are_no_chance(make: Any) -> None:
+    assert decision("x", [make(i) for i in range(19)]).kind == "number"
+    assert decision("x", [make(i) for i in range(20)]).kind == "identifier"
+
+
+def test_twenty_rows_that_are_counted_are_no_chance() -> None:
+    assert decision("x", [(i + 5) % 19 for i in range(19)]).kind == "number"
+    assert decision("x", [(i + 5) % 20 for i in range(20)]).kind == "identifier"

@@ -26,7 +26,7 @@ def csv(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_everything_is_told(csv: str) -> None:
+def test_every_decision_is_noted(csv: str) -> None:
     prepared = prepare(csv, target="kind")
     assert prepared.name == "flowers"
     assert prepared.task == "classification"

@@ -2,21 +2,23 @@ from __future__ import annotations
 
 import gzip
 import io
+import subprocess
+import sys
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from polars.expr.string import ExprStringNameSpace
 from polars.testing import assert_frame_equal
 
 from vicinal.datasets import load
+from vicinal.tables.prepared import prepare
 from vicinal.tables.reading import pieces, read_table
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FRAME = pl.DataFrame({"a": [1, 2, 3], "b": [0.5, None, 2.5], "c": ["x", "y", None]})
 
@@ -193,6 +195,36 @@ def test_names_with_stars_are_names(tmp_path: Path) -> None:
         assert_frame_equal(read_table(str(tmp_path / f"a[1]*.{suffix}")).frame, FRAME)
 
 
+def damaged_arrow(path: Path) -> str:
+    """Write a file with a length of 2^62 bytes, on which polars aborts."""
+    pl.DataFrame({"a": [True, False] * 100}).write_ipc(path, compression="zstd")
+    content = path.read_bytes()
+    # In a compressed buffer, the length of what it holds stands before it.
+    start = content.index(b"\x28\xb5\x2f\xfd") - 8
+    assert content[start : start + 8] == (25).to_bytes(8, "little")
+    patched = content[:start] + (2**62).to_bytes(8, "little") + content[start + 8 :]
+    return written(path, patched)
+
+
+def test_damage_that_would_end_the_process(tmp_path: Path) -> None:
+    source = damaged_arrow(tmp_path / "t.arrow")
+    program = "import sys; from vicinal.tables.reading import read_table as read\n"
+    program += "try: read(sys.argv[1])\nexcept ValueError as error: print(error)"
+    outcome = subprocess.run(
+        [sys.executable, "-c", program, source], capture_output=True, check=False
+    )
+    assert outcome.returncode == 0
+    assert b"t.arrow is damaged: reading it breaks" in outcome.stdout
+
+
+def test_damage_that_looks_like_an_error_of_the_disk(tmp_path: Path) -> None:
+    FRAME.write_ipc_stream(tmp_path / "t.arrow")
+    content = (tmp_path / "t.arrow").read_bytes()
+    text = message(written(tmp_path / "t.arrow", content[: len(content) // 2]))
+    assert text.startswith("t.arrow is damaged and cannot be read (")
+    assert text.endswith("); copy it again.")
+
+
 def test_npz(tmp_path: Path) -> None:
     X = np.arange(6, dtype=np.float32).reshape(3, 2)
     names = np.array(["target", "target"])
@@ -287,3 +319,34 @@ def test_without_polars(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vicinal.tables.sources.find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"pip install 'vicinal\[cli\]'"):
         read_table("iris")
+
+
+def test_a_file_is_read_once_and_each_column_cleaned_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [f"{i % 7}.5,{'rgb'[i % 3]},{'xy'[i % 2]}" for i in range(30)]
+    source = written(tmp_path / "t.csv", "\n".join(["a,b,label", *lines]).encode())
+    seen: list[str] = []
+    opened, strip = Path.open, ExprStringNameSpace.strip_chars
+
+    def counted_open(self: Path, *arguments: Any, **options: Any) -> Any:
+        seen.append("open")
+        return opened(self, *arguments, **options)
+
+    def counted_strip(self: Any, *arguments: Any) -> Any:
+        seen.append("strip")
+        return strip(self, *arguments)
+
+    monkeypatch.setattr(Path, "open", counted_open)
+    monkeypatch.setattr(ExprStringNameSpace, "strip_chars", counted_strip)
+    prepared = prepare(source)
+    assert prepared.feature_names == ["a", "b=b", "b=g", "b=r"]
+    assert sorted(seen) == ["open", "strip", "strip", "strip"]
+
+
+def test_large_files_are_not_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vicinal.tables.delimited._HELD", 3)
+    FRAME.write_csv(tmp_path / "t.csv")
+    assert_frame_equal(read_table(str(tmp_path / "t.csv")).frame, FRAME)

@@ -50,36 +50,38 @@ def compare(
     ] = False,
     task: Annotated[
         str | None,
-        typer.Option(help="classification or regression; by default, as it looks."),
+        typer.Option(help="classification or regression; default: by its values."),
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(help="Names with commas between, or all; default: the usual."),
+        typer.Option(help="Methods, separated by commas, or all."),
     ] = None,
-    splits: Annotated[int, typer.Option(help="Random splits.")] = 10,
+    splits: Annotated[int, typer.Option(help="Number of random splits.")] = 10,
     neighbors: Annotated[int, typer.Option(help="The k of k-NN.")] = 3,
     n_components: Annotated[
-        int | None, typer.Option(help="Dimensions, for methods that reduce them.")
+        int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
     ] = None,
     time_budget: Annotated[
         str, typer.Option(help="Like 60s, 5m or 1h; or none for no limit.")
     ] = "60s",
     report: Annotated[
-        Path | None, typer.Option(help="Write a page to look at: report.html.")
+        Path | None, typer.Option(help="Write a report to this HTML file.")
     ] = None,
     json: Annotated[
-        Path | None, typer.Option(help="Write all figures: results.json.")
+        Path | None, typer.Option(help="Write all scores to this JSON file.")
     ] = None,
     image_shape: Annotated[
         str | None, typer.Option(help="The rows are images of this size, like 28x28.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the splits.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Threads.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random splits.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of threads; -1 for all cores.")
+    ] = None,
 ) -> None:
     """Measure which metric helps nearest neighbours most, on the same random splits.
 
-    Columns of text are one-hot encoded, constant ones and identifiers left out, and
-    missing values filled inside each split; what was decided is printed first.
+    Text is one-hot encoded. Constant columns and identifiers are left out. Missing
+    values are filled inside each split. What was decided is printed first.
     """
     started = time.perf_counter()
     with report_errors():

@@ -39,10 +39,10 @@ def register(app: typer.Typer) -> None:
 def fit(
     data: Annotated[str, _DATA],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Write here: model.safetensors.")
+        Path, typer.Option("--output", "-o", help="File to write: model.safetensors.")
     ],
     method: Annotated[
-        str, typer.Option(help="Like nca, lda, ldg, pca, mlkr or lca.")
+        str, typer.Option(help="Method, like nca, lda, ldg, pca, mlkr or lca.")
     ] = "nca",
     target: Annotated[
         str | None,
@@ -53,21 +53,23 @@ def fit(
     ] = False,
     task: Annotated[
         str | None,
-        typer.Option(help="classification or regression; by default, as it looks."),
+        typer.Option(help="classification or regression; default: by its values."),
     ] = None,
     n_components: Annotated[
-        int | None, typer.Option(help="Dimensions, for methods that reduce them.")
+        int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(help="Learn on a random sample of so many rows.")
+        int | None, typer.Option(help="Learn on a random sample of this many rows.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of what is drawn.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Threads.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of threads; -1 for all cores.")
+    ] = None,
 ) -> None:
     """Learn a metric on a table, and write it to a file.
 
-    The file holds the map, what fills missing values and scales the columns, and
-    what became of each column; see `vicinal transform` and `vicinal neighbors`.
+    The file holds the map and how a table becomes numbers. `vicinal transform` and
+    `vicinal neighbors` use it.
     """
     with report_errors():
         check_output_path(output, data)
@@ -107,7 +109,7 @@ def transform(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="Write here: .csv, .tsv, .parquet or .arrow."
+            "--output", "-o", help="File to write: .csv, .tsv, .parquet or .arrow."
         ),
     ],
     keep: Annotated[
@@ -117,9 +119,10 @@ def transform(
         bool, typer.Option("--keep-all", help="Keep every column.")
     ] = False,
 ) -> None:
-    """Map the rows of a table to where Euclidean distance is the learned metric.
+    """Map the rows of a table by a saved model.
 
-    The table is read and written in pieces: it may be larger than memory.
+    The Euclidean distance of mapped rows is their learned distance. The table may be
+    larger than memory.
     """
     with report_errors():
         from vicinal.models import load, transform_file

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import time
-import warnings
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score, confusion_matrix, r2_score
+from sklearn.metrics import confusion_matrix, r2_score
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.utils import (
@@ -23,6 +20,7 @@ from sklearn.utils import (
     column_or_1d,
 )
 
+from vicinal.comparison.fitting import cluster_agreement, fit_catching_warnings
 from vicinal.comparison.records import Setting
 from vicinal.comparison.targets import check_classes, encode_target
 from vicinal.methods.registry import TASKS
@@ -41,8 +39,6 @@ __all__ = ["ComparisonData", "Run", "UnfitError"]
 
 # Splits that are checked before the first fit.
 _CHECKED_SPLITS = 10
-# scikit-learn's own default for the number of clusters, where nobody says it.
-_N_CLUSTERS = 8
 
 
 class UnfitError(ValueError):
@@ -65,18 +61,20 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class ComparisonData:
-    """The rows, and the target as the methods want it.
+    """The rows of a comparison: checked, split, and given to the methods.
 
     Attributes
     ----------
     setting : Setting
-        The rows as they were given, and the user's choices.
-    target : ndarray of shape (n_samples,) or None
-        Classes as integers from 0, numbers as float64.
+        The rows, their target, and the user's choices.
     """
 
     setting: Setting
-    target: IntArray | FloatArray | None
+
+    @property
+    def target(self) -> IntArray | FloatArray | None:
+        """Classes as integers from 0, numbers as float64."""
+        return self.setting.target
 
     @classmethod
     def of(
@@ -116,6 +114,7 @@ class ComparisonData:
         setting = Setting(
             X=rows,
             y=labels,
+            target=target,
             classes=classes,
             task=task,
             rows=np.arange(len(rows)),
@@ -130,7 +129,7 @@ class ComparisonData:
                 f"{rows.shape[1]} features."
             )
         check_features(rows, setting.feature_names)
-        return cls(setting, target)
+        return cls(setting)
 
     @property
     def fewest(self) -> int:
@@ -154,15 +153,15 @@ class ComparisonData:
                 turn[own] = np.maximum(np.arange(own.size) - 3, 0) / own.size
             order = order[np.argsort(turn, kind="stable")]
         rows = np.sort(order[:n])
-        setting, y = self.setting, self.setting.y
-        smaller = replace(
-            setting,
-            X=setting.X[rows],
-            y=None if y is None else y[rows],
-            rows=setting.rows[rows],
-        )
+        setting, y, target = self.setting, self.setting.y, self.setting.target
         return ComparisonData(
-            smaller, None if self.target is None else self.target[rows]
+            replace(
+                setting,
+                X=setting.X[rows],
+                y=None if y is None else y[rows],
+                target=None if target is None else target[rows],
+                rows=setting.rows[rows],
+            )
         )
 
     def splits(self, n_splits: int) -> Iterator[tuple[IntArray, IntArray]]:
@@ -222,20 +221,20 @@ class ComparisonData:
         choices = s.n_components, s.random_state, s.n_jobs
         metric = method.pipeline(X, y, *choices)
         start = time.perf_counter()
-        told = _fit(metric, X, y)
+        issued = fit_catching_warnings(metric, X, y)
         seconds = time.perf_counter() - start
         Z = metric.transform(X)
         start = time.perf_counter()
         if y is None:
             score = float(metric.score(X_test))
             query = time.perf_counter() - start
-            found: dict[str, Any] = {"agreement": _agreement(metric, X, X_test)}
+            found: dict[str, Any] = {"agreement": cluster_agreement(metric, X, X_test)}
         else:
             score, found = self._predict(metric, Z, y, test)
             query = time.perf_counter() - start
         if np.isnan(score):
             raise UnfitError("its score on the test rows is not a number.")
-        stopped = [issubclass(w.category, ConvergenceWarning) for w in told]
+        stopped = [issubclass(w.category, ConvergenceWarning) for w in issued]
         return Run(
             n_components=Z.shape[1],
             score=score,
@@ -244,7 +243,7 @@ class ComparisonData:
             stopped=any(stopped),
             warnings=tuple(
                 " ".join(str(w.message).split())
-                for w, counted in zip(told, stopped, strict=True)
+                for w, counted in zip(issued, stopped, strict=True)
                 if not counted
             ),
             **found,
@@ -267,49 +266,7 @@ class ComparisonData:
         return float(np.mean(predicted == truth)), {"confusion": counts}
 
 
-def _agreement(metric: Pipeline, X: FloatArray, X_test: FloatArray) -> float:
-    """Return whether two halves of the rows find the same clusters in others."""
-    found = []
-    for i in range(2):
-        half = X[i::2]
-        learned = _as_chosen(metric)
-        _fit(learned, half, None)
-        Z = learned.transform(half)
-        if not Z.shape[1]:
-            return float("nan")
-        means = KMeans(min(_N_CLUSTERS, len(half)), n_init=3, random_state=0)
-        with warnings.catch_warnings():
-            # Fewer distinct rows than clusters leave some of the clusters empty.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            means.fit(Z)
-        found.append(means.predict(learned.transform(X_test)))
-    return float(adjusted_rand_score(*found))
-
-
-def _as_chosen(metric: Pipeline) -> Pipeline:
-    """Return a pipeline to fit again, with what was cross-validated held fast."""
-    last = metric.named_steps["metric"]
-    options = {
-        f"metric__{name}": getattr(last, f"{name}_")
-        for name, value in last.get_params(deep=False).items()
-        if isinstance(value, str) and value == "cv"
-    }
-    return clone(metric).set_params(**options)
-
-
 def _names(X: Any, given: Sequence[str] | None) -> list[str]:
     """Return what the columns are called; nothing where nobody has said it."""
     columns = given if given is not None else getattr(X, "columns", ())
     return [str(name) for name in columns]
-
-
-def _fit(metric: Pipeline, X: FloatArray, y: Any) -> list[warnings.WarningMessage]:
-    """Fit, and return what was warned about; what is not for users passes through."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        metric.fit(X, y)
-    told = [w for w in caught if issubclass(w.category, UserWarning | RuntimeWarning)]
-    for w in caught:
-        if w not in told:
-            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
-    return told

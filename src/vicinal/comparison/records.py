@@ -70,8 +70,10 @@ class Setting:
         The rows that took part; NaN where a value is missing.
     y : ndarray of shape (n_samples,) or None
         Their target, as it was given.
+    target : ndarray of shape (n_samples,) or None
+        The same as the methods take it: classes as integers from 0, or float64.
     classes : tuple of str
-        Names of the classes, sorted as the labels are; empty without classes.
+        Names of the classes, in the order of these integers; else empty.
     task : {"classification", "regression", "none"}
         What kind of target it is.
     rows : ndarray of int of shape (n_samples,)
@@ -102,6 +104,7 @@ class Setting:
     random_state: Any = 0
     n_jobs: int | None = None
     notes: tuple[str, ...] = ()
+    target: IntArray | FloatArray | None = None
     classes: tuple[str, ...] = ()
 
     @property

@@ -56,7 +56,7 @@ class Comparison:
     def differences(self) -> list[Difference]:
         """Return the best method against each other one, in the order of `results`."""
         best, setting = self.best, self.setting
-        # All pairs, though only the best's are told: the best is chosen by the same
+        # All pairs, though only the best's are shown: the best is chosen by the same
         # scores, and of many equal methods the luckiest is ahead of the others.
         pairs = list(combinations(self.results, 2))
         p_values = holm(
@@ -147,21 +147,21 @@ class Comparison:
         """Say in one sentence which method won, if any clearly did."""
         best, unit = self.best, _MEASURES[self.setting.task][3]
 
-        def told(name: str) -> str:
+        def scored(name: str) -> str:
             return f"{self.score(name)}{unit}"
 
         unsure = [one.other for one in self.differences() if not one.real]
         tied = [best.name, *sorted(unsure, key=lambda name: -self[name].mean)]
         if len(tied) > 1:
-            first, *rest = (f"{name} ({told(name)})" for name in tied)
+            first, *rest = (f"{name} ({scored(name)})" for name in tied)
             sentence = f"no clear winner: {first} is not clearly ahead of "
             sentence += " and ".join(filter(None, [", ".join(rest[:-1]), rest[-1]]))
         else:
             alone = len(self.results) == 1
-            sentence = f"{best.name}{'' if alone else ' is best'}: {told(best.name)}"
+            sentence = f"{best.name}{'' if alone else ' is best'}: {scored(best.name)}"
         behind = {result.name for result in self.results}.difference(tied)
         if "euclidean" in behind:
-            sentence += f"; k-NN on raw features: {told('euclidean')}"
+            sentence += f"; k-NN on raw features: {scored('euclidean')}"
         return sentence
 
     def plot(self, **options: Any) -> Any:

@@ -80,7 +80,7 @@ def compare(
         full rank.
     time_budget : float, optional
         Seconds. Where all of it would take longer, fewer rows take part, or fewer
-        splits are made, or the slowest methods are left out; `notes` tells.
+        splits are made, or the slowest methods are left out; `notes` says which.
     feature_names : sequence of str, optional
         One for each column; by default the columns of a data frame, or x0, x1, ...
     name : str
@@ -96,9 +96,9 @@ def compare(
     Returns
     -------
     Comparison
-        Prints as a table; a notebook shows it as one. Fits that stopped at their
-        iteration limit, what else they warned about, and methods that cannot learn
-        from such rows, are told in its notes.
+        Prints as a table; a notebook shows it as one. Its notes name fits that
+        stopped at their iteration limit, other warnings, and methods that cannot
+        learn from such rows.
 
     Notes
     -----
@@ -172,7 +172,7 @@ def _all_runs(
             plan = replace(plan, n_splits=done, notes=(*plan.notes, note))
             break
         plan.problem.check_split(train)
-        for place, method in enumerate(plan.methods, start=1):
+        for index, method in enumerate(plan.methods, start=1):
             over = deadline is not None and time.perf_counter() > deadline
             # Few rows are not planned for, however many columns they have.
             if over and not done and any(runs.values()):
@@ -184,7 +184,7 @@ def _all_runs(
                     runs[method.name].append(plan.problem.run(method, train, test))
                 except UnfitError as error:
                     failures[method.name] = error
-            show(done * len(plan.methods) + place, total, method.name)
+            show(done * len(plan.methods) + index, total, method.name)
         if len(failures) == len(plan.methods):
             break
     return runs, plan.without(failures)

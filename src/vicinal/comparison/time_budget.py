@@ -83,7 +83,7 @@ def fit_to_budget(
     deadline : float
         On the clock of `time.perf_counter`.
     show : callable
-        Told which method is being tried, as ``show(0, total, name)``.
+        Called with the method that is being tried, as ``show(0, total, name)``.
     """
     n = len(plan.problem.setting.X)
     # Where there are many classes, a part cannot be small.

@@ -22,8 +22,8 @@ class LinearMap:
     """A fitted pipeline in four arrays.
 
     A row x goes to ``components @ ((filled - mean) / scale)``, where `filled` is x
-    with `median` in the place of what is missing, and up to a translation, which
-    changes no distance.
+    with `median` where a number is missing; up to a translation, which changes no
+    distance.
     """
 
     median: FloatArray

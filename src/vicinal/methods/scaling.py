@@ -1,7 +1,7 @@
 """Standardised features, or all in one unit: whichever makes better neighbours.
 
-Standardising is right for a table of different things, and wrong for pixels, where it
-makes noise at the rim as loud as the picture.
+Standardising suits a table of different measurements. It does not suit pixels: scaling
+each by itself would amplify those at the border, which hardly vary.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _MOST_QUERIES = 2_000
 class AutoScaler(TransformerMixin, BaseEstimator):
     """Scale features by their own standard deviations, or all of them by one.
 
-    What the k nearest among the other training rows tell of a row decides; their own,
-    as is usual, where that is no worse.
+    Both are tried: the one under which the k nearest other training rows predict a row
+    better is taken, and the features' own standard deviations where they are equal.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class AutoScaler(TransformerMixin, BaseEstimator):
 def leave_one_out(
     Z: FloatArray, y: NDArray[Any], task: str, n_neighbors: int = 3
 ) -> float:
-    """Measure how well a row's neighbours among the others tell its label.
+    """Return how well k-NN predicts each row's label from the other rows.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ import numpy as np
 
 from vicinal.tables.cells import clean
 from vicinal.tables.reading import pieces
+from vicinal.tables.sources import Source, open_source
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,7 +27,7 @@ class Found:
     Attributes
     ----------
     rows : ndarray of int
-        Their places in the table, from 0, the nearest first.
+        Their numbers in the table, from 0, the nearest first.
     distances : ndarray
         To the row that was asked about.
     labels : list of str or None
@@ -72,7 +73,7 @@ def nearest_rows(
     source : str
         As `vicinal.tables.reading.read_table` takes it; it is read in pieces, twice.
     query : int
-        The row's place in the table, from 0.
+        The row's number in the table, from 0.
     n_neighbors : int, default=10
         How many to find; fewer, where the table has no more.
 
@@ -98,12 +99,13 @@ def nearest_rows(
     """
     if n_neighbors < 1:
         raise ValueError(f"Ask for at least 1 neighbour, not {n_neighbors}.")
-    row = _row(source, query)
+    opened = open_source(source)
+    row = _row(opened, query)
     asked = model.prepare(row)
     asked_mapped = model.map(asked)
     best = [_TopK(n_neighbors), _TopK(n_neighbors)]
     start = 0
-    for piece in pieces(source):
+    for piece in pieces(opened):
         X = model.prepare(piece)
         labels = _labels(piece, model.target)
         for one, Z, centre in (
@@ -120,14 +122,14 @@ def nearest_rows(
     return Neighborhoods(query, label[0] if label else None, euclidean, learned)
 
 
-def _row(source: str, query: int) -> pl.DataFrame:
+def _row(source: Source, query: int) -> pl.DataFrame:
     n_rows = 0
     for piece in pieces(source):
         if 0 <= query < n_rows + piece.height:
             return piece[query - n_rows : query - n_rows + 1]
         n_rows += piece.height
     raise ValueError(
-        f"There is no row {query}: {source} has {n_rows:,} rows, counted from 0."
+        f"There is no row {query}: {source.name} has {n_rows:,} rows, counted from 0."
     )
 
 

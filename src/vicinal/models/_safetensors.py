@@ -126,6 +126,10 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
             metadata = opened.metadata() or {}
             ours = set(opened.keys()) == set(_TENSORS) and "vicinal" in metadata
             _demand(ours, "it holds other things than `vicinal fit` writes")
+            for name in _TENSORS:
+                # Before it is read: NumPy does not know all the types that exist.
+                known = opened.get_slice(name).get_dtype() in ("F32", "F64")
+                _demand(known, f"{name}'s type")
             tensors = {name: opened.get_tensor(name) for name in _TENSORS}
         text = metadata["vicinal"]
         unchanged = metadata.get("sha256") == _digest(text, tensors)

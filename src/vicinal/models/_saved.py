@@ -33,7 +33,7 @@ class SavedModel:
     """A table's columns, what fills their gaps, and a linear map.
 
     A row x of numbers goes to ``components @ ((filled - mean) / scale)``, where
-    `filled` is x with `median` in the place of what is missing.
+    `filled` is x with `median` where a number is missing.
 
     Attributes
     ----------
@@ -234,6 +234,11 @@ def from_pipeline(
     -------
     SavedModel
         Ready for `vicinal.models._safetensors.save`.
+
+    Raises
+    ------
+    ValueError
+        When the metric has no dimensions.
     """
     import sklearn
 
@@ -241,6 +246,11 @@ def from_pipeline(
     from vicinal.methods.linear_map import linear_map
 
     found = linear_map(pipeline)
+    if not len(found.components):
+        raise ValueError(
+            f"{method} found no direction that tells these rows apart: they look like "
+            "noise, and there is nothing to write; try another method."
+        )
     classes: tuple[str, ...] = ()
     if prepared.y is not None and prepared.task == "classification":
         classes = tuple(np.unique(prepared.y).tolist())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from vicinal._files import check_writable, written_whole
 from vicinal.tables.names import near
 from vicinal.tables.reading import pieces
+from vicinal.tables.sources import Source, open_source
 
 if TYPE_CHECKING:
     import os
@@ -68,12 +69,13 @@ def transform_file(
     _check_goal(goal)
     if goal.exists() and Path(source).exists() and goal.samefile(source):
         raise ValueError(f"{goal} is the table itself; write to another file.")
-    first = next(pieces(source), None)
+    opened = open_source(source)
+    first = next(pieces(opened), None)
     if first is None or first.height == 0:
         raise ValueError(f"{source} has a header but no rows; add some.")
     kept = first.columns if keep_all else list(dict.fromkeys(keep))
     _check_kept(first.columns, kept, model.names_out)
-    rows = _Rows(model, source, kept, on_rows)
+    rows = _Rows(model, opened, kept, on_rows)
     schema = rows.mapped(first).schema
     with written_whole(goal) as temporary:
         try:
@@ -92,7 +94,7 @@ class _Rows:
     def __init__(
         self,
         model: SavedModel,
-        source: str,
+        source: Source,
         kept: list[str],
         on_rows: Callable[[int], None] | None,
     ) -> None:
@@ -144,7 +146,7 @@ def _write(rows: _Rows, schema: pl.Schema, temporary: Path, suffix: str) -> None
     try:
         getattr(register_io_source(rows, schema=schema), _SINKS[suffix])(temporary)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        # Of a mistake in the rows, polars tells in its own words.
+        # polars reports an error in the rows in its own words; raise the first one.
         if rows.failure is not None:
             raise rows.failure from None
         raise OSError(str(error).strip().partition("\n")[0]) from error

@@ -77,7 +77,7 @@ class ComparisonDisplay(Display):
         **options
             For matplotlib's `errorbar`.
         """
-        # Accuracies are told in percent.
+        # Accuracies are shown in percent.
         factor = 100.0 if comparison.setting.task == "classification" else 1.0
         names = [result.name for result in comparison.results]
         means = np.array([result.mean for result in comparison.results])
@@ -97,14 +97,14 @@ class ComparisonDisplay(Display):
         """
         ax = self._axes(ax)
         # The first method at the top, as in the table.
-        places = np.arange(len(self.names))[::-1]
+        heights = np.arange(len(self.names))[::-1]
         reach = np.nan_to_num(np.abs(self.intervals.T - self.means))
         look = {"fmt": "o", "color": "0.45", **options}
-        ax.errorbar(self.means, places, xerr=reach, **look)
+        ax.errorbar(self.means, heights, xerr=reach, **look)
         if np.isfinite(self.means).any():
             best = int(np.nanargmax(self.means))
-            ax.plot(self.means[best], places[best], "o", color=PALETTE[0], zorder=3)
-        ax.set_yticks(places, self.names)
+            ax.plot(self.means[best], heights[best], "o", color=PALETTE[0], zorder=3)
+        ax.set_yticks(heights, self.names)
         ax.set(xlabel=self.measure)
         ax.grid(axis="x", color="0.9")
         ax.set_axisbelow(True)

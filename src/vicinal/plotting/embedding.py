@@ -124,8 +124,8 @@ class EmbeddingDisplay(Display):
                 drawn.append(ax.scatter(x[own], height[own], **look))
             # As they are: matplotlib drops names with a leading underscore, and reads
             # formulas between dollars.
-            place = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
-            legend = ax.legend(drawn, ["class"] * len(drawn), frameon=False, **place)
+            outside = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+            legend = ax.legend(drawn, ["class"] * len(drawn), frameon=False, **outside)
             for text, name in zip(legend.get_texts(), names, strict=True):
                 text.set(text=str(name), parse_math=False)
         ax.set_aspect("equal", adjustable="datalim")

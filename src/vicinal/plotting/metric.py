@@ -1,4 +1,4 @@
-"""What a learned metric listens to."""
+"""How much each feature contributes to a learned metric."""
 
 from __future__ import annotations
 
@@ -128,10 +128,10 @@ class MetricDisplay(Display):
             return self
         order = np.argsort(-self.shares, kind="stable")[:max_features][::-1]
         names = [str(self.feature_names[j])[:40] for j in order]
-        places = np.arange(order.size)
-        ax.barh(places, self.shares[order], **{"color": PALETTE[0], **options})
+        heights = np.arange(order.size)
+        ax.barh(heights, self.shares[order], **{"color": PALETTE[0], **options})
         # Names are no formulas, whatever dollars are in them.
-        ax.set_yticks(places, names, parse_math=False)
+        ax.set_yticks(heights, names, parse_math=False)
         ax.set(xlabel="share of the metric")
         return self
 

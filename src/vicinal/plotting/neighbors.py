@@ -148,11 +148,11 @@ class NeighborsDisplay(Display):
     def _draw_lines(self, ax: Any) -> None:
         ranks = np.arange(1, self.neighbors.shape[1] + 1)
         for height, near in zip((2, 1), self.neighbors, strict=True):
-            colours = [self._colour(j) for j in near]
+            colours = [self._color(j) for j in near]
             ax.scatter(ranks, [height] * ranks.size, c=colours, s=60)
             for rank, j in zip(ranks, near, strict=True):
                 ax.annotate(
-                    self._told(j).replace(": ", "\n"),
+                    self._label(j).replace(": ", "\n"),
                     (rank, height),
                     (0, -9),
                     textcoords="offset points",
@@ -166,7 +166,7 @@ class NeighborsDisplay(Display):
             ylim=(0.4, 2.6),
             xlabel="nearest first",
         )
-        ax.set_title(f"nearest rows of {self._told(self.query)}", parse_math=False)
+        ax.set_title(f"nearest rows of {self._label(self.query)}", parse_math=False)
         ax.set_xticks(ranks)
         ax.set_yticks([2, 1], _SIDES)
         ax.tick_params(length=0)
@@ -176,27 +176,27 @@ class NeighborsDisplay(Display):
         ax.set_axis_off()
         columns = self.neighbors.shape[1] + 1
         for side, name in enumerate(_SIDES):
-            for place, j in enumerate([self.query, *self.neighbors[side]]):
-                box = (place / columns, (1 - side) / 2, 0.92 / columns, 0.4)
+            for index, j in enumerate([self.query, *self.neighbors[side]]):
+                box = (index / columns, (1 - side) / 2, 0.92 / columns, 0.4)
                 tile = ax.inset_axes(box)
                 tile.imshow(images[j], cmap="gray")
                 tile.set(xticks=[], yticks=[])
-                title = self._told(j) if place else name
+                title = self._label(j) if index else name
                 tile.set_title(title, fontsize="small", parse_math=False)
-                edge = self._colour(j) if place else "0.5"
+                edge = self._color(j) if index else "0.5"
                 tile.spines[:].set(color=edge, linewidth=2)
 
-    def _told(self, row: int) -> str:
+    def _label(self, row: int) -> str:
         return f"{row}" if self.y is None else f"{row}: {str(self.y[row])[:20]}"
 
-    def _colour(self, row: int) -> str:
+    def _color(self, row: int) -> str:
         same = self.y is None or self.y[row] == self.y[self.query]
         return PALETTE[0] if same else PALETTE[5]
 
 
 def _nearest(points: FloatArray, query: int, k: int) -> tuple[FloatArray, IntArray]:
-    """Return distances and places of the k rows nearest to one of them."""
+    """Return distances and numbers of the k rows nearest to one of them."""
     others = np.delete(np.arange(len(points)), query)
     search = NearestNeighbors(n_neighbors=k).fit(points[others])
-    distances, places = search.kneighbors(points[query : query + 1])
-    return distances[0], others[places[0]]
+    distances, found = search.kneighbors(points[query : query + 1])
+    return distances[0], others[found[0]]

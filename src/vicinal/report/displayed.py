@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -99,9 +99,8 @@ def select_rows(
         When pixels and shape do not fit each other.
     """
     n = len(setting.X)
-    target, classes = _target(setting)
     # Numbered anew, to find the pixels of the rows that are left.
-    problem = ComparisonData(replace(setting, rows=np.arange(n)), target)
+    problem = ComparisonData(replace(setting, rows=np.arange(n)))
     if n > max_points:
         problem = problem.part(max_points)
     kept = problem.setting.rows
@@ -109,20 +108,11 @@ def select_rows(
     return DisplayedRows(
         X=problem.setting.X,
         target=problem.target,
-        classes=classes,
+        classes=list(setting.classes),
         numbers=setting.rows[kept],
         pixels=None if pixels is None else _drawn(pixels[kept], problem.setting.X),
         of_all=n,
     )
-
-
-def _target(setting: Setting) -> tuple[Any, list[str]]:
-    if setting.y is None:
-        return None, []
-    if setting.task == "regression":
-        return setting.y.astype(np.float64), []
-    classes, codes = np.unique(setting.y, return_inverse=True)
-    return codes, [str(one) for one in classes]
 
 
 def _pixels(
@@ -164,10 +154,10 @@ def _drawn(pictures: FloatArray, X: FloatArray) -> Pixels:
 
 def _pixel_of_features(pixels: FloatArray, X: FloatArray) -> IntArray | None:
     """Return which pixel each feature is; some may have been left out before."""
-    places: dict[bytes, list[int]] = {}
-    for place, column in enumerate(pixels.astype(X.dtype).T):
-        places.setdefault(column.tobytes(), []).append(place)
-    found = [places.get(np.ascontiguousarray(column).tobytes()) for column in X.T]
+    indexes: dict[bytes, list[int]] = {}
+    for index, column in enumerate(pixels.astype(X.dtype).T):
+        indexes.setdefault(column.tobytes(), []).append(index)
+    found = [indexes.get(np.ascontiguousarray(column).tobytes()) for column in X.T]
     # Equal columns one after the other: each is taken once.
     taken = [own.pop(0) if own else None for own in found]
     return None if None in taken else np.array(taken, dtype=np.intp)

@@ -78,16 +78,16 @@ def dots(comparison: Comparison, factor: float) -> dict[str, Any] | None:
     margin = 0.04 * (high - low) or abs(high) or 1.0
     low, high = low - margin, high + margin
 
-    def place(value: float) -> float:
+    def position(value: float) -> float:
         return round((value - low) / (high - low), 4)
 
     return {
-        "ticks": [(place(at), f"{at:g}") for at in ticks(low, high)],
+        "ticks": [(position(at), f"{at:g}") for at in ticks(low, high)],
         "lines": [
             {
                 "name": one.name,
-                "at": place(factor * one.mean),
-                "ends": [place(end) for end in ends],
+                "at": position(factor * one.mean),
+                "ends": [position(end) for end in ends],
                 "best": one is comparison.best,
                 "score": comparison.score(one.name),
             }
@@ -97,7 +97,7 @@ def dots(comparison: Comparison, factor: float) -> dict[str, Any] | None:
 
 
 def contributions(metric: FittedMetric, names: Sequence[str]) -> dict[str, Any] | None:
-    """Return which features a metric listens to, with its first two directions."""
+    """Return how much each feature contributes to a metric, and its main directions."""
     share = feature_shares(metric.components)
     if not np.isfinite(share).all() or not share.any():
         return None
@@ -174,11 +174,11 @@ def histogram(values: FloatArray, n_bins: int = 24) -> dict[str, Any] | None:
 
 
 def confusion(name: str, counts: IntArray, classes: Sequence[str]) -> dict[str, Any]:
-    """Return a table of true and predicted classes, and the commonest mistakes."""
+    """Return a table of true and predicted classes, and the commonest errors."""
     wrong = counts.copy()
     np.fill_diagonal(wrong, 0)
     order = np.argsort(-wrong, axis=None, kind="stable")[:8]
-    pairs = [divmod(int(place), len(classes)) for place in order]
+    pairs = [divmod(int(index), len(classes)) for index in order]
     totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
     # Ten shades; anything at all is one of them.
     shades = np.ceil(9 * counts / totals).astype(int)
@@ -197,7 +197,7 @@ def confusion(name: str, counts: IntArray, classes: Sequence[str]) -> dict[str, 
         ],
         "wrong": int(wrong.sum()),
         "total": int(counts.sum()),
-        "mistakes": [
+        "errors": [
             (names[i], names[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]
         ],
     }

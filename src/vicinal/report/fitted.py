@@ -1,7 +1,7 @@
 """Each compared metric, learned once more on the rows of the page.
 
-What the page draws of it: a picture in two dimensions, the neighbours of each row, what
-the map listens to.
+What the page draws of it: a picture in two dimensions, the neighbours of each row, and
+how much each feature contributes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PLAIN = ("euclidean", "standardised")
 _LISTED = 8
 # Up to how many the covariances of all dimensions are quickly decomposed.
 _FEW_DIMENSIONS = 1000
-# What fits may raise on rows that are of no use to them; all else is a mistake of ours.
+# What fits may raise on rows that are of no use to them; all else is a bug.
 _FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError)
 
 
@@ -58,7 +58,7 @@ class FittedMetric:
     components : ndarray of shape (n_components, n_features)
         The map of features in units of their standard deviations.
     effective_neighbors : ndarray of shape (n_known,) or None
-        To how many neighbours each row listens, where the method knows.
+        The effective number of neighbours of each row, where the method knows it.
     """
 
     name: str
@@ -88,7 +88,7 @@ def fit_metrics(
 
     Returns
     -------
-    metrics : list of Learned
+    metrics : list of FittedMetric
         In the comparison's order, without those that could not be learned; before
         them plain standardised features, where no plain metric was compared.
     left_out : list of str
@@ -119,8 +119,7 @@ def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
         full, _ = _fitted(name, rows, setting, setting.n_components)
     picture, caption = _picture(points)
     points = full.transform(rows.X)
-    if not points.shape[1] or not np.isfinite(points).all():
-        raise ValueError("it has no finite distances on these rows.")
+    _check_points(points)
     effective = getattr(full.named_steps["metric"], "effective_neighbors_", None)
     return FittedMetric(
         name=name,
@@ -158,11 +157,17 @@ def _fitted(
     return pipeline, list(messages)
 
 
+def _check_points(points: FloatArray) -> None:
+    if not points.shape[1]:
+        raise ValueError("it found no direction that tells these rows apart.")
+    if not np.isfinite(points).all():
+        raise ValueError("it has no finite distances on these rows.")
+
+
 def _picture(points: FloatArray) -> tuple[FloatArray, str]:
     """Return points in the plane, and a sentence on how they came there."""
     n, d = points.shape
-    if not d or not np.isfinite(points).all():
-        raise ValueError("it has no finite distances on these rows.")
+    _check_points(points)
     points = points.astype(np.float64)
     if d == 1:
         # In the order of the rows' golden-ratio steps: even, and the same each time.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["in_view", "map_data"]
 
 _N_CLUSTERS = 8
-_TOLD_FEATURES = 5
+_MAIN_FEATURES = 5
 
 
 def map_data(
@@ -36,7 +36,7 @@ def map_data(
         Says which metric did best.
     rows : DisplayedRows
         The rows of the page.
-    metrics : sequence of Learned
+    metrics : sequence of FittedMetric
         At least one.
     """
     ranked = sorted(comparison.results, key=lambda result: -result.mean)
@@ -59,7 +59,7 @@ def map_data(
             }
             for metric in metrics
         ],
-        **_colours(rows, best),
+        **_colors(rows, best),
     }
     if rows.pixels is not None:
         _, height, width = rows.pixels.thumbnails.shape
@@ -69,7 +69,7 @@ def map_data(
             "grey": packed(rows.pixels.thumbnails, "u1"),
         }
     if rows.pixels is None or rows.pixels.of_features is None:
-        data |= _told(rows, best, comparison.setting.feature_names)
+        data |= _main_features(rows, best, comparison.setting.feature_names)
     return data
 
 
@@ -92,7 +92,7 @@ def in_view(picture: FloatArray) -> FloatArray:
     return (picture - (low + high) / 2) / (size or 1.0) + 0.5
 
 
-def _colours(rows: DisplayedRows, best: FittedMetric) -> dict[str, Any]:
+def _colors(rows: DisplayedRows, best: FittedMetric) -> dict[str, Any]:
     if rows.target is not None and not rows.classes:
         # They are read as well as coloured: as in the file, but for rounding errors.
         return {"kind": "number", "values": [float(f"{v:.12g}") for v in rows.target]}
@@ -111,16 +111,16 @@ def _colours(rows: DisplayedRows, best: FittedMetric) -> dict[str, Any]:
     }
 
 
-def _told(
+def _main_features(
     rows: DisplayedRows, best: FittedMetric, names: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the values of the features that the best metric listens to most."""
+    """Return the values of the features that contribute most to the best metric."""
     share = np.nan_to_num(feature_shares(best.components))
-    messages = np.argsort(-share, kind="stable")[:_TOLD_FEATURES]
+    largest = np.argsort(-share, kind="stable")[:_MAIN_FEATURES]
     return {
-        "features": [short(names[j], 28) for j in messages],
-        "told": [
+        "features": [short(names[j], 28) for j in largest],
+        "cells": [
             ["missing" if np.isnan(value) else f"{value:.4g}" for value in row]
-            for row in rows.X[:, messages]
+            for row in rows.X[:, largest]
         ],
     }

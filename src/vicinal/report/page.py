@@ -78,7 +78,7 @@ def page(
     images : array-like of shape (n_samples, height * width), optional
         Their pixels; by default the features are.
     row_numbers : array-like of int of shape (n_samples,), optional
-        What the compared rows are called; by default, their places among the rows that
+        What the compared rows are called; by default, their numbers among the rows that
         were given to `vicinal.compare`.
     command : str, optional
         The command that made the page.

@@ -44,7 +44,7 @@ def factor(comparison: Comparison) -> float:
 def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
     """Return what was compared, in a few words each."""
     s = comparison.setting
-    messages = {
+    targets = {
         "classification": f"{len(rows.classes)} classes",
         "regression": "a continuous target",
         "none": "no target",
@@ -55,7 +55,7 @@ def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
     return [
         f"{len(s.X):,}{given} rows",
         f"{s.X.shape[1]:,} features",
-        messages[s.task],
+        targets[s.task],
         f"{splits}, {s.test_size:.0%} held out",
         *scored,
     ]
@@ -115,18 +115,18 @@ def legend(rows: DisplayedRows) -> list[str] | None:
 def contributions(
     metrics: Sequence[FittedMetric], rows: DisplayedRows, comparison: Comparison
 ) -> dict[str, Any]:
-    """Return what each metric listens to, features or pixels; the best first."""
+    """Return what each metric is made of, features or pixels; the best metric first."""
     # Under standardised features, all of them count the same.
-    messages = [metric for metric in metrics if metric.name != "standardised"]
+    drawn = [metric for metric in metrics if metric.name != "standardised"]
     ranked = sorted(comparison.results, key=lambda result: -result.mean)
-    places = [result.name for result in ranked]
-    messages.sort(key=lambda metric: places.index(metric.name))
+    order = [result.name for result in ranked]
+    drawn.sort(key=lambda metric: order.index(metric.name))
     names = comparison.setting.feature_names
     pixels = rows.pixels
     if pixels is not None and pixels.of_features is not None:
-        heats = [figures.contributions_by_pixel(metric, pixels) for metric in messages]
+        heats = [figures.contributions_by_pixel(metric, pixels) for metric in drawn]
         return {"heats": [heat for heat in heats if heat], "bars": []}
-    bars = [figures.contributions(metric, names) for metric in messages]
+    bars = [figures.contributions(metric, names) for metric in drawn]
     return {"heats": [], "bars": [one for one in bars if one]}
 
 

@@ -1,1 +1,1 @@
-"""From a file that nobody has checked to numbers and labels, each decision told."""
+"""From files that nobody has checked to numbers and labels, with every decision."""

@@ -127,7 +127,7 @@ class Columns:
 
     @property
     def kept_indexes(self) -> list[int]:
-        """Of each feature: its column's place among those that are not the target."""
+        """Of each feature: its column's index among those that are not the target."""
         return [index for _, _, index in self._features()]
 
     def _features(self) -> list[tuple[str, str | None, int]]:

@@ -6,7 +6,8 @@ Cells leave here as text. What a column means is decided in `vicinal.tables.colu
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass, replace
+import io
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +25,8 @@ __all__ = ["Delimited", "open_delimited", "pieces_of"]
 
 CELL_LIMIT = 1_000_000
 _CHUNK = 4_000_000
+# Files up to this size are held, and read from the disk once.
+_HELD = 64_000_000
 _DELIMITERS = b",;\t|"
 _LINE, _QUOTE, _RETURN = b'\n"\r'
 _FORMATS = {
@@ -38,15 +41,41 @@ _FORMATS = {
 
 
 @dataclass(frozen=True)
+class _Text:
+    """A file, a codec that decodes all of it, and what it holds where that is held."""
+
+    path: Path
+    encoding: str
+    content: bytes | None = field(repr=False)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the text as UTF-8 with a line feed after each line."""
+        decoder = codecs.getincrementaldecoder(self.encoding)()
+        only_returns: bool | None = None
+        content = self.content
+        with self.path.open("rb") if content is None else io.BytesIO(content) as file:
+            raw = file.read(_CHUNK)
+            while raw:
+                following = file.read(_CHUNK)
+                try:
+                    chunk = decoder.decode(raw, final=not following).encode()
+                except UnicodeError:
+                    sentence = f"{self.path.name} is not {self.encoding} text."
+                    raise ValueError(sentence) from None
+                if only_returns is None:
+                    only_returns = b"\r" in chunk and b"\n" not in chunk
+                yield chunk.replace(b"\r", b"\n") if only_returns else chunk
+                raw = following
+
+
+@dataclass(frozen=True)
 class Delimited:
     """What is known of a text file before its rows are read.
 
     Attributes
     ----------
-    path : Path
-        The file.
-    encoding : str
-        A codec that decodes all of it.
+    text : _Text
+        The file, and its encoding.
     delimiter : str
         One character.
     names : tuple of str
@@ -55,8 +84,7 @@ class Delimited:
         What a reader should know of the choices above.
     """
 
-    path: Path
-    encoding: str
+    text: _Text
     delimiter: str
     names: tuple[str, ...]
     notes: tuple[str, ...]
@@ -84,16 +112,18 @@ def open_delimited(path: Path) -> Delimited:
     Parameters
     ----------
     path : Path
-        A file of text. All of it is read once, to know its encoding.
+        A file of text. All of it is read, to know its encoding; if it is not large,
+        it is held for `pieces_of`, and not read again.
 
     Returns
     -------
     Delimited
         What `pieces_of` reads the rows with.
     """
-    encoding = _encoding(path)
-    notes = ["latin-1 text: it is not UTF-8"] if encoding == "latin-1" else []
-    head = next(_records(path, encoding, _DELIMITERS), None)
+    text = _opened(path)
+    latin = text.encoding == "latin-1"
+    notes = ["latin-1 text: it is not UTF-8"] if latin else []
+    head = next(_records(text, _DELIMITERS), None)
     if head is None:
         raise ValueError(f"{path.name} is empty; it needs a header and rows.")
     delimiter = "\t" if path.suffix.lower() == ".tsv" else _sniff(head)
@@ -112,7 +142,7 @@ def open_delimited(path: Path) -> Delimited:
         shown = ", ".join(repr(name) for name in renamed[:5])
         more = f" and {len(renamed) - 5} more" if len(renamed) > 5 else ""
         notes.append(f"empty or repeated column names became {shown}{more}")
-    return Delimited(path, encoding, delimiter, tuple(names), tuple(notes))
+    return Delimited(text, delimiter, tuple(names), tuple(notes))
 
 
 def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
@@ -128,14 +158,14 @@ def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
     polars.DataFrame
         Columns of strings; a cell without text is null.
     """
-    header = True
-    for records in _records(file.path, file.encoding, file.delimiter.encode()):
+    header, path = True, file.text.path
+    for records in _records(file.text, file.delimiter.encode()):
         cells = records.cells()
         if (wrong := np.flatnonzero(cells != len(file.names))).size:
             first = wrong[0]
             n = f"{cells[first]} cell{'' if cells[first] == 1 else 's'}"
             raise ValueError(
-                f"Line {records.lines[first]} of {file.path.name} has {n}, but "
+                f"Line {records.lines[first]} of {path.name} has {n}, but "
                 f"the header has {len(file.names)}; mend that line (a cell that holds "
                 'the delimiter or a line break needs " around it).'
             )
@@ -145,26 +175,30 @@ def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
         if n_rows == 0:
             continue
         text = records.text[records.starts[skip] :]
-        piece = _parse(file.path, text, file.delimiter, list(file.names))
+        piece = _parse(path, text, file.delimiter, list(file.names))
         if piece.height != n_rows:
             raise ValueError(
-                f"{file.path.name} cannot be read near line {records.lines[skip]}: "
+                f"{path.name} cannot be read near line {records.lines[skip]}: "
                 'its quotes (") do not pair up as CSV asks.'
             )
         yield piece
 
 
-def _encoding(path: Path) -> str:
+def _opened(path: Path) -> _Text:
+    """Read a file to know its encoding; hold what it holds if that is not much."""
+    held: list[bytes] | None = [] if path.stat().st_size <= _HELD else None
     with path.open("rb") as file:
         chunk = file.read(_CHUNK)
         for magic, advice in _FORMATS.items():
             if chunk.startswith(magic):
                 raise ValueError(f"{path.name} is {advice}.")
         if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return "utf-16"
+            return _Text(path, "utf-16", None)
         encoding = "utf-8-sig"
         decoder = codecs.getincrementaldecoder(encoding)()
         while chunk:
+            if held is not None:
+                held.append(chunk)
             if b"\0" in chunk:
                 raise ValueError(
                     f"{path.name} holds bytes that are not text; save the table as "
@@ -177,30 +211,13 @@ def _encoding(path: Path) -> str:
                 except UnicodeDecodeError:
                     encoding = "latin-1"
             chunk = following
-    return encoding
+    return _Text(path, encoding, None if held is None else b"".join(held))
 
 
-def _chunks(path: Path, encoding: str) -> Iterator[bytes]:
-    """Yield the file's text as UTF-8 with a line feed after each line."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    only_returns: bool | None = None
-    with path.open("rb") as file:
-        raw = file.read(_CHUNK)
-        while raw:
-            following = file.read(_CHUNK)
-            try:
-                chunk = decoder.decode(raw, final=not following).encode()
-            except UnicodeError:
-                raise ValueError(f"{path.name} is not {encoding} text.") from None
-            if only_returns is None:
-                only_returns = b"\r" in chunk and b"\n" not in chunk
-            yield chunk.replace(b"\r", b"\n") if only_returns else chunk
-            raw = following
-
-
-def _records(path: Path, encoding: str, delimiters: bytes) -> Iterator[_Records]:
+def _records(file: _Text, delimiters: bytes) -> Iterator[_Records]:
+    path = file.path
     pending, line = b"", 1
-    for chunk in _chunks(path, encoding):
+    for chunk in file.chunks():
         text = pending + chunk
         records, stop = _split(path, text, delimiters, line)
         line += text.count(b"\n", 0, stop)
@@ -234,9 +251,9 @@ def _split(
     # The last cell may be unfinished; a quote never closed must not eat all memory.
     bounds = np.concatenate([[-1], marks, [len(data)]])
     if (long := np.flatnonzero(np.diff(bounds) > CELL_LIMIT)).size:
-        place = line + text.count(b"\n", 0, int(bounds[long[0]]) + 1)
+        number = line + text.count(b"\n", 0, int(bounds[long[0]]) + 1)
         raise ValueError(
-            f"A cell on line {place} of {path.name} is longer than {CELL_LIMIT:,} "
+            f"A cell on line {number} of {path.name} is longer than {CELL_LIMIT:,} "
             "bytes; take it out, or close its quote."
         )
     is_end = data[marks] == _LINE

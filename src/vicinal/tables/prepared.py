@@ -1,4 +1,4 @@
-"""From a file's name to numbers and labels, with every decision told."""
+"""From a file's name to numbers and labels, with a note on every decision."""
 
 from __future__ import annotations
 

@@ -88,13 +88,14 @@ def read_table(source: str, *, limit: int | None = None) -> Table:
     return Table(Path(opened.name).stem, frame, opened.target, notes)
 
 
-def pieces(source: str, *, rows: int = PIECE) -> Iterator[pl.DataFrame]:
+def pieces(source: str | Source, *, rows: int = PIECE) -> Iterator[pl.DataFrame]:
     """Read a table some rows at a time, without holding all of it.
 
     Parameters
     ----------
-    source : str
-        As `read_table` takes it.
+    source : str or Source
+        As `read_table` takes it, or what `open_source` made of it: then it can be
+        read again without being opened again.
     rows : int, default=50_000
         At most so many in a piece of Parquet or Arrow. Delimited text comes in
         pieces of some megabytes, and its cells stay text.
@@ -110,7 +111,8 @@ def pieces(source: str, *, rows: int = PIECE) -> Iterator[pl.DataFrame]:
     >>> [piece.height for piece in pieces("wine", rows=100)]
     [100, 78]
     """
-    for piece in open_source(source).pieces():
+    opened = open_source(source) if isinstance(source, str) else source
+    for piece in opened.pieces():
         yield from piece.iter_slices(rows)
 
 

@@ -6,8 +6,11 @@ Nothing is read beyond what shows that it can be; the rows come in pieces.
 from __future__ import annotations
 
 import glob
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -158,14 +161,38 @@ def _of_arrow(path: Path) -> Source:
         streamed = file.read(6) != b"ARROW1"
     if not streamed:
         _check_ends(path, b"ARROW1", "Arrow")
+    state = path.stat()
+    _check_arrow(path, streamed, (state.st_mtime_ns, state.st_size))
+    if not streamed:
         return Source(path.name, lambda: _lazy_pieces(path, pl.scan_ipc))
 
     def whole() -> Iterator[pl.DataFrame]:
-        with _damage_told(path):
+        with _damage_reported(path):
             frame = pl.read_ipc_stream(path)
         yield frame
 
     return Source(path.name, whole)
+
+
+@lru_cache(maxsize=8)
+def _check_arrow(path: Path, streamed: bool, _state: tuple[int, int]) -> None:
+    """Raise ValueError where a damaged file would end the process that reads it."""
+    script = str(Path(__file__).with_name("_read_arrow.py"))
+    size = ("0", "0") if streamed else (str(PIECE), str(_CELLS))
+    try:
+        # -P: what lies beside the script is not to be found by its imports.
+        trial = subprocess.run(  # noqa: S603
+            [sys.executable, "-P", script, str(path), *size],
+            capture_output=True,
+            check=False,
+        )
+    # Where no process can be started, the file is read without a trial.
+    except OSError:
+        return
+    if trial.returncode:
+        raise ValueError(
+            f"{path.name} is damaged: reading it breaks the reader down; copy it again."
+        )
 
 
 def _lazy_pieces(
@@ -174,7 +201,7 @@ def _lazy_pieces(
     """Slices of a lazy frame: polars reads no more than the rows asked for."""
     import polars as pl
 
-    with _damage_told(path):
+    with _damage_reported(path):
         # Escaped, because * and [ in a file's name are part of the name.
         lazy = scan(glob.escape(str(path)))
         n_rows = int(lazy.select(pl.len()).collect().item())
@@ -183,19 +210,22 @@ def _lazy_pieces(
         yield empty
     size = max(1, min(PIECE, _CELLS // max(1, empty.width)))
     for start in range(0, n_rows, size):
-        with _damage_told(path):
+        with _damage_reported(path):
             piece = lazy.slice(start, size).collect()
         yield piece
 
 
 @contextmanager
-def _damage_told(path: Path) -> Iterator[None]:
+def _damage_reported(path: Path) -> Iterator[None]:
     import polars as pl
 
     try:
         yield
-    # Some damage makes the reader panic, which is no Exception.
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except (FileNotFoundError, PermissionError):
+        raise
+    # Some damage makes the reader panic, which is no Exception; some of it looks like
+    # an error of the disk.
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         first = str(error).strip().partition("\n")[0]
         raise ValueError(
             f"{path.name} is damaged and cannot be read ({first}); copy it again."

@@ -200,7 +200,7 @@ def _classes(column: pl.Series, notes: list[str]) -> Target:
         )
     lone = sorted(counts.filter(pl.col("count") == 1)["class"].to_list())
     if lone:
-        notes.append(_lone_told(lone))
+        notes.append(_lone_note(lone))
         text = text.set(text.is_in(lone), None)
     if counts.height - len(lone) < 2:
         raise ValueError(
@@ -227,7 +227,7 @@ def _class_names(column: pl.Series) -> pl.Series:
     return column.replace_strict(labels, names, return_dtype=pl.String)
 
 
-def _lone_told(lone: list[str]) -> str:
+def _lone_note(lone: list[str]) -> str:
     if len(lone) == 1:
         return f"class {printable(lone[0])!r} left out: it has a single row"
     shown = ", ".join(repr(printable(one)) for one in lone[:3])

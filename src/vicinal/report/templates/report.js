@@ -30,14 +30,14 @@
   addEventListener("beforeprint", repaint);
   addEventListener("afterprint", repaint);
 
-  // ---- pictures of what a metric listens to
+  // ---- pictures of how much each pixel contributes to a metric
   const scale = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"]
     .map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
   const mix = (a, b, t) => a.map((v, i) => Math.round(v + (b[i] - v) * t));
   const sequential = (t) => {
-    const place = Math.min(Math.max(t, 0), 1) * (scale.length - 1);
-    const low = Math.min(Math.floor(place), scale.length - 2);
-    return mix(scale[low], scale[low + 1], place - low);
+    const position = Math.min(Math.max(t, 0), 1) * (scale.length - 1);
+    const low = Math.min(Math.floor(position), scale.length - 2);
+    return mix(scale[low], scale[low + 1], position - low);
   };
   const signed = (t) => mix([236, 236, 233], t > 0 ? [196, 98, 0] : [0, 92, 150], Math.sqrt(Math.abs(t)));
   const painted = (canvas, colours) => {
@@ -110,7 +110,7 @@
     tip.append(make("b", "", `row ${numbers[i]}`), make("span", "", `${kind === "number" ? "target " : ""}${labelOf(i)}`));
     (data.features || []).forEach((name, j) => {
       const line = make("span", "value");
-      line.append(make("span", "", name), make("span", "", data.told[i][j]));
+      line.append(make("span", "", name), make("span", "", data.cells[i][j]));
       tip.append(line);
     });
     const box = tip.getBoundingClientRect();
@@ -127,7 +127,7 @@
       this.pointers = new Map();
       this.focus = -1;
       this.reset();
-      this.listen();
+      this.addListeners();
       new ResizeObserver(() => this.draw()).observe(canvas);
     }
 
@@ -135,7 +135,7 @@
 
     // A point to the canvas: the first view is the unit square.
     get size() { return 0.9 * this.canvas.clientWidth * this.zoom; }
-    place(i) {
+    position(i) {
       const half = this.canvas.clientWidth / 2;
       return [
         half + (this.xy[2 * i] - this.middle[0]) * this.size,
@@ -162,14 +162,14 @@
 
     // Brings a point that lies outside the view to its middle.
     reveal(i) {
-      if (this.place(i).some((v) => v < 0 || v > this.canvas.clientWidth)) this.middle = [this.xy[2 * i], this.xy[2 * i + 1]];
+      if (this.position(i).some((v) => v < 0 || v > this.canvas.clientWidth)) this.middle = [this.xy[2 * i], this.xy[2 * i + 1]];
     }
 
     nearest(x, y, within = 14) {
       let [best, least] = [-1, within * within];
       for (let i = 0; i < n; i++) {
         if (!seen(i)) continue;
-        const [px, py] = this.place(i);
+        const [px, py] = this.position(i);
         const far = (px - x) ** 2 + (py - y) ** 2;
         if (far < least) [best, least] = [i, far];
       }
@@ -179,11 +179,11 @@
     // The nearest point in a quarter of the plane.
     towards(dx, dy) {
       if (this.focus < 0 || !seen(this.focus)) return state.chosen >= 0 && seen(state.chosen) ? state.chosen : this.nearest(this.canvas.clientWidth / 2, this.canvas.clientWidth / 2, 1e6);
-      const [x, y] = this.place(this.focus);
+      const [x, y] = this.position(this.focus);
       let [best, least] = [this.focus, Infinity];
       for (let i = 0; i < n; i++) {
         if (i === this.focus || !seen(i)) continue;
-        const [px, py] = this.place(i);
+        const [px, py] = this.position(i);
         const along = (px - x) * dx + (py - y) * dy;
         const across = Math.abs((px - x) * dy) + Math.abs((py - y) * dx);
         if (along > 0 && across <= along && along + across < least) [best, least] = [i, along + across];
@@ -217,10 +217,10 @@
       }
       pen.globalAlpha = 1;
       if (chosen >= 0) {
-        const [x, y] = this.place(chosen);
+        const [x, y] = this.position(chosen);
         pen.strokeStyle = colour("--faint");
         pen.lineWidth = 1;
-        near.forEach((j) => { pen.beginPath(); pen.moveTo(x, y); pen.lineTo(...this.place(j)); pen.stroke(); });
+        near.forEach((j) => { pen.beginPath(); pen.moveTo(x, y); pen.lineTo(...this.position(j)); pen.stroke(); });
         pen.strokeStyle = edge;
         near.forEach((j) => this.mark(pen, j, radius * 1.35));
         this.mark(pen, chosen, radius * 1.6);
@@ -231,7 +231,7 @@
     }
 
     mark(pen, i, r) {
-      const [x, y] = this.place(i);
+      const [x, y] = this.position(i);
       const corners = codes && outline(shapeOf(codes[i]), x, y, r);
       pen.fillStyle = colourOf(i);
       pen.beginPath();
@@ -245,7 +245,7 @@
       pen.strokeStyle = colour("--ink");
       pen.lineWidth = width;
       pen.beginPath();
-      pen.arc(...this.place(i), r, 0, 2 * Math.PI);
+      pen.arc(...this.position(i), r, 0, 2 * Math.PI);
       pen.stroke();
     }
 
@@ -254,7 +254,7 @@
       return [event.clientX - box.left - this.canvas.clientLeft, event.clientY - box.top - this.canvas.clientTop];
     }
 
-    listen() {
+    addListeners() {
       const { canvas, pointers } = this;
       let travelled = 0;
       canvas.addEventListener("pointerdown", (event) => {
@@ -310,7 +310,7 @@
         if (this.focus >= 0) {
           this.reveal(this.focus);
           const box = this.canvas.getBoundingClientRect();
-          const [x, y] = this.place(this.focus);
+          const [x, y] = this.position(this.focus);
           showTip(this.focus, box.left + x, box.top + y);
         }
         this.draw();
@@ -331,7 +331,7 @@
     select.addEventListener("change", () => list());
   });
   // A choice takes the button away that made it: the focus goes to what has come instead.
-  const stay = (place) => place.querySelector("button")?.focus();
+  const stay = (list) => list.querySelector("button")?.focus();
   const isSame = (i, j) => codes[i] === codes[j];
   const item = (i, j) => {
     const button = make("button");
@@ -348,9 +348,9 @@
       button.append(mark);
     }
     button.addEventListener("click", () => {
-      const place = button.closest("ol");
+      const list = button.closest("ol");
       choose(j);
-      stay(place);
+      stay(list);
     });
     const line = make("li");
     line.append(button);
@@ -366,8 +366,8 @@
     const i = state.chosen;
     document.body.classList.toggle("unchosen", i < 0);
     document.body.dataset.chosen = i;
-    [at("near-before"), at("near-after")].forEach((place, side) => {
-      place.replaceChildren(...(i < 0 ? [] : Array.from(neighbours(Number(selects[side].value), i), (j) => item(i, j))));
+    [at("near-before"), at("near-after")].forEach((list, side) => {
+      list.replaceChildren(...(i < 0 ? [] : Array.from(neighbours(Number(selects[side].value), i), (j) => item(i, j))));
     });
     if (i < 0) return;
     const words = make("div");
@@ -427,5 +427,5 @@
   repaint();
   list();
   // For scripts that drive the page: where a row is drawn, in pixels of its canvas.
-  Object.defineProperty(window, "vicinal", { value: Object.freeze({ place: (method, i) => maps[method].place(i), choose }) });
+  Object.defineProperty(window, "vicinal", { value: Object.freeze({ position: (method, i) => maps[method].position(i), choose }) });
 })();
