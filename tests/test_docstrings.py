@@ -46,8 +46,8 @@ def public_members(module: str) -> Iterator[tuple[str, Any]]:
     home = import_module(module)
     for name in getattr(home, "__all__", ()):
         value = getattr(home, name)
-        if not callable(value):
-            continue
+        if not (inspect.isclass(value) or inspect.isroutine(value)):
+            continue  # a constant or an alias of types, which holds no docstring
         yield f"{module}.{name}", value
         for method, member in inspect.getmembers(value):
             function = getattr(member, "fget", member)
