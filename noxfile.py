@@ -78,15 +78,19 @@ def release(session: nox.Session) -> None:
             session.error(f"CITATION.cff is not of version {version}.")
         _tool(session, "twine", "check", "--strict", str(wheel), str(sdist))
         _tool(session, "check_wheel_contents", str(wheel))
-        session.chdir(away)
-        for built in (wheel, sdist):
-            environment = away / built.name.replace(".", "_")
-            session.run(sys.executable, "-m", "venv", str(environment))
-            programs = environment / "bin"
-            install = (str(programs / "python"), "-m", "pip", "install", "-q")
-            session.run(*install, f"{built}[cli]")
-            compare = (str(programs / "vicinal"), "compare", "iris")
-            session.run(*compare, "--report", str(environment / "iris.html"))
+        with session.chdir(away):
+            for built in (wheel, sdist):
+                _use(session, built, away / built.name.replace(".", "_"))
+
+
+def _use(session: nox.Session, built: Path, environment: Path) -> None:
+    """Install a built file in a new environment, and compare metrics there."""
+    session.run(sys.executable, "-m", "venv", str(environment))
+    python, vicinal = (
+        str(environment / "bin" / name) for name in ("python", "vicinal")
+    )
+    session.run(python, "-m", "pip", "install", "-q", f"{built}[cli]")
+    session.run(vicinal, "compare", "iris", "--report", str(environment / "iris.html"))
 
 
 @nox.session
