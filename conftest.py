@@ -1,4 +1,7 @@
-"""Settings that must stand before SciPy is imported; figures closed after each test."""
+"""Settings that must stand before SciPy is imported; how many processes test.
+
+Figures are closed after each test.
+"""
 
 import os
 import sys
@@ -10,6 +13,17 @@ import pytest
 os.environ["SCIPY_ARRAY_API"] = "1"
 # Pictures are drawn without a screen.
 os.environ["MPLBACKEND"] = "Agg"
+# Where each core has a process that tests, two threads each are enough to test threads.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Return 0 where tests are named: few tests end sooner than new processes start.
+
+    None leaves it to pytest-xdist, which starts one for each core.
+    """
+    return None if config.args_source is config.ArgsSource.TESTPATHS else 0
 
 
 @pytest.fixture(autouse=True)

@@ -421,6 +421,7 @@ def test_left_out_directions_are_folded_back(
     assert knn.score(nca.transform(new), Y_TEST) > reference - 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [NCA, NCAClassifier])
 def test_memory_mapped_input_is_not_copied(model: type[NCA], tmp_path: Path) -> None:
     n, D = 100_000, 100

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser
 
+pytestmark = pytest.mark.browser
+
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 

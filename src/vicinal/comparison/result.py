@@ -179,6 +179,11 @@ class Comparison:
             Where to write it; written whole or not at all.
         **options
             As for `vicinal.report.page`.
+
+        Returns
+        -------
+        str
+            The page.
         """
         from vicinal._files import written_whole
         from vicinal.report import page

@@ -70,6 +70,11 @@ class DensityMixin(OutlierMixin):
             Points.
         y : None
             Ignored.
+
+        Returns
+        -------
+        float
+            In nats.
         """
         return float(self.score_samples(X).mean())
 

@@ -194,6 +194,11 @@ class PairObjective(ABC):
             The map A, or the diagonal of a diagonal one.
         queries : ndarray of int
             The points' positions in the rule's order.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,)
+            One term for each point, in the order of `queries`.
         """
         Z = self._projected(self._checked(components))[self._order]
         return row_values(Z, self._rule(Z.dtype), self._n_threads, queries)

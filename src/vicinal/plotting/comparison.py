@@ -94,6 +94,10 @@ class ComparisonDisplay(Display):
             Where to draw; new axes by default.
         **options
             For matplotlib's `errorbar`.
+
+        Returns
+        -------
+        self
         """
         ax = self._axes(ax)
         # The first method at the top, as in the table.

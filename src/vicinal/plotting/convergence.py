@@ -81,6 +81,10 @@ class ConvergenceDisplay(Display):
             Where to draw; new axes by default.
         **options
             For matplotlib's `plot`.
+
+        Returns
+        -------
+        self
         """
         # On axes that hold a curve already, matplotlib's next colour.
         fresh = {"color": PALETTE[0]} if ax is None else {}

@@ -103,6 +103,10 @@ class EmbeddingDisplay(Display):
             Where to draw; new axes by default.
         **options
             For matplotlib's `scatter`.
+
+        Returns
+        -------
+        self
         """
         ax = self._axes(ax)
         options = {"s": 14, "linewidths": 0, "alpha": 0.85, **options}

@@ -118,6 +118,10 @@ class MetricDisplay(Display):
             At most how many bars; the largest.
         **options
             For matplotlib's `barh`, or its `imshow` where features are pixels.
+
+        Returns
+        -------
+        self
         """
         ax = self._axes(ax)
         if self.image_shape is not None:

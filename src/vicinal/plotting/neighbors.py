@@ -137,6 +137,10 @@ class NeighborsDisplay(Display):
         ----------
         ax : matplotlib Axes, optional
             Where to draw; new axes by default.
+
+        Returns
+        -------
+        self
         """
         ax = self._axes(ax)
         if self.images is None:

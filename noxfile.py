@@ -1,0 +1,106 @@
+"""The checks of this project, one session each; CI runs these and no others.
+
+``nox -l`` lists them, ``nox -s NAME`` runs one. Sessions that look at the code run in
+the environment that nox is installed in; the others make environments of their own.
+"""
+
+import importlib.util
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.4"
+nox.options.default_venv_backend = "venv"
+nox.options.sessions = ["lint", "types", "coverage", "browser", "release", "oldest"]
+
+HERE = Path(__file__).parent
+PYTEST = (sys.executable, "-m", "pytest", "-q")
+
+
+def _tool(session: nox.Session, module: str, *arguments: str) -> None:
+    """Run a tool of the extra "dev", or say how to get it."""
+    if importlib.util.find_spec(module) is None:
+        session.error(
+            f"{module} is missing: {sys.executable} -m pip install -e '.[dev]'"
+        )
+    session.run(sys.executable, "-m", module, *arguments)
+
+
+@nox.session(venv_backend="none")
+def lint(session: nox.Session) -> None:
+    """Check style and spelling; ``-- --fix`` repairs what can be repaired."""
+    fix = "--fix" in session.posargs
+    _tool(session, "ruff", "format", *([] if fix else ["--diff"]), ".")
+    _tool(session, "ruff", "check", *(["--fix"] if fix else []), ".")
+    _tool(session, "codespell_lib")
+
+
+@nox.session(venv_backend="none")
+def types(session: nox.Session) -> None:
+    """Check types, by mypy in strict mode."""
+    _tool(session, "mypy")
+
+
+@nox.session(venv_backend="none")
+def tests(session: nox.Session) -> None:
+    """Run the tests that every change must pass, as in the README."""
+    session.run(*PYTEST, *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def coverage(session: nox.Session) -> None:
+    """Run the slow tests, too, and measure which lines the tests reach."""
+    _tool(session, "pytest", "-q", "-m", "not browser", "--cov", *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def browser(session: nox.Session) -> None:
+    """Test the report in Chromium, which must be installed."""
+    session.run(
+        *PYTEST, "-m", "browser", "tests/report", env={"VICINAL_NEEDS_BROWSER": "1"}
+    )
+
+
+@nox.session(venv_backend="none")
+def release(session: nox.Session) -> None:
+    """Build, check, install and use wheel and sdist; nothing is uploaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        away = Path(folder)  # where the source tree cannot stand in for what is missing
+        _tool(session, "build", "--outdir", str(away / "dist"))
+        wheel, sdist = sorted(
+            (away / "dist").iterdir(), key=lambda path: path.suffix != ".whl"
+        )
+        version = wheel.name.split("-")[1]
+        if f"version: {version}\n" not in (HERE / "CITATION.cff").read_text():
+            session.error(f"CITATION.cff is not of version {version}.")
+        _tool(session, "twine", "check", "--strict", str(wheel), str(sdist))
+        _tool(session, "check_wheel_contents", str(wheel))
+        with session.chdir(away):
+            for built in (wheel, sdist):
+                _use(session, built, away / built.name.replace(".", "_"))
+
+
+def _use(session: nox.Session, built: Path, environment: Path) -> None:
+    """Install a built file in a new environment, and compare metrics there."""
+    session.run(sys.executable, "-m", "venv", str(environment))
+    python, vicinal = (
+        str(environment / "bin" / name) for name in ("python", "vicinal")
+    )
+    session.run(python, "-m", "pip", "install", "-q", f"{built}[cli]")
+    session.run(vicinal, "compare", "iris", "--report", str(environment / "iris.html"))
+
+
+@nox.session
+def oldest(session: nox.Session) -> None:
+    """Test with the oldest supported version of each dependency."""
+    project = nox.project.load_toml(HERE / "pyproject.toml")["project"]
+    constraints = Path(session.create_tmp()) / "constraints.txt"
+    constraints.write_text(
+        "".join(re.sub(">=(.*)", r"==\1.*\n", one) for one in project["dependencies"])
+    )
+    session.log(constraints.read_text())
+    session.install("-q", "-e", ".[test]", "-c", str(constraints))
+    session.run("python", "-m", "pytest", "-q")

@@ -1,0 +1,111 @@
+"""Docstrings of public names, by numpydoc's own checks."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from numpydoc.validate import validate
+from sklearn.base import BaseEstimator
+
+import vicinal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The rooms that a user imports from; what is public in a room is its `__all__`.
+INTERNAL = {"cli", "neighborhood"}
+ROOMS = sorted(
+    name
+    for _, name, _ in iter_modules(vicinal.__path__)
+    if not name.startswith("_") and name not in INTERNAL
+)
+# Checks that are off; all others of numpydoc are on.
+OFF = {
+    "ES01",  # not everything needs a second paragraph
+    "SA01",  # nor a list of related names
+    "SS05",  # a summary may begin with a noun in the plural
+    "PR03",  # parameters that a class shares with NCA stand together
+    "PR04",  # and have their types there
+    "PR08",  # a description may begin with the paper's letter: k, λ
+    "RT03",  # the type may say it all: self
+    "RT04",
+}
+# Demanded of a docstring that has sections: it must be complete. One without them says
+# all in its sentences.
+OF_SECTIONS = {"PR01", "RT01", "YD01"}
+# Demanded of estimators: an example.
+OF_ESTIMATORS = {"EX01"}
+
+
+def public_members(module: str) -> Iterator[tuple[str, Any]]:
+    """Names of a module's ``__all__``, and of the methods that we wrote."""
+    home = import_module(module)
+    for name in getattr(home, "__all__", ()):
+        value = getattr(home, name)
+        if not (inspect.isclass(value) or inspect.isroutine(value)):
+            continue  # a constant or an alias of types, which holds no docstring
+        yield f"{module}.{name}", value
+        for method, member in inspect.getmembers(value):
+            function = getattr(member, "fget", member)
+            if (
+                not method.startswith("_")
+                and inspect.isroutine(function)
+                and (getattr(function, "__module__", None) or "").startswith("vicinal")
+            ):
+                yield f"{module}.{name}.{method}", member
+
+
+def breaches(name: str, value: Any) -> list[str]:
+    off = set(OFF)
+    if "Parameters\n" not in (value.__doc__ or ""):
+        off |= OF_SECTIONS
+    if not (inspect.isclass(value) and issubclass(value, BaseEstimator)):
+        off |= OF_ESTIMATORS
+    return [
+        f"{name}: {code} {message}"
+        for code, message in validate(name)["errors"]
+        if code not in off
+    ]
+
+
+@pytest.mark.parametrize("module", ["vicinal", *(f"vicinal.{room}" for room in ROOMS)])
+def test_public_names_are_documented(module: str) -> None:
+    found = [line for one in public_members(module) for line in breaches(*one)]
+    assert not found, "\n".join(found)
+
+
+def undocumented(first: int) -> int:
+    return first
+
+
+def half_documented(first: int, second: int) -> int:
+    """Return the first.
+
+    Parameters
+    ----------
+    first : int
+        What to return.
+
+    Returns
+    -------
+    int
+        The first.
+    """
+    return first + 0 * second
+
+
+class Exampleless(BaseEstimator):
+    """Learn nothing."""
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [(undocumented, "GL08"), (half_documented, "PR01"), (Exampleless, "EX01")],
+)
+def test_a_breach_is_found(value: Any, code: str) -> None:
+    (line,) = breaches(f"{__name__}.{value.__name__}", value)
+    assert code in line
