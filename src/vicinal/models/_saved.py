@@ -221,6 +221,11 @@ def from_pipeline(
     from vicinal.methods.linear_map import linear_map
 
     found = linear_map(pipeline)
+    if not len(found.components):
+        raise ValueError(
+            f"{method} found no direction to keep: the rows are Gaussian in all of "
+            "them. There is no map to save; choose another method, for instance pca."
+        )
     classes: tuple[str, ...] = ()
     if prepared.y is not None and prepared.task == "classification":
         classes = tuple(np.unique(prepared.y).tolist())
