@@ -101,3 +101,16 @@ def test_a_column_of_two_values_has_a_finite_density() -> None:
     assert model.score(points[1::2]) > -6
     between = np.column_stack([points[:5, :4], np.full(5, 0.5)])
     assert model.score(between) > -20
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_both_types_have_the_same_density_with_columns_of_few_values() -> None:
+    rng = np.random.default_rng(0)
+    few = rng.choice(3, size=(400, 2), p=[0.9, 0.08, 0.02]) / 2
+    points = np.column_stack([np.round(rng.normal(size=(400, 4)), 2), few])
+    double, single = (LCA().fit(points.astype(kind)) for kind in "df")
+    for model in (double, single):
+        assert (np.diff(model.objective_curve_) > -0.01).all()
+    assert single.score(points.astype("f")) == pytest.approx(
+        double.score(points), abs=0.1
+    )

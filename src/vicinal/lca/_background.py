@@ -18,7 +18,10 @@ from vicinal.lca._density import ProductDensity
 from vicinal.lca._e_step import Kernel
 from vicinal.lca._local_covariance import LocalDensity
 
-GAUSSIAN_RIDGES = 10.0 ** np.arange(0, -8.5, -0.5)
+LEAST_RIDGE = 8 * float(np.finfo(np.float32).eps)
+"""About 1e-6. A float32 scatter of points of unit variance is exact to eps: less than
+some eps would be rounding, and both types shall have the same densities."""
+GAUSSIAN_RIDGES = np.append(10.0 ** np.arange(0, -6, -0.5), LEAST_RIDGE)
 """What is tried for the Gaussian's ridge, in units of the features' variances."""
 N_BISECTIONS = 40
 

@@ -60,7 +60,7 @@ default="full"
         for each point, smoothed towards the shared one.
     reg : float, "auto" or "cv", default="auto"
         ν: EM minimises the negative log-likelihood plus ½ν tr Σ⁻¹ per point, which adds
-        νI to eq. 4. "auto" chooses it between 1e-8 and 1 times each feature's variance
+        νI to eq. 4. "auto" chooses it between 1e-6 and 1 times each feature's variance
         by a few hundred held-out points, and mixes one Gaussian into the density: see
         `background_weight_`. 0.0 is the paper's method. "cv" chooses between about
         3e-4 and 3 times the features' mean variance by cross-validation, which takes

@@ -53,7 +53,7 @@ class LCAGauss(ParzenMetric):
         from there with LCA-Gauss-Red: it moves more of them over and runs EM again, and
         searches for the best number by golden section.
     reg_local : float, "auto" or "cv", default="auto"
-        ν added to the local covariance C_L. "auto" chooses it between 1e-8 and 1 times
+        ν added to the local covariance C_L. "auto" chooses it between 1e-6 and 1 times
         each feature's variance by a few hundred held-out points, and mixes one Gaussian
         into the density: see `background_weight_`. 0.0 is the paper's method.
     reg_global : float, "auto" or "cv", default="auto"

@@ -12,7 +12,12 @@ from typing import Any
 import numpy as np
 
 from vicinal._typing import FloatArray
-from vicinal.lca._background import Background, mixed, mixture_weight
+from vicinal.lca._background import (
+    LEAST_RIDGE,
+    Background,
+    mixed,
+    mixture_weight,
+)
 from vicinal.lca._data import ScaledData, Scaler, covariance_of
 from vicinal.lca._density import ProductDensity
 from vicinal.lca._e_step import Kernel, expectation
@@ -21,9 +26,9 @@ from vicinal.lca._gaussian_split import ProductModel
 from vicinal.lca._m_step import CovarianceModel, Form, Full
 from vicinal.lca._regularization import folds
 
-RIDGES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 1e-8)
+RIDGES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, LEAST_RIDGE)
 """What may be tried, in units of the features' variances."""
-FIRST = (2, 5, 8)
+FIRST = (2, 5, 7)
 """The numbers of those that are tried first."""
 STREAM_RIDGE = 1e-3
 """What `partial_fit` takes, which has no points to hold out."""
@@ -35,7 +40,7 @@ FEWEST = 10
 # to what the paper maximises.
 SAME = 0.02
 # Held-out points that are enough, and points that the path is learned from at most.
-ENOUGH_HELD_OUT, MOST_POINTS = 200, 10_000
+ENOUGH_HELD_OUT, MOST_POINTS = 200, 2500
 
 
 @dataclass(eq=False)
