@@ -133,7 +133,7 @@ def test_units_do_not_matter(form: str) -> None:
 
 def test_rotations_do_not_matter() -> None:
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(4, 4)))[0]
-    plain, turned = LCA().fit(X), LCA().fit(X @ turn)
+    plain, turned = LCA(reg=0.0).fit(X), LCA(reg=0.0).fit(X @ turn)
     np.testing.assert_allclose(
         turned.covariance_, turn.T @ plain.covariance_ @ turn, rtol=1e-5, atol=1e-8
     )
@@ -275,7 +275,7 @@ def interrupt(_: FloatArray, n: int) -> None:
 
 @pytest.mark.parametrize("form", ["full", "local"])
 def test_an_interrupt_keeps_the_density_only_with_warm_start(form: str) -> None:
-    lca = LCA(form, callback=interrupt, tol=0)
+    lca = LCA(form, reg=0.0, callback=interrupt, tol=0)
     before = dict(vars(lca))
     with pytest.raises(KeyboardInterrupt):
         lca.fit(X)

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._typing import FloatArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
-from vicinal.lca._background import MixtureDensity
+from vicinal.lca._background import LEAST_RIDGE, MixtureDensity
 from vicinal.lca._data import ScaledData
 from vicinal.lca._density_mixin import DensityMixin
 from vicinal.lca._e_step import Kernel, expectation
@@ -23,8 +23,8 @@ from vicinal.lca._minibatch_em import N_EXACT, Sampling, sampling_of, stochastic
 
 at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
-# Where a ridge up to this decides how wide the kernels are, that is told.
-SMALL_RIDGE = 1e-3
+# Held-out points that want no more than the least ridge see no finite optimum.
+SMALL_RIDGE = 2 * LEAST_RIDGE
 
 
 class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
@@ -254,7 +254,7 @@ def ridge_in_units(reg: float, automatic: bool, data: ScaledData) -> FloatArray:
 
 
 def n_held_by(ridge: FloatArray, C: FloatArray) -> int:
-    """Return in how many directions the local scatter is below a small ridge."""
+    """Return in how many directions the local scatter is below the least ridge."""
     least = float(ridge.min())
     if not 0 < least <= SMALL_RIDGE:
         return 0
