@@ -90,7 +90,7 @@ def figure_4(X: FloatArray, seed: int) -> dict[str, float]:
     }
     # All directions Gaussian: no EM to run, and the ridge of the global covariance.
     reg_global, losses["Gaussian"] = least(
-        lambda ridge: LCAGauss(X.shape[1], reg_global=ridge)
+        lambda ridge: LCAGauss(X.shape[1], reg_local=0.0, reg_global=ridge)
     )
     reg_local, losses["LCA - Gauss"] = least(
         lambda ridge: LCAGauss(reg_local=ridge, reg_global=reg_global)

@@ -13,10 +13,10 @@ from benchmarks.speed.timing import peak_megabytes, seconds, table
 from vicinal import LCA
 from vicinal._typing import FloatArray
 from vicinal.datasets import load
-from vicinal.lca._data import ScaledData
+from vicinal.lca._data import ScaledData, Scaler
 from vicinal.lca._e_step import expectation
+from vicinal.lca._m_step import CovarianceModel, Full
 from vicinal.lca._minibatch_em import sampling_of
-from vicinal.lca._scaling import Scaler
 from vicinal.neighborhood import effective_n_threads
 
 # About what the validation of figure 4 chooses.
@@ -39,9 +39,8 @@ def main(quick: bool) -> None:
 def one_step(n: int, d: int) -> None:
     """Time E-step and M-step together, and the two products they cannot do without."""
     X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
-    lca = LCA()
-    problem = ScaledData.build(Scaler.of(X, isotropic=False), X, None, (X, None))
-    model = lca._model(problem, {"reg_": 0.0})
+    problem = ScaledData.of(Scaler.of(X, isotropic=False), X, None, (X, None))
+    model = CovarianceModel(Full(), np.zeros(d))
     kernel = model.fit(problem.covariance)
 
     def step() -> None:
@@ -61,7 +60,7 @@ def memory(n: int) -> None:
     rows = []
     for d, dtype in ((50, np.float32), (50, np.float64), (256, np.float32)):
         X = np.random.default_rng(0).normal(size=(n, d)).astype(dtype)
-        lca = LCA(max_iter=1, batch_size="all", n_references="all")
+        lca = LCA(reg=0.0, max_iter=1, batch_size="all", n_references="all")
         peak = peak_megabytes(partial(lca.fit, X))
         rows.append([f"{n:,} × {d}, {np.dtype(dtype)}", f"{peak:.0f}"])
     print("Peak memory of an exact fit beyond its input\n")
@@ -94,10 +93,10 @@ def many_points(n: int, d: int) -> None:
     X = make_blobs(n, d, centers=30, random_state=0)[0] @ _mixing(d)
     judges = np.arange(2000)
     # Two runs, because tracing slows a fit down; its memory is that of one pass.
-    peak = peak_megabytes(partial(LCA(random_state=0, max_iter=1).fit, X))
+    peak = peak_megabytes(partial(LCA(reg=0.0, random_state=0, max_iter=1).fit, X))
     rows = []
     for batch_size in (100, None):
-        lca = LCA(batch_size=batch_size, random_state=0)
+        lca = LCA(reg=0.0, batch_size=batch_size, random_state=0)
         before = time.process_time()
         taken = _fit_seconds(lca, X)
         worked = time.process_time() - before

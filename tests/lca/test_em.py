@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.lca.oracles import local_covariance
 from vicinal import LCA, LCAGauss
 from vicinal.lca import _fit
-from vicinal.lca._data import ScaledData
+from vicinal.lca._data import ScaledData, Scaler
 from vicinal.lca._e_step import expectation, to_float32_if_safe
+from vicinal.lca._m_step import CovarianceModel, Full
 from vicinal.lca._minibatch_em import Sampling, sampling_of
-from vicinal.lca._scaling import Scaler
 
 X = load_iris().data
 points = make_blobs(1500, 4, centers=8, random_state=0)[0]
@@ -39,8 +39,8 @@ def test_fewer_neighbours_than_locations_are_never_none() -> None:
 
 
 def test_an_update_is_equation_7() -> None:
-    problem = ScaledData.build(Scaler.of(X, isotropic=False), X, 1, (X, None))
-    model = LCA()._model(problem, {"reg_": 0.0})
+    problem = ScaledData.of(Scaler.of(X, isotropic=False), X, 1, (X, None))
+    model = CovarianceModel(Full(), np.zeros(4))
     kernel = model.fit(problem.covariance)
     rng = np.random.RandomState(0)
     sampling = Sampling(150, 150, 0.6)
@@ -57,8 +57,8 @@ def test_an_update_is_equation_7() -> None:
 
 def test_an_update_keeps_the_root_of_what_a_pass_keeps() -> None:
     """Eq. 7 with two batches in a pass: γ^(B/n) is γ^½."""
-    problem = ScaledData.build(Scaler.of(X, isotropic=False), X, 1, (X, None))
-    model = LCA()._model(problem, {"reg_": 0.0})
+    problem = ScaledData.of(Scaler.of(X, isotropic=False), X, 1, (X, None))
+    model = CovarianceModel(Full(), np.zeros(4))
     first = model.fit(problem.covariance)
     order = np.random.RandomState(1).permutation(150)
     kept = np.sqrt(0.6)
@@ -85,8 +85,8 @@ def test_float32_is_left_to_points_that_it_can_tell_apart() -> None:
 
 def test_batches_of_clusters_that_float32_would_blur() -> None:
     apart = np.vstack([points[:500], points[:500] + 3e4 * np.eye(4)[0]])
-    exact = LCA().fit(apart)
-    fast = LCA(batch_size=100, n_references=1000, random_state=0).fit(apart)
+    exact = LCA(reg=0.0).fit(apart)
+    fast = LCA(reg=0.0, batch_size=100, n_references=1000, random_state=0).fit(apart)
     np.testing.assert_allclose(
         fast.covariance_, exact.covariance_, rtol=0.25, atol=0.05
     )
@@ -118,7 +118,7 @@ def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> N
         (500_000, 20): Sampling(500, 3000, 0.6),
     }.items():
         assert sampling_of(None, None, 0.6, shape) == expected
-    problem = ScaledData.build(
+    problem = ScaledData.of(
         Scaler.of(points, isotropic=False), points, 1, (points, None)
     )
     assert LCA()._sampling(problem) is None

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 from sklearn.datasets import load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
@@ -172,7 +173,7 @@ def test_without_gaussian_directions_it_is_lca() -> None:
 
 
 def test_with_gaussian_directions_only_it_is_a_gaussian() -> None:
-    model = LCAGauss(13).fit(wine)
+    model = LCAGauss(13, reg_local=0.0, reg_global=0.0).fit(wine)
     normal = multivariate_normal(wine.mean(axis=0), np.cov(wine.T, bias=True))
     np.testing.assert_allclose(model.score_samples(wine), normal.logpdf(wine))
     np.testing.assert_allclose(model.loo_score_samples_, normal.logpdf(wine))
@@ -181,9 +182,28 @@ def test_with_gaussian_directions_only_it_is_a_gaussian() -> None:
     np.testing.assert_allclose(np.cov(drawn.T), np.cov(wine.T), atol=0.1)
 
 
+def test_noise_is_one_gaussian_and_says_so() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(1500, 12)) @ rng.normal(size=(12, 12))
+    with pytest.warns(ConvergenceWarning, match="learned nothing local.*no columns"):
+        model = LCAGauss().fit(points[:1000])
+    assert model.n_gaussian_ == 12
+    assert model.background_weight_ == 1
+    assert model.transform(points).shape == (1500, 0)
+    train, held_out = points[:1000], points[1000:]
+    normal = multivariate_normal(train.mean(axis=0), np.cov(train.T, bias=True))
+    assert model.score(held_out) > normal.logpdf(held_out).mean() - 0.02
+
+
+def test_directions_that_are_not_gaussian_are_kept_by_default() -> None:
+    model = LCAGauss().fit(circles(0, 1000, 6))
+    assert model.n_gaussian_ < 8
+    assert model.background_weight_ < 0.5
+
+
 def test_new_points_see_all_training_points() -> None:
     points, new = wine[::2, :5], wine[1:40:2, :5]
-    model = LCAGauss(2).fit(points)
+    model = LCAGauss(2, reg_local=0.0, reg_global=0.0).fit(points)
     A_G, A_L = model.gaussian_components_, model.local_components_
     for x, score in zip(new, model.score_samples(new), strict=True):
         # As leave-one-out among the training points and x, but for the mean.
@@ -209,7 +229,8 @@ def test_the_search_is_never_worse() -> None:
     for seed in range(3):
         points = circles(seed, 200, 4)
         plain, searched = (
-            LCAGauss(n, max_iter=500).fit(points) for n in ("auto", "search")
+            LCAGauss(n, max_iter=500, reg_local=0.0, reg_global=0.0).fit(points)
+            for n in ("auto", "search")
         )
         assert searched.objective_curve_[-1] >= plain.objective_curve_[-1]
         assert searched.n_gaussian_ >= plain.n_gaussian_
@@ -238,7 +259,7 @@ def test_regularisation_by_cross_validation() -> None:
     model = LCAGauss(reg_local="cv", reg_global="cv", cv=3).fit(wine[::2])
     assert model.reg_local_ > 0
     assert model.reg_global_ > 0
-    plain = LCAGauss(max_iter=500).fit(wine[::2])
+    plain = LCAGauss(max_iter=500, reg_local=0.0, reg_global=0.0).fit(wine[::2])
     assert model.score(wine[1::2]) > plain.score(wine[1::2]) + 1
 
 
@@ -272,7 +293,7 @@ def test_warm_start() -> None:
         ({"n_gaussian": -1}, "'n_gaussian' parameter"),
         ({"n_gaussian": "some"}, "'n_gaussian' parameter"),
         ({"reg_local": -1.0}, "'reg_local' parameter"),
-        ({"reg_global": "auto"}, "'reg_global' parameter"),
+        ({"reg_global": "some"}, "'reg_global' parameter"),
     ],
 )
 def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:

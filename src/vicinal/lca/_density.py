@@ -7,8 +7,8 @@ import numpy as np
 from numpy.random import RandomState
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.lca._data import Scaler
 from vicinal.lca._e_step import Kernel, log_means, project_resolvable, resolved_pair
-from vicinal.lca._scaling import Scaler
 from vicinal.neighborhood import NeighborWeights, average, log_sums, project
 
 # Where a ball tree outruns the blocks of `log_sums`.
@@ -62,6 +62,12 @@ class ProductDensity:
         """Return log p(x_i) of training points, each against the others; float64."""
         U = self.U if rows is None else self.U[rows]
         log_mean = log_means(self.U, self.kernel, n_threads, rows)
+        return self.of_log_means(log_mean, U, n_threads)
+
+    def of_log_means(
+        self, log_mean: FloatArray, U: FloatArray, n_threads: int
+    ) -> FloatArray:
+        """Return log p(x_i) from each point's log mean_j exp(−d²_ij)."""
         return log_mean + self._gaussian(U, n_threads) + self.log_peak
 
     def sample(self, n_samples: int, rng: RandomState) -> FloatArray:

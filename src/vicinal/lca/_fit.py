@@ -1,36 +1,37 @@
-"""What LCA and LCA-Gauss share: the fit by EM, and its fitted attributes."""
+"""What LCA and LCA-Gauss share: EM with callbacks, and how its result is stored."""
 
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
-from vicinal._typing import FLOATS, FloatArray
+from vicinal._typing import FloatArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
+from vicinal.lca._background import LEAST_RIDGE, MixtureDensity
 from vicinal.lca._data import ScaledData
-from vicinal.lca._density import ProductDensity
 from vicinal.lca._density_mixin import DensityMixin
 from vicinal.lca._e_step import Kernel, expectation
 from vicinal.lca._em import Model, OnIteration, Reached, Start, exact_em
+from vicinal.lca._m_step import directions_below
 from vicinal.lca._minibatch_em import N_EXACT, Sampling, sampling_of, stochastic_em
-from vicinal.lca._scaling import Scaler
-from vicinal.neighborhood import single_threaded_blas
 
 at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
+# Held-out points that want no more than the least ridge see no finite optimum.
+SMALL_RIDGE = 2 * LEAST_RIDGE
 
 
 class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
-    """Base of the estimators that maximise the leave-one-out likelihood by EM."""
+    """Base of the estimators that maximise the leave-one-out likelihood by EM.
+
+    `fit` and `partial_fit` are the subclasses'; here is what both do on the way.
+    """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "batch_size": [at_least_one, StrOptions({"all"}), None],
@@ -50,7 +51,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
-    # The parameters that may be "cv".
+    # The ridges' parameters.
     _regs: ClassVar[tuple[str, ...]] = ()
     batch_size: int | str | None
     n_references: int | str | None
@@ -71,127 +72,87 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
     _local_scatter: FloatArray
     _weight: float
 
-    def __init__(self, **parameters: Any) -> None:
-        for name, value in parameters.items():
-            setattr(self, name, value)
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
-        """Learn the metric and the density.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The points.
-        y : None
-            Ignored: there are no labels.
-
-        Returns
-        -------
-        self
-        """
-        # BLAS is held throughout: threads that it has woken for small matrices would
-        # spin on the cores that the engine needs.
-        with self._unchanged_on_error(), single_threaded_blas():
-            points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            units = Scaler.of(points, self._alike(points.shape[1]))
-            U = units.transform(points)
-            problem = ScaledData.build(units, U, self.n_jobs, (X, y))
-            regs = self._choose_regs(points)
-            converged, n_floored = self._learn(problem, regs)
-        if not converged:
-            warnings.warn(
-                f"{type(self).__name__} did not converge in {self.n_iter_} "
-                "iterations; raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=3,  # past this and scikit-learn's wrapper of fit
-            )
-        self._warn_if_floored(n_floored)
-        return self
-
-    def _learn(self, problem: ScaledData, regs: dict[str, float]) -> tuple[bool, int]:
-        """Run EM and become fitted; return whether it converged, and what it floored.
-
-        Parameters
-        ----------
-        problem : ScaledData
-            The data.
-        regs : dict
-            The regularisation that was set or chosen, by fitted attribute.
-        """
-        model = self._model(problem, regs)
-        reached = self._run(problem, model, self._start(problem, model), regs)
-        return reached.converged, reached.kernel.n_floored
-
-    def _run(
-        self, problem: ScaledData, model: Model, start: Start, regs: dict[str, float]
-    ) -> Reached:
-        """Run EM from a start, watched, and become fitted."""
-        latest = Reached(start.kernel, start.local_scatter, [], converged=False)
-        log_unit = float(np.log(problem.units.scale).sum())
-
-        def state(_: FloatArray) -> dict[str, Any]:
-            return self._attributes_of(problem, latest.kernel)
-
-        first = self._components(problem, start.kernel)
-        monitor = Monitor(self, *problem.data, first, state)
-
-        def keep() -> None:
-            self._store(problem, latest.kernel, latest.local_scatter, regs)
-            self.n_iter_ = latest.n_iter
-            self.objective_curve_ = np.array(latest.curve) - log_unit
-
-        def on_iteration(reached: Reached) -> bool:
-            nonlocal latest
-            latest = reached
-            heights = [height - log_unit for height in reached.curve]
-            return monitor(self._components(problem, reached.kernel), heights)
-
-        try:
-            with monitor:
-                latest = self._em(problem, model, start, on_iteration)
-        except KeyboardInterrupt:
-            if self.warm_start and latest.curve:
-                keep()
-            raise
-        keep()
-        return latest
-
     def _em(
         self,
-        problem: ScaledData,
+        data: ScaledData,
         model: Model,
         start: Start,
         on_iteration: OnIteration,
         seed: Any = None,
     ) -> Reached:
-        """Run EM over all pairs, or over batches; a seed is used instead of ours."""
+        """Run EM over all pairs or mini-batches; a seed is used instead of ours."""
         stopping: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol}
-        stopping |= {"n_threads": problem.n_threads, "on_iteration": on_iteration}
-        sampling = self._sampling(problem)
+        stopping |= {"n_threads": data.n_threads, "on_iteration": on_iteration}
+        sampling = self._sampling(data)
         if sampling is None:
-            return exact_em(model, problem.U, start, **stopping)
+            return exact_em(model, data.U, start, **stopping)
         rng = check_random_state(self.random_state if seed is None else seed)
-        return stochastic_em(model, problem.U, start, sampling, rng=rng, **stopping)
+        return stochastic_em(model, data.U, start, sampling, rng=rng, **stopping)
 
-    def _sampling(self, problem: ScaledData) -> Sampling | None:
-        """Return how to draw batches; None where all pairs are looked at."""
-        few = len(problem.U) <= N_EXACT
+    def _watched_em(
+        self,
+        data: ScaledData,
+        model: Model,
+        start: Start,
+        components_of: Callable[[Kernel], FloatArray],
+        attributes_of: Callable[[Reached], dict[str, Any]],
+    ) -> Reached:
+        """Run EM with callbacks and printing; keep what is interrupted if warm_start.
+
+        Parameters
+        ----------
+        data : ScaledData
+            The points.
+        model : Model
+            The M-step.
+        start : Start
+            Where EM begins.
+        components_of : callable
+            The map that belongs to a kernel.
+        attributes_of : callable
+            The fitted attributes that belong to what EM has reached.
+        """
+        latest = Reached(start.kernel, start.local_scatter, [], converged=False)
+        monitor = Monitor(
+            self,
+            *data.data,
+            components_of(start.kernel),
+            lambda _: attributes_of(latest),
+        )
+
+        def on_iteration(reached: Reached) -> bool:
+            nonlocal latest
+            latest = reached
+            heights = [height - data.log_unit for height in reached.curve]
+            return monitor(components_of(reached.kernel), heights)
+
+        try:
+            with monitor:
+                latest = self._em(data, model, start, on_iteration)
+        except KeyboardInterrupt:
+            if self.warm_start and latest.curve:
+                self._store(attributes_of(latest))
+            raise
+        return latest
+
+    def _sampling(self, data: ScaledData) -> Sampling | None:
+        """Return how to draw mini-batches; None where all pairs are looked at."""
+        few = len(data.U) <= N_EXACT
         whole: tuple[Any, ...] = ("all", None) if few else ("all",)
         if self.batch_size in whole and self.n_references in whole:
             return None
-        return self._batches(problem)
+        return self._minibatches(data)
 
-    def _batches(self, problem: ScaledData) -> Sampling:
-        """Return how to draw batches."""
+    def _minibatches(self, data: ScaledData) -> Sampling:
+        """Return how to draw mini-batches."""
         return sampling_of(
-            self.batch_size, self.n_references, self.discount, problem.U.shape
+            self.batch_size, self.n_references, self.discount, data.U.shape
         )
 
-    def _scatter_at(self, problem: ScaledData, kernel: Kernel) -> FloatArray:
-        """Return C_L at a kernel: of all pairs, or of a pass by batches."""
-        U, n_threads = problem.U, problem.n_threads
-        sampling = self._sampling(problem)
+    def _scatter_at(self, data: ScaledData, kernel: Kernel) -> FloatArray:
+        """Return C_L at a kernel: of all pairs, or of a pass by mini-batches."""
+        U, n_threads = data.U, data.n_threads
+        sampling = self._sampling(data)
         if sampling is None:
             return expectation(U, kernel, n_threads).C
         rng = check_random_state(self.random_state)
@@ -201,79 +162,118 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             total += seen * (len(batch) / len(U))
         return total
 
-    def _store(
-        self,
-        problem: ScaledData,
-        kernel: Kernel,
-        C: FloatArray,
-        regs: dict[str, float],
-        weight: float = 1.0,
-    ) -> None:
+    def _store(self, attributes: dict[str, Any]) -> None:
         """Make the estimator fitted, all at once, and forget what was before."""
-        for name in ("objective_curve_", "cv_score_", "covariances_"):
+        for name in OPTIONAL:
             self.__dict__.pop(name, None)
-        state = {"_local_scatter": C, "_weight": weight}
-        self.__dict__.update({**regs, **self._attributes_of(problem, kernel), **state})
+        self.__dict__.update({"_weight": 1.0, "_contamination": self.contamination})
+        self.__dict__.update(attributes)
 
-    def _attributes_of(self, problem: ScaledData, kernel: Kernel) -> dict[str, Any]:
-        """Return the fitted attributes that follow from a kernel."""
-        return {
-            "components_": self._components(problem, kernel),
-            "_density": ProductDensity(problem.units, kernel, problem.U, self.rtol),
-            "_contamination": self.contamination,
-        }
-
-    def _is_warm(self, problem: ScaledData) -> bool:
+    def _is_warm(self, data: ScaledData) -> bool:
         """Return whether to go on from the last fit."""
         if not (self.warm_start and hasattr(self, "components_")):
             return False
         n_before = self._density.kernel.map.shape[1]
-        if n_before != problem.U.shape[1]:
+        if n_before != data.U.shape[1]:
             raise ValueError(
-                f"X has {problem.U.shape[1]} features, but the map to start from "
+                f"X has {data.U.shape[1]} features, but the map to start from "
                 f"(warm_start=True) has {n_before}."
             )
         return True
 
-    def _previous(self, problem: ScaledData) -> tuple[FloatArray, FloatArray]:
+    def _previous(self, data: ScaledData) -> tuple[FloatArray, FloatArray]:
         """Return the map and the local scatter of the last fit, in this one's units."""
-        scales = problem.units.scale / self._density.units.scale
+        scales = data.units.scale / self._density.units.scale
         return (
             self._density.kernel.map * scales,
             self._local_scatter / np.outer(scales, scales),
         )
 
-    def _warn_if_floored(self, n_floored: int) -> None:
-        if n_floored:
-            regs = " and ".join(self._regs)
-            warnings.warn(
-                f"The leave-one-out likelihood has no finite optimum: in {n_floored} "
-                "directions the kernel would collapse, as it does with duplicate rows, "
-                "with constant or collinear columns and with fewer rows than columns. "
-                "There it was kept at 1e-10 of the data's variance. Drop what is "
-                f"duplicate, or set {regs} above 0, for instance to 'cv'.",
-                ConvergenceWarning,
-                stacklevel=4,
+    def _warn(self, message: str, stacklevel: int = 4) -> None:
+        # Past this, fit and scikit-learn's wrapper of fit.
+        warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
+
+    def _warn_of_convergence(self, converged: bool) -> None:
+        if not converged:
+            self._warn(
+                f"{type(self).__name__} did not converge in {self.n_iter_} iterations; "
+                "raise max_iter or tol.",
+                stacklevel=5,
             )
 
-    # What each of them has to say for itself:
+    def _warn_if_collapsed(self, n_floored: int, n_held: int) -> None:
+        """Tell of directions in which the likelihood has no finite optimum.
 
-    def _choose_regs(self, X: FloatArray) -> dict[str, float]:
-        """Return the ridges as fitted attributes, those that are "cv" chosen."""
-        raise NotImplementedError
+        Parameters
+        ----------
+        n_floored : int
+            In how many the kernel was kept from collapsing by rounding's floor.
+        n_held : int
+            In how many by the default ridge.
+        """
+        if not (n_floored or n_held):
+            return
+        if n_floored:
+            kept = "There it was kept at 1e-10 of the data's variance"
+            names = " and ".join(self._regs)
+            remedy = f"set {names} above 0, for instance to 'auto' or 'cv'"
+        else:
+            kept = "There a small ridge decides how wide it is"
+            remedy = "take such columns out, where log-densities are compared"
+        self._warn(
+            f"The leave-one-out likelihood has no finite optimum: in "
+            f"{n_floored or n_held} directions the kernel would collapse, as it does "
+            "with duplicate rows, with columns of few values, with constant or "
+            "collinear columns and with fewer rows than columns. "
+            f"{kept}. Drop what is duplicate, or {remedy}.",
+            stacklevel=5,
+        )
 
-    def _alike(self, n_features: int) -> bool:  # noqa: ARG002
-        """Return whether it matters how the scales of the features compare."""
+
+OPTIONAL = ("objective_curve_", "cv_score_", "covariances_", "background_weight_")
+"""Fitted attributes that only some settings give; a refit forgets them."""
+
+
+def ridge_in_units(reg: float, automatic: bool, data: ScaledData) -> FloatArray:
+    """Return a ridge ν for each feature, in EM's units.
+
+    Parameters
+    ----------
+    reg : float
+        ν: in units of each feature's variance where it was chosen automatically, else
+        in the features' own.
+    automatic : bool
+        Whether that is so; then constant features get a width, too.
+    data : ScaledData
+        The points.
+    """
+    if automatic:
+        return reg + data.pinned
+    ridge: FloatArray = reg / np.square(data.units.scale)
+    return ridge
+
+
+def n_held_by(ridge: FloatArray, C: FloatArray) -> int:
+    """Return in how many directions the local scatter is below the least ridge."""
+    least = float(ridge.min())
+    if not 0 < least <= SMALL_RIDGE:
+        return 0
+    return directions_below(C + np.diag(ridge), 2 * least)
+
+
+def learned_nothing(density: Any, n_parameters: int) -> bool:
+    """Return whether the kernels say no more of left-out points than one Gaussian.
+
+    Leaving a point out does not count what the covariance has learned from it: that is
+    worth one nat for each parameter, over all points (Akaike).
+
+    Parameters
+    ----------
+    density : density
+        A `MixtureDensity`, or another, of which nothing is known.
+    n_parameters : int
+        How many numbers the kernels' covariance has.
+    """
+    if not isinstance(density, MixtureDensity):
         return False
-
-    def _model(self, problem: ScaledData, regs: dict[str, float]) -> Model:
-        """Return the M-step: from a scatter to the kernel."""
-        raise NotImplementedError
-
-    def _start(self, problem: ScaledData, model: Any) -> Start:
-        """Return where EM begins."""
-        raise NotImplementedError
-
-    def _components(self, problem: ScaledData, kernel: Kernel) -> FloatArray:
-        """Return the map that `transform` applies, in the points' own units."""
-        raise NotImplementedError
+    return density.gain <= n_parameters / len(density.U)

@@ -2,30 +2,45 @@
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
 
-from vicinal._typing import FloatArray
+from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.monitor import Monitor
+from vicinal.lca._background import Background, MixtureDensity
 from vicinal.lca._data import ScaledData
+from vicinal.lca._density import ProductDensity
 from vicinal.lca._e_step import Kernel
 from vicinal.lca._em import Reached, Start
-from vicinal.lca._fit import at_least_one, at_least_zero
+from vicinal.lca._fit import (
+    ParzenMetric,
+    at_least_one,
+    at_least_zero,
+    learned_nothing,
+    n_held_by,
+    ridge_in_units,
+)
 from vicinal.lca._local_covariance import (
     MOST_NUMBERS,
     LocalDensity,
     LocalKernels,
     local_em,
 )
-from vicinal.lca._m_step import FORMS, CovarianceModel, form_of
-from vicinal.lca._partial_fit import StreamedParzenMetric
+from vicinal.lca._m_step import FORMS, CovarianceModel, Form, form_of
+from vicinal.lca._minibatch_em import some_rows
+from vicinal.lca._partial_fit import add_points, grown_data, is_first, ridge_of
 from vicinal.lca._regularization import best_ridge_of
+from vicinal.lca._ridge_path import choose_ridge
+from vicinal.neighborhood import single_threaded_blas
 
 
-class LCA(StreamedParzenMetric):
+class LCA(ParzenMetric):
     """Local component analysis: a metric and a density, learned without labels.
 
     Learns the covariance Σ of the kernels of a Parzen density,
@@ -43,10 +58,13 @@ default="full"
         What Σ may be: anything, one variance for each feature, the same variance for
         all, a matrix of rank `n_components` plus a multiple of the identity, or one Σ_j
         for each point, smoothed towards the shared one.
-    reg : float or "cv", default=0.0
+    reg : float, "auto" or "cv", default="auto"
         ν: EM minimises the negative log-likelihood plus ½ν tr Σ⁻¹ per point, which adds
-        νI to eq. 4. "cv" chooses between about 3e-4 and 3 times the features' mean
-        variance by held-out log-likelihood; features should have like scales then.
+        νI to eq. 4. "auto" chooses it between 1e-6 and 1 times each feature's variance
+        by a few hundred held-out points, and mixes one Gaussian into the density: see
+        `background_weight_`. 0.0 is the paper's method. "cv" chooses between about
+        3e-4 and 3 times the features' mean variance by cross-validation, which takes
+        longer; features should have like scales then.
     n_components : int or None, default=None
         The rank for covariance="low-rank"; None is 10, or one less than the features.
     smoothing : float, default=3.0
@@ -67,7 +85,8 @@ default="full"
         `predict` calls outliers. "auto" sets the threshold for new points, by the
         leave-one-out scores; see `offset_`.
     cv : int, splitter, iterable or None, default=None
-        How points are held out for "cv"; None is five folds of shuffled rows.
+        How points are held out for "auto" and "cv"; None is five folds of shuffled
+        rows. "auto" takes as many of the folds as it needs.
     rtol : float, default=1e-4
         The relative error that `score_samples` may make in a density where a ball
         tree saves time: in one or two dimensions, with 500,000 points or more. With 0,
@@ -99,7 +118,12 @@ default="full"
     covariances_ : ndarray of shape (n_samples, n_features, n_features)
         The Σ_j, with covariance="local" only.
     reg_ : float
-        ν, as set or chosen.
+        ν, as set or chosen; with "auto" in units of each feature's variance.
+    background_weight_ : float
+        π, with reg="auto" only: the density is 1 − π times the kernels' plus π times
+        that of one Gaussian with the mean and the covariance of all points. π is
+        best for the leave-one-out likelihood, and never 0, so that a point far from all
+        others has a low density rather than none. `modes` ignores the Gaussian.
     n_iter_ : int
         Iterations of EM, and calls of `partial_fit`.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
@@ -135,9 +159,9 @@ default="full"
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **StreamedParzenMetric._parameter_constraints,
+        **ParzenMetric._parameter_constraints,
         "covariance": [StrOptions({*FORMS, "local"})],
-        "reg": [at_least_zero, StrOptions({"cv"})],
+        "reg": [at_least_zero, StrOptions({"auto", "cv"})],
         "n_components": [at_least_one, None],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
     }
@@ -147,7 +171,7 @@ default="full"
         self,
         covariance: str = "full",
         *,
-        reg: float | str = 0.0,
+        reg: float | str = "auto",
         n_components: int | None = None,
         smoothing: float = 3.0,
         batch_size: int | str | None = None,
@@ -168,120 +192,210 @@ default="full"
         self.reg = reg
         self.n_components = n_components
         self.smoothing = smoothing
-        super().__init__(
-            batch_size=batch_size,
-            n_references=n_references,
-            discount=discount,
-            contamination=contamination,
-            cv=cv,
-            rtol=rtol,
-            warm_start=warm_start,
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-            verbose=verbose,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        self.batch_size = batch_size
+        self.n_references = n_references
+        self.discount = discount
+        self.contamination = contamination
+        self.cv = cv
+        self.rtol = rtol
+        self.warm_start = warm_start
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
-    def _learn(self, problem: ScaledData, regs: dict[str, float]) -> tuple[bool, int]:
-        if self.covariance != "local":
-            return super()._learn(problem, regs)
-        n, d = problem.U.shape
-        if n * d * d > MOST_NUMBERS:
-            raise ValueError(
-                f"covariance='local' would keep {n} matrices of {d} × {d}: too much. "
-                "Use 'full', or fewer points or features."
-            )
-        model = self._model(problem, regs)
-        start = self._start(problem, model)
-        shared = self._em(problem, model, start, lambda _: False)
-        return self._learn_local(problem, shared, regs), shared.kernel.n_floored
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Learn the metric and the density.
 
-    def _learn_local(
-        self, problem: ScaledData, shared: Reached, regs: dict[str, float]
-    ) -> bool:
-        """Go on from the shared covariance to one for each point."""
-        kernel, units, U = shared.kernel, problem.units, problem.U
-        components = self._components(problem, kernel)
-        constant = kernel.log_det - float(np.log(units.scale).sum())
-        latest: list[LocalKernels] = []
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : None
+            Ignored: there are no labels.
 
-        def state(_: Any = None) -> dict[str, Any]:
-            density = LocalDensity(units, kernel, U, latest[-1])
-            return {**self._attributes_of(problem, kernel), "_density": density}
-
-        monitor = Monitor(self, *problem.data, components, state)
-
-        def on_iteration(kernels: LocalKernels, curve: list[float]) -> bool:
-            latest[:] = [kernels]
-            return monitor(components, [height + constant for height in curve])
-
-        def keep(curve: list[float]) -> None:
-            spread = units.scale[:, None] * kernel.inverse
-            self._store(problem, kernel, shared.local_scatter, regs)
-            self._density = LocalDensity(units, kernel, U, latest[-1])
-            self.covariances_ = spread @ latest[-1].covariances @ spread.T
-            self.objective_curve_ = np.array(curve)
-            self.n_iter_ = len(curve) - 1
-
-        V = U.astype(np.float64) @ kernel.map.T
-        try:
-            with monitor:
-                _, curve, converged = local_em(
-                    V,
-                    self.smoothing,
-                    self.max_iter,
-                    self.tol,
-                    problem.n_threads,
-                    on_iteration,
+        Returns
+        -------
+        self
+        """
+        # BLAS is held throughout: threads that it has woken for small matrices would
+        # spin on the cores that the engine needs.
+        with self._unchanged_on_error(), single_threaded_blas():
+            points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
+            form = form_of(self.covariance, self.n_components, points.shape[1])
+            data = ScaledData.build(points, form.isotropic, self.n_jobs, (X, y))
+            chosen = self._choose_reg(points, data, form)
+            ridge = ridge_in_units(chosen["reg_"], self.reg == "auto", data)
+            model = CovarianceModel(form, ridge)
+            start = self._start(data, model)
+            if self.covariance == "local":
+                reached, fitted = self._fit_local(data, model, start, chosen)
+            else:
+                reached = self._watched_em(
+                    data,
+                    model,
+                    start,
+                    lambda kernel: self._components_of(data, kernel),
+                    lambda reached: chosen | self._attributes_of(data, reached),
                 )
-        except KeyboardInterrupt:
-            if self.warm_start and latest:
-                keep(monitor.curve)
-            raise
-        keep([height + constant for height in curve])
-        return converged
+                fitted = self._attributes_of(data, reached)
+            density = fitted["_density"]
+            if self.reg == "auto":
+                density = self._with_background(data, density)
+                fitted |= {"_density": density, "background_weight_": density.weight}
+            self._store(chosen | fitted)
+            n_floored = reached.kernel.n_floored
+            n_held = n_held_by(ridge, reached.local_scatter)
+        self._warn_of_convergence(reached.converged)
+        self._warn_if_collapsed(n_floored, n_held if self.reg == "auto" else 0)
+        d = data.U.shape[1]
+        if learned_nothing(density, form.n_parameters(d)):
+            self._warn(
+                "LCA learned nothing local: of points left out its kernels tell no "
+                "more than one Gaussian, which has a weight of "
+                f"{density.weight:.2f} in the density. The points are Gaussian, or too "
+                "few to show more. Use more points, or LCAGauss if there are many "
+                "directions of noise."
+            )
+        return self
 
-    def _check_partial(self) -> None:
-        super()._check_partial()
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: None = None) -> Self:  # noqa: ARG002
+        """Add points to the density, and update the metric by them (eq. 7).
+
+        The new points are the locations, `batch_size` of them in an update, and
+        `n_references` random points among all so far their neighbours.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points; at least two in the first call.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
         if self.covariance == "local":
             raise ValueError(
                 "partial_fit cannot learn a covariance for each point: use another "
                 "covariance than 'local'."
             )
+        reg, first = ridge_of(self, "reg"), is_first(self)
+        with self._unchanged_on_error(), single_threaded_blas():
+            n_features = np.shape(X)[-1] if first else self.n_features_in_
+            form = form_of(self.covariance, self.n_components, n_features)
+            data, n_new = grown_data(self, X, form.isotropic)
+            model = CovarianceModel(form, ridge_in_units(reg, self.reg == "auto", data))
+            start = self._start(data, model) if first else None
+            reached, weight = add_points(self, data, n_new, model, start)
+            fitted = self._attributes_of(data, reached)
+            del fitted["objective_curve_"]
+            n_iter = 1 if first else self.n_iter_ + 1
+            self._store(fitted | {"reg_": reg, "_weight": weight, "n_iter_": n_iter})
+        self._warn_if_collapsed(reached.kernel.n_floored, 0)
+        return self
 
-    def _choose_regs(self, X: FloatArray) -> dict[str, float]:
+    def _choose_reg(
+        self, X: FloatArray, data: ScaledData, form: Form
+    ) -> dict[str, float]:
+        """Return ν as a fitted attribute, and the score of a choice by "cv"."""
+        if self.reg == "auto":
+            return {"reg_": choose_ridge(data, form, self.cv, self.random_state)}
         if self.reg == "cv":
             reg, score = best_ridge_of(self, "reg", X)
             return {"reg_": reg, "cv_score_": score}
         return {"reg_": float(self.reg)}
 
-    def _alike(self, n_features: int) -> bool:
-        return form_of(self.covariance, self.n_components, n_features).isotropic
-
-    def _model(self, problem: ScaledData, regs: dict[str, float]) -> CovarianceModel:
-        form = form_of(self.covariance, self.n_components, problem.U.shape[1])
-        return CovarianceModel(form, regs["reg_"] / np.square(problem.units.scale))
-
-    def _start(self, problem: ScaledData, model: CovarianceModel) -> Start:
-        C = problem.covariance
-        if not self._is_warm(problem):
+    def _start(self, data: ScaledData, model: CovarianceModel) -> Start:
+        C = data.covariance
+        if not self._is_warm(data):
             return Start(model.fit(C), C, learned=False)
-        A, C = self._previous(problem)
+        A, C = self._previous(data)
         inverse = np.linalg.inv(A)
         # The last fit may have been of another form.
         return Start(model.kernel_near(inverse @ inverse.T), C, learned=True)
 
-    def _components(self, problem: ScaledData, kernel: Kernel) -> FloatArray:
+    def _components_of(self, data: ScaledData, kernel: Kernel) -> FloatArray:
         """Return a root of Σ⁻¹, symmetric for features in units of their spread."""
         sizes, axes = eigh(kernel.map.T @ kernel.map)
         root = (axes * np.sqrt(sizes)) @ axes.T
-        return problem.map_of_data(root)
+        return data.map_of_data(root)
 
-    def _attributes_of(self, problem: ScaledData, kernel: Kernel) -> dict[str, Any]:
-        spread = problem.units.scale[:, None] * kernel.inverse
+    def _attributes_of(self, data: ScaledData, reached: Reached) -> dict[str, Any]:
+        """Return the fitted attributes that follow from what EM has reached."""
+        kernel = reached.kernel
+        spread = data.units.scale[:, None] * kernel.inverse
         return {
-            **super()._attributes_of(problem, kernel),
+            "components_": self._components_of(data, kernel),
             "covariance_": spread @ spread.T,
+            "n_iter_": reached.n_iter,
+            "objective_curve_": np.array(reached.curve) - data.log_unit,
+            "_density": ProductDensity(data.units, kernel, data.U, self.rtol),
+            "_local_scatter": reached.local_scatter,
         }
+
+    def _with_background(self, data: ScaledData, density: Any) -> MixtureDensity:
+        """Put a Gaussian behind the kernels."""
+        covariance = data.covariance + np.diag(data.pinned)
+        background = Background.fit(data.U, covariance)
+        rows = some_rows(len(data.U))
+        return MixtureDensity.build(density, background, data.n_threads, rows)
+
+    def _fit_local(
+        self,
+        data: ScaledData,
+        model: CovarianceModel,
+        start: Start,
+        chosen: dict[str, float],
+    ) -> tuple[Reached, dict[str, Any]]:
+        """Learn the shared covariance, and from there one for each point."""
+        n, d = data.U.shape
+        if n * d * d > MOST_NUMBERS:
+            raise ValueError(
+                f"covariance='local' would keep {n} matrices of {d} × {d}: too much. "
+                "Use 'full', or fewer points or features."
+            )
+        shared = self._em(data, model, start, lambda _: False)
+        kernel = shared.kernel
+        components = self._components_of(data, kernel)
+        constant = kernel.log_det - data.log_unit
+        spread = data.units.scale[:, None] * kernel.inverse
+        latest: list[LocalKernels] = []
+
+        def attributes_of(curve: list[float]) -> dict[str, Any]:
+            return self._attributes_of(data, shared) | {
+                "_density": LocalDensity(data.units, kernel, data.U, latest[-1]),
+                "covariances_": spread @ latest[-1].covariances @ spread.T,
+                "objective_curve_": np.array(curve),
+                "n_iter_": len(curve) - 1,
+            }
+
+        monitor = Monitor(
+            self, *data.data, components, lambda _: attributes_of(monitor.curve)
+        )
+
+        def on_iteration(kernels: LocalKernels, curve: list[float]) -> bool:
+            latest[:] = [kernels]
+            return monitor(components, [height + constant for height in curve])
+
+        try:
+            with monitor:
+                _, curve, converged = local_em(
+                    data.U.astype(np.float64) @ kernel.map.T,
+                    self.smoothing,
+                    self.max_iter,
+                    self.tol,
+                    data.n_threads,
+                    on_iteration,
+                )
+        except KeyboardInterrupt:
+            if self.warm_start and latest:
+                self._store(chosen | attributes_of(monitor.curve))
+            raise
+        reached = Reached(kernel, shared.local_scatter, curve, converged)
+        return reached, attributes_of([height + constant for height in curve])

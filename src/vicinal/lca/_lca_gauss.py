@@ -2,25 +2,38 @@
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
 
-from vicinal._typing import FloatArray
+from vicinal._typing import FLOATS, FloatArray
+from vicinal.lca._background import Background, MixtureDensity
 from vicinal.lca._data import ScaledData
-from vicinal.lca._e_step import Kernel
+from vicinal.lca._density import ProductDensity
 from vicinal.lca._em import Reached, Start
-from vicinal.lca._fit import at_least_zero
+from vicinal.lca._fit import (
+    ParzenMetric,
+    at_least_zero,
+    learned_nothing,
+    n_held_by,
+    ridge_in_units,
+)
 from vicinal.lca._gaussian_split import ProductModel, Split, gaussian_parzen_split
-from vicinal.lca._partial_fit import StreamedParzenMetric
+from vicinal.lca._minibatch_em import some_rows
+from vicinal.lca._partial_fit import add_points, grown_data, is_first, ridge_of
 from vicinal.lca._regularization import best_gaussian_ridge, best_ridge_of
+from vicinal.lca._ridge_path import choose_split
+from vicinal.neighborhood import single_threaded_blas
 
 __all__ = ["LCAGauss", "Split", "gaussian_parzen_split", "golden_section"]
 
 
-class LCAGauss(StreamedParzenMetric):
+class LCAGauss(ParzenMetric):
     """LCA with a multiplicative Gaussian component.
 
     Splits the space into directions in which the data are Gaussian, mostly noise, and
@@ -35,14 +48,19 @@ class LCAGauss(StreamedParzenMetric):
     ----------
     n_gaussian : int, "auto" or "search", default="auto"
         How many directions are Gaussian. "auto" starts with none, and lets EM move
-        directions over (algorithm 1). "search" goes on from there with LCA-Gauss-Red:
-        it moves more of them over and runs EM again, and searches for the best number
-        by golden section.
-    reg_local : float or "cv", default=0.0
-        ν added to the local covariance C_L.
-    reg_global : float or "cv", default=0.0
-        ν added to the global covariance C_G. "cv" chooses it for a single Gaussian, as
-        the paper does, and then `reg_local` for the whole model.
+        directions over (algorithm 1); with reg_local="auto" it takes none or all of
+        them where points that were left out say that this is better. "search" goes on
+        from there with LCA-Gauss-Red: it moves more of them over and runs EM again, and
+        searches for the best number by golden section.
+    reg_local : float, "auto" or "cv", default="auto"
+        ν added to the local covariance C_L. "auto" chooses it between 1e-6 and 1 times
+        each feature's variance by a few hundred held-out points, and mixes one Gaussian
+        into the density: see `background_weight_`. 0.0 is the paper's method.
+    reg_global : float, "auto" or "cv", default="auto"
+        ν added to the global covariance C_G. "auto" chooses it for a single Gaussian by
+        its leave-one-out likelihood, in units of each feature's variance. "cv" chooses
+        it for a single Gaussian, as the paper does, and then `reg_local` for the whole
+        model.
     batch_size : int, "all" or None, default=None
         B, the locations of an update in the fast form (section 5). None is "all" up to
         20,000 points, and beyond that the paper's 100, or 4 for each feature or a
@@ -58,7 +76,8 @@ class LCAGauss(StreamedParzenMetric):
         `predict` calls outliers. "auto" sets the threshold for new points, by the
         leave-one-out scores; see `offset_`.
     cv : int, splitter, iterable or None, default=None
-        How points are held out for "cv"; None is five folds of shuffled rows.
+        How points are held out for "auto" and "cv"; None is five folds of shuffled
+        rows. "auto" takes as many of the folds as it needs.
     rtol : float, default=1e-4
         The relative error that `score_samples` may make in a density where a ball
         tree saves time: in one or two dimensions, with 500,000 points or more. With 0,
@@ -91,7 +110,10 @@ class LCAGauss(StreamedParzenMetric):
     n_gaussian_ : int
         How many directions are Gaussian.
     reg_local_, reg_global_ : float
-        As set or chosen.
+        As set or chosen; with "auto" in units of each feature's variance.
+    background_weight_ : float
+        π, with reg_local="auto" only: the density is 1 − π times the product above plus
+        π times one Gaussian for all directions; 1 where no direction is local.
     n_iter_ : int
         Iterations of EM, and calls of `partial_fit`.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
@@ -127,13 +149,13 @@ class LCAGauss(StreamedParzenMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **StreamedParzenMetric._parameter_constraints,
+        **ParzenMetric._parameter_constraints,
         "n_gaussian": [
             Interval(Integral, 0, None, closed="left"),
             StrOptions({"auto", "search"}),
         ],
-        "reg_local": [at_least_zero, StrOptions({"cv"})],
-        "reg_global": [at_least_zero, StrOptions({"cv"})],
+        "reg_local": [at_least_zero, StrOptions({"auto", "cv"})],
+        "reg_global": [at_least_zero, StrOptions({"auto", "cv"})],
     }
     _regs: ClassVar[tuple[str, ...]] = ("reg_local", "reg_global")
 
@@ -141,8 +163,8 @@ class LCAGauss(StreamedParzenMetric):
         self,
         n_gaussian: int | str = "auto",
         *,
-        reg_local: float | str = 0.0,
-        reg_global: float | str = 0.0,
+        reg_local: float | str = "auto",
+        reg_global: float | str = "auto",
         batch_size: int | str | None = None,
         n_references: int | str | None = None,
         discount: float = 0.6,
@@ -160,57 +182,179 @@ class LCAGauss(StreamedParzenMetric):
         self.n_gaussian = n_gaussian
         self.reg_local = reg_local
         self.reg_global = reg_global
-        super().__init__(
-            batch_size=batch_size,
-            n_references=n_references,
-            discount=discount,
-            contamination=contamination,
-            cv=cv,
-            rtol=rtol,
-            warm_start=warm_start,
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-            verbose=verbose,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        self.batch_size = batch_size
+        self.n_references = n_references
+        self.discount = discount
+        self.contamination = contamination
+        self.cv = cv
+        self.rtol = rtol
+        self.warm_start = warm_start
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
-    def _choose_regs(self, X: FloatArray) -> dict[str, float]:
-        if self.reg_global == "cv":
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Learn the metric and the density.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : None
+            Ignored: there are no labels.
+
+        Returns
+        -------
+        self
+        """
+        # BLAS is held throughout: threads that it has woken for small matrices would
+        # spin on the cores that the engine needs.
+        with self._unchanged_on_error(), single_threaded_blas():
+            points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
+            data = ScaledData.build(points, False, self.n_jobs, (X, y))
+            n_gaussian = self._checked_n_gaussian(data)
+            chosen, n_gaussian = self._choose_regs(points, data, n_gaussian)
+            model = self._model(data, chosen, n_gaussian)
+            start = self._start(data, model)
+            if self.n_gaussian == "search":
+                found = self._search(data, model, start)
+                start = Start(found.kernel, found.local_scatter, learned=True)
+            reached = self._watched_em(
+                data,
+                model,
+                start,
+                lambda kernel: data.map_of_data(kernel.map[: kernel.n_local]),
+                lambda reached: chosen | self._attributes_of(data, reached),
+            )
+            fitted = self._attributes_of(data, reached)
+            nothing = False
+            if self.reg_local == "auto":
+                density = self._with_background(data, chosen, fitted["_density"])
+                d, q = data.U.shape[1], reached.kernel.n_local
+                nothing = q > 0 and learned_nothing(density, q * (2 * d - q + 1) // 2)
+                if nothing and self.n_gaussian == "auto":
+                    kernel = model.fit(reached.local_scatter, n_gaussian=d)
+                    reached = Reached(
+                        kernel, reached.local_scatter, reached.curve, reached.converged
+                    )
+                    fitted = self._attributes_of(data, reached)
+                    fitted["background_weight_"] = 1.0
+                else:
+                    fitted["_density"] = density
+                    fitted["background_weight_"] = density.weight
+            self._store(chosen | fitted)
+            n_floored = reached.kernel.n_floored
+            n_held = n_held_by(model.ridge, reached.local_scatter)
+        self._warn_of_convergence(reached.converged)
+        self._warn_if_collapsed(n_floored, n_held if self.reg_local == "auto" else 0)
+        if nothing:
+            self._warn(
+                "LCAGauss learned nothing local: of points left out its kernels tell "
+                "no more than one Gaussian. The points are Gaussian, or too few to "
+                "show more. "
+                + (
+                    "So all directions are Gaussian, and transform returns no columns: "
+                    "set n_gaussian to a number to have some."
+                    if not reached.kernel.n_local
+                    else "Use more points."
+                )
+            )
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: None = None) -> Self:  # noqa: ARG002
+        """Add points to the density, and update the metric by them (eq. 7).
+
+        The new points are the locations, `batch_size` of them in an update, and
+        `n_references` random points among all so far their neighbours.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points; at least two in the first call.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        regs = {f"{name}_": ridge_of(self, name) for name in self._regs}
+        first = is_first(self)
+        with self._unchanged_on_error(), single_threaded_blas():
+            data, n_new = grown_data(self, X, isotropic=False)
+            model = self._model(data, regs, self._checked_n_gaussian(data))
+            start = self._start(data, model) if first else None
+            reached, weight = add_points(self, data, n_new, model, start)
+            fitted = self._attributes_of(data, reached)
+            del fitted["objective_curve_"]
+            n_iter = 1 if first else self.n_iter_ + 1
+            self._store(regs | fitted | {"_weight": weight, "n_iter_": n_iter})
+        self._warn_if_collapsed(reached.kernel.n_floored, 0)
+        return self
+
+    def _checked_n_gaussian(self, data: ScaledData) -> int | None:
+        """Return how many directions shall be Gaussian; None leaves it to EM."""
+        if isinstance(self.n_gaussian, str):
+            return None
+        d = data.U.shape[1]
+        if self.n_gaussian > d:
+            raise ValueError(
+                f"n_gaussian={self.n_gaussian} is more than the {d} features of X."
+            )
+        return self.n_gaussian
+
+    def _choose_regs(
+        self, X: FloatArray, data: ScaledData, n_gaussian: int | None
+    ) -> tuple[dict[str, float], int | None]:
+        """Return the ridges as fitted attributes, and how many are Gaussian."""
+        if self.reg_global == "auto":
+            covariance = data.covariance + np.diag(data.pinned)
+            reg_global = Background.fit(data.U, covariance).ridge
+        elif self.reg_global == "cv":
             reg_global = best_gaussian_ridge(X, self.cv, self.random_state)
         else:
             reg_global = float(self.reg_global)
-        if self.reg_local == "cv":
-            settled = type(self)(**self.get_params(deep=False))
-            settled.set_params(reg_global=reg_global)
-            reg_local, score = best_ridge_of(settled, "reg_local", X)
-            return {
-                "reg_local_": reg_local,
-                "reg_global_": reg_global,
-                "cv_score_": score,
-            }
-        return {"reg_local_": float(self.reg_local), "reg_global_": reg_global}
-
-    def _model(self, problem: ScaledData, regs: dict[str, float]) -> ProductModel:
-        d = problem.U.shape[1]
-        n_gaussian = None if isinstance(self.n_gaussian, str) else self.n_gaussian
-        if n_gaussian is not None and n_gaussian > d:
-            raise ValueError(
-                f"n_gaussian={n_gaussian} is more than the {d} features of X."
+        regs = {"reg_global_": reg_global}
+        if self.reg_local == "auto":
+            reg_local, split = choose_split(
+                data, n_gaussian, self.cv, self.random_state
             )
-        squares = np.square(problem.units.scale)
+            if not split and self.n_gaussian == "auto":
+                n_gaussian = 0
+        elif self.reg_local == "cv":
+            settled = type(self)(**self.get_params(deep=False))
+            if self.reg_global != "auto":
+                settled.set_params(reg_global=reg_global)
+            reg_local, regs["cv_score_"] = best_ridge_of(settled, "reg_local", X)
+        else:
+            reg_local = float(self.reg_local)
+        return regs | {"reg_local_": reg_local}, n_gaussian
+
+    def _model(
+        self, data: ScaledData, regs: dict[str, float], n_gaussian: int | None
+    ) -> ProductModel:
+        """Return the M-step with these ridges."""
+        ridge_global = ridge_in_units(
+            regs["reg_global_"], self.reg_global == "auto", data
+        )
+        ridge_local = ridge_in_units(regs["reg_local_"], self.reg_local == "auto", data)
+        if self.reg_local == self.reg_global == "auto":
+            # A constant feature is Gaussian: an eigenvalue just above 1.
+            constant = data.units.constant
+            ridge_local[constant] = ridge_global[constant] * (1 + 1e-6)
         return ProductModel.build(
-            problem.covariance,
-            regs["reg_global_"] / squares,
-            regs["reg_local_"] / squares,
-            n_gaussian,
+            data.covariance, ridge_global, ridge_local, n_gaussian
         )
 
-    def _start(self, problem: ScaledData, model: ProductModel) -> Start:
-        C, warm = problem.covariance, self._is_warm(problem)
+    def _start(self, data: ScaledData, model: ProductModel) -> Start:
+        C, warm = data.covariance, self._is_warm(data)
         if warm:
-            (A, C), q = self._previous(problem), self._density.kernel.n_local
+            (A, C), q = self._previous(data), self._density.kernel.n_local
             kernel = model.kernel(A, np.linalg.inv(A), q, np.linalg.slogdet(A)[1])
         else:
             q = len(model.root)
@@ -219,27 +363,18 @@ class LCAGauss(StreamedParzenMetric):
             )
         if model.n_gaussian in (None, len(model.root) - q):
             return Start(kernel, C, learned=warm)
-        C = self._scatter_at(problem, kernel)
+        C = self._scatter_at(data, kernel)
         return Start(model.fit(C), C, learned=warm)
 
-    def _learn(self, problem: ScaledData, regs: dict[str, float]) -> tuple[bool, int]:
-        if self.n_gaussian != "search":
-            return super()._learn(problem, regs)
-        model = self._model(problem, regs)
-        found = self._search(problem, model)
-        start = Start(found.kernel, found.local_scatter, learned=True)
-        reached = self._run(problem, model, start, regs)
-        return reached.converged, reached.kernel.n_floored
-
-    def _search(self, problem: ScaledData, model: ProductModel) -> Reached:
+    def _search(self, data: ScaledData, model: ProductModel, start: Start) -> Reached:
         """Return where LCA-Gauss-Red ends: a golden-section search (section 4)."""
-        # Batches must be judged by the same points to be compared.
+        # Mini-batches must be judged by the same points to be compared.
         seed = check_random_state(self.random_state).randint(2**31 - 1)
 
         def run(start: Start) -> Reached:
-            return self._em(problem, model, start, lambda _: False, seed)
+            return self._em(data, model, start, lambda _: False, seed)
 
-        first = run(self._start(problem, model))
+        first = run(start)
         C = first.local_scatter
         d, fewest = len(model.root), len(model.root) - first.kernel.n_local
         known = {fewest: first}
@@ -254,18 +389,31 @@ class LCAGauss(StreamedParzenMetric):
         golden_section(height, fewest, d)
         return max(known.values(), key=lambda reached: reached.curve[-1])
 
-    def _components(self, problem: ScaledData, kernel: Kernel) -> FloatArray:
-        return problem.map_of_data(kernel.map[: kernel.n_local])
-
-    def _attributes_of(self, problem: ScaledData, kernel: Kernel) -> dict[str, Any]:
-        state = super()._attributes_of(problem, kernel)
-        gaussian = problem.map_of_data(kernel.map[kernel.n_local :])
+    def _attributes_of(self, data: ScaledData, reached: Reached) -> dict[str, Any]:
+        """Return the fitted attributes that follow from what EM has reached."""
+        kernel = reached.kernel
+        local = data.map_of_data(kernel.map[: kernel.n_local])
+        gaussian = data.map_of_data(kernel.map[kernel.n_local :])
         return {
-            **state,
-            "local_components_": state["components_"],
+            "components_": local,
+            "local_components_": local,
             "gaussian_components_": gaussian,
             "n_gaussian_": len(gaussian),
+            "n_iter_": reached.n_iter,
+            "objective_curve_": np.array(reached.curve) - data.log_unit,
+            "_density": ProductDensity(data.units, kernel, data.U, self.rtol),
+            "_local_scatter": reached.local_scatter,
         }
+
+    def _with_background(
+        self, data: ScaledData, chosen: dict[str, float], density: ProductDensity
+    ) -> MixtureDensity:
+        """Put a Gaussian behind the product."""
+        covariance = data.covariance + np.diag(data.pinned)
+        ridge = chosen["reg_global_"] if self.reg_global == "auto" else None
+        background = Background.fit(data.U, covariance, ridge)
+        rows = some_rows(len(data.U))
+        return MixtureDensity.build(density, background, data.n_threads, rows)
 
 
 def golden_section(height: Callable[[int], float], low: int, high: int) -> int:

@@ -15,8 +15,8 @@ from numpy.random import RandomState
 from scipy.special import logsumexp
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.lca._data import Scaler
 from vicinal.lca._e_step import Kernel
-from vicinal.lca._scaling import Scaler
 from vicinal.neighborhood.parallel import blocks, run_in_threads
 
 # Numbers in a block of exponents, and in all the covariances together.

@@ -54,6 +54,9 @@ class Form(Protocol):
     def fit(self, C: FloatArray) -> Covariance:
         """Return the best covariance of this kind for a scatter C."""
 
+    def n_parameters(self, n_features: int) -> int:
+        """Return how many numbers make such a covariance."""
+
 
 class Full:
     """Any covariance: Σ = C (eq. 4)."""
@@ -72,6 +75,10 @@ class Full:
             return _from_spectrum(*eigh(C, check_finite=False))
         root = solve_triangular(lower, np.eye(len(C)), lower=True, check_finite=False)
         return Covariance(C, root, lower, 2 * float(np.log(pivots).sum()), 0)
+
+    def n_parameters(self, n_features: int) -> int:
+        """Return d(d + 1) / 2."""
+        return n_features * (n_features + 1) // 2
 
 
 def directions_below(C: FloatArray, least: float) -> int:
@@ -94,6 +101,10 @@ class Diagonal:
         """Return the diagonal of C, floored."""
         return _from_spectrum(np.diag(C), np.eye(len(C)))
 
+    def n_parameters(self, n_features: int) -> int:
+        """Return d."""
+        return n_features
+
 
 class Spherical:
     """A multiple of the identity with the trace of C."""
@@ -103,6 +114,10 @@ class Spherical:
     def fit(self, C: FloatArray) -> Covariance:
         """Return the identity times the mean of C's diagonal, floored."""
         return _from_spectrum(np.full(len(C), np.trace(C) / len(C)), np.eye(len(C)))
+
+    def n_parameters(self, n_features: int) -> int:  # noqa: ARG002
+        """Return 1."""
+        return 1
 
 
 @dataclass(frozen=True)
@@ -122,6 +137,10 @@ class LowRank:
         n_small = len(C) - self.rank
         variances[:n_small] = variances[:n_small].mean()
         return _from_spectrum(variances, axes)
+
+    def n_parameters(self, n_features: int) -> int:
+        """Return what the leading eigenvectors take, and one more."""
+        return self.rank * (2 * n_features - self.rank + 1) // 2 + 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -134,6 +134,13 @@ def sampling_of(
     return Sampling(B, N, discount)
 
 
+def some_rows(n: int) -> IntArray | None:
+    """Return rows that many points are judged by; None is all of few."""
+    if n <= N_EXACT:
+        return None
+    return np.random.RandomState(0).choice(n, N_JUDGES, replace=False)
+
+
 def stochastic_em(
     model: Model,
     U: FloatArray,
