@@ -27,8 +27,9 @@ from tests.ldg.oracles import (
 )
 from vicinal import LDG
 from vicinal._typing import FloatArray
+from vicinal.base.folds import held_out
 from vicinal.base.knn_vote import smallest_proven
-from vicinal.ldg._model_selection import grown_dimensions, held_out, leave_one_out
+from vicinal.ldg._model_selection import grown_dimensions, leave_one_out
 
 X_wine, y = load_wine(return_X_y=True)
 X = scale(X_wine)

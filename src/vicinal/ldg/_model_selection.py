@@ -1,14 +1,13 @@
 """LDG's choices (section 4): neighbours by local QDA, gamma and dimension by 3-NN."""
 
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.folds import held_out, sample_of_classes
 from vicinal.base.knn_vote import (
     leave_one_out_hits,
     majority,
@@ -28,7 +27,6 @@ GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 MOST_ROWS = 3000
 # As is the dimension, for which all is learned anew without each fold.
 MOST_ROWS_FOR_PATH = 1500
-N_FOLDS = 5
 # The k of the k-NN that choices are made by, and that the paper measures with.
 KNN_K = 3
 # Gamma and alpha are chosen at a few more dimensions than there are classes.
@@ -40,24 +38,6 @@ AT_ONCE = 4
 def some_rows(codes: IntArray, random_state: RandomState) -> IntArray:
     """Return about MOST_ROWS row numbers for the choices; see `sample_of_classes`."""
     return sample_of_classes(codes, MOST_ROWS, random_state)
-
-
-def sample_of_classes(
-    codes: IntArray, n_rows: int, random_state: RandomState
-) -> IntArray:
-    """Return so many row numbers or a few more, ascending, some of every class.
-
-    Each class gives its share, and two rows at least, as far as it has them.
-    """
-    n = len(codes)
-    if n <= n_rows:
-        return np.arange(n)
-    chosen = []
-    for j in range(codes.max() + 1):
-        rows = np.flatnonzero(codes == j)
-        share_of_class = max(2, round(n_rows * len(rows) / n))
-        chosen.append(random_state.permutation(rows)[:share_of_class])
-    return np.sort(np.concatenate(chosen))
 
 
 def choose_n_neighbors(
@@ -104,31 +84,6 @@ def choose_n_neighbors(
         found = (scores + np.log(priors)).argmax(axis=2)
         right += (found == codes[held]).sum(axis=1)
     return best_largest(sizes, right)
-
-
-def held_out(codes: IntArray, random_state: RandomState) -> Iterator[NDArray[np.bool_]]:
-    """Yield who is held out, for five folds: each class as even as it can be.
-
-    The last that is left of a class is never held out, nor is a fold empty.
-    """
-    from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
-
-    sizes = np.bincount(codes)
-    n_folds = min(N_FOLDS, len(codes))
-    if n_folds < 2:
-        return
-    # Classes that are all smaller than that cannot be shared out evenly.
-    kind = StratifiedKFold if sizes.max() >= n_folds else KFold
-    folds = kind(n_folds, shuffle=True, random_state=random_state)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The least populated class")
-        split = list(folds.split(codes, codes))
-    for _, rows in split:
-        held = np.zeros(len(codes), dtype=bool)
-        held[rows] = True
-        held &= np.bincount(codes[~held], minlength=len(sizes))[codes] > 0
-        if held.any():
-            yield held
 
 
 def best_largest(candidates: Sequence[T], scores: Iterable[float]) -> T:

@@ -7,6 +7,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from vicinal.base.domains import Domain
+from vicinal.base.folds import held_out
 from vicinal.base.knn_vote import majority, nearest_points
 from vicinal.base.row_space import Span, span_of, varying_axes
 from vicinal.ldg._eigenproblem import EigenProblem, Matrix
@@ -15,7 +16,6 @@ from vicinal.ldg._model_selection import (
     DIMENSIONS_BEYOND_CLASSES,
     KNN_K,
     best_largest,
-    held_out,
 )
 from vicinal.ldg._validation import least_spread
 
