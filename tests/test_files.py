@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vicinal._files import written_whole
+from vicinal._files import check_writable, written_whole
 
 
 def test_what_is_there_stays_until_the_end(tmp_path: Path) -> None:
@@ -85,3 +85,24 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
         pytest.fail("the pipe would be lost")
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_link_to_itself(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    one.symlink_to(other)
+    other.symlink_to(one)
+    with pytest.raises(ValueError, match="leads nowhere but to itself"):
+        check_writable(one)
+    with pytest.raises(ValueError, match="itself"), written_whole(one):
+        pytest.fail("there is no file behind the link")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
+def test_a_folder_in_which_nothing_can_be_written() -> None:
+    with pytest.raises(ValueError, match=r"No file can be written in /proc \(.+\); wr"):
+        check_writable("/proc/model.safetensors")
+
+
+def test_a_check_leaves_nothing(tmp_path: Path) -> None:
+    check_writable(tmp_path / "a.txt")
+    assert list(tmp_path.iterdir()) == []

@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "datasets": set(),
     "tables": {"datasets"},
     "models": {"methods", "tables"},
-    "comparison": {"methods"},
+    "comparison": {"methods", "tables"},
     "report": {"comparison", "methods"},
     "plotting": {"comparison", "methods"},
     "cli": {"comparison", "datasets", "methods", "models", "report", "tables"},

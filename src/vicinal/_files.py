@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_writable", "written_whole"]
+__all__ = ["check_writable", "remove_unfinished", "written_whole"]
+
+_unfinished: set[Path] = set()
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -22,13 +24,38 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     path : str or path-like
         What a file is to be called. A device or a pipe of that name is not replaced.
     """
-    goal = Path(path)
+    goal = _resolved(Path(path))
     if goal.is_dir():
-        raise ValueError(f"{goal} is a folder; name a file in it.")
-    if not goal.absolute().parent.is_dir():
-        raise ValueError(f"There is no folder {goal.absolute().parent} to write to.")
+        raise ValueError(f"{path} is a folder; name a file in it.")
+    if not goal.parent.is_dir():
+        raise ValueError(f"There is no folder {goal.parent} to write to.")
     if goal.exists() and not goal.is_file():
-        raise ValueError(f"{goal} is not a regular file; write to another one.")
+        raise ValueError(f"{path} is not a regular file; write to another one.")
+    try:
+        # Tried, because rights alone do not tell: disks are mounted read-only.
+        tempfile.TemporaryFile(dir=goal.parent).close()
+    except OSError as error:
+        raise ValueError(
+            f"No file can be written in {goal.parent} ({error.strerror}); write to "
+            "another folder."
+        ) from error
+
+
+def remove_unfinished() -> None:
+    """Remove the temporary files of all that is being written; for a process's end."""
+    for temporary in list(_unfinished):
+        temporary.unlink(missing_ok=True)
+
+
+def _resolved(path: Path) -> Path:
+    """Follow links: they stay, and what they point to is replaced."""
+    try:
+        return path.resolve()
+    # RuntimeError until Python 3.12, OSError since.
+    except (RuntimeError, OSError) as error:
+        raise ValueError(
+            f"{path} is a link that leads nowhere but to itself; write to another file."
+        ) from error
 
 
 @contextmanager
@@ -61,14 +88,14 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     ...     [path.name for path in Path(folder).iterdir()]
     ['a.txt']
     """
-    # Through links: they stay, and what they point to is replaced.
-    goal = Path(path).resolve()
-    check_writable(goal)
+    check_writable(path)
+    goal = _resolved(Path(path))
     handle, name = tempfile.mkstemp(
         prefix=f".{goal.name[:40]}.", suffix=goal.suffix, dir=goal.parent
     )
     os.close(handle)
     temporary = Path(name)
+    _unfinished.add(temporary)
     try:
         yield temporary
         # mkstemp's files are for their owner only; others are as the umask says.
@@ -84,3 +111,5 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    finally:
+        _unfinished.discard(temporary)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from vicinal.cli.column_summary import decisions_told
+from vicinal.cli.column_summary import column_lines
 from vicinal.tables.columns import Decision
 
 
@@ -14,7 +14,7 @@ def test_grouped_by_kind_and_reason() -> None:
         Decision("f", "number", "2 missing"),
         Decision("y", "target", "as asked"),
     ]
-    assert decisions_told(decisions) == [
+    assert column_lines(decisions) == [
         "category: c (3 values)",
         "constant: a, d (always 0)",
         "constant: e (always 1)",
@@ -24,13 +24,13 @@ def test_grouped_by_kind_and_reason() -> None:
 
 def test_many_columns_are_counted() -> None:
     decisions = [Decision(f"x{i}", "empty") for i in range(50)]
-    assert decisions_told(decisions) == [
+    assert column_lines(decisions) == [
         "empty: x0, x1, x2, x3, x4, x5 and 44 more",
     ]
 
 
 def test_names_that_would_break_the_line() -> None:
-    told = decisions_told(
+    lines = column_lines(
         [Decision("a\nb\x1b[31m", "empty"), Decision("z" * 99, "text")]
     )
-    assert told == ["empty: a�b�[31m", f"text: {'z' * 39}…"]
+    assert lines == ["empty: a�b�[31m", f"text: {'z' * 39}…"]

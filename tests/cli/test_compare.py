@@ -11,7 +11,6 @@ import pytest
 
 from tests.cli.conftest import assert_told, run
 from vicinal import compare
-from vicinal.cli.compare import seconds_of, shape_of
 from vicinal.comparison import Comparison
 from vicinal.datasets import load
 
@@ -43,6 +42,7 @@ def test_options_reach_compare(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(X, y, methods="pca", n_splits=1)
 
     monkeypatch.setattr("vicinal.comparison.compare", record)
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
     arguments = "compare iris --methods pca,nca --splits 2 --neighbors 7"
     more = "--n-components 1 --seed 5 --jobs 4 --time-budget 2m"
     outcome = run(*f"{arguments} {more}".split())
@@ -239,19 +239,6 @@ def test_a_full_disk(
     outcome = run("compare", table, "--target", "kind", *QUICK, "--json", goal)
     assert_told(outcome, "No space left on device")
     assert list(tmp_path.iterdir()) == [table]
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("60s", 60), ("1.5m", 90), ("2 min", 120), ("1h", 3600), ("7", 7), ("none", None)],
-)
-def test_spans_of_time(text: str, seconds: float | None) -> None:
-    assert seconds_of(text) == seconds
-
-
-@pytest.mark.parametrize("text", ["28x28", "28X28", "28×28", "28,28"])
-def test_shapes(text: str) -> None:
-    assert shape_of(text) == (28, 28)
 
 
 def test_numbers_whose_squares_are_none(tmp_path: Path) -> None:

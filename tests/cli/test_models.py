@@ -86,8 +86,8 @@ def test_regression_and_no_target(folder: Path) -> None:
 
 
 def test_dimensions_that_a_method_cannot_give() -> None:
-    out = works("fit", "iris", "--method", "lda", "--n-components", "9", "-o", "m.st")
-    assert "lda: 4 features to 2 dimensions (it cannot give 9)" in out
+    out = works("fit", "iris", "--method", "lda", "--n-components", "3", "-o", "m.st")
+    assert "lda: 4 features to 2 dimensions (it cannot give 3)" in out
 
 
 def test_warnings_become_notes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +140,15 @@ BAD_FILES = {
         ("fit iris --method mlkr -o m.st", "mlkr learns from a target of numbers"),
         ("fit iris --task cooking -o m.st", "classification or regression"),
         ("fit iris --rows 0 -o m.st", "at least 1"),
-        ("fit iris --n-components 99 --method pca -o m.st", "n_components=99"),
+        (
+            "fit iris --n-components 99 --method pca -o m.st",
+            "n_components=99 exceeds the 4 features; ask for 4 or fewer",
+        ),
+        (
+            "fit iris --rows 60 --n-components 1000 --method pca -o m.st",
+            "=1000 exceeds",
+        ),
+        ("fit iris --jobs 0 -o m.st", "--jobs is 1 or more threads"),
         ("fit iris -o .", "is a folder"),
         ("fit iris -o no/where/m.st", "There is no folder"),
         ("fit one.csv -o one.csv", "is the data"),
@@ -189,9 +197,12 @@ def test_control_characters_do_not_reach_the_terminal(folder: Path) -> None:
             "target": ["a\x1b[0m", "b"] * 4,
         }
     )
-    frame.write_parquet("t.parquet")
-    out = works("fit", "t.parquet", "--method", "pca", "-o", "m.st")
-    out += works("neighbors", "m.st", "t.parquet", "--query", "0")
+    data, model = "t\x1b[2J.parquet", "m\x1b[2J.st"
+    frame.write_parquet(data)
+    out = works("fit", data, "--method", "pca", "-o", model)
+    out += works("neighbors", model, data, "--query", "0")
+    out += works("transform", model, data, "-o", "o\x1b[2J.csv")
+    out += works(*f"compare {data} --methods euclidean --report r\x1b[2J.html".split())
     assert "\x1b" not in out
     assert "bell�[2J" in out
 

@@ -179,3 +179,11 @@ def test_test_rows_for_each_training_row_as_they_are_split(
     train, test = next(ShuffleSplit(1, test_size=0.3).split(np.zeros(n)))
     setting = Setting(np.zeros((n, 1)), None, "none", np.arange(n), n, ["a"])
     assert setting.ratio == pytest.approx(ratio) == len(test) / len(train)
+
+
+def test_nan_is_never_best() -> None:
+    nan = float("nan")
+    many = comparison(
+        result("euclidean", nan, nan, nan), result("lda", -2.0, -1.0, -3.0)
+    )
+    assert many.best.name == "lda"

@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.datasets import load_iris, load_wine
 from sklearn.decomposition import PCA
@@ -16,6 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from vicinal.comparison import METHODS, compare
+from vicinal.comparison.data import ComparisonData
+from vicinal.tables.targets import read_target
 
 USUAL = [m.name for m in METHODS.values() if m.usual and "classification" in m.tasks]
 CLASSIC = ["euclidean", "standardised", "whitened", "pca", "lda"]
@@ -333,3 +336,88 @@ def test_bad_input(X: Any, y: Any, options: dict[str, Any], message: str) -> Non
 
     with pytest.raises(ValueError, match=message):
         compare(X, y, on_progress=work, **options)
+
+
+@pytest.mark.parametrize(("scale", "message"), [(1e200, "beyond"), (1e-200, "varies")])
+def test_targets_whose_squares_are_no_numbers(scale: float, message: str) -> None:
+    y = np.random.default_rng(0).normal(size=150) * scale
+    with pytest.raises(ValueError, match=f"The target y .*{message}"):
+        compare(IRIS_X, y, methods=["euclidean"])
+
+
+@pytest.mark.parametrize("scale", [1e140, 1e-140])
+def test_targets_of_any_unit_give_the_same_scores(scale: float) -> None:
+    y = np.random.default_rng(0).normal(size=150)
+    options: Any = {"methods": ["euclidean"], "n_splits": 2}
+    plain, scaled = (compare(IRIS_X, t, **options) for t in (y, y * scale))
+    np.testing.assert_allclose(plain["euclidean"].scores, scaled["euclidean"].scores)
+
+
+def test_a_method_without_a_score_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores = iter([np.nan, 0.5])
+    monkeypatch.setattr("vicinal.comparison.data.r2_score", lambda *_: next(scores))
+    y = IRIS_X[:, 0]
+    result = compare(
+        IRIS_X[:, 1:], y, task="regression", methods="euclidean,pca", n_splits=1
+    )
+    assert [one.name for one in result.results] == ["pca"]
+    note = "euclidean was left out: its score on the test rows is not a number."
+    assert note in result.notes
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        (np.tile([0.5, 1.5], 30), "classification"),
+        (np.tile([1.0, 2.0], 30), "classification"),
+        (np.tile(np.arange(20.0), 6), "classification"),
+        (np.tile(np.arange(21.0), 6), "regression"),
+        (np.tile(np.arange(21), 6), "classification"),
+        (np.tile([0.5, 1.5, 2.5], 20), "regression"),
+    ],
+)
+def test_the_rule_for_targets_is_that_of_tables(y: Any, task: str) -> None:
+    X = np.random.default_rng(0).normal(size=(len(y), 2))
+    setting = compare(X, y, methods=["euclidean"], n_splits=1, test_size=0.4).setting
+    assert setting.task == task
+    classes = [] if task == "regression" else [str(one) for one in np.unique(y)]
+    assert list(setting.classes) == classes
+    assert read_target(pl.Series("y", y), known=True).task == task
+
+
+def test_splits_without_end_end_with_the_time_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = []
+    check = ComparisonData.check_split
+
+    def counted(data: ComparisonData, train: Any) -> None:
+        seen.append(train)
+        check(data, train)
+
+    monkeypatch.setattr(ComparisonData, "check_split", counted)
+    options: Any = {"methods": ["euclidean"], "n_splits": 10**7}
+    result = compare(IRIS_X, IRIS_Y, time_budget=0.2, **options)
+    assert 1 <= result.setting.n_splits < 10**6
+    assert len(seen) <= result.setting.n_splits + 11
+    assert f"of {10**7} splits" in result.notes[0]
+
+
+def test_later_splits_are_checked_in_their_turn() -> None:
+    # Only where the one row that differs is held out are all training rows equal.
+    X = np.zeros((40, 1))
+    X[7] = 1
+    y = np.tile([0, 1], 20)
+    splits = StratifiedShuffleSplit(50, test_size=0.1, random_state=3).split(X, y)
+    assert next(i for i, (train, _) in enumerate(splits) if 7 not in train) > 10
+    options: Any = {"methods": ["euclidean"], "test_size": 0.1, "random_state": 3}
+    compare(X, y, n_splits=10, **options)
+    with pytest.raises(ValueError, match="All training rows are equal"):
+        compare(X, y, n_splits=50, **options)
+
+
+def test_more_classes_than_test_rows() -> None:
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    message = "84 training and 36 test rows, fewer than the 40 classes; leave out"
+    with pytest.raises(ValueError, match=message):
+        compare(X, np.arange(120) % 40, methods=["euclidean"])

@@ -17,7 +17,6 @@ from vicinal.neighborhood.parallel import (
     project,
     rows_per_block,
     run_in_threads,
-    single_threaded_blas,
 )
 
 
@@ -27,7 +26,7 @@ def test_blocks_cover_every_row_once() -> None:
 
 
 @pytest.mark.parametrize("n_rows", [1, 5, 100, 1601, 100_000])
-def test_lanes_are_few_and_made_of_whole_blocks(n_rows: int) -> None:
+def test_partitions_are_few_and_made_of_whole_blocks(n_rows: int) -> None:
     found = partitions(n_rows, 10)
     assert len(found) <= 16
     assert [row for partition in found for row in range(n_rows)[partition]] == list(
@@ -52,7 +51,7 @@ def test_a_sum_does_not_depend_on_the_order_of_arrival(order: tuple[int, ...]) -
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5, 40])
-def test_share_does_each_part_once(n_threads: int) -> None:
+def test_each_part_is_done_once(n_threads: int) -> None:
     done = np.zeros(25, dtype=int)
 
     def do(_: int, rows: slice) -> None:
@@ -62,7 +61,7 @@ def test_share_does_each_part_once(n_threads: int) -> None:
     assert (done == 1).all()
 
 
-def test_share_holds_blas_to_one_thread_and_gives_it_back() -> None:
+def test_threads_hold_blas_to_one_thread_and_gives_it_back() -> None:
     def threads_of_blas() -> set[int]:
         pools = threadpool_info()
         return {p["num_threads"] for p in pools if p["user_api"] == "blas"}
@@ -94,23 +93,6 @@ def test_an_error_in_any_thread_reaches_the_caller(failing_thread: str) -> None:
     with pytest.raises(ZeroDivisionError):
         run_in_threads(lambda: do, blocks(slice(0, 500), 1), 2)
     assert len(done) < 100  # the other finishes its part and stops
-
-
-def test_overlapping_holds_on_blas_give_it_back_when_the_last_ends() -> None:
-    def threads_of_blas() -> int:
-        pools = threadpool_info()
-        return max(p["num_threads"] for p in pools if p["user_api"] == "blas")
-
-    with threadpool_limits(2, user_api="blas"):
-        first, second = single_threaded_blas(), single_threaded_blas()
-        first.__enter__()
-        second.__enter__()
-        assert threads_of_blas() == 1
-        assert effective_n_threads(None) == min(2, effective_n_threads(-1))
-        first.__exit__(None, None, None)
-        assert threads_of_blas() == 1
-        second.__exit__(None, None, None)
-        assert threads_of_blas() == 2
 
 
 def test_a_block_stays_within_working_memory() -> None:

@@ -69,3 +69,11 @@ class Watched:
 def go_on(_: FloatArray, __: list[float]) -> bool:
     """Let a solver run until it stops by itself."""
     return False
+
+
+class WrongWay(Hill):
+    """A hill whose gradient points down: no step along it gains anything."""
+
+    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = super().value_and_gradient(components)
+        return value, -gradient

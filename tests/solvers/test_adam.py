@@ -187,6 +187,7 @@ def test_a_callback_stops_it() -> None:
     assert solution.n_iter == 3
     assert len(solution.curve) == 4
     assert solution.converged
+    assert solution.reason == "callback"
     assert "callback" in solution.message
 
 
@@ -209,6 +210,7 @@ def test_what_is_not_finite_ends_the_climb(what: str, when: int) -> None:
 
     solution = Stochastic(10).maximize(Breaks(), START, go_on)
     assert not solution.converged
+    assert solution.reason == "not_finite"
     assert "not finite" in solution.message
     assert np.isfinite(solution.components).all()
     assert solution.n_iter == when // 25

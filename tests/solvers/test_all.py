@@ -53,6 +53,7 @@ def test_a_callback_can_stop_it(name: str) -> None:
         Hill(), START, lambda _, curve: curve[-1] > -1000
     )
     assert solution.converged
+    assert solution.reason == "callback"
     assert solution.message == "stopped by a callback"
     assert solution.curve[-1] > -1000
     assert max(solution.curve[:-1]) <= -1000
@@ -61,6 +62,7 @@ def test_a_callback_can_stop_it(name: str) -> None:
 def test_running_out_of_iterations_is_no_convergence(name: str) -> None:
     solution = SOLVERS[name](max_iter=2, tol=0).maximize(Hill(), START, go_on)
     assert not solution.converged
+    assert solution.reason == "max_iter"
     assert solution.n_iter == 2
 
 
@@ -69,8 +71,21 @@ def test_where_there_is_no_slope_the_start_comes_back(name: str) -> None:
     solution = SOLVERS[name]().maximize(Plain(), start, go_on)
     np.testing.assert_array_equal(solution.components, start)
     assert solution.converged
+    assert solution.reason == "converged"
     assert solution.n_iter == 0
     assert solution.curve == [3.0]
+
+
+def test_an_objective_that_is_not_finite_is_told_from_a_lack_of_iterations(
+    name: str,
+) -> None:
+    class Nowhere:
+        def value_and_gradient(self, A: FloatArray) -> tuple[float, FloatArray]:
+            return np.nan, np.full_like(A, np.nan)
+
+    solution = SOLVERS[name]().maximize(Nowhere(), START, go_on)
+    assert not solution.converged
+    assert solution.reason == "not_finite"
 
 
 def test_a_map_may_be_a_vector(name: str) -> None:

@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 from sklearn.datasets import load_iris
 
-from tests.solvers.hills import Hill, Times, go_on
+from tests.solvers.hills import Hill, Times, WrongWay, go_on
 from vicinal.objectives import NCAObjective
 from vicinal.solvers import ConjugateGradient
 from vicinal.solvers.stopping import relative_change
@@ -38,3 +39,14 @@ def test_stops_where_the_gradient_is_small() -> None:
     solution = ConjugateGradient(tol=0.1).maximize(Hill(), near, go_on)
     assert solution.converged
     assert solution.n_iter == 0
+
+
+@pytest.mark.parametrize("max_iter", [5, 500])
+def test_a_line_search_that_finds_nothing_is_told_from_a_lack_of_iterations(
+    max_iter: int,
+) -> None:
+    start = np.zeros((2, 3))
+    solution = ConjugateGradient(max_iter=max_iter).maximize(WrongWay(), start, go_on)
+    assert solution.reason == "line_search"
+    assert not solution.converged
+    np.testing.assert_array_equal(solution.components, start)

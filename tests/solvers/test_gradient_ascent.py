@@ -3,7 +3,7 @@ from itertools import chain, repeat
 import numpy as np
 import pytest
 
-from tests.solvers.hills import Hill, Scripted, Times, Watched, go_on
+from tests.solvers.hills import Hill, Scripted, Times, Watched, WrongWay, go_on
 from vicinal._typing import FloatArray
 from vicinal.solvers import BoldDriver, DecayingSteps, DeltaBarDelta, GradientAscent
 
@@ -25,14 +25,6 @@ class Fenced:
                 return value, np.full_like(components, np.nan)
             return float(self.blind), gradient
         return value, gradient
-
-
-class Liar:
-    """A gradient that points downhill."""
-
-    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = Hill().value_and_gradient(components)
-        return value, -gradient
 
 
 @every_rule
@@ -77,7 +69,7 @@ def test_does_not_begin_where_the_objective_is_not_finite(
 
 @every_rule
 def test_gives_up_when_no_step_is_short_enough(rule: type[GradientAscent]) -> None:
-    solution = rule(max_iter=500).maximize(Liar(), START, go_on)
+    solution = rule(max_iter=500).maximize(WrongWay(), START, go_on)
     assert solution.message == "the step has become negligible"
     assert 5 < solution.n_iter < 100
     np.testing.assert_array_equal(solution.components, START)

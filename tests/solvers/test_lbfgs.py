@@ -1,6 +1,7 @@
 import numpy as np
+import pytest
 
-from tests.solvers.hills import Hill
+from tests.solvers.hills import Hill, WrongWay, go_on
 from vicinal._typing import FloatArray
 from vicinal.solvers import LBFGS
 
@@ -38,3 +39,14 @@ def test_a_callback_can_stop_it() -> None:
     assert solution.converged
     assert solution.n_iter < 50
     assert solution.message == "stopped by a callback"
+
+
+@pytest.mark.parametrize("max_iter", [5, 500])
+def test_a_line_search_that_finds_nothing_is_told_from_a_lack_of_iterations(
+    max_iter: int,
+) -> None:
+    start = np.zeros((2, 3))
+    solution = LBFGS(max_iter=max_iter).maximize(WrongWay(), start, go_on)
+    assert solution.reason == "line_search"
+    assert not solution.converged
+    np.testing.assert_array_equal(solution.components, start)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.solvers.hills import Hill, Plain, go_on
+from tests.solvers.hills import Hill, Plain, WrongWay, go_on
 from vicinal._typing import FloatArray
 from vicinal.solvers import SOLVERS, Objective
 from vicinal.solvers.refreshed import Refreshed
@@ -51,6 +51,7 @@ def test_looks_at_the_start_every_so_often_and_at_the_end() -> None:
     assert solution.n_iter == len(maps) == 25
     assert len(solution.curve) == 26
     assert not solution.converged
+    assert solution.reason == "max_iter"
     assert "used up" in solution.message
     assert len(hill.looked_at) == 4
     for looked, at in zip(
@@ -111,6 +112,7 @@ def test_a_callback_stops_it(n: int) -> None:
     assert solution.n_iter == n
     assert len(solution.curve) == n + 1
     assert solution.converged
+    assert solution.reason == "callback"
     np.testing.assert_array_equal(hill.looked_at[-1], solution.components)
 
 
@@ -130,6 +132,15 @@ def test_a_round_that_gains_little_is_the_last() -> None:
     solution = rounds(hill, tol=0.9, length=1).maximize(hill, Hill.top + 1e-3, go_on)
     assert solution.converged
     assert solution.n_iter < 25
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "cg"])
+def test_a_solver_that_finds_no_step_at_all_ends_it(solver: str) -> None:
+    make: Any = SOLVERS[solver]
+    climb = Refreshed(lambda _: None, never, make, max_iter=25, tol=1e-5)
+    solution = climb.maximize(WrongWay(), START, go_on)
+    assert solution.reason == "line_search"
+    assert not solution.converged
 
 
 def test_without_a_slope_the_start_comes_back() -> None:
@@ -184,6 +195,8 @@ def test_a_round_that_a_fresh_look_finds_lower_is_taken_back() -> None:
     climb = Refreshed(mirage.refresh, never, make, max_iter=200, tol=1e-9)
     start = np.ones((1, 1))
     solution = climb.maximize(mirage, start, go_on)
+    assert solution.reason == "stale"
+    assert not solution.converged
     assert abs(solution.components[0, 0] - 3) <= 2
     np.testing.assert_array_equal(mirage.seen_from, solution.components)
     assert len(solution.curve) == solution.n_iter + 1

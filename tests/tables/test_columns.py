@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vicinal.tables.cells import clean, typed
 from vicinal.tables.columns import Columns, Decision
 
 N = 24
@@ -18,7 +19,7 @@ ROWS = list(range(N))
 
 def decision(name: str, values: Any, dtype: Any = None) -> Decision:
     frame = pl.DataFrame({name: pl.Series(values, dtype=dtype, strict=False)})
-    (one,) = Columns.learn(frame, None).decisions
+    (one,) = Columns.learn(clean(frame), None).decisions
     assert one.column == name
     return one
 
@@ -81,6 +82,7 @@ def test_encode() -> None:
             "k": [4] * 4,
         }
     )
+    frame = clean(frame)
     columns = Columns.learn(frame, "label")
     assert columns.feature_names == ["n", "t=2", "t=x", "b", "d", "s"]
     assert columns.kept_indexes == [0, 1, 1, 2, 3, 4]
@@ -100,9 +102,9 @@ def test_encode() -> None:
         *(pl.col(name).cast(pl.String) for name in reversed(frame.columns)),
     )
     parts = [
-        columns.encode(text[:1]),
-        columns.encode(text[1:]),
-        columns.encode(text[:0]),
+        columns.encode(clean(text[:1])),
+        columns.encode(clean(text[1:])),
+        columns.encode(clean(text[:0])),
     ]
     np.testing.assert_array_equal(np.concatenate(parts)[::-1], expected)
 
@@ -110,9 +112,11 @@ def test_encode() -> None:
 def test_categories_at_encode_time() -> None:
     columns = Columns.learn(pl.DataFrame({"c": list("aabb")}), None)
     frame = pl.DataFrame({"c": ["b", "new", None, " a "]})
-    assert columns.encode(frame).tolist() == [[0, 1], [0, 0], [0, 0], [1, 0]]
+    assert columns.encode(clean(frame)).tolist() == [[0, 1], [0, 0], [0, 0], [1, 0]]
     as_categorical = frame.with_columns(pl.col("c").cast(pl.Categorical))
-    np.testing.assert_array_equal(columns.encode(as_categorical), columns.encode(frame))
+    np.testing.assert_array_equal(
+        columns.encode(clean(as_categorical)), columns.encode(clean(frame))
+    )
 
 
 def test_float32_stays() -> None:
@@ -151,7 +155,7 @@ def test_rows_that_do_not_fit(frame: dict[str, Any], message: str) -> None:
     columns = Columns.learn(learned, None)
     given = {"day": ["2020-01-01"], "ok": ["no"], **frame}
     with pytest.raises(ValueError, match=message):
-        columns.encode(pl.DataFrame(given, strict=False))
+        columns.encode(clean(pl.DataFrame(given, strict=False)))
 
 
 def stored() -> dict[str, Any]:
@@ -222,7 +226,7 @@ COLUMN = st.one_of(
 @given(st.dictionaries(NAME, COLUMN, min_size=1, max_size=4))
 def test_any_frame(data: dict[str, list[Any]]) -> None:
     """Whatever is learned can be stored, and encodes its own rows without infinity."""
-    frame = pl.DataFrame(data)
+    frame = clean(pl.DataFrame(data))
     columns = Columns.learn(frame, None)
     again = Columns.from_dict(json.loads(json.dumps(columns.to_dict())))
     assert again == columns
@@ -235,3 +239,32 @@ def test_any_frame(data: dict[str, list[Any]]) -> None:
     # Every feature that was kept tells some rows apart.
     spread = np.nanmax(encoded, axis=0) - np.nanmin(encoded, axis=0)
     assert (spread > 0).all()
+
+
+def test_wide_tables_take_no_call_of_polars_for_each_column_of_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The time to read a wide table grows as its columns, not as their square."""
+    names = [f"x{index}" for index in range(200)]
+    text = pl.DataFrame({name: [" 1.5", "2", "n/a"] for name in names})
+    asked = []
+    columns = pl.DataFrame.columns
+    collect = pl.LazyFrame.collect
+
+    def counted(self: pl.LazyFrame, **options: Any) -> Any:
+        asked.append("collect")
+        return collect(self, **options)
+
+    def listed(self: pl.DataFrame) -> list[str]:
+        asked.append("columns")
+        return columns.fget(self)  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(pl.LazyFrame, "collect", counted)
+    monkeypatch.setattr(pl.DataFrame, "columns", property(listed, columns.fset))  # type: ignore[attr-defined]
+    frame = typed(clean(text))
+    assert len(asked) < 20
+    assert set(frame.dtypes) == {pl.Float64}
+    learned = Columns.learn(frame, None)
+    asked.clear()
+    assert learned.encode(frame)[:2].tolist() == [[1.5] * 200, [2.0] * 200]
+    assert len(asked) < 20

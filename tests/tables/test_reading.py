@@ -102,6 +102,17 @@ def test_whole_numbers_stay_exact_and_decimal_commas_stay_text(tmp_path: Path) -
     assert frame["mixed"].to_list() == ["1", "x"]
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "  ", "\n  "])
+@pytest.mark.parametrize("delimiter", ["\t", ",", ";"])
+def test_a_last_row_without_values_is_a_row(
+    tmp_path: Path, delimiter: str, end: str
+) -> None:
+    kind = "tsv" if delimiter == "\t" else "csv"
+    text = f"a,b,c\n1,2,3\n,,\n4,5,6\n,,{end}".replace(",", delimiter)
+    frame = read_table(written(tmp_path / f"t.{kind}", text.encode())).frame
+    assert frame["a"].to_list() == [1, None, 4, None]
+
+
 def test_names_are_made_distinct(tmp_path: Path) -> None:
     table = read_table(written(tmp_path / "t.csv", b",a,a,<script>\n1,2,3,4\n"))
     assert table.frame.columns == ["Unnamed: 0", "a", "a_2", "<script>"]
@@ -122,7 +133,7 @@ def test_names_are_made_distinct(tmp_path: Path) -> None:
         (b'a,b\n1,"x\n2,y\n', "line 2 of t.csv or later is never closed"),
         (b'a,b\n1,5" x\n2,6" x\n', "quote"),
         (b"1.5,2\n3,4\n", "holds numbers where the columns' names"),
-        (gzip.compress(b"a,b\n1,2\n"), "gzip: decompress it"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0), "gzip: decompress it"),
         (b"PK\x03\x04rest", "zip archive"),
         (b"PAR1rest", "ends in .parquet"),
         (bytes(range(256)), "not text"),

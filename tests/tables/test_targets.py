@@ -1,18 +1,24 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.tables.reading import Table
+from vicinal.tables.cells import clean
+from vicinal.tables.reading import Table, read_table
 from vicinal.tables.targets import choose_target, read_target
 
 
 def table(*names: str, target: str | None = None) -> Table:
     return Table("t", pl.DataFrame({name: [1, 2] for name in names}), target)
+
+
+def cleaned(values: list[Any]) -> pl.Series:
+    return clean(pl.DataFrame({"t": values})).to_series()
 
 
 @pytest.mark.parametrize(
@@ -57,7 +63,7 @@ def test_unknown_target() -> None:
     ],
 )
 def test_tasks(values: list[Any], task: str, expected: list[Any]) -> None:
-    target = read_target(pl.Series("t", values))
+    target = read_target(cleaned(values))
     assert target.task == task
     assert target.values.tolist() == expected
     assert target.values.dtype.kind == ("U" if task == "classification" else "f")
@@ -86,7 +92,7 @@ def test_the_task_can_be_asked_for() -> None:
 
 
 def test_rows_left_out() -> None:
-    target = read_target(pl.Series("t", ["a", "?", "b", "a", "b", "c", "d"]))
+    target = read_target(cleaned(["a", "?", "b", "a", "b", "c", "d"]))
     assert target.values.tolist() == ["a", "b", "a", "b"]
     assert target.kept.tolist() == [True, False, True, True, True, False, False]
     assert target.notes == (
@@ -116,3 +122,21 @@ def test_targets_that_teach_nothing(values: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
         read_target(pl.Series("t", values))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("missing", [[], [None]])
+def test_no_class_is_lost_where_labels_exceed_64_bits(missing: list[None]) -> None:
+    target = read_target(pl.Series("t", [1.0, 2.0, 1e20] * 30 + missing))
+    assert target.task == "classification"
+    assert target.values.tolist() == ["1", "2", "1e+20"] * 30
+    assert target.kept.sum() == 90
+    target = read_target(pl.Series("t", [1e20, 2e20, -0.0, 0.0] * 5))
+    assert target.values.tolist() == ["1e+20", "2e+20", "0", "0"] * 5
+
+
+def test_long_integers_stay_apart(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    labels = ["100000000000000000001", "100000000000000000002", "3"]
+    path.write_text("x,t\n" + "".join(f"{i},{labels[i % 3]}\n" for i in range(9)))
+    target = read_target(read_table(str(path)).frame["t"])
+    assert target.values.tolist() == labels * 3

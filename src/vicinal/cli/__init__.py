@@ -4,7 +4,6 @@ One module for each group of commands. NumPy and scikit-learn take seconds to im
 so that only the functions that compute import them: `vicinal --help` answers at once.
 """
 
-import io
 import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
@@ -19,11 +18,31 @@ def main() -> None:
     """Run the command with the process's arguments."""
     if any(find_spec(package) is None for package in ("typer", "rich")):
         sys.exit("The vicinal command needs an extra: pip install 'vicinal[cli]'")
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that does not know ± or µ shows ?, and the work is not lost.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-    build_app()(prog_name="vicinal")
+    try:
+        from vicinal.cli.signals import clean_up_on_termination
+        from vicinal.cli.streams import guard_streams
+
+        output = guard_streams()
+        clean_up_on_termination()
+        code = _exit_code()
+    except KeyboardInterrupt:
+        # Imports take a moment, too, and nothing has been done by then.
+        sys.exit(130)
+    output.flush()
+    # A reader that has seen enough is no failure.
+    if output.failure and not isinstance(output.failure, BrokenPipeError):
+        reason = output.failure.strerror
+        sys.stderr.write(f"vicinal: standard output cannot be written: {reason}.\n")
+        code = code or 2
+    sys.exit(code)
+
+
+def _exit_code() -> str | int | None:
+    try:
+        build_app()(prog_name="vicinal")
+    except SystemExit as done:
+        return done.code
+    return 0
 
 
 def build_app() -> "typer.Typer":

@@ -1,4 +1,4 @@
-"""How the command tells what became of each column."""
+"""What the command prints of a table: its size, its target, its columns."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from vicinal.tables.names import printable
+
 if TYPE_CHECKING:
     from vicinal.tables.columns import Decision
     from vicinal.tables.prepared import Prepared
 
-__all__ = ["decisions_told", "print_decisions", "printable"]
+__all__ = ["column_lines", "print_decisions"]
 
 # Of one kind and reason, as many columns as fit into a line.
 _NAMED = 6
@@ -19,19 +21,20 @@ _NAMED = 6
 def print_decisions(prepared: "Prepared") -> None:
     """Print what the table is, and what became of its columns."""
     n, d = prepared.X.shape
-    typer.echo(f"{prepared.name}: {n:,} rows, {d:,} features, {_target_told(prepared)}")
-    for line in [*prepared.notes, *decisions_told(prepared.decisions)]:
-        typer.echo(f"  {line}")
+    name = printable(prepared.name, None)
+    typer.echo(f"{name}: {n:,} rows, {d:,} features, {_target_line(prepared)}")
+    for line in [*prepared.notes, *column_lines(prepared.decisions)]:
+        typer.echo(f"  {printable(line, None)}")
 
 
-def _target_told(prepared: "Prepared") -> str:
+def _target_line(prepared: "Prepared") -> str:
     if prepared.target is None:
         return "no target"
     kinds = {"classification": "classes", "regression": "numbers"}
     return f"target {printable(prepared.target)!r} ({kinds[prepared.task]})"
 
 
-def decisions_told(decisions: Sequence["Decision"]) -> list[str]:
+def column_lines(decisions: Sequence["Decision"]) -> list[str]:
     """Return a line for each kind of column and reason, with the columns' names.
 
     Parameters
@@ -60,9 +63,3 @@ def decisions_told(decisions: Sequence["Decision"]) -> list[str]:
         shown = ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
         lines.append(f"{kind}: {shown}" + (f" ({reason})" if reason else ""))
     return lines
-
-
-def printable(name: str) -> str:
-    """Return a name on one line and of bearable length, whatever it holds."""
-    line = "".join(letter if letter.isprintable() else "�" for letter in name)
-    return line if len(line) <= 40 else line[:39] + "…"

@@ -1,6 +1,5 @@
 """`vicinal compare`: several metrics on one table, in a table, a sentence, a page."""
 
-import re
 import shlex
 import sys
 import time
@@ -13,7 +12,9 @@ import typer
 
 from vicinal.cli.column_summary import print_decisions
 from vicinal.cli.errors import report_errors
-from vicinal.cli.output_paths import check_output_path
+from vicinal.cli.options import check_task, seconds_of, shape_of, threads_of
+from vicinal.cli.output_paths import check_distinct, check_output_path
+from vicinal.tables.names import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
     from vicinal.comparison import Comparison
     from vicinal.tables.prepared import Prepared
 
-__all__ = ["register", "seconds_of", "shape_of"]
+__all__ = ["register"]
 
 # Of the time budget, the part that is kept back to draw the report.
 _FOR_THE_REPORT = 0.35
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
 def register(app: typer.Typer) -> None:
@@ -85,10 +85,11 @@ def compare(
     with report_errors():
         budget = seconds_of(time_budget)
         shape = None if image_shape is None else shape_of(image_shape)
+        threads = threads_of(jobs)
+        check_task(task)
         for path in filter(None, (report, json)):
             check_output_path(path, data)
-        if report is not None and report == json:
-            raise ValueError("--report and --json are the same file; name two.")
+        check_distinct({"--report": report, "--json": json})
         prepared = _prepared(data, target, no_target, task)
         images = None if shape is None else _images(prepared, shape)
         print_decisions(prepared)
@@ -110,7 +111,7 @@ def compare(
                 feature_names=prepared.feature_names,
                 name=prepared.name,
                 random_state=seed,
-                n_jobs=jobs,
+                n_jobs=threads,
                 on_progress=show,
             )
         _print_table(result)
@@ -126,41 +127,11 @@ def compare(
                     command=_command(),
                     on_progress=show,
                 )
-            typer.echo(f"report: {report}")
+            typer.echo(f"report: {printable(report, None)}")
         # Last: where the report fails, nothing is left of the run.
         if json is not None:
             _write_json(json, result, prepared)
     typer.echo(result.verdict())
-
-
-def seconds_of(text: str) -> float | None:
-    """Read a span of time, like ``60s``; None for no limit.
-
-    Raises
-    ------
-    ValueError
-        When it cannot be read, or is not positive.
-    """
-    if text.strip().lower() == "none":
-        return None
-    found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]*)\s*", text.lower())
-    if found is None or found[2] not in _UNITS or not float(found[1]):
-        raise ValueError(f"--time-budget {text!r} is no time; write it like 60s or 5m.")
-    return float(found[1]) * _UNITS[found[2]]
-
-
-def shape_of(text: str) -> tuple[int, int]:
-    """Read the height and width of an image, like ``28x28``.
-
-    Raises
-    ------
-    ValueError
-        When it cannot be read.
-    """
-    found = re.fullmatch(r"([1-9]\d{0,4})[x×,]([1-9]\d{0,4})", text.strip().lower())
-    if found is None:
-        raise ValueError(f"--image-shape {text!r} is no shape; write it like 28x28.")
-    return int(found[1]), int(found[2])
 
 
 def _prepared(
@@ -168,8 +139,6 @@ def _prepared(
 ) -> "Prepared":
     from vicinal.tables.prepared import prepare
 
-    if task not in (None, "classification", "regression"):
-        raise ValueError(f"--task is classification or regression, not {task!r}.")
     with _progress() as show:
         show(0, 1, "reading the data")
         return prepare(data, target=target, no_target=no_target, task=task)
@@ -231,7 +200,7 @@ def _print_table(result: "Comparison") -> None:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(result.setting.name))
+    table = Table(title=Text(printable(result.setting.name, None)))
     for heading in result.header:
         table.add_column(heading, justify="left" if heading == "method" else "right")
     for row in result.rows():
@@ -246,7 +215,7 @@ def _print_table(result: "Comparison") -> None:
             f"paired t-test on {result.setting.n_splits} splits, Holm's p < 0.05)"
         )
     for note in result.notes:
-        console.print(note, highlight=False, markup=False)
+        console.print(printable(note, None), highlight=False, markup=False)
 
 
 def _write_json(path: Path, result: "Comparison", prepared: "Prepared") -> None:

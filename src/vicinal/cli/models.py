@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli.column_summary import print_decisions, printable
+from vicinal.cli.column_summary import print_decisions
 from vicinal.cli.errors import report_errors
+from vicinal.cli.options import check_task, threads_of
 from vicinal.cli.output_paths import check_output_path
+from vicinal.tables.names import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,8 +71,8 @@ def fit(
     """
     with report_errors():
         check_output_path(output, data)
-        if task not in (None, "classification", "regression"):
-            raise ValueError(f"--task is classification or regression, not {task!r}.")
+        check_task(task)
+        threads = threads_of(jobs)
         with _waiting("reading the data"):
             from vicinal.models import learn, method_named
             from vicinal.tables.prepared import prepare
@@ -80,23 +82,23 @@ def fit(
                 data, target=target, no_target=no_target, task=task, limit=rows
             )
         print_decisions(prepared)
-        with _waiting(f"learning {method}"), _warnings_told():
+        with _waiting(f"learning {method}"), _warnings_printed():
             model = learn(
                 prepared,
                 method,
                 n_components=n_components,
                 random_state=seed,
-                n_jobs=jobs,
+                n_jobs=threads,
             )
-        typer.echo(_dimensions_told(model, n_components))
+        typer.echo(_dimensions_line(model, n_components))
         with _waiting("counting neighbours"):
-            quality = _quality_told(model, prepared)
+            quality = _quality_line(model, prepared)
         if quality:
             typer.echo(quality)
         from vicinal.models import save
 
         save(output, model)
-    typer.echo(f"model: {output}")
+    typer.echo(f"model: {printable(output, None)}")
 
 
 def transform(
@@ -135,7 +137,7 @@ def transform(
                 on_rows=lambda done: say(f"mapped {done:,} rows"),
             )
     names = learned.names_out
-    typer.echo(f"{n_rows:,} rows, {names[0]} to {names[-1]}: {output}")
+    typer.echo(f"{n_rows:,} rows, {names[0]} to {names[-1]}: {printable(output, None)}")
 
 
 def neighbors(
@@ -154,19 +156,19 @@ def neighbors(
     _print_neighbors(found, learned)
 
 
-def _dimensions_told(model: "SavedModel", asked: int | None) -> str:
+def _dimensions_line(model: "SavedModel", asked: int | None) -> str:
     d, n_features = model.components.shape
-    told = f"{model.method}: {n_features:,} features to {d:,} dimensions"
-    return told if asked in (None, d) else f"{told} (it cannot give {asked:,})"
+    line = f"{model.method}: {n_features:,} features to {d:,} dimensions"
+    return line if asked in (None, d) else f"{line} (it cannot give {asked:,})"
 
 
-def _quality_told(model: "SavedModel", prepared: "Prepared") -> str:
+def _quality_line(model: "SavedModel", prepared: "Prepared") -> str:
     """Compare the training rows' neighbours before and after."""
     if prepared.y is None or len(prepared.y) > _MOST_COUNTED:
         return ""
     from vicinal.methods.scaling import leave_one_out
 
-    X = model.prepare(prepared.frame)
+    X = model.scaled(prepared.X)
     before, after = (
         leave_one_out(Z, prepared.y, prepared.task) for Z in (X, model.map(X))
     )
@@ -239,7 +241,7 @@ def _waiting(what: str) -> Iterator["Callable[[str], None]"]:
 
 
 @contextmanager
-def _warnings_told() -> Iterator[None]:
+def _warnings_printed() -> Iterator[None]:
     """Print what a method warns of in a line each, once the work is done."""
     import warnings
 
@@ -247,4 +249,4 @@ def _warnings_told() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for line in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
-        typer.echo(f"note: {line}", err=True)
+        typer.echo(f"note: {printable(line, None)}", err=True)

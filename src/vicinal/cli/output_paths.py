@@ -1,10 +1,11 @@
 """Where the command may write."""
 
+from itertools import combinations
 from pathlib import Path
 
 from vicinal._files import check_writable
 
-__all__ = ["check_output_path"]
+__all__ = ["check_distinct", "check_output_path"]
 
 
 def check_output_path(path: Path, data: str) -> None:
@@ -20,3 +21,17 @@ def check_output_path(path: Path, data: str) -> None:
     check_writable(path)
     if path.exists() and Path(data).exists() and path.samefile(data):
         raise ValueError(f"{path} is the data; write to another file.")
+
+
+def check_distinct(paths: dict[str, Path | None]) -> None:
+    """Raise ValueError where two options name the same file, however it is written.
+
+    Parameters
+    ----------
+    paths : dict of str to Path or None
+        What each option names.
+    """
+    named = {name: path.resolve() for name, path in paths.items() if path is not None}
+    for (first, one), (second, other) in combinations(named.items(), 2):
+        if one == other or (one.exists() and other.exists() and one.samefile(other)):
+            raise ValueError(f"{first} and {second} are the same file; name two.")

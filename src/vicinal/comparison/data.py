@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, replace
+from math import ceil, floor
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,9 @@ from sklearn.utils import (
 )
 
 from vicinal.comparison.records import Setting
-from vicinal.comparison.targets import check_classes, read_target
+from vicinal.comparison.targets import check_classes, encode_target
 from vicinal.methods.registry import TASKS
+from vicinal.tables.sizes import check_features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,8 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ComparisonData", "Run", "UnfitError"]
 
-# The squares of larger numbers are close to the end of floating point.
-_LARGEST = np.float64(1e150)
+# Splits that are checked before the first fit.
+_CHECKED_SPLITS = 10
 # scikit-learn's own default for the number of clusters, where nobody says it.
 _N_CLUSTERS = 8
 
@@ -92,21 +94,21 @@ class ComparisonData:
         rows = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
         if np.isinf(rows).any():
             raise ValueError("X contains infinity; write NaN where a value is missing.")
-        if np.fmax.reduce(np.abs(rows), axis=None) > _LARGEST:
-            raise ValueError(f"X has numbers beyond {_LARGEST:.0e}; use larger units.")
         if n_components is not None:
             check_scalar(n_components, "n_components", Integral, min_val=1)
             if n_components > (d := rows.shape[1]):
                 raise ValueError(
-                    f"n_components={n_components} exceeds the {d} features."
+                    f"n_components={n_components} exceeds the {d} features; ask for "
+                    f"{d} or fewer."
                 )
         if task not in ("auto", *TASKS):
             raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")
         labels = None if y is None or task == "none" else column_or_1d(y, warn=True)
         target = None
+        classes: tuple[str, ...] = ()
         if labels is not None:
             check_consistent_length(rows, labels)
-            task, target = read_target(labels, task)
+            task, target, classes = encode_target(labels, task)
         elif task not in ("auto", "none"):
             raise ValueError(f"task={task!r} needs a target, y.")
         else:
@@ -114,6 +116,7 @@ class ComparisonData:
         setting = Setting(
             X=rows,
             y=labels,
+            classes=classes,
             task=task,
             rows=np.arange(len(rows)),
             n_given=len(rows),
@@ -126,6 +129,7 @@ class ComparisonData:
                 f"There are {len(setting.feature_names)} feature_names for "
                 f"{rows.shape[1]} features."
             )
+        check_features(rows, setting.feature_names)
         return cls(setting, target)
 
     @property
@@ -170,19 +174,32 @@ class ComparisonData:
         yield from splitter.split(s.X, self.target)
 
     def check(self, n_splits: int) -> None:
-        """Raise ValueError where a split is of no use, before any work is done."""
-        k = self.setting.n_neighbors
-        for train, _ in self.splits(n_splits):
-            X = self.setting.X[train]
-            if self.setting.task != "none" and k > len(X):
-                raise ValueError(f"n_neighbors={k} exceeds the {len(X)} training rows.")
-            if self.setting.task == "classification":
-                check_classes(self.target, train)
-            # Without regard to NaN: what is missing becomes a value that is there.
-            if np.array_equal(np.fmin.reduce(X), np.fmax.reduce(X), equal_nan=True):
-                raise ValueError(
-                    "All training rows are equal: no metric can tell them apart."
-                )
+        """Raise ValueError where rows cannot be split, before any work is done."""
+        s = self.setting
+        n_test = ceil(s.test_size * len(s.X))
+        n_train = floor((1 - s.test_size) * len(s.X))
+        if min(n_test, n_train) < len(s.classes):
+            raise ValueError(
+                f"A split has {n_train} training and {n_test} test rows, fewer than "
+                f"the {len(s.classes)} classes; leave out the rarest classes, or give "
+                "more rows."
+            )
+        # Later splits are checked when their turn comes: there may be millions.
+        for train, _ in self.splits(min(n_splits, _CHECKED_SPLITS)):
+            self.check_split(train)
+
+    def check_split(self, train: IntArray) -> None:
+        """Raise ValueError where nothing can be learned from some rows."""
+        X, k = self.setting.X[train], self.setting.n_neighbors
+        if self.setting.task != "none" and k > len(X):
+            raise ValueError(f"n_neighbors={k} exceeds the {len(X)} training rows.")
+        if self.setting.task == "classification":
+            check_classes(self.target, train)
+        # Without regard to NaN: what is missing becomes a value that is there.
+        if np.array_equal(np.fmin.reduce(X), np.fmax.reduce(X), equal_nan=True):
+            raise ValueError(
+                "All training rows are equal: no metric can tell them apart."
+            )
 
     def run(self, method: Method, train: IntArray, test: IntArray) -> Run:
         """Fit a method on some rows, and score it on others.
@@ -216,6 +233,8 @@ class ComparisonData:
         else:
             score, found = self._predict(metric, Z, y, test)
             query = time.perf_counter() - start
+        if np.isnan(score):
+            raise UnfitError("its score on the test rows is not a number.")
         stopped = [issubclass(w.category, ConvergenceWarning) for w in told]
         return Run(
             n_components=Z.shape[1],
@@ -243,8 +262,8 @@ class ComparisonData:
         predicted = knn.predict(metric.transform(s.X[test]))
         if not classes:
             return float(r2_score(truth, predicted)), {}
-        n_classes = int(self.target.max()) + 1 if self.target is not None else 0
-        counts = confusion_matrix(truth, predicted, labels=range(n_classes))
+        labels = range(len(s.classes))
+        counts = confusion_matrix(truth, predicted, labels=labels)
         return float(np.mean(predicted == truth)), {"confusion": counts}
 
 

@@ -70,6 +70,8 @@ class Setting:
         The rows that took part; NaN where a value is missing.
     y : ndarray of shape (n_samples,) or None
         Their target, as it was given.
+    classes : tuple of str
+        Names of the classes, sorted as the labels are; empty without classes.
     task : {"classification", "regression", "none"}
         What kind of target it is.
     rows : ndarray of int of shape (n_samples,)
@@ -100,6 +102,7 @@ class Setting:
     random_state: Any = 0
     n_jobs: int | None = None
     notes: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
 
     @property
     def ratio(self) -> float:

@@ -45,8 +45,8 @@ class Comparison:
 
     @property
     def best(self) -> MethodResult:
-        """The method with the highest mean score; the first of equals."""
-        return max(self.results, key=lambda result: result.mean)
+        """The method with the highest mean score; the first of equals, never NaN."""
+        return max(self.results, key=lambda one: np.nan_to_num(one.mean, nan=-np.inf))
 
     @property
     def measure(self) -> str:

@@ -61,7 +61,8 @@ def compare(
         also tells whether two halves of the training rows agree on the clusters.
     task : {"auto", "classification", "regression", "none"}, default="auto"
         What y is. "auto" takes floating-point numbers for a continuous target where
-        they have fractions or more than 20 distinct values, and all else for classes.
+        there are more than two and they have fractions, or where there are more than
+        20; all else for classes.
     methods : str or iterable of str, optional
         Names from `vicinal.comparison.METHODS`, or ``"all"``. By default the usual
         ones for the kind of target. Those that learn start from standardised features
@@ -170,6 +171,7 @@ def _all_runs(
             note = f"The time budget was enough for {done} of {plan.n_splits} splits."
             plan = replace(plan, n_splits=done, notes=(*plan.notes, note))
             break
+        plan.problem.check_split(train)
         for place, method in enumerate(plan.methods, start=1):
             over = deadline is not None and time.perf_counter() > deadline
             # Few rows are not planned for, however many columns they have.

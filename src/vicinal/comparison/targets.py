@@ -7,26 +7,53 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
+from vicinal.tables.sizes import check_numbers
+from vicinal.tables.targets import names_classes
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vicinal._typing import FloatArray, IntArray
 
-__all__ = ["are_numbers", "check_classes", "read_target"]
-
-# More distinct floating-point numbers than this are no classes.
-_MOST_CLASSES = 20
+__all__ = ["are_numbers", "check_classes", "encode_target"]
 
 
 def are_numbers(y: NDArray[Any]) -> bool:
     """Whether a target is continuous, rather than classes."""
-    kind = type_of_target(y, input_name="y")
-    many = y.dtype.kind == "f" and np.unique(y).size > _MOST_CLASSES
-    return many or kind == "continuous"
+    return _kind(y) == "numbers"
 
 
-def read_target(labels: NDArray[Any], task: str) -> tuple[str, IntArray | FloatArray]:
-    """Return the task, and the target as the methods want it.
+def _kind(y: NDArray[Any]) -> str:
+    """Return "classes" or "numbers", or scikit-learn's word for what is neither."""
+    if y.dtype.kind == "f":
+        # Without scikit-learn, which casts them to integers and warns.
+        if not np.isfinite(y).all():
+            raise ValueError("y contains NaN or infinity.")
+    elif (kind := type_of_target(y, input_name="y")) not in ("binary", "multiclass"):
+        return kind
+    return "classes" if names_classes(y, known=True) else "numbers"
+
+
+def encode_target(
+    labels: NDArray[Any], task: str
+) -> tuple[str, IntArray | FloatArray, tuple[str, ...]]:
+    """Turn labels into what the methods learn from.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Classes or numbers.
+    task : {"auto", "classification", "regression"}
+        What they are.
+
+    Returns
+    -------
+    task : {"classification", "regression"}
+        What they are taken for.
+    target : ndarray of shape (n_samples,)
+        Classes as integers from 0, numbers as float64.
+    classes : tuple of str
+        The classes' names, in the order of these integers.
 
     Raises
     ------
@@ -37,10 +64,10 @@ def read_target(labels: NDArray[Any], task: str) -> tuple[str, IntArray | FloatA
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
         raise ValueError("y mixes labels of several types; use one type.") from error
-    if task == "regression" or (task == "auto" and are_numbers(labels)):
-        return "regression", _numbers(labels)
-    kind = type_of_target(labels, input_name="y")
-    if kind not in ("binary", "multiclass"):
+    kind = _kind(labels)
+    if task == "regression" or (task == "auto" and kind == "numbers"):
+        return "regression", _numbers(labels), ()
+    if kind not in ("classes", "numbers"):
         raise ValueError(
             f"y must hold one class or one number for each row; it is {kind}."
         )
@@ -50,7 +77,7 @@ def read_target(labels: NDArray[Any], task: str) -> tuple[str, IntArray | FloatA
         raise ValueError(
             f"Each class needs 2 rows or more; there is one of: {', '.join(rare)}."
         )
-    return "classification", codes
+    return "classification", codes, tuple(map(str, classes.tolist()))
 
 
 def _numbers(labels: NDArray[Any]) -> FloatArray:
@@ -62,6 +89,7 @@ def _numbers(labels: NDArray[Any]) -> FloatArray:
         raise ValueError("y contains NaN or infinity.")
     if numbers.min() == numbers.max():
         raise ValueError(f"y has one value only, {numbers[0]}; nothing to predict.")
+    check_numbers(numbers, "The target y")
     return numbers
 
 

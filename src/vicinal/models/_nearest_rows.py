@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal.tables.cells import cells
+from vicinal.tables.cells import clean
 from vicinal.tables.reading import pieces
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ def _labels(piece: pl.DataFrame, target: str | None) -> list[str] | None:
 
     if target is None or target not in piece.columns:
         return None
-    return cells(piece[target]).cast(pl.String).fill_null("").to_list()
+    labels = clean(piece.get_column(target).to_frame()).to_series()
+    return labels.cast(pl.String).fill_null("").to_list()
 
 
 class _TopK:

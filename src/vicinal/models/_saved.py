@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vicinal.tables.cells import clean
 from vicinal.tables.names import near
 
 if TYPE_CHECKING:
@@ -92,7 +93,21 @@ class SavedModel:
         ValueError
             When the table does not fit, or its numbers are far too large.
         """
-        X = self.columns.encode(frame)
+        return self.scaled(self.columns.encode(clean(self.columns.kept_part(frame))))
+
+    def scaled(self, X: FloatArray) -> FloatArray:
+        """Fill the gaps of encoded rows, and scale.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            As `Columns.encode` returns it: NaN where a number is missing.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            What the map acts on.
+        """
         with np.errstate(over="ignore", invalid="ignore"):
             X = np.where(np.isnan(X), self.median.astype(X.dtype), X)
             X = (X - self.mean.astype(X.dtype)) / self.scale.astype(X.dtype)
@@ -175,6 +190,11 @@ def learn(
     """
     if n_components is not None and n_components < 1:
         raise ValueError(f"n_components must be at least 1, not {n_components}.")
+    if n_components is not None and n_components > (d := prepared.X.shape[1]):
+        raise ValueError(
+            f"n_components={n_components} exceeds the {d} features; ask for {d} or "
+            "fewer."
+        )
     chosen, labelled = _able(method, prepared.task)
     y = prepared.y if labelled else None
     if y is not None and prepared.task == "classification":

@@ -9,9 +9,17 @@ from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.n_components import checked_n_components
+from vicinal.base.whitening import (
+    Spread,
+    class_means,
+    spread,
+    within_class_residuals,
+)
 
 FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
 STARTS = (*FROM_THE_DATA, "identity", "random")
+# How much farther than across it the direction of a linear fit reaches.
+_STRETCH = 10.0
 
 
 def initial_components(
@@ -153,72 +161,64 @@ def _pca(X: FloatArray, d: int, random_state: RandomState) -> FloatArray:
 
 def _lda(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
     """Return LDA's directions (eq. 3.16, 3.17), completed by RCA's where they end."""
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-
-    points, unit = _moderate(X)
-    scatter = np.abs(_within_classes(points, codes)).max()
-    if scatter <= np.finfo(points.dtype).eps * np.abs(points).max():
+    within = spread(within_class_residuals(X, codes), X)
+    if not len(within.variances):
         raise ValueError(
             "init='lda' finds no direction: no class has points that differ; use "
             "init='pca' or 'identity'."
         )
-    found = LinearDiscriminantAnalysis().fit(points, codes).scalings_.T[:d] / unit
-    if len(found) < d:
-        # What LDA has said already is taken out of the points before RCA looks.
-        directions = np.linalg.qr(found.T)[0]
-        rest = X - (X @ directions) @ directions.T
-        found = np.vstack([found, _rca(rest, codes, d - len(found))])
-    components: FloatArray = found
-    return components
+    return _discriminant(X, codes, within, d)
 
 
 def _whiten(X: FloatArray, d: int) -> FloatArray:
     """Return S^(−1/2), or at low rank the principal components, each of variance 1."""
-    axes, deviations, unit = _spread(X - X.mean(axis=0, dtype=np.float64))
+    total = spread(within_class_residuals(X, None), X)
     if d == X.shape[1]:
-        return _symmetric(axes, deviations, unit)
-    return _filled((axes / deviations).T[::-1][:d] / unit, d)
+        return total.inverse_root()
+    return _filled(total.whitening().T[::-1][:d], d)
 
 
-def _rca(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
+def _rca(X: FloatArray, codes: IntArray, d: int, shrinkage: float = 0.0) -> FloatArray:
     """Return S_W^(−1/2), or at low rank the main directions of what it maps to."""
-    axes, deviations, unit = _spread(_within_classes(X, codes))
+    within = spread(within_class_residuals(X, codes), X)
     if d == X.shape[1]:
-        return _symmetric(axes, deviations, unit)
-    whitened = (X.astype(np.float64) / unit) @ (axes / deviations)
-    whitened -= whitened.mean(axis=0)
-    projection = np.linalg.eigh(whitened.T @ whitened)[1][:, ::-1][:, :d]
-    return _filled(projection.T @ (axes / deviations).T / unit, d)
+        return within.inverse_root(shrinkage)
+    if shrinkage > 0:
+        shrunk = (1 - shrinkage) * within.variances + shrinkage
+        within = within._replace(variances=shrunk)
+    return _discriminant(X, codes, within, d)
 
 
-def _within_classes(X: FloatArray, codes: IntArray) -> FloatArray:
-    """Return the points relative to the means of their classes."""
-    sizes = np.bincount(codes)
-    means = np.stack(
-        [np.bincount(codes, weights=column) / sizes for column in X.T], axis=1
-    )
-    return X - means[codes]
+def _discriminant(X: FloatArray, codes: IntArray, within: Spread, d: int) -> FloatArray:
+    """Return d rows that whiten the classes, those that tell them apart first."""
+    white = within.whitening()
+    apart = (class_means(X, codes) - X.mean(axis=0, dtype=np.float64)) @ white
+    apart *= np.sqrt(np.bincount(codes))[:, None]
+    directions = np.linalg.svd(apart)[2]
+    return _filled((white @ directions[:d].T).T, d)
 
 
-def _spread(residuals: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Return the axes along which the residuals vary, how much, and in what unit.
+def _linear(X: FloatArray, targets: FloatArray, start: FloatArray) -> FloatArray:
+    """Return a start, stretched along the direction of a ridge regression of y.
 
-    Variances are in ascending order; directions without any are left out.
+    At low rank, that direction takes the place of the last row.
     """
-    moderate, unit = _moderate(residuals)
-    n, n_features = moderate.shape
-    if n < n_features:  # the covariance would be larger than the points
-        _, sizes, turned = np.linalg.svd(moderate, full_matrices=False)
-        variances, axes = sizes[::-1] ** 2 / n, turned[::-1].T
-    else:
-        variances, axes = np.linalg.eigh(moderate.T @ moderate / n)
-    kept = variances > 1e-13 * max(variances.max(), np.finfo(float).tiny)
-    return axes[:, kept], np.sqrt(variances[kept]), unit
-
-
-def _symmetric(axes: FloatArray, deviations: FloatArray, unit: float) -> FloatArray:
-    inverse_root: FloatArray = (axes / deviations) @ axes.T / unit
-    return inverse_root
+    total = spread(within_class_residuals(X, None), X)
+    white = total.axes / total.units[:, None]  # coordinates with the given variances
+    centred = targets - targets.mean()
+    slopes = (X - X.mean(axis=0, dtype=np.float64)) @ white
+    ridge = total.variances + X.shape[1] / len(X)
+    direction = white @ (slopes.T @ centred / len(X) / ridge)
+    size = np.linalg.norm(start @ direction)
+    norm = np.linalg.norm(direction)
+    if not (size > 0 and norm > 0):
+        return start
+    direction = direction / norm
+    if len(start) == X.shape[1]:
+        stretch = _STRETCH - 1
+        return start + stretch * np.outer(start @ direction, direction)
+    row = _STRETCH * np.linalg.norm(start[0]) * direction
+    return np.vstack([start[:-1], row])
 
 
 def _filled(rows: FloatArray, d: int) -> FloatArray:

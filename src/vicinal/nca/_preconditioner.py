@@ -1,7 +1,7 @@
-"""The coordinates of a stochastic climb, found on a sample of the rows.
+"""Preconditioner: optional PCA, then within-class whitening, from a sample of rows.
 
-Equal steps in all directions want data that vary about equally in all directions; and
-where features are many, few directions hold what there is to learn.
+Stochastic steps of one length in all directions suit data that vary about equally in
+all of them; and where features are many, few directions hold what there is to learn.
 """
 
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.whitening import class_means, deviations, within_class_residuals
 
 # Below this many features nothing is gained by leaving some directions out; above
 # this many, a covariance costs more than it gives.
@@ -26,15 +27,15 @@ _RIDGE = 1e-3
 
 @dataclass(frozen=True)
 class Preconditioner:
-    """Coordinates: x ↦ xᵀ turn, and from there ↦ (xᵀ turn) spread.
+    """Coordinates x ↦ (xᵀ projection) whitening, in which to take stochastic steps.
 
     Attributes
     ----------
     rows : ndarray of int
         The sample that the coordinates come from.
-    turn : ndarray of shape (n_features, n_kept) or None
+    projection : ndarray of shape (n_features, n_kept) or None
         The leading principal directions, where they do as well as all features.
-    spread : ndarray of shape (n_kept, n_kept) or (n_features,)
+    whitening : ndarray of shape (n_kept, n_kept) or (n_features,)
         Gives the points of a class unit covariance, nearly; or, for diagonal maps and
         where features are very many, each feature unit variance.
     """
@@ -74,8 +75,8 @@ class Preconditioner:
         points: FloatArray = X[rows]
         labels = np.zeros(len(rows), dtype=int) if codes is None else codes[rows]
         if diagonal or X.shape[1] > _TOO_MANY_FEATURES:
-            deviations = _deviations(_residuals(points, labels), points)
-            return cls(rows, None, 1 / deviations)
+            units = _units(within_class_residuals(points, labels), points)
+            return cls(rows, None, 1 / units)
         projection = None
         many = X.shape[1] > _MANY_FEATURES and not all_directions
         if codes is not None and many:
@@ -86,19 +87,19 @@ class Preconditioner:
 
     def start(self, A: FloatArray) -> FloatArray:
         """Return a map of the features as one of the coordinates."""
-        turned = A if self.projection is None else A @ self.projection
+        projected = A if self.projection is None else A @ self.projection
         if self.whitening.ndim == 1:
-            return turned / self.whitening
-        return np.linalg.solve(self.whitening, turned.T).T
+            return projected / self.whitening
+        return np.linalg.solve(self.whitening, projected.T).T
 
     def unwhitening(self, A: FloatArray) -> FloatArray:
-        """Return a map of the coordinates as one of the turned points."""
+        """Return a map of the coordinates as one of the projected points."""
         return A * self.whitening if self.whitening.ndim == 1 else A @ self.whitening.T
 
     def back(self, A: FloatArray) -> FloatArray:
         """Return a map of the coordinates as one of the features."""
-        turned = self.unwhitening(A)
-        return turned if self.projection is None else turned @ self.projection.T
+        projected = self.unwhitening(A)
+        return projected if self.projection is None else projected @ self.projection.T
 
 
 def sample_rows(X: FloatArray, rng: Generator) -> IntArray:
@@ -150,10 +151,10 @@ def _held_out_accuracy(X: FloatArray, codes: IntArray) -> float:
     n_classes = codes.max() + 1
     sizes = np.bincount(labels, minlength=n_classes)
     means = np.zeros((n_classes, X.shape[1]))
-    np.add.at(means, labels, learn)
-    means /= np.maximum(sizes, 1)[:, None]
+    known = class_means(learn, labels)
+    means[: len(known)] = known
     residuals = learn - means[labels]
-    units = _deviations(residuals, learn)
+    units = _units(residuals, learn)
     residuals, means, judge = residuals / units, means / units, judge / units
     within = residuals.T @ residuals / len(learn)
     within[np.diag_indices_from(within)] += _RIDGE
@@ -164,8 +165,8 @@ def _held_out_accuracy(X: FloatArray, codes: IntArray) -> float:
 
 def _whitening(X: FloatArray, codes: IntArray) -> FloatArray:
     """Return what whitens the points of a class, with features in their own units."""
-    residuals = _residuals(X, codes)
-    units = _deviations(residuals, X)
+    residuals = within_class_residuals(X, codes)
+    units = _units(residuals, X)
     residuals /= units
     variances, axes = np.linalg.eigh(residuals.T @ residuals / len(X))
     # In these units the mean is the share of features that vary at all.
@@ -174,16 +175,7 @@ def _whitening(X: FloatArray, codes: IntArray) -> FloatArray:
     return whitening
 
 
-def _residuals(X: FloatArray, codes: IntArray) -> FloatArray:
-    """Return the points relative to their classes' means, in float64."""
-    points: FloatArray = X.astype(np.float64)
-    for c in np.unique(codes):
-        points[codes == c] -= points[codes == c].mean(axis=0)
-    return points
-
-
-def _deviations(residuals: FloatArray, points: FloatArray) -> FloatArray:
+def _units(residuals: FloatArray, points: FloatArray) -> FloatArray:
     """Return each feature's standard deviation; 1 where it is a matter of rounding."""
-    deviations: FloatArray = np.sqrt(np.mean(residuals**2, axis=0))
-    rounding = 1e-13 * np.abs(points).max(axis=0, initial=0).astype(np.float64)
-    return np.where(deviations > rounding, deviations, 1.0)
+    found = deviations(residuals, points)
+    return np.where(found > 0, found, 1.0)

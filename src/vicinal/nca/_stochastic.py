@@ -98,19 +98,18 @@ class StochasticOptimizer:
             stopped = on_iteration(self.preconditioner.back(components), curve)
             return stopped
 
-        A, converged = self.preconditioner.start(start), True
+        A = self.preconditioner.start(start)
         for solver, batches in self._phases(objective):
             A = self._set_perplexity(batches, A, rng)
             reached = solver.maximize(batches, A, watch)
-            A, message = reached.components, reached.message
-            converged = reached.converged
-            if stopped or not converged:
+            A = reached.components
+            if stopped or not reached.converged:
                 break
-        if converged:
+        if reached.converged:
             A = self._fit_scale(objective, A, rng)
         curve = curve or reached.curve
-        n_iter = len(curve) - 1
-        return Solution(self.preconditioner.back(A), n_iter, curve, converged, message)
+        components, n_iter = self.preconditioner.back(A), len(curve) - 1
+        return Solution(components, n_iter, curve, reached.reason, reached.message)
 
     def rescaled(self, objective: PairObjective, A: FloatArray) -> FloatArray:
         """Return a map of the features with the scale that suits all of the data.

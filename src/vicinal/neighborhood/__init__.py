@@ -3,6 +3,7 @@
 No n×n array is ever held, and nothing here knows of estimators or optimisers.
 """
 
+from vicinal.neighborhood.blas import single_threaded_blas
 from vicinal.neighborhood.engine import (
     Pull,
     Rule,
@@ -15,7 +16,6 @@ from vicinal.neighborhood.parallel import (
     back_project,
     effective_n_threads,
     project,
-    single_threaded_blas,
 )
 from vicinal.neighborhood.rules import (
     ClassRuns,

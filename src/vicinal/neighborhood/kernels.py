@@ -15,8 +15,12 @@ Importing this module loads Numba; only a rule does, when it first weighs.
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
+from contextlib import suppress
+from typing import Any
+
 import numpy as np
 from numba import njit, types
+from numba.core.caching import FunctionCache
 from numba.extending import overload
 
 from vicinal._typing import FloatArray, IntArray
@@ -26,12 +30,37 @@ from vicinal._typing import FloatArray, IntArray
 _FLAGS = {"reassoc", "contract", "arcp", "nsz"}
 
 
-def _kernel(function):
+class _Cache(FunctionCache):
+    """A kernel's compiled code on disk, if that can be read or written.
+
+    Files may be damaged, unreadable, of another user, or the disk full; with Numba's
+    own class, the fit fails then, with whichever error it was.
+    """
+
+    def load_overload(self, *args):
+        """Return what was compiled for a signature, or None: compile it."""
+        try:
+            return super().load_overload(*args)
+        except Exception:  # noqa: BLE001  what damaged pickles raise may be anything
+            return None
+
+    def save_overload(self, *args):
+        """Keep what was compiled; a damaged index is replaced, and else nothing is."""
+        try:
+            super().save_overload(*args)
+        except Exception:  # noqa: BLE001  a cache that cannot be had is done without
+            with suppress(Exception):
+                self.flush()
+                super().save_overload(*args)
+
+
+def _kernel(function: Any) -> Any:
     """Compile when first called, and keep the result on disk where that is possible."""
-    try:
-        return njit(nogil=True, cache=True, fastmath=_FLAGS)(function)
-    except RuntimeError:  # neither the package's folder nor the user's can be written
-        return njit(nogil=True, fastmath=_FLAGS)(function)
+    dispatcher: Any = njit(nogil=True, fastmath=_FLAGS)(function)
+    # RuntimeError: neither the package's folder nor the user's can be written.
+    with suppress(RuntimeError, OSError):
+        dispatcher._cache = _Cache(function)
+    return dispatcher
 
 
 def _exp(x: float) -> float:

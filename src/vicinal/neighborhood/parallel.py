@@ -8,18 +8,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from functools import lru_cache
 from numbers import Integral
-from typing import Any
 
 import joblib
 import numpy as np
 import sklearn
 from sklearn.utils import check_scalar
-from threadpoolctl import ThreadpoolController
 
 from vicinal._typing import FloatArray
+from vicinal.neighborhood.blas import blas_threads, single_threaded_blas
 
 # Target block size, so that GEMM output is still cached for the row kernel.
 CACHE_BYTES = 4 * 2**20
@@ -31,56 +28,6 @@ SMALL = 2**22
 # Into how many parts the rows are shared out, and so the most threads that are of use
 # and the most partial sums that can wait for their turn.
 N_PARTITIONS = 16
-
-
-@lru_cache(maxsize=1)
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-class _BlasHold:
-    """Holds BLAS to one thread while anybody, on any thread, wants it so.
-
-    The limit belongs to the process: each fit saving and restoring it by itself would
-    leave it at one for good when two fits overlap.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._holders = 0
-        self._threads_before = 1
-        self._limit: Any = None
-
-    def threads(self) -> int:
-        """Return how many threads BLAS may use when it is not held."""
-        with self._lock:
-            return self._threads_before if self._holders else self._allowed()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._holders:
-                self._threads_before = self._allowed()
-                self._limit = _threadpools().limit(limits=1, user_api="blas")
-            self._holders += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._holders -= 1
-            if not self._holders:
-                self._limit.restore_original_limits()
-
-    @staticmethod
-    def _allowed() -> int:
-        pools = _threadpools().select(user_api="blas").info()
-        return min((pool["num_threads"] for pool in pools), default=1)
-
-
-_blas_hold = _BlasHold()
-
-
-def single_threaded_blas() -> AbstractContextManager[None]:
-    """Hold BLAS to one thread: the threads are ours, one block each."""
-    return _blas_hold
 
 
 def effective_n_threads(n_jobs: int | None) -> int:
@@ -95,7 +42,7 @@ def effective_n_threads(n_jobs: int | None) -> int:
     """
     cores = int(joblib.cpu_count())
     if n_jobs is None:
-        return max(1, min(cores, _blas_hold.threads()))
+        return max(1, min(cores, blas_threads()))
     check_scalar(n_jobs, "n_jobs", Integral)
     if n_jobs == 0:
         raise ValueError("n_jobs == 0 has no meaning; use None, 1 or more, or -1.")
@@ -106,7 +53,7 @@ def rows_per_block(n_rows: int, bytes_per_row: int) -> int:
     """Return how many rows make a block.
 
     The block should stay in the cache, must fit scikit-learn's `working_memory` once
-    for each of the lanes, and there should be enough blocks to share out.
+    for each of the partitions, and there should be enough blocks to share out.
     """
     budget = sklearn.get_config()["working_memory"] * 2**20 / N_PARTITIONS
     cached = max(MIN_ROWS, CACHE_BYTES // bytes_per_row)
@@ -121,7 +68,7 @@ def blocks(rows: slice, size: int) -> Iterator[slice]:
 
 
 def partitions(n_rows: int, size: int) -> list[slice]:
-    """Return at most N_LANES consecutive slices, each of whole blocks of `size`."""
+    """Return at most N_PARTITIONS consecutive slices, each of whole blocks."""
     n_blocks = -(-n_rows // size)
     return list(blocks(slice(0, n_rows), -(-n_blocks // N_PARTITIONS) * size))
 
@@ -177,27 +124,28 @@ def run_in_threads(
 
     def work() -> None:
         try:
-            do = worker()
-            while True:
-                try:
-                    position, rows = todo.popleft()
-                except IndexError:
-                    return
-                do(position, rows)
+            # Held by each thread, since each may have a number of BLAS threads its own.
+            with single_threaded_blas():
+                do = worker()
+                while True:
+                    try:
+                        position, rows = todo.popleft()
+                    except IndexError:
+                        return
+                    do(position, rows)
         except BaseException:
             # An error or Ctrl-C: the other threads finish their part and stop.
             todo.clear()
             raise
 
-    with single_threaded_blas():
-        if n_threads <= 1:
-            work()
-            return
-        with ThreadPoolExecutor(n_threads - 1) as pool:
-            helpers = [pool.submit(work) for _ in range(n_threads - 1)]
-            work()
-            for helper in helpers:
-                helper.result()
+    if n_threads <= 1:
+        work()
+        return
+    with ThreadPoolExecutor(n_threads - 1) as pool:
+        helpers = [pool.submit(work) for _ in range(n_threads - 1)]
+        work()
+        for helper in helpers:
+            helper.result()
 
 
 def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray:

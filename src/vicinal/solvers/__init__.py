@@ -1,6 +1,6 @@
 """Solvers: how to climb. They know nothing of labels, rows or estimators."""
 
-from vicinal.solvers.base import Objective, Solution
+from vicinal.solvers.base import Objective, Solution, StopReason
 from vicinal.solvers.cg import ConjugateGradient
 from vicinal.solvers.gradient_ascent import GradientAscent
 from vicinal.solvers.lbfgs import LBFGS
@@ -25,4 +25,5 @@ __all__ = [
     "GradientAscent",
     "Objective",
     "Solution",
+    "StopReason",
 ]

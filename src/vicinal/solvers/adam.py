@@ -109,14 +109,17 @@ class Stochastic:
                 values.append(value)
                 if not (np.isfinite(value) and np.isfinite(gradient).all()):
                     message = "the objective is not finite"
-                    return Solution(A, iteration, curve or [value], False, message)
+                    return Solution(
+                        A, iteration, curve or [value], "not_finite", message
+                    )
                 eta = self.first_step * unit * schedule(t / n_steps)
                 A = adam.step(A, gradient.astype(np.float64), eta)
             curve += [values[0]] if not curve else []
             curve.append(float(np.mean(values)))
             if on_iteration(A.copy(), curve):
-                return Solution(A, iteration + 1, curve, True, "stopped by a callback")
-        return Solution(A, self.max_iter, curve, True, "the schedule is done")
+                message = "stopped by a callback"
+                return Solution(A, iteration + 1, curve, "callback", message)
+        return Solution(A, self.max_iter, curve, "converged", "the schedule is done")
 
 
 def typical_entry(A: FloatArray) -> float:

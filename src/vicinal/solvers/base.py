@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from vicinal._typing import FloatArray
 
@@ -18,9 +18,24 @@ OnIteration: TypeAlias = Callable[[FloatArray, list[float]], bool]
 """Called after each iteration with the map and the curve so far; True stops."""
 
 
+StopReason: TypeAlias = Literal[
+    "converged", "callback", "max_iter", "line_search", "not_finite", "stale"
+]
+"""Why a solver stopped.
+
+- "converged": the gain or the gradient is within `tol`, or a fixed schedule is done;
+- "callback": `on_iteration` returned True;
+- "max_iter": the iterations are used up; more of them would go on from here;
+- "line_search": no step along the search direction raises the objective enough, which
+  is what rounding does near a maximum; more iterations would change nothing;
+- "not_finite": the objective or its gradient is NaN or infinite;
+- "stale": each refresh of the objective takes back what was gained since the last.
+"""
+
+
 @dataclass(frozen=True)
 class Solution:
-    """Where a solver ended.
+    """Where a solver ended, and why.
 
     Attributes
     ----------
@@ -30,8 +45,8 @@ class Solution:
         The optimiser's own count of iterations.
     curve : list of float
         The objective at the start and after each iteration.
-    converged : bool
-        False when the solver ran out of iterations or could not go on.
+    reason : StopReason
+        Why it stopped, as one of a few names to act on.
     message : str
         Why it stopped, in words.
     """
@@ -39,8 +54,13 @@ class Solution:
     components: FloatArray
     n_iter: int
     curve: list[float]
-    converged: bool
+    reason: StopReason
     message: str
+
+    @property
+    def converged(self) -> bool:
+        """False when the solver ran out of iterations or could not go on."""
+        return self.reason in ("converged", "callback")
 
 
 class Solver(Protocol):

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from vicinal._typing import FloatArray
-from vicinal.solvers.base import Objective, OnIteration, Solution
+from vicinal.solvers.base import Objective, OnIteration, Solution, StopReason
 from vicinal.solvers.stopping import relative_change
 
 # A step that changes the map by less than this part of it leads nowhere.
@@ -86,12 +86,11 @@ class GradientAscent(ABC):
         first = here = best = evaluate(objective, start.astype(np.float64))
         curve = [first.value]
 
-        def end(message: str, converged: bool = True) -> Solution:
-            n_iter = len(curve) - 1
-            return Solution(best.components, n_iter, curve, converged, message)
+        def end(message: str, reason: StopReason = "converged") -> Solution:
+            return Solution(best.components, len(curve) - 1, curve, reason, message)
 
         if not first.is_finite:
-            return end("the objective is not finite at the start", converged=False)
+            return end("the objective is not finite at the start", "not_finite")
         if _norm(first.gradient) == 0:
             return end("the gradient is zero at the start")
 
@@ -113,7 +112,7 @@ class GradientAscent(ABC):
                 sizes.after_retreat()
             curve.append(here.value)
             if on_iteration(here.components.copy(), curve):
-                return end("stopped by a callback")
+                return end("stopped by a callback", "callback")
             # Steps grow until one overshoots. The one before it may land as high on
             # the other side of the ridge, and gain next to nothing with much to gain:
             # one small gain is no sign of the top, two in a row are.
@@ -122,7 +121,7 @@ class GradientAscent(ABC):
                 n_idle = n_idle + 1 if small else 0
             if n_idle == 2:
                 return end("two iterations in a row gained less than tol")
-        return end("the iterations are used up", converged=False)
+        return end("the iterations are used up", "max_iter")
 
 
 def _norm(entries: FloatArray) -> float:

@@ -33,5 +33,6 @@ class LBFGS:
             on_iteration,
             method="L-BFGS-B",
             tol=self.tol,
-            options={"maxiter": self.max_iter},
+            # Iterations are the limit; SciPy has one on evaluations, too.
+            options={"maxiter": self.max_iter, "maxfun": 100 * (self.max_iter + 1)},
         )

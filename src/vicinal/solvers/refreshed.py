@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from vicinal._typing import FloatArray
-from vicinal.solvers.base import Objective, OnIteration, Solution, Solver
+from vicinal.solvers.base import Objective, OnIteration, Solution, Solver, StopReason
 from vicinal.solvers.stopping import relative_change
 
 
@@ -57,7 +57,8 @@ class Refreshed:
         length = self.length
         curve: list[float] = []
         n_done, before = 0, 0
-        converged, message = True, ""
+        reason: StopReason = "converged"
+        message = ""
         good, height = start, -np.inf
 
         def watch(components: FloatArray, latest: list[float]) -> bool:
@@ -79,10 +80,10 @@ class Refreshed:
                 del curve[max(before, 1) :]
                 self.refresh(A)
                 if not length:
+                    reason = "stale"
                     message = "neighbours change faster than the map can; keep more"
-                    converged = False
             if ends or not length:
-                return Solution(A, max(len(curve) - 1, 0), curve, converged, message)
+                return Solution(A, max(len(curve) - 1, 0), curve, reason, message)
             before = len(curve)
             left = min(length, self.max_iter - n_done)
             solver = self.solver(max_iter=left, tol=self.tol)
@@ -90,7 +91,12 @@ class Refreshed:
             A, message = reached.components, reached.message
             curve = curve or reached.curve
             gain = relative_change(reached.curve[0], reached.curve[-1])
-            ends = stopped or reached.n_iter == 0 or gain <= self.tol
-            if not ends and n_done >= self.max_iter:
-                ends, converged = True, False
+            if stopped:
+                ends, reason = True, "callback"
+            elif reached.n_iter == 0:
+                ends, reason = True, reached.reason
+            elif gain <= self.tol:
+                ends = True
+            elif n_done >= self.max_iter:
+                ends, reason = True, "max_iter"
                 message = "the iterations are used up"

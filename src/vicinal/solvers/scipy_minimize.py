@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from vicinal._typing import FloatArray
-from vicinal.solvers.base import Objective, OnIteration, Solution
+from vicinal.solvers.base import Objective, OnIteration, Solution, StopReason
 
 
 def maximize_by_scipy(
@@ -35,7 +35,7 @@ def maximize_by_scipy(
         The last map, which is the best: an iteration never descends.
     """
     curve: list[float] = []
-    reason = ""
+    stopped: tuple[StopReason, str] | None = None
 
     def descend(flat: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = objective.value_and_gradient(flat.reshape(start.shape))
@@ -45,14 +45,14 @@ def maximize_by_scipy(
         return -value, -gradient.ravel().astype(np.float64)
 
     def after_iteration(intermediate_result: OptimizeResult) -> None:
-        nonlocal reason
+        nonlocal stopped
         curve.append(-float(intermediate_result.fun))
         components = intermediate_result.x.reshape(start.shape).copy()
         if on_iteration(components, curve):
-            reason = "stopped by a callback"
+            stopped = "callback", "stopped by a callback"
         elif is_enough(curve):
-            reason = "an iteration gained less than tol"
-        if reason:
+            stopped = "converged", "an iteration gained less than tol"
+        if stopped:
             raise StopIteration
 
     result = minimize(
@@ -62,10 +62,17 @@ def maximize_by_scipy(
         callback=after_iteration,
         **how,
     )
-    return Solution(
-        components=result.x.reshape(start.shape),
-        n_iter=int(result.nit),
-        curve=curve,
-        converged=bool(reason or result.success),
-        message=reason or str(result.message),
-    )
+    reason, message = stopped or (_reason(result), str(result.message))
+    components = result.x.reshape(start.shape)
+    return Solution(components, int(result.nit), curve, reason, message)
+
+
+def _reason(result: OptimizeResult) -> StopReason:
+    """Return why SciPy's L-BFGS-B or CG stopped by itself."""
+    if result.success:
+        return "converged"
+    if not (np.isfinite(result.fun) and np.isfinite(result.jac).all()):
+        return "not_finite"
+    # Status 1 is a limit on iterations (or on evaluations, which nobody sets); beyond
+    # it both methods know failed line searches only.
+    return "max_iter" if result.status == 1 else "line_search"

@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from vicinal.tables.cells import cells, numbers_in
+import numpy as np
+
+from vicinal.tables.cells import numbers_in
+from vicinal.tables.names import printable
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from vicinal._typing import FloatArray
 
 __all__ = ["MOST_CATEGORIES", "days", "kind_of", "numbers", "yes_or_no"]
 
@@ -38,7 +43,7 @@ def kind_of(column: pl.Series) -> tuple[str, str]:
     Parameters
     ----------
     column : polars.Series
-        Of any type.
+        Of any type, of a frame that `vicinal.tables.cells.clean` returned.
 
     Returns
     -------
@@ -47,8 +52,7 @@ def kind_of(column: pl.Series) -> tuple[str, str]:
     """
     import polars as pl
 
-    column = cells(column)
-    present = column.drop_nulls()
+    present = column.drop_nulls() if column.null_count() else column
     if len(present) == 0:
         return "empty", "no values"
     if (parsed := numbers_in(present)) is not None:
@@ -67,21 +71,25 @@ def kind_of(column: pl.Series) -> tuple[str, str]:
     else:
         return _kind_of_text(present, missing)
     if present.n_unique() == 1:
-        return "constant", f"always {_shown(present[0])}"
+        return "constant", f"always {printable(present[0])}"
     return kind, reason
 
 
 def _kind_of_numbers(present: pl.Series, n_rows: int) -> tuple[str, str]:
+    import polars as pl
+
     n_infinite = 0
     if present.dtype.is_float():
-        finite = present.filter(present.is_finite())
-        n_infinite = int(present.is_infinite().sum())
-        present = finite
+        # By NumPy: a call of polars takes longer than a short column has numbers.
+        values = present.to_numpy()
+        if not (finite := np.isfinite(values)).all():
+            n_infinite = int(np.isinf(values).sum())
+            present = present.filter(pl.Series(finite))
     if len(present) == 0:
         return "empty", "no finite values"
     n_distinct = present.n_unique()
     if n_distinct == 1:
-        return "constant", f"always {_shown(present[0])}"
+        return "constant", f"always {printable(present[0])}"
     if present.dtype.is_integer() and n_distinct == n_rows:
         if _IDENTIFIER.fullmatch(present.name.strip()):
             return "identifier", "named like one, and each row has its own value"
@@ -98,7 +106,7 @@ def _kind_of_numbers(present: pl.Series, n_rows: int) -> tuple[str, str]:
 def _kind_of_text(present: pl.Series, missing: str) -> tuple[str, str]:
     n_distinct = present.n_unique()
     if n_distinct == 1:
-        return "constant", f"always {_shown(present[0])}"
+        return "constant", f"always {printable(present[0])}"
     if n_distinct == len(present):
         return "identifier", "each row has its own value"
     if n_distinct > MOST_CATEGORIES:
@@ -120,12 +128,6 @@ def _join(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _shown(value: object) -> str:
-    # Printed on terminals, where some characters are commands.
-    text = "".join(letter if letter.isprintable() else "�" for letter in str(value))
-    return text if len(text) <= 40 else f"{text[:39]}…"
-
-
 def _all_yes_or_no(present: pl.Series) -> bool:
     import polars as pl
 
@@ -135,18 +137,18 @@ def _all_yes_or_no(present: pl.Series) -> bool:
     return any({yes, no} == set(words) for yes, no in zip(_YES, _NO, strict=True))
 
 
-def yes_or_no(column: pl.Series) -> pl.Series:
-    """Ones and zeros from booleans, or from their names.
+def yes_or_no(column: pl.Series) -> FloatArray:
+    """Return ones and zeros from booleans, or from their names.
 
     Parameters
     ----------
     column : polars.Series
-        As `vicinal.tables.cells.cells` returns it.
+        Of a frame that `vicinal.tables.cells.clean` returned.
 
     Returns
     -------
-    polars.Series
-        Float64; null where neither is said.
+    ndarray of shape (n_rows,)
+        Float64; NaN where neither is said.
     """
     import polars as pl
 
@@ -155,21 +157,21 @@ def yes_or_no(column: pl.Series) -> pl.Series:
     words = column.str.to_lowercase()
     said = words.is_in([*_YES, "1"])
     _complain(column, said | words.is_in([*_NO, "0"]), "yes or no")
-    return said.cast(pl.Float64)
+    return numbers(said)
 
 
-def numbers(column: pl.Series) -> pl.Series:
-    """Finite numbers from numbers, booleans, or text that spells them.
+def numbers(column: pl.Series) -> FloatArray:
+    """Return finite numbers from numbers, booleans, or text that spells them.
 
     Parameters
     ----------
     column : polars.Series
-        As `vicinal.tables.cells.cells` returns it.
+        Of a frame that `vicinal.tables.cells.clean` returned.
 
     Returns
     -------
-    polars.Series
-        Floating point; null where there is no finite number.
+    ndarray of shape (n_rows,)
+        Floating point; NaN where there is no finite number.
 
     Raises
     ------
@@ -187,23 +189,28 @@ def numbers(column: pl.Series) -> pl.Series:
             f"Column {column.name!r} held numbers and now holds {column.dtype}; give "
             "it its old type."
         )
-    if column.dtype != pl.Float32:
+    if column.dtype not in (pl.Float32, pl.Float64):
         column = column.cast(pl.Float64)
-    return column.set(~column.is_finite(), None)
+    # By NumPy, where a null is NaN: polars takes longer for many short columns.
+    values = column.to_numpy()
+    finite = np.isfinite(values)
+    return (
+        values if finite.all() else np.where(finite, values, values.dtype.type("nan"))
+    )
 
 
-def days(column: pl.Series) -> pl.Series:
-    """Days since 1970 of dates and times, days of durations and times of day.
+def days(column: pl.Series) -> FloatArray:
+    """Return days since 1970 of dates and times, days of durations and times of day.
 
     Parameters
     ----------
     column : polars.Series
-        As `vicinal.tables.cells.cells` returns it; text is read as ISO 8601.
+        Of a frame that `vicinal.tables.cells.clean` returned; text is read as ISO 8601.
 
     Returns
     -------
-    polars.Series
-        Float64; null where there is no date.
+    ndarray of shape (n_rows,)
+        Float64; NaN where there is no date.
 
     Raises
     ------
@@ -214,21 +221,21 @@ def days(column: pl.Series) -> pl.Series:
 
     dtype = column.dtype
     if dtype == pl.Null:
-        return column.cast(pl.Float64)
+        return numbers(column)
     if dtype == pl.String:
         parsed = _dates(column)
         _complain(column, parsed.is_not_null(), "a date")
-        return parsed.dt.epoch("us") / _DAY
+        return numbers(parsed.dt.epoch("us") / _DAY)
     if dtype == pl.Time:
-        return column.cast(pl.Int64) / (1000 * _DAY)
+        return numbers(column.cast(pl.Int64) / (1000 * _DAY))
     if dtype == pl.Duration:
-        return column.dt.total_microseconds() / _DAY
+        return numbers(column.dt.total_microseconds() / _DAY)
     if not dtype.is_temporal():
         raise ValueError(
             f"Column {column.name!r} held dates and now holds {dtype}; give it its "
             "old type."
         )
-    return column.dt.epoch("us") / _DAY
+    return numbers(column.dt.epoch("us") / _DAY)
 
 
 def _parsed_dates(values: pl.Series) -> pl.Series | None:
@@ -264,5 +271,5 @@ def _complain(column: pl.Series, understood: pl.Series, what: str) -> None:
     if len(wrong):
         raise ValueError(
             f"Column {column.name!r} held {what} in each row of the table that was "
-            f"learned from, but here holds {_shown(wrong[0])!r}; mend it."
+            f"learned from, but here holds {printable(wrong[0])!r}; mend it."
         )

@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.tables.cells import cells
 from vicinal.tables.column_types import days, kind_of, numbers, yes_or_no
 from vicinal.tables.names import near
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import polars as pl
 
     from vicinal._typing import FloatArray
 
 __all__ = ["Columns", "Decision"]
 
-_KINDS = ("number", "category", "yes/no", "date")
+_READERS = {"number": numbers, "yes/no": yes_or_no, "date": days}
+_KINDS = (*_READERS, "category")
 _LEFT_OUT = ("constant", "identifier", "text", "empty", "target")
 _MOST_FEATURES = 1_000_000
 
@@ -87,7 +89,7 @@ class Columns:
         Parameters
         ----------
         frame : polars.DataFrame
-            The rows to decide on.
+            The rows to decide on, as `vicinal.tables.cells.clean` returns them.
         target : str or None
             The label's column, which is left out.
 
@@ -108,7 +110,7 @@ class Columns:
             decision = Decision(column.name, *kind_of(column))
             decisions.append(decision)
             if decision.kind == "category":
-                values = cells(column).drop_nulls().unique().sort()
+                values = column.drop_nulls().unique().sort()
                 categories[column.name] = tuple(values.to_list())
             if decision.kept:
                 kept.append(column.dtype)
@@ -143,7 +145,8 @@ class Columns:
         Parameters
         ----------
         frame : polars.DataFrame
-            Rows with the columns that were kept, in any order; others are ignored.
+            Rows with the columns that were kept, in any order, as
+            `vicinal.tables.cells.clean` returns them; others are ignored.
 
         Returns
         -------
@@ -158,34 +161,59 @@ class Columns:
         """
         import polars as pl
 
-        kept = [one for one in self.decisions if one.kept]
-        for one in kept:
-            if one.column not in frame.columns:
-                raise ValueError(
-                    f"The table has no column {one.column!r}"
-                    f"{near(one.column, frame.columns) or ', which the model needs.'}"
-                )
-        dtype = pl.Float32 if self.dtype == "float32" else pl.Float64
-        features: list[pl.Series] = []
-        for one in kept:
-            column = cells(frame[one.column])
+        result = np.empty((frame.height, len(self.kept_indexes)), dtype=self.dtype)
+        start = 0
+        for one, column in self._kept_columns(frame):
             if one.kind == "category":
                 text = column.cast(pl.String)
-                encoded = [
-                    (text == value).fill_null(False)
-                    for value in self.categories[one.column]
-                ]
-            elif one.kind == "number":
-                encoded = [numbers(column)]
-            elif one.kind == "date":
-                encoded = [days(column)]
-            else:
-                encoded = [yes_or_no(column)]
-            features += [part.cast(dtype) for part in encoded]
-        result = np.empty((frame.height, len(features)), dtype=self.dtype)
-        for index, feature in enumerate(features):
-            result[:, index] = feature.fill_null(float("nan")).to_numpy()
+                values = self.categories[one.column]
+                for index, value in enumerate(values, start=start):
+                    result[:, index] = (text == value).fill_null(False).to_numpy()
+                start += len(values)
+                continue
+            read = _READERS[one.kind]
+            result[:, start] = read(column)
+            start += 1
         return result
+
+    def kept_part(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the columns that `encode` needs, in the order of the decisions.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            Rows with these columns and others.
+
+        Returns
+        -------
+        polars.DataFrame
+            As many rows.
+
+        Raises
+        ------
+        ValueError
+            When a column is not there.
+        """
+        import polars as pl
+
+        decisions, columns = zip(*self._kept_columns(frame), strict=True)
+        result = pl.DataFrame(columns)
+        # polars would call a column without a name column_0.
+        result.columns = [one.column for one in decisions]
+        return result
+
+    def _kept_columns(
+        self, frame: pl.DataFrame
+    ) -> Iterator[tuple[Decision, pl.Series]]:
+        # A dictionary: polars finds a column by looking at one after the other.
+        columns = dict(zip(frame.columns, frame.iter_columns(), strict=True))
+        for one in self.decisions:
+            if one.kept and one.column not in columns:
+                raise ValueError(
+                    f"The table has no column {one.column!r}"
+                    f"{near(one.column, list(columns)) or ', which the model needs.'}"
+                )
+        return ((one, columns[one.column]) for one in self.decisions if one.kept)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON can hold it.

@@ -207,7 +207,8 @@ def _records(path: Path, encoding: str, delimiters: bytes) -> Iterator[_Records]
         pending = text[stop:]
         if len(records.starts):
             yield records
-    if pending.strip():
+    # Tabs are cells of a row; blanks are none.
+    if pending.strip(b" \r"):
         records, stop = _split(path, pending + b"\n", delimiters, line)
         if stop <= len(pending):
             raise ValueError(

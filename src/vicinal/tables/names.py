@@ -1,8 +1,8 @@
-"""Names of columns and files: made distinct, and suggested when mistaken."""
+"""Names of columns and files: made distinct, suggested when mistaken, printable."""
 
 import difflib
 
-__all__ = ["distinct_names", "near"]
+__all__ = ["distinct_names", "near", "printable"]
 
 
 def distinct_names(names: list[str]) -> list[str]:
@@ -62,3 +62,31 @@ def near(name: str, known: list[str]) -> str:
     found = difflib.get_close_matches(name.lower(), list(by_lower), 3, 0.6)
     names = " or ".join(repr(by_lower[one]) for one in found)
     return f"; did you mean {names}?" if names else ""
+
+
+def printable(text: object, limit: int | None = 40) -> str:
+    """Return a text on one line that a terminal takes for nothing but text.
+
+    Parameters
+    ----------
+    text : object
+        A name or a cell of a file; it may hold commands to a terminal.
+    limit : int or None, default=40
+        At most how many characters.
+
+    Returns
+    -------
+    str
+        With � for each character that cannot be printed.
+
+    Examples
+    --------
+    >>> printable("a name" + chr(27) + "[2J")
+    'a name�[2J'
+    >>> printable("x" * 99, limit=5)
+    'xxxx…'
+    """
+    shown = str(text)
+    if limit is not None and len(shown) > limit:
+        shown = shown[: limit - 1] + "…"
+    return "".join(letter if letter.isprintable() else "�" for letter in shown)

@@ -9,6 +9,7 @@ import numpy as np
 
 from vicinal.tables.columns import Columns, Decision
 from vicinal.tables.reading import read_table
+from vicinal.tables.sizes import check_features
 from vicinal.tables.targets import choose_target, read_target
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from vicinal._typing import FloatArray, IntArray
 
 __all__ = ["Prepared", "prepare"]
-
-# The squares of larger numbers are close to the end of floating point.
-_LARGEST = 1e150
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +139,7 @@ def prepare(
             "comma, a semicolon, a tab or a bar?"
         )
     X = columns.encode(frame)
-    _check_sizes(X, columns.feature_names)
+    check_features(X, columns.feature_names)
     return Prepared(
         name=table.name,
         X=X,
@@ -153,12 +151,3 @@ def prepare(
         frame=frame,
         rows=rows,
     )
-
-
-def _check_sizes(X: FloatArray, names: list[str]) -> None:
-    for name, largest in zip(names, np.fmax.reduce(np.abs(X)).tolist(), strict=True):
-        if largest > _LARGEST:
-            raise ValueError(
-                f"Column {name!r} has numbers beyond {_LARGEST:.0e}, whose squares "
-                "cannot be held; write it in larger units, or take it out."
-            )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal.tables.cells import typed
+from vicinal.tables.cells import clean, typed
 from vicinal.tables.sources import PIECE, Source, open_source
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class Table:
     name : str
         The file's stem, or the data set's name.
     frame : polars.DataFrame
-        Text whose cells are all numbers has become numbers.
+        As `vicinal.tables.cells.clean` returns it. In a text file, cells that are
+        all numbers have become numbers.
     target : str or None
         The column that is known to be the label.
     notes : list of str
@@ -81,6 +82,7 @@ def read_table(source: str, *, limit: int | None = None) -> Table:
         raise ValueError(f"{opened.name} has a header but no rows; add some.")
     if frame.height < n_rows:
         notes.append(f"{frame.height:,} of {n_rows:,} rows, drawn at random")
+    frame = clean(frame)
     if opened.text:
         frame = typed(frame)
     return Table(Path(opened.name).stem, frame, opened.target, notes)

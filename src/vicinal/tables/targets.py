@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.tables.cells import cells
-from vicinal.tables.names import near
+from vicinal.tables.names import near, printable
+from vicinal.tables.sizes import check_numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from vicinal.tables.reading import Table
 
-__all__ = ["Target", "choose_target", "read_target"]
+__all__ = ["MOST_CLASSES", "Target", "choose_target", "names_classes", "read_target"]
 
 #: More distinct whole numbers than this measure something.
 MOST_CLASSES = 20
@@ -89,7 +89,7 @@ def read_target(
     Parameters
     ----------
     column : polars.Series
-        The label's column.
+        The label's column, of a frame that `vicinal.tables.cells.clean` returned.
     task : {"classification", "regression"}, default=None
         By default: text and booleans are classes, and so are at most twenty
         distinct whole numbers; other numbers are measurements.
@@ -127,11 +127,12 @@ def read_target(
         notes.append(f"{_rows(n_lost)} without a value in {name!r} left out")
     if present.n_unique() == 1:
         raise ValueError(
-            f"Column {name!r} is {_shown(present[0])!r} in every row; a target needs "
-            "at least two values."
+            f"Column {name!r} is {printable(present[0])!r} in every row; a target "
+            "needs at least two values."
         )
     if task is None:
-        task = "classification" if _names_classes(present, known) else "regression"
+        classes = names_classes(present.to_numpy(), known)
+        task = "classification" if classes else "regression"
     if task == "regression":
         if not present.dtype.is_numeric():
             raise ValueError(
@@ -139,6 +140,7 @@ def read_target(
                 "another target."
             )
         values = present.to_numpy().astype(np.float64)
+        check_numbers(values, f"Column {name!r}")
         return Target(task, values, kept.to_numpy(), tuple(notes))
     return _classes(column, notes)
 
@@ -146,7 +148,6 @@ def read_target(
 def _understood(column: pl.Series) -> pl.Series:
     import polars as pl
 
-    column = cells(column)
     if column.dtype.is_decimal():
         column = column.cast(pl.Float64)
     if column.dtype.is_float():
@@ -159,26 +160,38 @@ def _understood(column: pl.Series) -> pl.Series:
     return column
 
 
-def _names_classes(present: pl.Series, known: bool) -> bool:
-    if not present.dtype.is_numeric():
+def names_classes(values: NDArray[Any], known: bool) -> bool:
+    """Whether labels name classes, rather than measure something.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,)
+        The labels, none of them missing.
+    known : bool
+        Whether integers are known to be classes, however many.
+
+    Returns
+    -------
+    bool
+        True for text, for booleans, for two distinct numbers, and for at most twenty
+        distinct whole numbers that come twice each on average.
+    """
+    if values.dtype.kind not in "fiu":
         return True
-    n_distinct = present.n_unique()
-    if present.dtype.is_float() and not bool((present == present.round(0)).all()):
+    n_distinct = np.unique(values).size
+    if values.dtype.kind == "f" and not np.array_equal(values, np.rint(values)):
         # Two levels are two classes, whatever they are written as.
         return n_distinct == 2
-    if known and present.dtype.is_integer():
+    if known and values.dtype.kind in "iu":
         return True
-    return n_distinct <= max(2, min(MOST_CLASSES, len(present) // 2))
+    return n_distinct <= max(2, min(MOST_CLASSES, len(values) // 2))
 
 
 def _classes(column: pl.Series, notes: list[str]) -> Target:
     import polars as pl
 
     name = column.name
-    if column.dtype.is_float():
-        whole = column.cast(pl.Int64, strict=False)
-        column = whole if bool((whole == column).all()) else column
-    text = column.cast(pl.String).rename("class")
+    text = _class_names(column).rename("class")
     counts = text.drop_nulls().value_counts()
     if counts.height == text.len() - text.null_count():
         raise ValueError(
@@ -199,18 +212,28 @@ def _classes(column: pl.Series, notes: list[str]) -> Target:
     return Target("classification", values, kept, tuple(notes))
 
 
+def _class_names(column: pl.Series) -> pl.Series:
+    """Write labels as text; whole numbers without a decimal point."""
+    import polars as pl
+
+    if not column.dtype.is_float():
+        return column.cast(pl.String)
+    column = column.cast(pl.Float64)
+    labels = column.drop_nulls().unique().to_list()
+    if not all(label.is_integer() for label in labels):
+        return column.cast(pl.String)
+    # Digits beyond 1e16 would be made up: 64 bits do not hold them.
+    names = [str(int(x)) if abs(x) < 1e16 else repr(x) for x in labels]
+    return column.replace_strict(labels, names, return_dtype=pl.String)
+
+
 def _lone_told(lone: list[str]) -> str:
     if len(lone) == 1:
-        return f"class {_shown(lone[0])!r} left out: it has a single row"
-    shown = ", ".join(repr(_shown(one)) for one in lone[:3])
+        return f"class {printable(lone[0])!r} left out: it has a single row"
+    shown = ", ".join(repr(printable(one)) for one in lone[:3])
     more = f" and {len(lone) - 3} more" if len(lone) > 3 else ""
     return f"classes {shown}{more} left out: they have a single row each"
 
 
 def _rows(n: int) -> str:
     return f"{n:,} row{'s' if n > 1 else ''}"
-
-
-def _shown(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 40 else f"{text[:39]}…"

@@ -1,0 +1,130 @@
+"""The scale of a map: how many neighbours points see, and which scale predicts best.
+
+p_ij ∝ exp(−‖A x_i − A x_j‖²) has no bandwidth but the size of A. Where all points look
+equally near, or only the nearest is seen at all, gradients vanish.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.random import Generator
+from scipy.optimize import brentq, minimize_scalar
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.objectives.base import PairObjective
+from vicinal.objectives.minibatch import sample_indices
+
+N_NEIGHBORS = 10
+"""The perplexity that a map is scaled to where its own scale is of no use."""
+# Fewer neighbours than this are too few to learn from, in a start that is ours.
+_FEW = 3.0
+# With any other start: when next to nothing but the nearest, or all alike, is seen.
+_BLIND, _ALIKE = 1 + 1e-6, 0.99
+# Points whose perplexity is measured.
+_N_QUERIES = 256
+# How often the scale is doubled in search, from where all points are near.
+_DOUBLINGS = 24
+# The grid on which the best scale is first looked for: octaves of the map's size.
+_OCTAVES = np.arange(-2.0, 6.0)
+
+
+def typical_distance(X: FloatArray, A: FloatArray) -> float:
+    """Return the root mean square distance of mapped points from their mean."""
+    Z = X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)
+    return float(np.sqrt(np.var(Z.astype(np.float64), axis=0).sum()))
+
+
+def perplexity(objective: PairObjective, A: FloatArray, queries: IntArray) -> float:
+    """Return the median number of neighbours that points effectively have at A."""
+    return float(np.nanmedian(objective.effective_neighbors(A, queries)))
+
+
+def to_perplexity(
+    objective: PairObjective,
+    A: FloatArray,
+    rng: Generator,
+    n_neighbors: float = N_NEIGHBORS,
+) -> FloatArray:
+    """Return the map, scaled so that the median point has so many neighbours.
+
+    Parameters
+    ----------
+    objective : PairObjective
+        Whose points see each other.
+    A : ndarray of shape (n_components, n_features) or (n_features,)
+        The map, or the diagonal of a diagonal one.
+    rng : Generator
+        Draws the points that are asked.
+    n_neighbors : float, default=10
+        The perplexity to reach; at most half of the points.
+
+    Returns
+    -------
+    ndarray of the shape of A
+        A itself where no scale gives that many: a map of zeros, or equal points.
+    """
+    queries = sample_indices(rng, objective.n_rows, _N_QUERIES)
+    few = min(n_neighbors, objective.n_rows / 2)
+
+    def excess(log_scale: float) -> float:
+        return np.log(perplexity(objective, np.exp(log_scale) * A, queries) / few)
+
+    distance = typical_distance(objective.X, A)
+    if not (distance > 0 and np.isfinite(distance)):
+        return A
+    low = -np.log(distance)
+    if excess(low) <= 0:  # few points, all near
+        return float(np.exp(low)) * A
+    for high in low + np.log(2) * np.arange(1, _DOUBLINGS):
+        if excess(high) <= 0:
+            return float(np.exp(brentq(excess, low, high, xtol=0.02))) * A
+        low = high
+    return A
+
+
+def in_sight(
+    objective: PairObjective, A: FloatArray, rng: Generator, ours: bool
+) -> FloatArray:
+    """Return the map as it is where points see neighbours under it, or else scaled.
+
+    Parameters
+    ----------
+    objective, A, rng
+        As for `to_perplexity`.
+    ours : bool
+        Whether the start was left to us: then a few neighbours are wanted, and not
+        only a gradient that does not vanish.
+    """
+    if not np.any(A):
+        return A
+    queries = sample_indices(rng, objective.n_rows, _N_QUERIES)
+    with np.errstate(over="ignore"):
+        try:
+            seen = perplexity(objective, A, queries)
+        except ValueError:  # under this map distances overflow
+            seen = 1.0
+    others = objective.n_rows - 1
+    fewest = min(_FEW, others / 4) if ours else _BLIND
+    if max(fewest, _BLIND) <= seen <= max(_ALIKE * others, others - 1):
+        return A
+    return to_perplexity(objective, A, rng)
+
+
+def best_scale(loss: Callable[[float], float], log_scale: float) -> float:
+    """Return the logarithm of the scale with the least loss, to about 5 %.
+
+    Parameters
+    ----------
+    loss : callable
+        Takes the logarithm of a scale.
+    log_scale : float
+        Where to look: from a quarter of this scale to 32 times it.
+    """
+    grid = log_scale + np.log(2) * _OCTAVES
+    losses = [loss(x) for x in grid]
+    k = int(np.argmin(losses))
+    around = (grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)])
+    found = minimize_scalar(
+        loss, bounds=around, method="bounded", options={"xatol": 0.05}
+    )
+    return float(found.x) if found.fun < losses[k] else float(grid[k])

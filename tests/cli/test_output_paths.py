@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vicinal.cli.output_paths import check_distinct
+
+
+def test_one_file_under_two_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link.html").symlink_to(tmp_path / "r.html")
+    (tmp_path / "old").write_text("")
+    (tmp_path / "hard").hardlink_to(tmp_path / "old")
+    for one, other in [
+        ("r.html", "./r.html"),
+        ("r.html", str(tmp_path / "x" / ".." / "r.html")),
+        ("r.html", "link.html"),
+        ("old", "hard"),
+    ]:
+        with pytest.raises(ValueError, match="--report and --json are the same file"):
+            check_distinct({"--report": Path(one), "--json": Path(other)})
+    check_distinct({"--report": Path("a"), "--json": Path("b")})
+    check_distinct({"--report": None, "--json": None})

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+# A file is half written, and the main thread sits in compiled code.
+PROGRAM = """
+import ctypes
+from vicinal._files import written_whole
+from vicinal.cli.signals import clean_up_on_termination
+clean_up_on_termination()
+with written_whole("a.txt") as temporary:
+    temporary.write_text("half")
+    print("ready", flush=True)
+    left = 60
+    while left:
+        left = ctypes.CDLL(None).sleep(left)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_nothing_is_left_of_a_command_that_is_terminated(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    (tmp_path / "a.txt").write_text("old")
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], cwd=tmp_path, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        assert len(list(tmp_path.iterdir())) == 2
+        process.send_signal(number)
+        assert process.wait(30) == 128 + number
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    assert (tmp_path / "a.txt").read_text() == "old"
+
+
+def test_ctrl_c_while_modules_are_imported() -> None:
+    """Whenever it comes after the first line of `main`: no traceback."""
+    slow = (
+        "import sys, time\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == NAME:\n"
+        "            print('ready', flush=True)\n"
+        "            time.sleep(60)\n"
+        "from vicinal.cli import main\n"
+        "sys.meta_path.insert(0, Slow())\n"
+        "main()\n"
+    )
+    for name in ("vicinal.cli.compare", "sklearn", "vicinal.models"):
+        program = slow.replace("NAME", repr(name))
+        with subprocess.Popen(
+            [sys.executable, "-c", program, *["fit", "iris", "-o", "m.st"]],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            assert process.stdout.readline() == "ready\n"
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+            assert "Traceback" not in process.stderr.read()
