@@ -171,7 +171,7 @@ def by_fda(part: Pair) -> Mapped:
 
 def by_shrunk_fda(part: Pair) -> Mapped:
     """Return the same, with the scatter within the classes shrunk."""
-    source, target, test = map(FDA().fit(*part.pooled).transform, part.standardised)
+    source, target, test = map(FDA(None).fit(*part.pooled).transform, part.standardised)
     return source, target, test
 
 

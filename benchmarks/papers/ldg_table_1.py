@@ -124,7 +124,9 @@ def by_fda(X: FloatArray, y: IntArray) -> Map:
 
 def by_lfda(X: FloatArray, y: IntArray) -> Map:
     """Return LFDA's map."""
-    return cut(LFDA(min(MOST_DIMENSIONS, X.shape[1], len(X) - 1)), X, y)
+    return cut(
+        LFDA(min(MOST_DIMENSIONS, X.shape[1], len(X) - 1), embedding="weighted"), X, y
+    )
 
 
 def by_itml(X: FloatArray, y: IntArray) -> Map | None:

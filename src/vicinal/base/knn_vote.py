@@ -130,31 +130,44 @@ def path_of_dimensions(most: int) -> list[int]:
     return sorted({*range(1, min(most, 16) + 1), *map(round, grown), most})
 
 
-def smallest_proven(hits: NDArray[np.bool_]) -> int:
-    """Return the first candidate that is as good as the best and better than the last.
-
-    "As good" is within one standard error of the best, "better" by one standard error
-    at least; the last candidate is what needs no proof. The errors are McNemar's, of
-    differences on the same rows: what both get right, or both get wrong, does not add
-    to them.
+def first_as_good(hits: NDArray[np.bool_]) -> int:
+    """Return the first candidate that is within one standard error of the best.
 
     Parameters
     ----------
     hits : ndarray of bool of shape (n_candidates, n_rows)
         Which rows each candidate gets right.
     """
-    counts = hits.sum(axis=1)
+    behind, error = _gains(hits, int(hits.sum(axis=1).argmax()))
+    return int((behind >= -error).argmax())
 
-    def gain(other: int) -> tuple[FloatArray, FloatArray]:
-        """Return how many rows more are right than of another, and the error of it."""
-        more = counts - counts[other]
-        differing = (hits != hits[other]).sum(axis=1)
-        return more, np.sqrt(differing)
 
-    (behind, error), (ahead, other_error) = gain(int(counts.argmax())), gain(-1)
+def smallest_proven(hits: NDArray[np.bool_]) -> int:
+    """Return the first candidate that is as good as the best and better than the last.
+
+    "As good" is within one standard error of the best, "better" by one standard error
+    at least; the last candidate is what needs no proof.
+
+    Parameters
+    ----------
+    hits : ndarray of bool of shape (n_candidates, n_rows)
+        Which rows each candidate gets right.
+    """
+    behind, error = _gains(hits, int(hits.sum(axis=1).argmax()))
+    ahead, other_error = _gains(hits, -1)
     good = (behind >= -error) & (ahead >= other_error)
     good[-1] = True
     return int(good.argmax())
+
+
+def _gains(hits: NDArray[np.bool_], other: int) -> tuple[FloatArray, FloatArray]:
+    """Return how many rows more each gets right than another, and the error of that.
+
+    The error is McNemar's, of a difference on the same rows: what both get right, or
+    both get wrong, does not add to it.
+    """
+    counts = hits.sum(axis=1)
+    return counts - counts[other], np.sqrt((hits != hits[other]).sum(axis=1))
 
 
 def _smallest(values: FloatArray, k: int) -> IntArray:
