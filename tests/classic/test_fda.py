@@ -237,9 +237,11 @@ def test_auto_keeps_all_directions_where_the_means_do_not_tell() -> None:
         knn.fit(points[train] @ A.T, labels[train])
         return float(knn.score(points[test] @ A.T, labels[test]))
 
-    A = FDA().fit(points[train], labels[train]).components_
+    A, two = (
+        FDA(n).fit(points[train], labels[train]).components_ for n in ("auto", None)
+    )
     assert score(A) > score(np.eye(5)) - 0.02
-    assert score(A) > score(A[:2]) + 0.2
+    assert score(A) > score(two) + 0.2
 
 
 def test_auto_is_the_discriminants_where_they_are_as_good() -> None:
