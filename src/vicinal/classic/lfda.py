@@ -44,8 +44,9 @@ class LFDA(LearnsFromClasses, LinearMetric):
         The rows of the map: generalised eigenvectors times the square roots of their
         eigenvalues; an orthonormal basis of those, which is the Euclidean distance
         when all components are kept; or the eigenvectors themselves, under which the
-        within-class scatter is the identity. "auto" is "weighted", unless the features
-        as they are do better for 3-NN on rows held out: then it is "orthonormalized".
+        within-class scatter is the identity. "auto" is "weighted", unless all
+        components are kept and the features as they are do better for 3-NN on rows held
+        out: then it is "orthonormalized".
 
     Attributes
     ----------
@@ -117,12 +118,12 @@ class LFDA(LearnsFromClasses, LinearMetric):
         """
         with self._unchanged_on_error(), single_threaded_blas():
             points, _, codes = labelled(self, X, y)
-            embedding = self.embedding
-            if embedding == "auto":
+            embedding = "weighted" if self.embedding == "auto" else self.embedding
+            if self.embedding == "auto" and self.n_components is None:
                 hits = hits_of_maps(
                     points,
                     codes,
-                    lambda X, codes: [self._map(X, codes, "weighted", True)[1]],
+                    lambda X, codes: [self._map(X, codes, "weighted")[1]],
                 )
                 better = hits.sum(axis=1).argmax()
                 embedding = ("weighted", "orthonormalized")[better]
@@ -131,17 +132,13 @@ class LFDA(LearnsFromClasses, LinearMetric):
         return self
 
     def _map(
-        self, X: FloatArray, codes: IntArray, embedding: str, trial: bool = False
+        self, X: FloatArray, codes: IntArray, embedding: str
     ) -> tuple[FloatArray, FloatArray]:
-        """Return eigenvalues and components; in a trial as many as there can be."""
+        """Return eigenvalues and components."""
         n, n_features = X.shape
         seen = scattered_span(X)
-        most = seen.n_coordinates
-        asked = self.n_components
         d = checked_n_components(
-            min(asked, most) if trial and asked else asked,
-            most,
-            f"X of shape {X.shape} allows",
+            self.n_components, seen.n_coordinates, f"X of shape {X.shape} allows"
         )
         between, within = local_scatters(seen.coordinates, codes, self.n_neighbors)
         # Classes without any inner scatter still leave a scale to go by.
