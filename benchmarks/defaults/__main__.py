@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.defaults.scores import (
     CLASSIFIERS,
@@ -80,11 +81,21 @@ def _mean(results: list[Score]) -> float:
     return float(np.mean([result.value for result in results]))
 
 
+def corrected_error(differences: NDArray[np.float64]) -> float:
+    """Return the standard error of a mean over splits of 70/30 that overlap.
+
+    Nadeau and Bengio's: (1/J + test/train) s², where J splits that had nothing in
+    common would have s²/J.
+    """
+    return float(np.sqrt(1 / len(differences) + 3 / 7) * differences.std(ddof=1))
+
+
 def hurts(scores: Scores) -> list[list[str]]:
     """Return a row for each table on which an estimator is worse than not learning.
 
     Worse is, for classes, 2 points and 2 standard errors of the paired difference
-    below 3-NN; for numbers, an R² that is 0.02 and 2 standard errors below 5-NN's.
+    below 3-NN; for numbers, an R² that is 0.02 and 2 standard errors below 5-NN's;
+    see `corrected_error`.
     """
     rows = []
     for name, by_estimator in scores.items():
@@ -95,7 +106,7 @@ def hurts(scores: Scores) -> list[list[str]]:
             differences = np.array(
                 [a.value - b.value for a, b in zip(results, plain, strict=True)]
             )
-            error = differences.std(ddof=1) / np.sqrt(len(differences))
+            error = corrected_error(differences)
             mean = differences.mean()
             # A failed fit has no score, and is worse than any.
             if not (mean >= -0.02 or mean >= -2 * error):

@@ -37,7 +37,7 @@ def test_scikit_learns_checks(estimator: FDA, check: object) -> None:
 
 
 def test_without_shrinkage_it_is_fishers_ratio() -> None:
-    fda = FDA(shrinkage=0.0).fit(X, y)
+    fda = FDA(None, shrinkage=0.0).fit(X, y)
     between, within = fisher_scatters(X, y)
     A = fda.components_
     np.testing.assert_allclose(A @ within @ A.T, np.eye(2), atol=1e-9)
@@ -47,14 +47,14 @@ def test_without_shrinkage_it_is_fishers_ratio() -> None:
 
 
 def test_without_shrinkage_it_spans_what_scikit_learns_lda_does() -> None:
-    rows = FDA(shrinkage=0.0).fit(X, y).components_
+    rows = FDA(None, shrinkage=0.0).fit(X, y).components_
     peer = LinearDiscriminantAnalysis().fit(X, y).scalings_
     assert linalg.subspace_angles(rows.T, peer).max() < 1e-6
 
 
 @pytest.mark.parametrize("shrinkage", ["auto", 0.3])
 def test_the_scatter_within_is_scikit_learns(shrinkage: Any) -> None:
-    fda = FDA(shrinkage=shrinkage).fit(X, y)
+    fda = FDA(None, shrinkage=shrinkage).fit(X, y)
     peer = LinearDiscriminantAnalysis(solver="eigen", shrinkage=shrinkage).fit(X, y)
     A = fda.components_
     np.testing.assert_allclose(A @ peer.covariance_ @ A.T, np.eye(2), atol=1e-9)
@@ -76,7 +76,7 @@ def wide(seed: int = 0) -> tuple[FloatArray, IntArray]:
 @settings(max_examples=15, deadline=None)
 def test_the_span_of_the_rows_loses_nothing(seed: int, shrinkage: float) -> None:
     points, labels = wide(seed)
-    fda = FDA(shrinkage=shrinkage).fit(points, labels)
+    fda = FDA(None, shrinkage=shrinkage).fit(points, labels)
     peer = LinearDiscriminantAnalysis(solver="eigen", shrinkage=shrinkage)
     within = peer.fit(points, labels).covariance_
     values, vectors = linalg.eigh(fisher_scatters(points, labels)[0], within)
@@ -206,10 +206,48 @@ def test_what_can_be_handled_is(case: str, shape: str) -> None:
 @pytest.mark.parametrize("shape", ["tall", "wide"])
 def test_any_scale(unit: float, dtype: Any, shape: str) -> None:
     points, labels = (X, y) if shape == "tall" else wide()
-    scaled = FDA().fit((points * unit).astype(dtype), labels).components_
-    usual = FDA().fit(points, labels).components_
+    scaled = FDA(None).fit((points * unit).astype(dtype), labels).components_
+    usual = FDA(None).fit(points, labels).components_
     np.testing.assert_allclose(
         np.abs(scaled.astype(float) * unit),
         np.abs(usual),
         atol=1e-3 * np.abs(usual).max(),
+    )
+
+
+def rings(seed: int = 0) -> tuple[FloatArray, IntArray]:
+    """Return three classes around each other: their means say nothing."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(300) % 3
+    angles = 2 * np.pi * rng.random(300)
+    points = (1 + labels)[:, None] * np.c_[np.cos(angles), np.sin(angles)]
+    noise = 0.1 * rng.normal(size=(300, 3))
+    return np.c_[points + noise[:, :2], 3 * noise], labels
+
+
+def test_auto_keeps_all_directions_where_the_means_do_not_tell() -> None:
+    points, labels = rings()
+    fda = FDA().fit(points, labels)
+    assert fda.components_.shape == (5, 5)
+    assert FDA(None).fit(points, labels).components_.shape == (2, 5)
+    np.testing.assert_array_equal(fda.eigenvalues_[2:], 0)
+    knn, train, test = KNeighborsClassifier(3), slice(0, 200), slice(200, None)
+
+    def score(A: FloatArray) -> float:
+        knn.fit(points[train] @ A.T, labels[train])
+        return float(knn.score(points[test] @ A.T, labels[test]))
+
+    A, two = (
+        FDA(n).fit(points[train], labels[train]).components_ for n in ("auto", None)
+    )
+    assert score(A) > score(np.eye(5)) - 0.02
+    assert score(A) > score(two) + 0.2
+
+
+def test_auto_is_the_discriminants_where_they_are_as_good() -> None:
+    points, labels = load_wine(return_X_y=True)
+    points = scale(points)
+    np.testing.assert_array_equal(
+        FDA().fit(points, labels).components_,
+        FDA(None).fit(points, labels).components_,
     )

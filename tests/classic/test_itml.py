@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.covariance import ledoit_wolf
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -16,8 +16,10 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.classic.oracles import itml_by_the_dual
 from vicinal._typing import FloatArray
 from vicinal.classic import ITML, MRMR
-from vicinal.classic._bregman import Projected, project
+from vicinal.classic._gamma import GAMMAS
+from vicinal.classic._pair_bounds import LogDetObjective, PairBounds
 from vicinal.classic._sampled_pairs import random_pairs
+from vicinal.solvers import SOLVERS, Solution
 
 X, y = load_iris(return_X_y=True)
 X = scale(X)
@@ -32,7 +34,7 @@ ignore_convergence = pytest.mark.filterwarnings(
     [
         pair
         for itml in (
-            ITML(max_iter=20),
+            ITML(),
             ITML(0.1, prior="covariance", n_constraints=50, max_iter=20),
         )
         for pair in estimator_checks_generator(itml)
@@ -50,62 +52,80 @@ def problem(seed: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     return V, sign, np.where(sign > 0, 0.5, 6.0)
 
 
-def solved(seed: int, gamma: float, **how: Any) -> Projected:
-    how = {"max_iter": 20_000, "tol": 1e-10, "on_round": lambda *_: None, **how}
-    return project(*problem(seed), gamma, **how)
+def objective(
+    V: FloatArray, sign: FloatArray, bounds: FloatArray, gamma: float
+) -> LogDetObjective:
+    W = V / np.sqrt(bounds)[:, None]
+    pairs = PairBounds(W[sign > 0], W[sign < 0], (0.0, 0.0))
+    return LogDetObjective(pairs, gamma, 1)
+
+
+def solved(
+    V: FloatArray, sign: FloatArray, bounds: FloatArray, gamma: float
+) -> tuple[FloatArray, Solution]:
+    solver = SOLVERS["lbfgs"](max_iter=5_000, tol=1e-14)
+    found = solver.maximize(
+        objective(V, sign, bounds, gamma), np.eye(V.shape[1]), lambda *_: False
+    )
+    return found.components.T @ found.components, found
 
 
 @pytest.mark.parametrize("gamma", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_projections_reach_the_optimum(seed: int, gamma: float) -> None:
-    found = solved(seed, gamma)
-    M, value = itml_by_the_dual(*problem(seed), gamma)
-    assert found.converged
-    np.testing.assert_allclose(found.M, M, atol=1e-5 * np.abs(M).max())
-    assert found.curve[-1] == pytest.approx(value, rel=1e-7)
+def test_the_optimum_is_that_of_the_dual(seed: int, gamma: float) -> None:
+    M, found = solved(*problem(seed), gamma)
+    expected, value = itml_by_the_dual(*problem(seed), gamma)
+    np.testing.assert_allclose(M, expected, atol=1e-5 * np.abs(expected).max())
+    # Strong duality: what the primal cannot go below, the dual cannot go above.
+    assert -found.curve[-1] == pytest.approx(value, rel=1e-7)
 
 
 @given(seed=st.integers(0, 2**16), gamma=st.floats(0.05, 20))
 @settings(max_examples=25, deadline=None)
-def test_what_holds_at_any_time(seed: int, gamma: float) -> None:
+def test_value_and_gradient_at_any_map(seed: int, gamma: float) -> None:
     V, sign, bounds = problem(seed)
-    found = solved(seed, gamma, max_iter=7, tol=0.0)
-    assert len(found.curve) == 8
-    assert not found.converged
-    assert np.all(np.diff(found.curve) >= -1e-10)
-    assert np.all(found.multipliers >= 0)
-    inverse = np.eye(3) + (V.T * (sign * found.multipliers)) @ V
-    np.testing.assert_allclose(found.M @ inverse, np.eye(3), atol=1e-7)
-    xi = 1 / (1 / bounds - sign * found.multipliers / gamma)
-    dual = -np.linalg.slogdet(found.M)[1] - gamma * np.log(xi / bounds).sum()
-    assert found.curve[-1] == pytest.approx(dual, abs=1e-8)
+    rng = np.random.default_rng(seed)
+    A = np.eye(3) + 0.3 * rng.normal(size=(3, 3))
+    loss = objective(V, sign, bounds, gamma)
+
+    def naive(A: FloatArray) -> float:
+        M = A.T @ A
+        total = np.trace(M) - np.linalg.slogdet(M)[1] - 3
+        for v, s, b in zip(V, sign, bounds, strict=True):
+            ratio = v @ M @ v / b
+            xi = max(ratio, 1) if s > 0 else min(ratio, 1)
+            total += gamma * (xi - np.log(xi) - 1)
+        return -float(total)
+
+    value, gradient = loss.value_and_gradient(A)
+    assert value == pytest.approx(naive(A), rel=1e-10)
+    step = 1e-6
+    for i, j in np.ndindex(3, 3):
+        more, less = A.copy(), A.copy()
+        more[i, j] += step
+        less[i, j] -= step
+        slope = (naive(more) - naive(less)) / (2 * step)
+        assert gradient[i, j] == pytest.approx(slope, rel=1e-4, abs=1e-4)
 
 
-@pytest.mark.parametrize("size", [1, 3, 8])
-def test_projections_do_not_depend_on_the_blocks(
-    size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = solved(0, 1.0, max_iter=5, tol=0.0)
-    monkeypatch.setattr("vicinal.classic._bregman.CONSTRAINTS_PER_BLOCK", size)
-    parts = solved(0, 1.0, max_iter=5, tol=0.0)
-    np.testing.assert_allclose(parts.M, whole.M, rtol=1e-9)
-    np.testing.assert_allclose(parts.multipliers, whole.multipliers, rtol=1e-9)
-    assert parts.curve == pytest.approx(whole.curve)
+def test_a_singular_map_is_no_way_to_go() -> None:
+    value, gradient = objective(*problem(0), 1.0).value_and_gradient(np.zeros((3, 3)))
+    assert value < -1e300
+    assert not gradient.any()
 
 
 def test_with_dear_slack_the_bounds_hold() -> None:
     V, sign, bounds = problem(0)
     V, sign, bounds = V[:4], sign[:4], bounds[:4]
-    found = project(V, sign, bounds, 1e6, 50_000, 1e-12, lambda *_: None)
-    lengths = np.einsum("ij,jk,ik->i", V, found.M, V)
-    assert np.all(sign * (lengths - bounds) <= 1e-4 * bounds)
+    M, _ = solved(V, sign, bounds, 1e6)
+    lengths = np.einsum("ij,jk,ik->i", V, M, V)
+    assert np.all(sign * (lengths - bounds) <= 1e-3 * bounds)
 
 
 def test_without_constraints_that_bite_the_prior_comes_back() -> None:
     V, sign, _ = problem(0)
-    bounds = np.where(sign > 0, 1e3, 1e-3)
-    found = project(V, sign, bounds, 1.0, 10, 1e-3, lambda *_: None)
-    np.testing.assert_array_equal(found.M, np.eye(3))
+    M, found = solved(V, sign, np.where(sign > 0, 1e3, 1e-3), 1.0)
+    np.testing.assert_array_equal(M, np.eye(3))
     assert found.converged
 
 
@@ -135,7 +155,7 @@ def test_pairs_are_what_they_should_be(seed: int, alike: bool, across: bool) -> 
 
 
 def test_classes_come_nearer_and_parts_away() -> None:
-    itml = ITML(random_state=0).fit(X, y)
+    itml = ITML(1.0, random_state=0).fit(X, y)
     pairs = [
         random_pairs(y, None, 500, alike, np.random.RandomState(1))
         for alike in (True, False)
@@ -157,6 +177,47 @@ def test_free_slack_leaves_the_prior(prior: str) -> None:
     np.testing.assert_allclose(M, expected, atol=1e-6 * np.abs(expected).max())
 
 
+def test_gamma_is_proven_on_rows_held_out_or_the_prior_stays() -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(150, 12))
+    helped = ITML(random_state=0).fit(np.hstack([X, 2 * noise]), y)
+    assert helped.gamma_ in GAMMAS
+    aimless = [
+        ITML(random_state=seed).fit(noise, rng.permutation(y)) for seed in range(3)
+    ]
+    at_prior = [itml for itml in aimless if itml.gamma_ == 0]
+    assert at_prior  # nothing to learn, and chance seldom looks like a proof
+    np.testing.assert_allclose(
+        at_prior[0].get_mahalanobis_matrix(), np.eye(12), atol=1e-12
+    )
+    assert ITML(0.1, random_state=0).fit(X, y).gamma_ == 0.1
+
+
+def test_many_classes_end_in_tens_of_iterations() -> None:
+    points, labels = make_classification(
+        1000, 20, n_informative=10, n_classes=30, n_clusters_per_class=1, random_state=0
+    )
+    # The warning of a fit that has not converged would be an error.
+    itml = ITML(1.0, random_state=0).fit(scale(points), labels)
+    assert itml.n_iter_ < 60
+
+
+def test_wide_rows_are_learned_from_in_their_span() -> None:
+    rng = np.random.default_rng(0)
+    points, labels = rng.normal(size=(30, 80)), np.arange(30) % 3
+    points[:, :2] += 3 * np.array([[0, 0], [1, 0], [0, 1]])[labels]
+    wide = ITML(0.1, random_state=0).fit(points, labels)
+    assert wide.components_.shape == (29, 80)
+    # The same rows, given in coordinates of their own, with as many rows as those.
+    Q = np.linalg.svd(points - points.mean(axis=0))[2][:29]
+    narrow = ITML(0.1, random_state=0).fit(points @ Q.T, labels)
+    np.testing.assert_allclose(
+        Q @ wide.get_mahalanobis_matrix() @ Q.T,
+        narrow.get_mahalanobis_matrix(),
+        atol=1e-3,
+    )
+
+
 def test_rows_are_ordered_eigenvectors() -> None:
     A = ITML(0.1, random_state=0).fit(X, y).components_
     gram = A @ A.T
@@ -175,9 +236,7 @@ def test_bounds_are_percentiles_of_random_pairs() -> None:
 def test_it_helps_in_a_search_and_before_feature_selection() -> None:
     points, labels = load_wine(return_X_y=True)
     search = GridSearchCV(
-        make_pipeline(
-            StandardScaler(), ITML(max_iter=300, random_state=0), KNeighborsClassifier()
-        ),
+        make_pipeline(StandardScaler(), ITML(random_state=0), KNeighborsClassifier()),
         {"itml__gamma": [0.01, 0.1]},
     ).fit(points, labels)
     assert search.best_score_ > 0.95
@@ -188,14 +247,16 @@ def test_it_helps_in_a_search_and_before_feature_selection() -> None:
 
 
 def test_stopping_early_is_a_warning() -> None:
-    with pytest.warns(ConvergenceWarning, match=r"in 2 rounds; raise max_iter") as seen:
-        itml = ITML(max_iter=2, tol=0.0, random_state=0).fit(X, y)
+    with pytest.warns(
+        ConvergenceWarning, match=r"in 2 iterations; raise max_iter"
+    ) as seen:
+        itml = ITML(1.0, max_iter=2, tol=0.0, random_state=0).fit(X, y)
     assert seen[0].filename == __file__
     assert itml.n_iter_ == 2
     assert len(itml.objective_curve_) == 3
 
 
-def test_verbose_prints_a_line_for_each_round(
+def test_verbose_prints_a_line_for_each_iteration(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     itml = ITML(0.1, random_state=0, verbose=1).fit(X, y)
@@ -279,9 +340,11 @@ def test_what_can_be_handled_is(case: str, prior: str) -> None:
         points, labels = np.hstack([X[::15]] * 5), y[::15]
     else:
         points = np.round(points)
-    itml = ITML(prior=prior, max_iter=100, random_state=0).fit(points, labels)
-    assert np.isfinite(itml.components_).all()
-    assert np.isfinite(itml.objective_curve_).all()
+    for gamma in ("cv", 1.0):
+        itml = ITML(gamma, prior=prior, random_state=0).fit(points, labels)
+        assert np.isfinite(itml.components_).all()
+        assert np.isfinite(itml.objective_curve_).all()
+        assert np.all(np.diff(itml.objective_curve_) <= 0)
 
 
 @pytest.mark.parametrize("unit", [1e-30, 1e30])
@@ -297,3 +360,10 @@ def test_any_scale(unit: float, prior: str) -> None:
     low, high = usual.bounds_
     squared = unit**2 if prior == "identity" else 1.0
     assert scaled.bounds_ == pytest.approx((low * squared, high * squared))
+
+
+def test_a_covariance_too_small_for_its_inverse() -> None:
+    itml = ITML(0.1, prior="covariance", random_state=0)
+    with pytest.raises(ValueError, match="Scale the data"):
+        itml.fit(X * 1e-310, y)
+    assert not hasattr(itml, "components_")

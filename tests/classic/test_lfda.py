@@ -240,3 +240,15 @@ def test_any_scale(unit: float, dtype: Any) -> None:
         np.abs(usual.components_),
         atol=1e-3 * np.abs(usual.components_).max(),
     )
+
+
+def test_auto_is_weighted_unless_the_features_as_they_are_do_better() -> None:
+    points, labels = load_wine(return_X_y=True)
+    assert LFDA().fit(scale(points), labels).embedding_ == "weighted"
+    rng = np.random.default_rng(0)
+    labels = np.arange(200) % 2
+    chance = [LFDA().fit(rng.normal(size=(40, 20)), labels[:40]) for _ in range(8)]
+    plain = [lfda for lfda in chance if lfda.embedding_ == "orthonormalized"]
+    assert plain
+    A = plain[0].components_
+    np.testing.assert_allclose(A.T @ A, np.eye(20), atol=1e-8)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import ortho_group
 from sklearn import config_context
@@ -22,10 +23,13 @@ from tests.ldg.oracles import (
     equation_4,
     ldg_scatters,
     leave_one_out_3nn,
+    nearest_3nn,
 )
 from vicinal import LDG
 from vicinal._typing import FloatArray
-from vicinal.ldg._model_selection import enough_dimensions, leave_one_out
+from vicinal.base.folds import held_out
+from vicinal.base.knn_vote import smallest_proven
+from vicinal.ldg._model_selection import grown_dimensions, leave_one_out
 
 X_wine, y = load_wine(return_X_y=True)
 X = scale(X_wine)
@@ -191,9 +195,107 @@ def test_auto_grows_until_accuracy_falls(gamma: float, n_threads: int) -> None:
     accuracies = [leave_one_out_3nn(Z[:, :d], y) for d in range(1, 14)]
     falls = np.flatnonzero(np.diff(accuracies) < 0)
     expected = falls[0] + 1 if len(falls) else 13
-    assert enough_dimensions(Z, y, n_threads) == expected
-    assert LDG(n_neighbors=8, gamma=gamma).fit(X, y).n_components_ == expected
+    assert grown_dimensions(Z, y, n_threads) == expected
+    grown = LDG("grow", n_neighbors=8, gamma=gamma).fit(X, y)
+    assert grown.n_components_ == expected
     assert leave_one_out(Z[:, :3], y, n_threads) == accuracies[2]
+
+
+def many_classes() -> tuple[FloatArray, NDArray[np.intp]]:
+    """Return 60 classes that no few dimensions tell apart, in front of a dip."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(60), 8)
+    points = 2.5 * rng.normal(size=(60, 12))[labels]
+    return points + rng.normal(size=points.shape), labels
+
+
+def test_the_dimension_looks_past_a_dip() -> None:
+    points, labels = many_classes()
+    train, test = slice(0, None, 2), slice(1, None, 2)
+    ldg = LDG(n_neighbors=3, gamma=1.0, random_state=0)
+    ldg.fit(points[train], labels[train])
+    knn = KNeighborsClassifier(3)
+    Z, Z_test = ldg.transform(points[train]), ldg.transform(points[test])
+    mapped = knn.fit(Z, labels[train]).score(Z_test, labels[test])
+    plain = knn.fit(points[train], labels[train]).score(points[test], labels[test])
+    assert mapped > plain - 0.02
+
+
+def test_fewer_dimensions_have_to_be_better_than_all() -> None:
+    rng = np.random.default_rng(0)
+    # Every feature tells something: no few dimensions are as good as all.
+    labels = rng.integers(0, 2, size=300)
+    points = rng.normal(size=(300, 8)) + 0.8 * labels[:, None]
+    points[:, 1:] *= np.where(rng.random((300, 7)) < 0.5, -1, 1)
+    noise = np.hstack([scale(X), rng.normal(size=(178, 40))])
+    assert LDG(random_state=0).fit(noise, y).n_components_ < 20
+    chance = rng.integers(0, 2, size=60)
+    aimless = [
+        LDG(random_state=seed, n_neighbors=4).fit(points[:60], chance).n_components_
+        for seed in range(5)
+    ]
+    assert np.median(aimless) == 8  # nothing to learn: the Euclidean distance
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_dimension_is_chosen_on_rows_held_out(n_jobs: int) -> None:
+    order = np.argsort(y, kind="stable")
+    points, codes = X[order], y[order]
+    hits = []
+    # Other draws come before: k and gamma are given, no row is left aside.
+    for held in held_out(codes, np.random.RandomState(5)):
+        fold = LDG(13, **FIXED).fit(points[~held], codes[~held])
+        Z, Z_held = fold.transform(points[~held]), fold.transform(points[held])
+        hits.append(
+            [
+                np.equal(
+                    nearest_3nn(Z_held[:, :d], Z[:, :d], codes[~held]), codes[held]
+                )
+                for d in range(1, 14)
+            ]
+        )
+    expected = smallest_proven(np.concatenate(hits, axis=1)) + 1
+    ldg = LDG(**FIXED, random_state=5, n_jobs=n_jobs).fit(X, y)
+    assert abs(ldg.n_components_ - expected) <= 1  # priors are those of all rows
+
+
+@pytest.mark.parametrize("small", [1e-6, 1e-7])
+@pytest.mark.parametrize("collinear", [False, True])
+def test_a_small_unit_is_no_reason_to_drop_a_feature(
+    small: float, collinear: bool
+) -> None:
+    units = np.where(np.isin(np.arange(13), [3, 7]), small, 1.0)
+    points = X * units
+    if collinear:
+        points = np.hstack([points, points[:, :2] @ [[1.0], [2.0]]])
+    d = points.shape[1] - collinear
+    ldg = LDG(d, **FIXED).fit(points, y)
+    V, A = ldg_scatters(points, y, 8, ldg.var_floor)
+    values, vectors = np.linalg.eigh(V - 0.6 * A)
+    if collinear:  # the direction that no row varies in is not among ours
+        nowhere = np.append(np.array([1.0, 2.0, *np.zeros(11)]), -1.0) / np.sqrt(6)
+        kept = np.abs(vectors.T @ nowhere) < 0.5
+        values, vectors = values[kept], vectors[:, kept]
+        # Its eigenvalue is as near to 0 as those of the small features.
+        span = vectors[:, np.abs(values) > 1e-6]
+        components = ldg.components_[np.abs(ldg.eigenvalues_) > 1e-6]
+        cosines = np.linalg.svd(components @ span)[1]
+        np.testing.assert_allclose(cosines, 1, rtol=1e-6)
+        np.testing.assert_allclose(ldg.components_ @ nowhere, 0, atol=1e-6)
+        return
+    cosines = np.abs(np.einsum("ij,ji->i", ldg.components_, vectors))
+    np.testing.assert_allclose(cosines, 1, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_feature_that_varies_by_rounding_alone_is_no_direction(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    points = np.hstack([X, np.full((178, 1), 0.3)]).astype(dtype)
+    points[:, 13] = np.where(
+        rng.random(178) < 0.5, np.nextafter(dtype(0.3), dtype(1)), points[:, 13]
+    )
+    ldg = LDG(13, n_neighbors=8, gamma=0.1).fit(points, y)
+    np.testing.assert_allclose(ldg.components_[:, 13], 0, atol=1e-6)
 
 
 def test_leave_one_out_of_very_few() -> None:

@@ -75,7 +75,10 @@ def test_the_choice_of_k(monkeypatch: pytest.MonkeyPatch) -> None:
     points, labels = load_wine(return_X_y=True)
     points = scale(points)[:, :5] + 0.5
     folds = np.arange(len(labels)) % 5
-    monkeypatch.setattr("vicinal.ldg._model_selection.folds_of", lambda *_: folds)
+    monkeypatch.setattr(
+        "vicinal.ldg._model_selection.held_out",
+        lambda *_: (folds == fold for fold in range(5)),
+    )
     chosen = choose_n_neighbors(
         points, labels, np.bincount(labels) / len(labels), 1e-9, 5,
         np.random.RandomState(0), 1,

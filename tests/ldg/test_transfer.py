@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.ldg.oracles import ldg_scatters, transfer_scatters
 from vicinal import LDG, TransferLDG
 from vicinal._typing import FloatArray, IntArray
-from vicinal.ldg._model_selection import folds_of
+from vicinal.base.folds import held_out
 
 FIXED: dict[str, Any] = {"n_neighbors": 6, "gamma": 0.6, "alpha": 0.3}
 
@@ -118,19 +118,18 @@ def test_alpha_is_chosen_by_refitting_without_what_is_held_out(seed: int) -> Non
     target = rng.normal(size=(20, 12)) + 2 * few[:, None] * np.eye(12)[1]
     given = {"X_source": source, "y_source": labels}
     fixed: dict[str, Any] = {"n_neighbors": 8, "gamma": 1.0, "standardize": False}
-    folds = folds_of(few, np.random.RandomState(seed))
-    assert sorted(np.bincount(folds)) == [4] * 5
+    folds = list(held_out(few, np.random.RandomState(seed)))
+    assert [held.sum() for held in folds] == [4] * 5
+    assert np.all(np.sum(folds, axis=0) == 1)
     right = {}
     for alpha in (0.0, 0.1, 0.3, 0.5):
         model = TransferLDG(7, alpha=alpha, **fixed)
         right[alpha] = sum(
             (
-                model.fit(target[folds != fold], few[folds != fold], **given).predict(
-                    target[folds == fold]
-                )
-                == few[folds == fold]
+                model.fit(target[~held], few[~held], **given).predict(target[held])
+                == few[held]
             ).sum()
-            for fold in range(5)
+            for held in folds
         )
     expected = max(right, key=lambda alpha: (right[alpha], alpha))
     chosen = TransferLDG(7, **fixed, random_state=seed).fit(target, few, **given)

@@ -170,18 +170,29 @@ def negligible(dtype: Any, n: int, n_features: int) -> float:
 
 
 def varying_axes(coordinates: FloatArray) -> NDArray[np.float64]:
-    """Return an orthonormal basis, in columns, of the directions the rows vary in."""
+    """Return an orthonormal basis, in columns, of the directions the rows vary in.
+
+    What is rounding and what is not is judged with each coordinate in a unit of its
+    own: one whose unit is small is not lost beside others.
+    """
     n, d = coordinates.shape
-    scatter = np.zeros((d, d))
+    units = np.maximum(coordinates.max(axis=0), -coordinates.min(axis=0))
+    there = units > 0
+    units = units[there].astype(np.float64)
+    scatter = np.zeros((len(units), len(units)))
     for rows in blocks(slice(0, n), max(1024, d)):
-        wide = coordinates[rows].astype(np.float64, copy=False)
+        wide = coordinates[rows][:, there] / units
         scatter += wide.T @ wide
-    if not scatter.any():
-        return np.zeros((d, 0))
-    variances, axes = eigh(scatter)
-    least = negligible(coordinates.dtype, *coordinates.shape) * variances[-1]
-    varying: NDArray[np.float64] = axes[:, variances > least]
-    return varying
+    axes = np.eye(d)[:, there]
+    if not there.any():
+        return axes
+    sizes = np.sqrt(np.diagonal(scatter))
+    variances, vectors = eigh(scatter / np.outer(sizes, sizes))
+    kept = variances > negligible(coordinates.dtype, n, d) * variances[-1]
+    if kept.all():
+        return axes
+    scales = units * sizes
+    return axes @ orthonormal((scales / scales.max())[:, None] * vectors[:, kept])
 
 
 def orthonormal(columns: FloatArray) -> NDArray[np.float64]:

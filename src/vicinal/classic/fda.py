@@ -12,11 +12,14 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.knn_vote import first_as_good
 from vicinal.base.metric import LinearMetric, of_unscaled
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import Span
 from vicinal.base.validation import LearnsFromClasses, labelled
+from vicinal.classic._choice import hits_of_maps
 from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
+from vicinal.neighborhood import single_threaded_blas
 
 ADVICE = "Use a larger shrinkage."
 
@@ -32,9 +35,11 @@ class FDA(LearnsFromClasses, LinearMetric):
 
     Parameters
     ----------
-    n_components : int or None, default=None
+    n_components : int, "auto" or None, default="auto"
         Rows of the map, fewer than there are classes. None is the number of classes
-        less one, or the number of features where that is smaller.
+        less one, or the number of features where that is smaller. "auto" is the same,
+        unless 3-NN on rows held out does better, by more than one standard error, with
+        all directions: as S_w weighs them, or else with the features as they are.
     shrinkage : "auto" or float, default="auto"
         How far S_w is drawn towards a multiple of the identity: a number from 0 to 1,
         or "auto", Ledoit and Wolf's choice for each class, on standardised features.
@@ -44,9 +49,11 @@ class FDA(LearnsFromClasses, LinearMetric):
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The learned map, the most discriminating direction first; under it, S_w is
-        the identity. float32 if X is.
+        the identity. float32 if X is. Where "auto" has found no learned map to be as
+        good as the features as they are, S_w is a multiple of the identity.
     eigenvalues_ : ndarray of shape (n_components,)
-        Scatter of the class means along each row.
+        Scatter of the class means along each row; 0 beyond as many rows as there are
+        classes less one.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -67,7 +74,7 @@ class FDA(LearnsFromClasses, LinearMetric):
     >>> from sklearn.pipeline import make_pipeline
     >>> from vicinal.classic import FDA
     >>> X, y = load_digits(return_X_y=True)
-    >>> FDA().fit(X, y).transform(X).shape
+    >>> FDA(None).fit(X, y).transform(X).shape
     (1797, 9)
     >>> model = make_pipeline(FDA(), KNeighborsClassifier(3))
     >>> bool(cross_val_score(model, X[:200], y[:200]).mean() > 0.85)
@@ -75,12 +82,19 @@ class FDA(LearnsFromClasses, LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+            None,
+        ],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     }
 
     def __init__(
-        self, n_components: int | None = None, *, shrinkage: str | float = "auto"
+        self,
+        n_components: int | str | None = "auto",
+        *,
+        shrinkage: str | float = "auto",
     ) -> None:
         self.n_components = n_components
         self.shrinkage = shrinkage
@@ -100,66 +114,90 @@ class FDA(LearnsFromClasses, LinearMetric):
         -------
         self
         """
-        with self._unchanged_on_error():
+        with self._unchanged_on_error(), single_threaded_blas():
             points, classes, codes = labelled(self, X, y)
             if len(classes) == len(points):
                 raise ValueError(
                     "Every class has a single row: there is no scatter within classes."
                 )
-            # Constant columns tell nothing, and would leave the scatter singular.
-            varying = (points != points[0]).any(axis=0)
-            values, rows, units = self._directions(points[:, varying], codes)
-            components = np.zeros((len(rows), points.shape[1]), dtype=points.dtype)
-            components[:, varying] = of_unscaled(rows, units, points.dtype)
-            self.components_ = components
-            self.eigenvalues_ = values
+            shrinkage, every = self.shrinkage, False
+            if self.n_components == "auto":
+                chosen = first_as_good(hits_of_maps(points, codes, self._candidates))
+                every = chosen > 0
+                shrinkage = 1.0 if chosen > 1 else shrinkage
+            self.eigenvalues_, self.components_ = self._map(
+                points, codes, shrinkage, every
+            )
         return self
 
+    def _candidates(self, X: FloatArray, codes: IntArray) -> list[FloatArray]:
+        """Return the discriminants, and the map of all directions."""
+        if codes.max() + 1 == len(codes):
+            raise ValueError("no class has two rows")
+        everything = self._map(X, codes, self.shrinkage, True)[1]
+        return [everything[: codes.max()], everything]
+
+    def _map(
+        self, X: FloatArray, codes: IntArray, shrinkage: str | float, every: bool
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return eigenvalues and components of the discriminants, or of everything."""
+        # Constant columns tell nothing, and would leave the scatter singular.
+        varying = (X[0] != X).any(axis=0)
+        values, rows, units = self._directions(X[:, varying], codes, shrinkage, every)
+        components = np.zeros((len(rows), X.shape[1]), dtype=X.dtype)
+        components[:, varying] = of_unscaled(rows, units, X.dtype)
+        return values, components
+
     def _directions(
-        self, X: FloatArray, codes: IntArray
+        self, X: FloatArray, codes: IntArray, shrinkage: str | float, every: bool
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the largest eigenvalues, their directions as rows, and the units."""
         deviations: FloatArray = np.ones(X.shape[1])
-        if X.shape[1] > X.shape[0] and self.shrinkage == "auto":
+        if X.shape[1] > X.shape[0] and shrinkage == "auto":
             deviations = _deviations_within(X, codes)
             X = (X / deviations).astype(X.dtype)
         seen = scattered_span(X)
         n_classes = int(codes.max()) + 1
         d = checked_n_components(
-            self.n_components,
+            None if isinstance(self.n_components, str) else self.n_components,
             min(n_classes - 1, seen.n_coordinates),
             f"{n_classes} classes and X with {X.shape[1]} features that vary allow",
         )
-        means, weights, within = self._class_moments(seen, codes, X.shape[1])
+        means, weights, within = _class_moments(seen, codes, X.shape[1], shrinkage)
         factor = cholesky_of_scatter(within, ADVICE)
         means = means - weights @ means
         scaled = linalg.solve_triangular(
             factor, (np.sqrt(weights)[:, None] * means).T, lower=True
         )
         # The SVD of L⁻¹B, where S_w = LLᵀ and S_b = BBᵀ has as many columns as classes.
-        axes, sizes, _ = linalg.svd(scaled, full_matrices=False)
+        axes, sizes, _ = linalg.svd(scaled, full_matrices=every)
+        d = len(axes) if every else d
+        values = np.zeros(d)
+        told = min(d, n_classes - 1)  # the last of the means follows from the others
+        values[:told] = sizes[:told] ** 2
         columns = linalg.solve_triangular(factor, axes[:, :d], lower=True, trans="T")
-        return sizes[:d] ** 2, seen.to_features(columns), seen.unit * deviations
+        return values, seen.to_features(columns), seen.unit * deviations
 
-    def _class_moments(
-        self, seen: Span, codes: IntArray, n_features: int
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the means and shares of the classes, and S_w."""
-        from sklearn.discriminant_analysis import (  # slow to import
-            LinearDiscriminantAnalysis,
-        )
 
-        how: dict[str, Any] = {"shrinkage": self.shrinkage}
-        if seen.weights is not None:
-            how = {"covariance_estimator": ShrunkInSpan(self.shrinkage, n_features)}
-        with warnings.catch_warnings():
-            # A class of one has no scatter, which is no reason to reshape X.
-            warnings.filterwarnings("ignore", message="Only one sample available")
-            lda = LinearDiscriminantAnalysis(solver="eigen", **how)
-            # Where S_w has no inverse, the caller sees that.
-            with suppress(linalg.LinAlgError):
-                lda.fit(seen.coordinates.astype(np.float64), codes)
-        return lda.means_, lda.priors_, lda.covariance_
+def _class_moments(
+    seen: Span, codes: IntArray, n_features: int, shrinkage: str | float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the means and shares of the classes, and S_w."""
+    from sklearn.discriminant_analysis import (  # slow to import
+        LinearDiscriminantAnalysis,
+    )
+
+    how: dict[str, Any] = {"shrinkage": shrinkage}
+    if seen.weights is not None:
+        how = {"covariance_estimator": ShrunkInSpan(shrinkage, n_features)}
+    with warnings.catch_warnings():
+        # A class of one has no scatter, which is no reason to reshape X.
+        warnings.filterwarnings("ignore", message="Only one sample available")
+        lda = LinearDiscriminantAnalysis(solver="eigen", **how)
+        # Where S_w has no inverse, the caller sees that.
+        with suppress(linalg.LinAlgError):
+            lda.fit(seen.coordinates.astype(np.float64), codes)
+    return lda.means_, lda.priors_, lda.covariance_
 
 
 def _deviations_within(X: FloatArray, codes: IntArray) -> FloatArray:

@@ -10,12 +10,15 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.knn_vote import nearest_points
 from vicinal.base.metric import LinearMetric, of_unscaled
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import Span
 from vicinal.base.validation import LearnsFromClasses, labelled
+from vicinal.classic._choice import hits_of_maps
 from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
-from vicinal.neighborhood.parallel import blocks, rows_per_block
+from vicinal.neighborhood import effective_n_threads, single_threaded_blas
+from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
 
 
 class LFDA(LearnsFromClasses, LinearMetric):
@@ -37,10 +40,13 @@ class LFDA(LearnsFromClasses, LinearMetric):
         What is added to the within-class scatter's diagonal, relative to its mean
         eigenvalue tr(S) / min(n_samples − 1, n_features). Without it, that scatter
         has no inverse when there are more features than rows.
-    embedding : {"weighted", "orthonormalized", "plain"}, default="weighted"
+    embedding : {"auto", "weighted", "orthonormalized", "plain"}, default="auto"
         The rows of the map: generalised eigenvectors times the square roots of their
-        eigenvalues; an orthonormal basis of those; or the eigenvectors themselves,
-        under which the within-class scatter is the identity.
+        eigenvalues; an orthonormal basis of those, which is the Euclidean distance
+        when all components are kept; or the eigenvectors themselves, under which the
+        within-class scatter is the identity. "auto" is "weighted", unless all
+        components are kept and the features as they are do better for 3-NN on rows held
+        out: then it is "orthonormalized".
 
     Attributes
     ----------
@@ -49,6 +55,8 @@ class LFDA(LearnsFromClasses, LinearMetric):
     eigenvalues_ : ndarray of shape (n_components,)
         Scatter between over scatter within classes, along each row. Where it is not
         positive, the weighted row is 0.
+    embedding_ : str
+        The embedding in use.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -77,7 +85,7 @@ class LFDA(LearnsFromClasses, LinearMetric):
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "reg": [Interval(Real, 0, None, closed="left")],
-        "embedding": [StrOptions({"weighted", "orthonormalized", "plain"})],
+        "embedding": [StrOptions({"auto", "weighted", "orthonormalized", "plain"})],
     }
 
     def __init__(
@@ -86,7 +94,7 @@ class LFDA(LearnsFromClasses, LinearMetric):
         *,
         n_neighbors: int = 7,
         reg: float = 0.01,
-        embedding: str = "weighted",
+        embedding: str = "auto",
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
@@ -108,39 +116,51 @@ class LFDA(LearnsFromClasses, LinearMetric):
         -------
         self
         """
-        with self._unchanged_on_error():
+        with self._unchanged_on_error(), single_threaded_blas():
             points, _, codes = labelled(self, X, y)
-            n, n_features = points.shape
-            seen = scattered_span(points)
-            d = checked_n_components(
-                self.n_components,
-                seen.n_coordinates,
-                f"X of shape {points.shape} allows",
-            )
-            between, within = local_scatters(seen.coordinates, codes, self.n_neighbors)
-            # Classes without any inner scatter still leave a scale to go by.
-            eps = np.finfo(np.float64).eps
-            size = max(np.trace(within), eps * np.trace(between))
-            within[np.diag_indices_from(within)] += (
-                self.reg * size / min(n - 1, n_features)
-            )
-            values, vectors = _leading(between, within, d)
-            rows, unit = self._embedded(values, vectors, seen)
-            self.components_ = of_unscaled(rows, unit, points.dtype)
-            self.eigenvalues_ = values
+            embedding = "weighted" if self.embedding == "auto" else self.embedding
+            if self.embedding == "auto" and self.n_components is None:
+                hits = hits_of_maps(
+                    points,
+                    codes,
+                    lambda X, codes: [self._map(X, codes, "weighted")[1]],
+                )
+                better = hits.sum(axis=1).argmax()
+                embedding = ("weighted", "orthonormalized")[better]
+            self.eigenvalues_, self.components_ = self._map(points, codes, embedding)
+            self.embedding_ = embedding
         return self
 
-    def _embedded(
-        self, values: FloatArray, vectors: FloatArray, seen: Span
-    ) -> tuple[FloatArray, float]:
-        """Return the rows of the map, over the features, and the points' unit."""
-        if self.embedding == "plain":
-            return seen.to_features(vectors), seen.unit
-        weighted = vectors * np.sqrt(np.maximum(values, 0))
-        if self.embedding == "weighted":
-            return seen.to_features(weighted), seen.unit
-        # Of the eigenvectors: weights of 0 would leave the basis to chance.
-        return seen.basis_to_features(np.linalg.qr(vectors)[0]), 1.0
+    def _map(
+        self, X: FloatArray, codes: IntArray, embedding: str
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return eigenvalues and components."""
+        n, n_features = X.shape
+        seen = scattered_span(X)
+        d = checked_n_components(
+            self.n_components, seen.n_coordinates, f"X of shape {X.shape} allows"
+        )
+        between, within = local_scatters(seen.coordinates, codes, self.n_neighbors)
+        # Classes without any inner scatter still leave a scale to go by.
+        eps = np.finfo(np.float64).eps
+        size = max(np.trace(within), eps * np.trace(between))
+        within[np.diag_indices_from(within)] += self.reg * size / min(n - 1, n_features)
+        values, vectors = _leading(between, within, d)
+        rows, unit = _embedded(values, vectors, seen, embedding)
+        return values, of_unscaled(rows, unit, X.dtype)
+
+
+def _embedded(
+    values: FloatArray, vectors: FloatArray, seen: Span, embedding: str
+) -> tuple[FloatArray, float]:
+    """Return the rows of the map, over the features, and the points' unit."""
+    if embedding == "plain":
+        return seen.to_features(vectors), seen.unit
+    weighted = vectors * np.sqrt(np.maximum(values, 0))
+    if embedding == "weighted":
+        return seen.to_features(weighted), seen.unit
+    # Of the eigenvectors: weights of 0 would leave the basis to chance.
+    return seen.basis_to_features(np.linalg.qr(vectors)[0]), 1.0
 
 
 def local_scatters(
@@ -168,12 +188,13 @@ def local_scatters(
         In float64.
     """
     n, n_features = X.shape
+    n_threads = effective_n_threads(None)
     within = np.zeros((n_features, n_features))
     between = np.zeros_like(within)
     for c in range(codes.max() + 1):
         points = X[codes == c]
         n_c = len(points)
-        affine = np.asarray(_scatter_of_affine(points, n_neighbors), dtype=np.float64)
+        affine = _scatter_of_affine(points, n_neighbors, n_threads)
         total = points.sum(axis=0, dtype=np.float64)
         within += affine / n_c
         # Of all pairs with other classes, what is left when X is centred: the terms
@@ -183,28 +204,35 @@ def local_scatters(
     return (between + between.T) / 2, (within + within.T) / 2
 
 
-def _scatter_of_affine(X: FloatArray, n_neighbors: int) -> FloatArray:
+def _scatter_of_affine(X: FloatArray, n_neighbors: int, n_threads: int) -> FloatArray:
     """Return ½ Σ_ij A_ij (x_i − x_j)(x_i − x_j)ᵀ = Xᵀ(diag(A1) − A)X for one class."""
-    from sklearn.metrics import euclidean_distances
-    from sklearn.neighbors import NearestNeighbors  # slow to import
-
     n = len(X)
     if n == 1:
         return np.zeros((X.shape[1], X.shape[1]))
     # Nothing but rounding depends on the origin: in the middle there is least of it.
-    X = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-    search = NearestNeighbors(n_neighbors=min(n_neighbors, n - 1)).fit(X)
-    sigma = search.kneighbors()[0][:, -1].astype(X.dtype)
+    X = X.astype(np.float64)
+    X -= X.mean(axis=0)
+    nearest = nearest_points(X, X, n_neighbors, own=np.arange(n), n_threads=n_threads)
+    sigma = np.linalg.norm(X - X[nearest[0, :, -1]], axis=1)
+    norms = np.einsum("ij,ij->i", X, X)
     pulled = np.empty_like(X)  # (diag(A1) − A) X
-    for rows in blocks(slice(0, n), rows_per_block(n, n * X.itemsize)):
-        A = euclidean_distances(X[rows], X, squared=True)
-        scale = np.maximum(np.outer(sigma[rows], sigma), np.finfo(X.dtype).tiny)
+
+    def pull(_: int, rows: slice) -> None:
+        A = X[rows] @ X.T
+        A *= -2
+        A += norms
+        A += norms[rows, None]
+        np.maximum(A, 0, out=A)
+        scale = np.maximum(np.outer(sigma[rows], sigma), np.finfo(np.float64).tiny)
         # A scale of 0, of points with many duplicates, makes A 1 for those and 0 for
         # all others.
         with np.errstate(over="ignore"):
             np.divide(A, -scale, out=A)
         np.exp(A, out=A)
         pulled[rows] = A.sum(axis=1)[:, None] * X[rows] - A @ X
+
+    size = rows_per_block(n, n * X.itemsize)
+    run_in_threads(lambda: pull, blocks(slice(0, n), size), n_threads)
     return X.T @ pulled
 
 

@@ -1,10 +1,13 @@
 """Information-theoretic metric learning across two domains."""
 
-from typing import Self
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS
@@ -23,13 +26,17 @@ class TransferITML(ITML):
 
     Parameters
     ----------
-    gamma, prior, n_constraints, max_iter, tol, verbose, random_state
+    gamma : float, default=1.0
+        The price of slack. There are too few target rows to choose it by.
+    prior, n_constraints, max_iter, tol, verbose, random_state
         As for :class:`vicinal.classic.ITML`; all classes of both domains count for
         n_constraints="auto", and all rows for prior="covariance".
 
     Attributes
     ----------
-    components_, bounds_, n_iter_, objective_curve_, n_features_in_, feature_names_in_
+    components_, bounds_, gamma_, n_iter_, objective_curve_
+        As for :class:`vicinal.classic.ITML`.
+    n_features_in_, feature_names_in_
         As for :class:`vicinal.classic.ITML`.
 
     Notes
@@ -61,6 +68,32 @@ class TransferITML(ITML):
     >>> bool(M[1, 1] < M[0, 0])
     True
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **ITML._parameter_constraints,
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        gamma: float = 1.0,
+        *,
+        prior: str = "identity",
+        n_constraints: int | str = "auto",
+        max_iter: int = 200,
+        tol: float = 1e-5,
+        verbose: int = 0,
+        random_state: int | RandomState | None = None,
+    ) -> None:
+        super().__init__(
+            gamma,
+            prior=prior,
+            n_constraints=n_constraints,
+            max_iter=max_iter,
+            tol=tol,
+            verbose=verbose,
+            random_state=random_state,
+        )
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

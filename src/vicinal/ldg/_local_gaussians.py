@@ -210,7 +210,7 @@ def scatters(
 
     Parameters
     ----------
-    among : ClassPoints
+    subset : ClassPoints
         The points that the neighbours are.
     neighbors : list of ndarray
         The nearest points of each class for each query.

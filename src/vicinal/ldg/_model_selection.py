@@ -7,9 +7,17 @@ import numpy as np
 from numpy.random import RandomState
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.folds import held_out, sample_of_classes
+from vicinal.base.knn_vote import (
+    leave_one_out_hits,
+    majority,
+    nearest_points,
+    path_of_dimensions,
+    smallest_proven,
+)
+from vicinal.base.row_space import varying_axes
 from vicinal.ldg._eigenproblem import EigenProblem
-from vicinal.ldg._local_gaussians import ClassPoints
-from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
+from vicinal.ldg._local_gaussians import ClassPoints, scatters
 
 T = TypeVar("T")
 
@@ -17,7 +25,8 @@ N_NEIGHBORS = (4, 8, 16, 32, 64, 128)
 GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 # A choice between a handful of values is made as well on this many rows.
 MOST_ROWS = 3000
-N_FOLDS = 5
+# As is the dimension, for which all is learned anew without each fold.
+MOST_ROWS_FOR_PATH = 1500
 # The k of the k-NN that choices are made by, and that the paper measures with.
 KNN_K = 3
 # Gamma and alpha are chosen at a few more dimensions than there are classes.
@@ -27,19 +36,8 @@ AT_ONCE = 4
 
 
 def some_rows(codes: IntArray, random_state: RandomState) -> IntArray:
-    """Return at most MOST_ROWS row numbers, ascending, some of every class.
-
-    Each class gives its share, and two rows at least, as far as it has them.
-    """
-    n = len(codes)
-    if n <= MOST_ROWS:
-        return np.arange(n)
-    chosen = []
-    for j in range(codes.max() + 1):
-        rows = np.flatnonzero(codes == j)
-        share_of_class = max(2, round(MOST_ROWS * len(rows) / n))
-        chosen.append(random_state.permutation(rows)[:share_of_class])
-    return np.sort(np.concatenate(chosen))
+    """Return about MOST_ROWS row numbers for the choices; see `sample_of_classes`."""
+    return sample_of_classes(codes, MOST_ROWS, random_state)
 
 
 def choose_n_neighbors(
@@ -77,13 +75,8 @@ def choose_n_neighbors(
     sizes = [k for k in N_NEIGHBORS if k < largest] or [N_NEIGHBORS[0]]
     if len(sizes) == 1:
         return sizes[0]
-    folds = folds_of(codes, random_state)
-    folds[np.bincount(codes)[codes] == 1] = -1  # the only one of a class is never held
     right = np.zeros(len(sizes), dtype=np.intp)
-    for fold in range(N_FOLDS):
-        held = folds == fold
-        if not held.any():
-            continue
+    for held in held_out(codes, random_state):
         subset = ClassPoints.build(points[~held], codes[~held], least_spread)
         queries = points[held]
         neighbors = subset.nearest(sizes[-1], queries, n_threads)
@@ -91,14 +84,6 @@ def choose_n_neighbors(
         found = (scores + np.log(priors)).argmax(axis=2)
         right += (found == codes[held]).sum(axis=1)
     return best_largest(sizes, right)
-
-
-def folds_of(codes: IntArray, random_state: RandomState) -> IntArray:
-    """Share the points out to five folds, each class as evenly as it can be."""
-    order = np.lexsort((random_state.permutation(len(codes)), codes))
-    folds = np.empty(len(codes), dtype=np.intp)
-    folds[order] = np.arange(len(codes)) % N_FOLDS
-    return folds
 
 
 def best_largest(candidates: Sequence[T], scores: Iterable[float]) -> T:
@@ -135,10 +120,76 @@ def choose_gamma(
 
 def leave_one_out(Z: FloatArray, codes: IntArray, n_threads: int) -> float:
     """Return the leave-one-out 3-NN accuracy in all dimensions of Z at once."""
-    return float(_count_correct(Z, Z.shape[1], codes, n_threads)[-1] / len(Z))
+    return float(leave_one_out_hits(Z, codes, KNN_K, n_threads=n_threads).mean())
 
 
-def enough_dimensions(Z: FloatArray, codes: IntArray, n_threads: int) -> int:
+def choose_dimension(
+    points: FloatArray,
+    codes: IntArray,
+    priors: FloatArray,
+    least_spread: float,
+    n_features: int,
+    n_neighbors: int,
+    gamma: float,
+    most: int,
+    random_state: RandomState,
+    n_threads: int,
+) -> int:
+    """Return how many dimensions to keep, judged by 3-NN of points that are held out.
+
+    The directions are found anew without each of five folds. Of the numbers of
+    dimensions along the whole path the least is taken that is within one standard
+    error of the best and better than all dimensions, which are the Euclidean
+    distance, by more than one; all of them where there is none.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_coordinates)
+        Sorted by class. Of many, MOST_ROWS_FOR_PATH are looked at.
+    codes : ndarray of shape (n_points,)
+        Their classes.
+    priors : ndarray of shape (n_classes,)
+        p(j).
+    least_spread : float
+        The floor of d σ².
+    n_features : int
+        d.
+    n_neighbors : int
+        k.
+    gamma : float
+        γ.
+    most : int
+        How many dimensions there are.
+    random_state : RandomState
+        Shares the points out to the folds.
+    n_threads : int
+        The result is the same for any number.
+    """
+    path = path_of_dimensions(most)
+    some = sample_of_classes(codes, MOST_ROWS_FOR_PATH, random_state)
+    points, codes = points[some], codes[some]
+    hits = []
+    for held in held_out(codes, random_state):
+        known = points[~held] - points[~held].mean(axis=0)
+        queries = points[held] - points[~held].mean(axis=0)
+        subset = ClassPoints.build(known, codes[~held], least_spread)
+        neighbors = subset.nearest(n_neighbors, None, n_threads)
+        V, A = scatters(subset, neighbors, priors, n_features, n_threads)
+        problem = EigenProblem.build(varying_axes(known), V, A)
+        if not problem.rank:
+            continue
+        B = problem.smallest(gamma, problem.rank)[1].astype(points.dtype)
+        nearest = nearest_points(
+            queries @ B, known @ B, KNN_K,
+            dimensions=[min(d, problem.rank) for d in path], n_threads=n_threads,
+        )  # fmt: skip
+        hits.append(majority(codes[~held][nearest]) == codes[held])
+    if not hits:
+        return most
+    return path[smallest_proven(np.concatenate(hits, axis=1))]
+
+
+def grown_dimensions(Z: FloatArray, codes: IntArray, n_threads: int) -> int:
     """Return how many leading dimensions to keep, growing from one.
 
     Another is taken as long as the leave-one-out 3-NN accuracy does not fall by it
@@ -155,59 +206,10 @@ def enough_dimensions(Z: FloatArray, codes: IntArray, n_threads: int) -> int:
     """
     before, most = -1, Z.shape[1]
     for first in range(0, most, AT_ONCE):
-        upto = Z[:, : first + AT_ONCE]
-        counts = _count_correct(upto, first + 1, codes, n_threads)
-        for d, right in enumerate(counts, start=first):
+        some = range(first + 1, min(first + AT_ONCE, most) + 1)
+        hits = leave_one_out_hits(Z, codes, KNN_K, dimensions=some, n_threads=n_threads)
+        for d, right in zip(some, hits.sum(axis=1).tolist(), strict=True):
             if right < before:
-                return d
-            before = int(right)
+                return d - 1
+            before = right
     return most
-
-
-def _count_correct(
-    Z: FloatArray, first: int, codes: IntArray, n_threads: int
-) -> IntArray:
-    """Return how many points 3-NN gets right in the first, first + 1, … dimensions.
-
-    A further dimension adds its squared differences to a block of distances.
-    """
-    n, most = Z.shape
-    Z = Z - Z.mean(axis=0)
-    old = Z[:, :first]
-    norms = np.einsum("ij,ij->i", old, old)
-    size = rows_per_block(n, n * Z.itemsize)
-    right = np.zeros((n, most - first + 1), dtype=bool)
-
-    def count(_: int, rows: slice) -> None:
-        own = np.arange(rows.stop - rows.start)
-        distances = norms - 2 * (old[rows] @ old.T)
-        # Rows are compared within themselves: their own norms add nothing.
-        distances[own, own + rows.start] = np.inf
-        right[rows, 0] = vote(distances, codes) == codes[rows]
-        for d in range(first, most):
-            distances += np.square(Z[rows, d, None] - Z[:, d])
-            right[rows, d - first + 1] = vote(distances, codes) == codes[rows]
-
-    run_in_threads(lambda: count, blocks(slice(0, n), size), n_threads)
-    return right.sum(axis=0)
-
-
-def vote(distances: FloatArray, codes: IntArray) -> IntArray:
-    """Return the class of most of the three nearest columns; of equals, the nearest.
-
-    The distances are left as they were.
-    """
-    rows = np.arange(len(distances))
-    nearest = []
-    # The minimum of a row, three times, is quicker than a partition of it.
-    for _ in range(min(KNN_K, distances.shape[1] - 1)):
-        column = distances.argmin(axis=1)
-        nearest.append((column, distances[rows, column]))
-        distances[rows, column] = np.inf
-    for column, value in nearest:
-        distances[rows, column] = value
-    votes = [codes[column] for column, _ in nearest]
-    if len(votes) < KNN_K:
-        return votes[0]
-    first, second, third = votes
-    return np.where(second == third, second, first)

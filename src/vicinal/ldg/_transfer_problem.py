@@ -7,14 +7,15 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from vicinal.base.domains import Domain
+from vicinal.base.folds import held_out
+from vicinal.base.knn_vote import majority, nearest_points
 from vicinal.base.row_space import Span, span_of, varying_axes
 from vicinal.ldg._eigenproblem import EigenProblem, Matrix
 from vicinal.ldg._local_gaussians import ClassPoints, scatters
 from vicinal.ldg._model_selection import (
     DIMENSIONS_BEYOND_CLASSES,
+    KNN_K,
     best_largest,
-    folds_of,
-    vote,
 )
 from vicinal.ldg._validation import least_spread
 
@@ -107,13 +108,11 @@ class TransferProblem:
         Of equals, the largest. What is held out is neither in the map nor among the
         neighbours.
         """
-        folds = folds_of(self.target.codes, random_state)
+        if len(self.target.codes) == 1:
+            return ALPHAS[-1]  # nobody can be held out
         d = self.source.n_classes + DIMENSIONS_BEYOND_CLASSES
         right = np.zeros(len(ALPHAS), dtype=np.intp)
-        for fold in range(folds.max() + 1):
-            held = folds == fold
-            if held.all():
-                continue
+        for held in held_out(self.target.codes, random_state):
             of_target = self.of_target(n_neighbors, ~held)
             for a, alpha in enumerate(ALPHAS):
                 B = of_target.mixed(of_source, alpha).smallest(gamma, d)[1]
@@ -126,5 +125,5 @@ class TransferProblem:
         source, target = self.source.points @ B, self.target.points @ B
         others = np.vstack([source, target[~held]])
         codes = np.concatenate([self.source.codes, self.target.codes[~held]])
-        distances = np.square(others).sum(axis=1) - 2 * (target[held] @ others.T)
-        return int((vote(distances, codes) == self.target.codes[held]).sum())
+        nearest = nearest_points(target[held], others, KNN_K, n_threads=self.n_threads)
+        return int((majority(codes[nearest[0]]) == self.target.codes[held]).sum())

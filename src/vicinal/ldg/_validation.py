@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
@@ -32,6 +33,21 @@ def checked_priors(priors: ArrayLike | None, codes: IntArray) -> NDArray[np.floa
     if priors is None:
         return sizes / sizes.sum()
     return given_prior(priors, len(sizes), "priors")
+
+
+def without_rounding(X: Any) -> Any:
+    """Return dense rows with features constant where they vary by rounding alone.
+
+    Such a feature would be a direction like any other, and with its eigenvalue near 0
+    come before all that have more of V than of γA.
+    """
+    if issparse(X):
+        return X
+    low, high = X.min(axis=0), X.max(axis=0)
+    largest = np.maximum(np.abs(low), np.abs(high))
+    with np.errstate(over="ignore"):  # what is too large is found later
+        noise = (low < high) & (high - low <= 4 * np.finfo(X.dtype).eps * largest)
+    return np.where(noise, low, X) if noise.any() else X
 
 
 def least_spread(points: FloatArray, var_floor: float) -> float:

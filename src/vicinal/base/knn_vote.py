@@ -1,0 +1,186 @@
+"""The nearest points of points, and what their classes say.
+
+Exact and in blocks, for maps whose leading dimensions are maps themselves: distances
+in more dimensions begin with those in fewer.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
+
+
+def nearest_points(
+    queries: FloatArray,
+    points: FloatArray,
+    n_neighbors: int = 3,
+    *,
+    own: IntArray | None = None,
+    dimensions: Sequence[int] | None = None,
+    n_threads: int = 1,
+) -> NDArray[np.int32]:
+    """Find the nearest points of each query, in each of several leading dimensions.
+
+    Parameters
+    ----------
+    queries : ndarray of shape (n_queries, n_dimensions)
+        Around what to look.
+    points : ndarray of shape (n_points, n_dimensions)
+        What can be found.
+    n_neighbors : int, default=3
+        How many; fewer where there are not so many points.
+    own : ndarray of shape (n_queries,) or None
+        The number that each query has among the points, where it has one: a point is
+        not its own neighbour.
+    dimensions : sequence of int or None
+        How many leading columns to measure distances in, ascending; None is all of
+        them. Each costs only what it adds to the one before.
+    n_threads : int, default=1
+        The result is the same for any number.
+
+    Returns
+    -------
+    ndarray of shape (n_of_dimensions, n_queries, n_neighbors)
+        Numbers of points, nearest first; of equally near ones, the first.
+    """
+    wanted = [points.shape[1]] if dimensions is None else list(dimensions)
+    middle = points.mean(axis=0, dtype=np.float64).astype(points.dtype)
+    points, queries = points - middle, queries - middle
+    k = min(n_neighbors, len(points) - (own is not None))
+    found = np.empty((len(wanted), len(queries), k), dtype=np.int32)
+
+    def search(_: int, rows: slice) -> None:
+        # ‖x‖² − 2 xᵀq: the norm of the query is the same for all of its row.
+        distances = np.zeros((rows.stop - rows.start, len(points)), points.dtype)
+        if own is not None:
+            distances[np.arange(len(distances)), own[rows]] = np.inf
+        before = 0
+        for nearest, d in zip(found, wanted, strict=True):
+            more = points[:, before:d]
+            distances += np.einsum("ij,ij->i", more, more)
+            distances -= (2 * queries[rows, before:d]) @ more.T
+            nearest[rows] = _smallest(distances, k)
+            before = d
+
+    size = rows_per_block(len(queries), len(points) * points.itemsize)
+    run_in_threads(lambda: search, blocks(slice(0, len(queries)), size), n_threads)
+    return found
+
+
+def majority(votes: NDArray[Any]) -> NDArray[Any]:
+    """Return what most of the last axis say; of equals, who comes first.
+
+    Parameters
+    ----------
+    votes : ndarray of shape (..., n_voters)
+        Classes of the neighbours, nearest first.
+    """
+    counts = (votes[..., :, None] == votes[..., None, :]).sum(axis=-1)
+    first = counts.argmax(axis=-1)[..., None]
+    winners: NDArray[Any] = np.take_along_axis(votes, first, axis=-1)[..., 0]
+    return winners
+
+
+def leave_one_out_hits(
+    Z: FloatArray,
+    codes: IntArray,
+    n_neighbors: int = 3,
+    *,
+    rows: IntArray | None = None,
+    dimensions: Sequence[int] | None = None,
+    n_threads: int = 1,
+) -> NDArray[np.bool_]:
+    """Return whether k-NN over the other points tells the class of a point.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n_points, n_dimensions)
+        Mapped points, two at least.
+    codes : ndarray of shape (n_points,)
+        Their classes.
+    n_neighbors : int, default=3
+        k.
+    rows : ndarray of int or None
+        The points to leave out, one by one; None is all.
+    dimensions, n_threads
+        As for `nearest_points`.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_of_dimensions, n_rows)
+    """
+    rows = np.arange(len(Z)) if rows is None else rows
+    nearest = nearest_points(
+        Z[rows], Z, n_neighbors, own=rows, dimensions=dimensions, n_threads=n_threads
+    )
+    hits: NDArray[np.bool_] = majority(codes[nearest]) == codes[rows]
+    return hits
+
+
+def path_of_dimensions(most: int) -> list[int]:
+    """Return dimensions from 1 to the most: all of the first 16, then fewer and fewer.
+
+    Each is at most a tenth larger than the one before, or so.
+    """
+    grown = [16 * 1.1**i for i in range(1, 200) if 16 * 1.1**i < most]
+    return sorted({*range(1, min(most, 16) + 1), *map(round, grown), most})
+
+
+def first_as_good(hits: NDArray[np.bool_]) -> int:
+    """Return the first candidate that is within one standard error of the best.
+
+    Parameters
+    ----------
+    hits : ndarray of bool of shape (n_candidates, n_rows)
+        Which rows each candidate gets right.
+    """
+    behind, error = _gains(hits, int(hits.sum(axis=1).argmax()))
+    return int((behind >= -error).argmax())
+
+
+def smallest_proven(hits: NDArray[np.bool_]) -> int:
+    """Return the first candidate that is as good as the best and better than the last.
+
+    "As good" is within one standard error of the best, "better" by one standard error
+    at least; the last candidate is what needs no proof.
+
+    Parameters
+    ----------
+    hits : ndarray of bool of shape (n_candidates, n_rows)
+        Which rows each candidate gets right.
+    """
+    behind, error = _gains(hits, int(hits.sum(axis=1).argmax()))
+    ahead, other_error = _gains(hits, -1)
+    good = (behind >= -error) & (ahead >= other_error)
+    good[-1] = True
+    return int(good.argmax())
+
+
+def _gains(hits: NDArray[np.bool_], other: int) -> tuple[FloatArray, FloatArray]:
+    """Return how many rows more each gets right than another, and the error of that.
+
+    The error is McNemar's, of a difference on the same rows: what both get right, or
+    both get wrong, does not add to it.
+    """
+    counts = hits.sum(axis=1)
+    return counts - counts[other], np.sqrt((hits != hits[other]).sum(axis=1))
+
+
+def _smallest(values: FloatArray, k: int) -> IntArray:
+    """Return the columns of the k smallest of each row, which are left as they were.
+
+    The minimum of a row, a few times, is quicker than a partition of it.
+    """
+    rows = np.arange(len(values))
+    columns = np.empty((len(values), k), dtype=np.intp)
+    taken = np.empty((len(values), k), dtype=values.dtype)
+    for a in range(k):
+        columns[:, a] = values.argmin(axis=1)
+        taken[:, a] = values[rows, columns[:, a]]
+        values[rows, columns[:, a]] = np.inf
+    values[rows[:, None], columns] = taken
+    return columns

@@ -1,0 +1,72 @@
+"""ITML's price of slack, chosen by rows that are held out."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.random import RandomState
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.base.folds import held_out, sample_of_classes
+from vicinal.base.knn_vote import majority, nearest_points, smallest_proven
+from vicinal.classic._pair_bounds import LogDetObjective, PairBounds
+from vicinal.solvers import SOLVERS
+
+GAMMAS = (0.001, 0.01, 0.1, 1.0)
+# The choice is made by a few folds of so many rows, and by maps that are only near
+# their optimum.
+MOST_ROWS, N_FOLDS, MAX_ITER, TOL = 2_000, 3, 20, 1e-3
+# One fold, where the multiplications of an iteration are as many as this.
+DEAR = 4e8
+
+
+def choose_gamma(
+    points: FloatArray,
+    codes: IntArray,
+    n_pairs: int,
+    random_state: RandomState,
+    in_coordinates: Callable[[FloatArray], FloatArray],
+    n_threads: int,
+) -> float:
+    """Return the least γ of GAMMAS that 3-NN proves on rows held out, or else 0.
+
+    0 is the prior. "Proves" is said in `smallest_proven`.
+
+    Parameters
+    ----------
+    points, codes
+        The points, and their classes.
+    n_pairs : int
+        How many pairs of one class to draw, and of two.
+    random_state : RandomState
+        For the folds and the pairs.
+    in_coordinates : callable
+        Takes points to coordinates under which the prior is the identity.
+    n_threads : int
+        The result is the same for any number.
+    """
+    some = sample_of_classes(codes, MOST_ROWS, random_state)
+    points, codes = points[some], codes[some]
+    solver = SOLVERS["lbfgs"](max_iter=MAX_ITER, tol=TOL)
+    hits = []
+    for held in held_out(codes, random_state, N_FOLDS):
+        known, queries = in_coordinates(points[~held]), in_coordinates(points[held])
+        if np.bincount(codes[~held]).max() < 2:
+            continue  # nobody to be paired with
+        pairs = PairBounds.draw(
+            points[~held], codes[~held], n_pairs, random_state, in_coordinates
+        )
+        maps: list[FloatArray] = [np.eye(known.shape[1])]
+        for gamma in GAMMAS:  # each from where the one before has ended
+            objective = LogDetObjective(pairs, gamma, n_threads)
+            found = solver.maximize(objective, maps[-1], lambda *_: False)
+            maps.append(found.components)
+        nearest = [
+            nearest_points(queries @ A.T, known @ A.T, n_threads=n_threads)[0]
+            for A in [*maps[1:], maps[0]]
+        ]
+        hits.append(majority(codes[~held][np.stack(nearest)]) == codes[held])
+        if 4 * n_pairs * known.shape[1] ** 2 > DEAR:
+            break
+    if not hits:
+        return 0.0
+    return (*GAMMAS, 0.0)[smallest_proven(np.concatenate(hits, axis=1))]
