@@ -17,7 +17,7 @@ from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.nca._initialization import FROM_THE_DATA, STARTS, initial_components
-from vicinal.nca._model_selection import ITERATIONS
+from vicinal.nca._model_selection import ITERATIONS, MOST_FEATURES
 from vicinal.nca._optimizer import ExactOptimizer, KeptStart, Optimizer
 from vicinal.nca._preconditioner import Preconditioner
 from vicinal.nca._scale import in_sight
@@ -154,6 +154,15 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
             return initial_components(self.init, points, labels, *given)
         within = initial_components(self.init, points @ projection, labels, *given)
         return within @ projection.T
+
+    def _reduces(self, X: FloatArray) -> bool:
+        """Return whether a map of full rank can help to find one of low rank."""
+        return (
+            isinstance(self.n_components, Integral)
+            and int(self.n_components) < X.shape[1] <= MOST_FEATURES
+            and self.init == "auto"
+            and not self._is_warm(X)
+        )
 
     def _is_warm(self, X: FloatArray) -> bool:
         """Return whether to go on from the map of the last fit."""

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.n_components import ordered_by_size
 from vicinal.nca._data import ClassificationData, RegressionData
 from vicinal.nca._scale import best_scale, typical_distance
 from vicinal.neighborhood import NeighborWeights, average, effective_n_threads
@@ -24,7 +25,7 @@ from vicinal.solvers import LBFGS
 
 PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.0)
 """What is tried: λ‖A‖² for each point, at the size of the start."""
-ITERATIONS = 10
+ITERATIONS = 6
 """Iterations for each of them."""
 PATIENCE = 2
 """After so many penalties without a new best, the smaller ones are not tried."""
@@ -32,8 +33,10 @@ N_ERRORS = 0.5
 """Of the penalties within so many standard errors of the best, the strongest wins."""
 HELD_OUT = 0.2
 """The part of the rows that judges."""
-MOST_ROWS = 2000
+MOST_ROWS = 1000
 """How many rows take part in the trial."""
+MOST_FEATURES = 100
+"""With more features, a map of low rank is not first learned at full rank."""
 FEWEST_ROWS = 20
 """Fewer rows than this cannot be divided; they get the penalty `SAFE`."""
 SAFE = 0.1
@@ -269,6 +272,17 @@ def safe_choice(starts: dict[str, FloatArray]) -> Selected:
     return Selected(name, SAFE / size if size > 0 else 0.0, A, np.nan)
 
 
+def reduced_start(full: Selected, trial: Trial[Any], n_components: int) -> FloatArray:
+    """Return the main directions of the best map of full rank, at their best scale.
+
+    Few rows at a time are easily stuck: a map of full rank is learned with fewer
+    detours, and most of its size lies in the directions that matter.
+    """
+    return scaled_by_loss(
+        trial.objective, ordered_by_size(full.components)[:n_components]
+    )
+
+
 def select(
     trial: Trial[Any],
     starts: dict[str, FloatArray],
@@ -296,24 +310,23 @@ def select(
         tried.append((Selected(init, alpha, A, trial.mean(losses)), losses))
         say(f"held-out loss {tried[-1][0].loss:.4f}: {init}, alpha={alpha:.2g}")
 
-    def best() -> tuple[Selected, FloatArray]:
-        return min(tried, key=lambda trial: trial[0].loss)
-
-    for name, A in starts.items():
-        judge(name, np.inf, A)
-    init, A = best()[0].init, best()[0].components
-    tried = [best()]
-    size = float(np.square(A).sum())
-    if not size > 0:
-        return tried[0][0]
     solver = LBFGS(min(ITERATIONS, max_iter), tol)
-    for penalty in PENALTIES:
-        alpha = penalty / size
-        penalized = Penalized(trial.objective, alpha * trial.objective.n_points)
-        A = solver.maximize(penalized, A, lambda *_: False).components
-        judge(init, alpha, A)
-        if all(trial[0].loss > best()[0].loss for trial in tried[-PATIENCE:]):
-            break
+    for init, start in starts.items():
+        judge(init, np.inf, start)
+        size = float(np.square(start).sum())
+        A, path = start, list[float]()
+        for penalty in PENALTIES if size > 0 else ():
+            alpha = penalty / size
+            penalized = Penalized(trial.objective, alpha * trial.objective.n_points)
+            A = solver.maximize(penalized, A, lambda *_: False).components
+            judge(init, alpha, A)
+            path.append(tried[-1][0].loss)
+            if min(path) < min(path[-PATIENCE:]):
+                break
     # The strongest penalty that is as good as any, as far as these rows can tell.
-    reference = best()[1]
-    return next(s for s, losses in tried if trial.is_close(losses, reference))
+    best, reference = min(tried, key=lambda entry: entry[0].loss)
+    return next(
+        selected
+        for selected, losses in tried
+        if selected.init == best.init and trial.is_close(losses, reference)
+    )

@@ -29,6 +29,7 @@ from vicinal.nca._model_selection import (
     Selected,
     class_objective,
     class_trial,
+    reduced_start,
     safe_choice,
     scaled_by_loss,
     select,
@@ -327,7 +328,7 @@ default=False
         if selected is None:
             start = self._first_map(part, objective, optimizer, alpha)
         elif np.isinf(alpha):
-            start = self._candidates(data)[selected.init]
+            start = self._candidates(data).get(selected.init, selected.components)
         else:
             start = selected.components
         stopper = None
@@ -363,12 +364,17 @@ default=False
         """Return the start and penalty that predict best; None where alpha is given."""
         if self.alpha != "auto":
             return None
+        bounds = self.max_iter, self.tol, self._say
         with single_threaded_blas():
             trial = class_trial(data, self.objective, self.n_jobs)
             if trial is None:
                 return safe_choice(self._candidates(data))
             starts = self._candidates(trial.data)
-            return select(trial, starts, self.max_iter, self.tol, self._say)
+            if self._reduces(data.X) and not self.anneal:
+                full = self.__class__(**{**self.get_params(), "n_components": None})
+                best = select(trial, full._candidates(trial.data), *bounds)
+                starts["reduced"] = reduced_start(best, trial, self.n_components)
+            return select(trial, starts, *bounds)
 
     def _candidates(self, data: ClassificationData) -> dict[str, FloatArray]:
         """Return the starts to try, by name, each at the scale that suits it."""

@@ -20,6 +20,7 @@ from vicinal.nca._fit import GradientFittedMetric
 from vicinal.nca._initialization import candidate_starts
 from vicinal.nca._model_selection import (
     Selected,
+    reduced_start,
     safe_choice,
     scaled_by_loss,
     select,
@@ -218,7 +219,7 @@ verbose, random_state, n_jobs
             d, how = self.n_components, optimizer.preconditioner
             start = self._start(objective, None, d, how)
         elif np.isinf(alpha):
-            start = self._candidates(data)[selected.init]
+            start = self._candidates(data).get(selected.init, selected.components)
         else:
             start = selected.components
         attributes_of = partial(self._attributes_of, data)
@@ -236,12 +237,17 @@ verbose, random_state, n_jobs
         """Return the start and penalty that predict best; None where alpha is given."""
         if self.alpha != "auto":
             return None
+        bounds = self.max_iter, self.tol, self._say
         with single_threaded_blas():
             trial = target_trial(data, self.objective, width, self.n_jobs)
             if trial is None:
                 return safe_choice(self._candidates(data))
             starts = self._candidates(trial.data)
-            return select(trial, starts, self.max_iter, self.tol, self._say)
+            if self._reduces(data.X):
+                full = self.__class__(**{**self.get_params(), "n_components": None})
+                best = select(trial, full._candidates(trial.data), *bounds)
+                starts["reduced"] = reduced_start(best, trial, self.n_components)
+            return select(trial, starts, *bounds)
 
     def _candidates(self, data: RegressionData) -> dict[str, FloatArray]:
         """Return the starts to try, by name, each at the scale that suits it."""

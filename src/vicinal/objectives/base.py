@@ -113,6 +113,11 @@ class PairObjective(ABC):
             A kind of solver.
         max_iter, tol : int, float
             Its bounds.
+
+        Returns
+        -------
+        Solver
+            It may refresh the objective on its way.
         """
         return make(max_iter=max_iter, tol=tol)
 
