@@ -23,7 +23,7 @@ from vicinal.objectives.base import PairObjective
 from vicinal.objectives.minibatch import sample_indices
 from vicinal.solvers import LBFGS
 
-PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.0)
+PENALTIES = (1.0, 0.1, 0.01, 0.0)
 """What is tried: λ‖A‖² for each point, at the size of the start."""
 ITERATIONS = 6
 """Iterations for each of them."""
