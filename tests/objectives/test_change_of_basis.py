@@ -5,7 +5,7 @@ from tests.objectives.differences import by_differences
 from tests.solvers.hills import Hill
 from vicinal._typing import FloatArray
 from vicinal.objectives import NCAObjective
-from vicinal.objectives.change_of_basis import InBasis
+from vicinal.objectives.change_of_basis import InBasis, InUnit
 
 rng = np.random.default_rng(0)
 
@@ -40,3 +40,14 @@ def test_diagonal_maps() -> None:
     value, gradient = seen.value_and_gradient(b)
     assert value == Diagonal().value_and_gradient(b * basis)[0]
     np.testing.assert_allclose(gradient, by_differences(seen, b), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("unit", [0.125, 1.0, 3.0])
+def test_in_another_unit(unit: float) -> None:
+    objective = InUnit(Hill(), unit)
+    A = np.random.default_rng(0).normal(size=(2, 3))
+    value, gradient = objective.value_and_gradient(A)
+    assert value == Hill().value_and_gradient(unit * A)[0]
+    np.testing.assert_allclose(
+        gradient, by_differences(objective, A), rtol=1e-4, atol=1e-7
+    )

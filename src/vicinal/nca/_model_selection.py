@@ -16,6 +16,7 @@ from sklearn.utils import gen_batches
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.n_components import ordered_by_size
 from vicinal.nca._data import ClassificationData, RegressionData
+from vicinal.nca._optimizer import maximize_in_unit
 from vicinal.nca._scale import best_scale, typical_distance
 from vicinal.neighborhood import NeighborWeights, average, effective_n_threads
 from vicinal.objectives import NCAObjective, Penalized, TargetObjective
@@ -318,7 +319,7 @@ def select(
         for penalty in PENALTIES if size > 0 else ():
             alpha = penalty / size
             penalized = Penalized(trial.objective, alpha * trial.objective.n_points)
-            A = solver.maximize(penalized, A, lambda *_: False).components
+            A = maximize_in_unit(solver, penalized, A, lambda *_: False).components
             judge(init, alpha, A)
             path.append(tried[-1][0].loss)
             if min(path) < min(path[-PATIENCE:]):

@@ -13,9 +13,12 @@ from vicinal.nca._preconditioner import Preconditioner
 from vicinal.nca._scale import queries_of_all
 from vicinal.objectives import Penalized
 from vicinal.objectives.base import PairObjective
+from vicinal.objectives.change_of_basis import InUnit
 from vicinal.solvers import SOLVERS, Objective, Solution
-from vicinal.solvers.base import OnIteration
+from vicinal.solvers.base import OnIteration, Solver
 
+# Entries of a start between the inverse of this and this are of an ordinary size.
+_ORDINARY = 100.0
 _AS_PLANNED = "as many iterations as were judged on the rows held out"
 
 
@@ -43,6 +46,26 @@ class Optimizer(Protocol):
 
     def queries(self, objective: PairObjective) -> IntArray | None:
         """Return the points whose neighbours are counted in the end; None is all."""
+
+
+def maximize_in_unit(
+    solver: Solver, objective: Objective, start: FloatArray, on_iteration: OnIteration
+) -> Solution:
+    """Maximise, with maps in a unit in which the start is neither tiny nor huge.
+
+    A solver's tolerance on gradients, and its first step, mean something only then. Of
+    ordinary data the unit is 1, and nothing is changed.
+    """
+    size = float(np.abs(start).max(initial=0))
+    if size == 0 or 1 / _ORDINARY <= size <= _ORDINARY:
+        return solver.maximize(objective, start, on_iteration)
+    unit = 2.0 ** float(np.round(np.log2(size)))
+    reached = solver.maximize(
+        InUnit(objective, unit),
+        start / unit,
+        lambda components, curve: on_iteration(unit * components, curve),
+    )
+    return replace(reached, components=unit * reached.components)
 
 
 @dataclass(frozen=True)
@@ -82,7 +105,7 @@ class ExactOptimizer:
         target: Objective = objective
         if self.alpha:
             target = Penalized(objective, self.alpha * objective.n_points)
-        reached = solver.maximize(target, start, on_iteration)
+        reached = maximize_in_unit(solver, target, start, on_iteration)
         if self.short and reached.reason == "max_iter":
             return replace(reached, reason="converged", message=_AS_PLANNED)
         return reached

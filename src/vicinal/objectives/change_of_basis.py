@@ -26,3 +26,24 @@ class InBasis:
             return value, gradient * self.basis
         value, gradient = self.objective.value_and_gradient(components @ self.basis.T)
         return value, gradient @ self.basis
+
+
+class InUnit:
+    """An objective of maps that are given in another unit.
+
+    Parameters
+    ----------
+    objective : Objective
+        What to evaluate, at A = unit · components.
+    unit : float
+        A power of two changes no digit.
+    """
+
+    def __init__(self, objective: Objective, unit: float) -> None:
+        self.objective = objective
+        self.unit = unit
+
+    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
+        """Evaluate at a map; the gradient is in the unit, too."""
+        value, gradient = self.objective.value_and_gradient(self.unit * components)
+        return value, gradient * self.unit

@@ -1,0 +1,237 @@
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, make_classification
+from sklearn.metrics import log_loss
+from sklearn.neighbors import KNeighborsClassifier
+
+from vicinal import NCA, NCAClassifier, NCARegressor
+from vicinal._typing import FloatArray
+from vicinal.nca._data import ClassificationData
+from vicinal.nca._model_selection import (
+    ITERATIONS,
+    MOST_ROWS,
+    PENALTIES,
+    Trial,
+    class_trial,
+    hold_out_rows,
+    safe_choice,
+    scaled_by_loss,
+    select,
+)
+from vicinal.objectives import NCAObjective
+
+X, y = load_iris(return_X_y=True)
+X = (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def data(points: FloatArray, labels: Any, weights: Any = None) -> ClassificationData:
+    classes, codes = np.unique(labels, return_inverse=True)
+    n = len(points)
+    return ClassificationData(
+        points,
+        codes,
+        np.ones(n) if weights is None else weights,
+        np.full(len(classes), 1 / len(classes)),
+        classes,
+        np.ones(n, dtype=bool),
+        (points, labels),
+    )
+
+
+def test_about_a_fifth_is_held_out_and_always_the_same() -> None:
+    points = np.random.default_rng(0).normal(size=(900, 3))
+    learn, held = hold_out_rows(points, np.ones(900))
+    assert 130 < len(held) < 230
+    np.testing.assert_array_equal(np.sort(np.r_[learn, held]), np.arange(900))
+    again = hold_out_rows(points, np.ones(900))
+    np.testing.assert_array_equal(again[1], held)
+
+
+def test_of_many_rows_some_take_part() -> None:
+    points = np.random.default_rng(0).normal(size=(20_000, 2))
+    learn, held = hold_out_rows(points, np.ones(20_000))
+    assert 0.8 * MOST_ROWS < len(learn) + len(held) < 1.2 * MOST_ROWS
+    assert 0.1 < len(held) / (len(learn) + len(held)) < 0.3
+    assert not np.intersect1d(learn, held).size
+
+
+def test_equal_rows_are_on_one_side() -> None:
+    points = np.repeat(np.random.default_rng(0).normal(size=(100, 3)), 5, axis=0)
+    points[::2] *= 1.0
+    held = hold_out_rows(points, np.ones(500))[1]
+    assert len(held) % 5 == 0
+    assert (np.bincount(held // 5, minlength=100) % 5 == 0).all()
+    # Zero has two signs, and they are the same number.
+    zeros = np.array([[0.0], [-0.0]] * 50 + [[1.0]] * 60)
+    sides = np.isin(np.arange(160), hold_out_rows(zeros, np.ones(160))[1])
+    assert len(set(sides[:100])) == 1 or sides.sum() == 32
+
+
+def test_rows_that_are_all_equal_are_still_divided() -> None:
+    learn, held = hold_out_rows(np.ones((50, 2)), np.ones(50))
+    assert len(held) == 10
+    assert len(learn) == 40
+
+
+def test_the_trial_judges_by_log_loss() -> None:
+    trial = class_trial(data(X, y), "log", None)
+    assert trial is not None
+    learn, held = hold_out_rows(X, np.ones(150))
+    A = 0.8 * np.eye(4)
+    proba = NCAObjective(X[learn], y[learn]).class_probabilities(A, X[held])
+    own = np.maximum(proba[np.arange(len(held)), y[held]], 1e-4)
+    np.testing.assert_allclose(trial.losses(A), -np.log(own))
+    assert trial.mean(trial.losses(A)) == pytest.approx(-np.log(own).mean())
+
+
+def test_classes_that_are_not_learned_from_do_not_judge() -> None:
+    labels = y.copy()
+    held = hold_out_rows(X, np.ones(150))[1]
+    labels[held[:3]] = [7, 8, 9]
+    trial = class_trial(data(X, labels), "log", None)
+    assert trial is not None
+    assert len(trial.weights) == len(held) - 3
+    np.testing.assert_array_equal(trial.data.classes, [0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("points", "labels"), [(X[:19], y[::8]), (X, np.zeros(150, dtype=int))]
+)
+def test_without_judges_there_is_no_trial(points: FloatArray, labels: Any) -> None:
+    assert class_trial(data(points, labels[: len(points)]), "log", None) is None
+
+
+def test_the_scale_is_that_of_the_best_leave_one_out_loss() -> None:
+    objective = NCAObjective(X, y, "log")
+
+    def mean(size: float) -> float:
+        return float(objective.terms(size * np.eye(4), np.arange(150)).mean())
+
+    A = scaled_by_loss(objective, 1e6 * np.eye(4))
+    sizes = np.geomspace(0.1, 10, 200)
+    best = sizes[np.argmax([mean(size) for size in sizes])]
+    assert A[0, 0] == pytest.approx(best, rel=0.1)
+    # f is judged by g: its own best scale is the largest.
+    other = scaled_by_loss(NCAObjective(X, y), 1e-6 * np.eye(4))
+    np.testing.assert_allclose(other, A, rtol=0.1)
+
+
+class Slope:
+    """An objective that wants to go to a place, whatever the penalty."""
+
+    X = X
+    n_points = 100.0
+
+    def value_and_gradient(self, A: FloatArray) -> tuple[float, FloatArray]:
+        return -float(((A - 1) ** 2).sum()) * 100, -200 * (A - 1)
+
+
+def judged(best: float, noise: float = 0.0) -> Trial[Any]:
+    """Judges a map by how far its first entry is from the best."""
+    errors = noise * np.random.default_rng(0).normal(size=(2, 50))
+
+    def losses(A: FloatArray) -> FloatArray:
+        return np.full(50, (A.flat[0] - best) ** 2) + errors[0] * A.flat[0]
+
+    objective: Any = Slope()
+    return Trial(data(X, y), objective, losses, np.ones(50))
+
+
+def test_the_penalty_that_predicts_best_is_chosen() -> None:
+    # With λ = c/‖start‖² = c, the maximum lies at 1 / (1 + c).
+    start = {"start": np.array([[-1.0]])}
+    for c in PENALTIES:
+        found = select(judged(1 / (1 + c)), start, 50, 1e-9)
+        assert found.alpha == pytest.approx(c, abs=1e-9)
+        assert found.components[0, 0] == pytest.approx(1 / (1 + c), abs=0.02)
+
+
+def test_the_start_is_kept_where_nothing_learned_is_better() -> None:
+    starts = {"far": np.array([[9.0]]), "near": np.array([[-1.0]])}
+    found = select(judged(-1.0), starts, 50, 1e-9)
+    assert (found.init, found.alpha) == ("near", np.inf)
+    assert found.attributes == {"init_": "near", "alpha_": np.inf}
+
+
+def test_of_equals_the_strongest_penalty() -> None:
+    start = {"start": np.array([[-1.0]])}
+    sure = select(judged(1.0), start, 50, 1e-9)
+    unsure = select(judged(1.0, noise=30.0), start, 50, 1e-9)
+    assert sure.alpha == 0
+    assert unsure.alpha > 0
+
+
+def test_losses_that_are_no_numbers_never_win() -> None:
+    trial = judged(1.0)
+    bad = Trial(
+        trial.data, trial.objective, lambda A: np.full(50, np.nan), trial.weights
+    )
+    assert bad.mean(bad.losses(np.eye(1))) == np.inf
+
+
+def test_a_map_of_zeros_has_no_penalty() -> None:
+    assert safe_choice({"zeros": np.zeros((2, 4))}).alpha == 0.0
+    found = select(judged(1.0), {"zeros": np.zeros((1, 1))}, 50, 1e-9)
+    assert found.alpha == np.inf
+
+
+@pytest.mark.parametrize("model", [NCAClassifier(), NCA(alpha="auto"), NCARegressor()])
+def test_what_was_chosen_is_told(model: Any) -> None:
+    model.fit(X, y)
+    assert model.alpha_ >= 0
+    assert model.init_ in ("identity", "rca", "linear")
+    assert model.n_iter_ <= ITERATIONS
+    model.set_params(alpha=0.1).fit(X, y)
+    assert not hasattr(model, "alpha_")
+    assert not hasattr(model, "init_")
+
+
+def test_probabilities_are_better_than_those_of_k_nn() -> None:
+    points, labels = make_classification(
+        900, 12, n_informative=5, n_classes=3, flip_y=0.1, random_state=3
+    )
+    model = NCAClassifier().fit(points[:600], labels[:600])
+    ours = log_loss(labels[600:], model.predict_proba(points[600:]))
+    for k in (3, 5, 15):
+        knn = KNeighborsClassifier(k).fit(points[:600], labels[:600])
+        assert ours < log_loss(labels[600:], knn.predict_proba(points[600:]))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"form": "diagonal"},
+        {"n_components": 2},
+        {"n_components": 2, "anneal": True},
+        {"n_components": "auto"},
+        {"init": "pca", "n_components": 3},
+        {"init": np.eye(2, 4)},
+        {"early_stopping": True},
+        {"neighbors": 20},
+        {"solver": "stochastic", "batch_size": 50, "n_references": 80},
+        {"objective": "class-density", "class_prior": [0.5, 0.3, 0.2]},
+    ],
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_it_goes_with_every_setting(settings: dict[str, Any]) -> None:
+    model = NCAClassifier(random_state=0, **settings).fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert model.predict_proba(X).shape == (150, 3)
+
+
+def test_it_goes_on_from_the_last_map() -> None:
+    model = NCAClassifier(warm_start=True).fit(X, y)
+    model.fit(X, y)
+    assert model.init_ == "warm"
+    assert model.score(X, y) > 0.95
+
+
+def test_pieces_keep_the_penalty_of_the_first() -> None:
+    model = NCAClassifier(random_state=0)
+    model.partial_fit(X[::2], y[::2])
+    first = model.alpha_
+    model.partial_fit(X[1::2], y[1::2])
+    assert model.alpha_ == first
+    assert np.isfinite(first)
