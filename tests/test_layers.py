@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lca": OPTIMIZING - {"solvers"},
     "ldg": OPTIMIZING,
     "classic": OPTIMIZING | {"nca"},
-    "methods": FAMILIES,
+    "methods": FAMILIES | {"base"},
     "datasets": set(),
     "tables": {"datasets"},
     "models": {"methods", "tables"},

@@ -98,7 +98,7 @@ if has_callbacks:
     def test_scoring_monitor_scores_what_can_predict() -> None:
         for model, scoring, target in (
             (NCAClassifier(2, init="pca", max_iter=4), "accuracy", y),
-            (NCARegressor(2, max_iter=4), "r2", X[:, 0]),
+            (NCARegressor(2, max_iter=4, alpha=1e-3), "r2", X[:, 0]),
         ):
             monitor = ScoringMonitor(scoring=scoring)
             model.set_callbacks(monitor).fit(X, target)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.knn_vote import leave_one_out_hits, path_of_dimensions
 
 _ENOUGH_POINTS = 10_000
 
@@ -61,27 +62,10 @@ def enough_components(
     """
     step = -(-len(X) // _ENOUGH_POINTS)
     X, codes = X[::step], codes[::step]
+    candidates = path_of_dimensions(len(components))
+    k = min(n_neighbors, len(X) - 1)
     Z = X @ components.T
-    candidates = sorted({*range(1, min(17, len(components) + 1))} | {
-        round(len(components) ** t) for t in np.linspace(0, 1, 25)
-    })  # fmt: skip
-    n_neighbors = min(n_neighbors, len(X) - 1)
-    accuracies = [_leave_one_out(Z[:, :k], codes, n_neighbors) for k in candidates]
-    best = max(accuracies)
+    accuracies = leave_one_out_hits(Z, codes, k, dimensions=candidates).mean(axis=1)
+    best = float(accuracies.max())
     error = np.sqrt(best * (1 - best) / len(X))
-    return next(
-        k
-        for k, accuracy in zip(candidates, accuracies, strict=True)
-        if accuracy >= best - error
-    )
-
-
-def _leave_one_out(Z: FloatArray, codes: IntArray, n_neighbors: int) -> float:
-    from sklearn.neighbors import NearestNeighbors  # slow to import
-
-    # Without points to ask for, a point is not its own neighbour.
-    nearest = NearestNeighbors(n_neighbors=n_neighbors).fit(Z).kneighbors()[1]
-    votes = codes[nearest]
-    counts = (votes[:, :, None] == votes[:, None, :]).sum(axis=2)
-    winners = votes[np.arange(len(Z)), counts.argmax(axis=1)]
-    return float((winners == codes).mean())
+    return candidates[int((accuracies >= best - error).argmax())]

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
+
+from vicinal.base.knn_vote import majority, nearest_points
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,14 +97,8 @@ def leave_one_out(
     if n > _MOST_QUERIES:
         rows = np.sort(np.random.default_rng(0).choice(n, _MOST_QUERIES, False))
     k = min(n_neighbors, n - 1)
-    found = NearestNeighbors(n_neighbors=k + 1).fit(Z).kneighbors(Z[rows])[1]
-    # A row is its own neighbour, unless it has more than k duplicates.
-    own = found == rows[:, None]
-    own[~own.any(axis=1), -1] = True
-    others = y[found[~own].reshape(len(rows), k)]
+    others = y[nearest_points(Z[rows], Z, k, own=rows)[0]]
     if task == "regression":
         error = np.square(others.mean(axis=1) - y[rows]).sum()
         return float(1 - error / np.square(y[rows] - y[rows].mean()).sum())
-    votes = (others[:, :, None] == others[:, None, :]).sum(axis=2)
-    winner = others[np.arange(len(rows)), votes.argmax(axis=1)]
-    return float((winner == y[rows]).mean())
+    return float((majority(others) == y[rows]).mean())
