@@ -110,3 +110,24 @@ def test_wrong_parameters() -> None:
         NCARegressor(2, init="lda").fit(X, t)
     with pytest.raises(ValueError, match="'width' parameter"):
         NCARegressor(width=0.0).fit(X, t)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("alpha", ["auto", 0.0])
+@pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e155, 1e300])
+@pytest.mark.parametrize("model", [NCARegressor, MLKR])
+def test_extreme_targets(
+    model: type[NCARegressor], unit: float, alpha: float | str
+) -> None:
+    plain = model(2, max_iter=30, tol=1e-3, alpha=alpha).fit(X[:200], t[:200])
+    other = model(2, max_iter=30, tol=1e-3, alpha=alpha).fit(X[:200], unit * t[:200])
+    predicted = other.predict(X[200:])
+    assert np.isfinite(predicted).all()
+    np.testing.assert_allclose(
+        predicted / unit, plain.predict(X[200:]), rtol=0.05, atol=0.05
+    )
+
+
+def test_targets_whose_differences_overflow_are_refused() -> None:
+    with pytest.raises(ValueError, match="y has values too large"):
+        NCARegressor().fit(X, np.where(t > 0, 1.7e308, 0.0))

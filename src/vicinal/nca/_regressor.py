@@ -213,7 +213,9 @@ verbose, random_state, n_jobs
             found = {**found, "effective_neighbors_": perplexities}
             self._store(reached, {**found, **self._attributes_of(data, A)})
             if self.objective == "squared-error":
-                self.objective_curve_ *= data.unit**2
+                # Squares of huge targets are infinite, and those of tiny ones 0.
+                with np.errstate(over="ignore", under="ignore"):
+                    self.objective_curve_ *= np.square(data.unit)
 
         if selected is None:
             d, how = self.n_components, optimizer.preconditioner
