@@ -69,6 +69,20 @@ def test_equal_rows_are_on_one_side() -> None:
     assert len(set(sides[:100])) == 1 or sides.sum() == 32
 
 
+def test_neither_the_type_nor_the_unit_changes_who_judges() -> None:
+    points = np.random.default_rng(0).normal(size=(900, 5))
+    held = hold_out_rows(points, np.ones(900))[1]
+    other = hold_out_rows(points.astype(np.float32), np.ones(900))[1]
+    assert len(np.setxor1d(held, other)) <= 9
+    for unit in (2.0**-40, 2.0**300):
+        np.testing.assert_array_equal(
+            hold_out_rows(points * unit, np.ones(900))[1], held
+        )
+    # Values of any size have digits.
+    for size in (0.0, 5e-324, 1e308):
+        assert len(hold_out_rows(np.full((40, 2), size), np.ones(40))[0]) == 32
+
+
 def test_rows_that_are_all_equal_are_still_divided() -> None:
     learn, held = hold_out_rows(np.ones((50, 2)), np.ones(50))
     assert len(held) == 10
@@ -208,6 +222,8 @@ def test_probabilities_are_better_than_those_of_k_nn() -> None:
         {"n_components": "auto"},
         {"init": "pca", "n_components": 3},
         {"init": np.eye(2, 4)},
+        {"init": np.eye(2, 4), "n_components": 2},
+        {"init": np.ones(4), "form": "diagonal"},
         {"early_stopping": True},
         {"neighbors": 20},
         {"solver": "stochastic", "batch_size": 50, "n_references": 80},

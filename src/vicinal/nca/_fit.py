@@ -160,6 +160,7 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
         return (
             isinstance(self.n_components, Integral)
             and int(self.n_components) < X.shape[1] <= MOST_FEATURES
+            and isinstance(self.init, str)
             and self.init == "auto"
             and not self._is_warm(X)
         )

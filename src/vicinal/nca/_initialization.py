@@ -144,6 +144,14 @@ def diagonal_start(init: str | ArrayLike, X: FloatArray) -> FloatArray:
     return given
 
 
+def candidate_diagonals(init: str | ArrayLike, X: FloatArray) -> dict[str, FloatArray]:
+    """Return the diagonals that "auto" chooses from by what they predict, by name."""
+    if not isinstance(init, str):
+        return {"given": diagonal_start(init, X)}
+    names = ("identity", "whiten") if init == "auto" else (init,)
+    return {name: diagonal_start(name, X) for name in names}
+
+
 def _given(init: ArrayLike, n_features: int, n_components: int | None) -> FloatArray:
     components: Any = check_array(init, dtype=np.float64, input_name="init", copy=True)
     if components.shape[1] != n_features:

@@ -229,15 +229,20 @@ def hold_out_rows(X: FloatArray, weights: FloatArray) -> tuple[IntArray, IntArra
 
 
 def _lots(X: FloatArray) -> FloatArray:
-    """Return a number in [0, 1) for each row, as if drawn, and equal for equal rows."""
+    """Return a number in [0, 1) for each row, as if drawn, and equal for equal rows.
+
+    It is a hash of the row to three digits: rounding to float32, or another unit of
+    the data, seldom changes it.
+    """
     rng = np.random.default_rng(0)
     factors = rng.integers(2**63, size=X.shape[1], dtype=np.uint64) * 2 + 1
+    largest = np.maximum(np.abs(X).max(axis=0), np.finfo(X.dtype).tiny)
+    mantissa, exponent = np.frexp(largest.astype(np.float64))
+    exponent -= mantissa == 0.5  # a power of two is not above itself
     mixed = np.empty(len(X), dtype=np.uint64)
     for rows in gen_batches(len(X), max(1, _LOTS_AT_ONCE // X.shape[1])):
-        with np.errstate(over="ignore"):
-            numbers = X[rows].astype(np.float32) + np.float32(0)  # no −0
-        bits = np.ascontiguousarray(numbers).view(np.uint32)
-        mixed[rows] = bits.astype(np.uint64) @ factors  # modulo 2⁶⁴
+        digits = np.rint(np.ldexp(X[rows].astype(np.float64), 10 - exponent))
+        mixed[rows] = digits.astype(np.int64).view(np.uint64) @ factors  # modulo 2⁶⁴
     # The finalizer of MurmurHash3: every bit of the sum changes every bit.
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(factor)

@@ -24,7 +24,11 @@ from vicinal.nca._annealing import ANNEALED, Annealing, least_row
 from vicinal.nca._data import ClassificationData
 from vicinal.nca._early_stopping import EarlyStopping, held_out_accuracy, hold_out
 from vicinal.nca._fit import at_least_one
-from vicinal.nca._initialization import candidate_starts, diagonal_start
+from vicinal.nca._initialization import (
+    candidate_diagonals,
+    candidate_starts,
+    diagonal_start,
+)
 from vicinal.nca._model_selection import (
     Selected,
     class_objective,
@@ -384,8 +388,7 @@ default=False
             return {"warm": np.diag(A).copy() if self._is_diagonal else A}
         objective = class_objective(data, self.objective, self.n_jobs)
         if self._is_diagonal:
-            names = ("identity", "whiten") if init == "auto" else (init,)
-            starts = {str(name): diagonal_start(name, data.X) for name in names}
+            starts = candidate_diagonals(init, data.X)
         elif d == "auto":
             starts = {"full rank": self._shortened(data)}
         elif self.anneal:
