@@ -42,6 +42,8 @@ class Table:
     X: FloatArray
     y: NDArray[Any]
     task: str = "classification"
+    standardized: bool = True
+    """Whether features are standardised before anything sees them."""
 
     def as_float32(self) -> "Table":
         """Return the same rows in float32."""
@@ -106,8 +108,8 @@ def made_classes(seed: int) -> Iterator[Table]:
     yield Table("one-hot", one_hot.astype(float), rule)
     heavy = _blobs(rng, 700, 6, 3, 1.5)
     yield Table("heavy tails", np.sinh(heavy.X) * np.abs(heavy.X), heavy.y)
-    yield Table("tiny unit", X * 1e-9, y)
-    yield Table("huge unit", X * 1e9, y)
+    yield Table("tiny unit", X * 1e-9, y, standardized=False)
+    yield Table("huge unit", X * 1e9, y, standardized=False)
     units = 10.0 ** rng.integers(-6, 7, size=X.shape[1])
     yield Table("mixed units", X * units, y)
 
@@ -128,7 +130,7 @@ def made_numbers(seed: int) -> Iterator[Table]:
     rng = np.random.default_rng(seed)
 
     def table(name: str, X: FloatArray, y: FloatArray) -> Table:
-        return Table(f"numbers: {name}", X, y, "regression")
+        return Table(f"numbers: {name}", X, y, "regression", "unit" not in name)
 
     yield table("friedman 1", *make_friedman1(500, 10, noise=1.0, random_state=seed))
     yield table("friedman 2", *make_friedman2(500, noise=50.0, random_state=seed))

@@ -62,6 +62,7 @@ def test_float32_stays(tmp_path: Path) -> None:
     assert learn(prepared, "pca").transform(prepared.frame).dtype == np.float32
 
 
+@pytest.mark.filterwarnings("ignore:.*no finite optimum")
 def test_methods_without_labels(flowers: Prepared) -> None:
     without = prepare("iris", no_target=True)
     for name in ("pca", "lca-diagonal"):

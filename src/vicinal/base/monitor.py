@@ -1,4 +1,4 @@
-"""What happens beside a climb: printing, callbacks, and keeping the latest map."""
+"""What happens beside a fit: printing, callbacks, and keeping the latest map."""
 
 import sys
 import time
@@ -52,7 +52,7 @@ class Monitor:
     state : callable
         The fitted attributes that follow from a map.
     how : str, default=""
-        How the climb is done, in words.
+        How the fit is done, in words.
     noisy : bool, default=False
         Whether the curve is an estimate: then the latest map is as good as any.
     """

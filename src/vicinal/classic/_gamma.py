@@ -69,4 +69,7 @@ def choose_gamma(
             break
     if not hits:
         return 0.0
-    return (*GAMMAS, 0.0)[smallest_proven(np.concatenate(hits, axis=1))]
+    right = np.concatenate(hits, axis=1)
+    k = smallest_proven(right)
+    # A metric under which no row fares differently proves nothing.
+    return 0.0 if (right[k] == right[-1]).all() else (*GAMMAS, 0.0)[k]

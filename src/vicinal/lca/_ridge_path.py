@@ -94,21 +94,35 @@ class Fold:
 
 
 def folds_of(data: ScaledData, cv: Any, seed: Any) -> list[Fold]:
-    """Return as many folds as it takes to hold out enough points."""
-    U, rows = data.U, np.arange(len(data.U))
+    """Return as many folds as it takes to hold out enough points.
+
+    Equal points are in one fold: a copy of a point that was learned from is no judge.
+    """
+    U = data.U
     if len(U) > MOST_POINTS:
         rows = np.random.RandomState(0).choice(len(U), MOST_POINTS, replace=False)
+        U = U[rows]
+    different, first, group = np.unique(
+        U, axis=0, return_index=True, return_inverse=True
+    )
+    if len(different) < len(U) and len(different) >= FEWEST:
+        # In the order of the points, as they would be without copies.
+        order = np.argsort(first)
+        different, group = different[order], np.argsort(order)[group.ravel()]
+    else:
+        different, group = U, np.arange(len(U))
     found: list[Fold] = []
     n_held_out = 0
-    for learn, judge in folds(U[rows], cv, seed):
+    for _, judge in folds(different, cv, seed):
         if n_held_out >= ENOUGH_HELD_OUT:
             break
-        n_held_out += len(judge)
-        known = U[rows[learn]]
+        judges = np.isin(group, judge)
+        n_held_out += int(judges.sum())
+        known = U[~judges]
         found.append(
             Fold(
                 known,
-                U[rows[judge]],
+                U[judges],
                 covariance_of(known, data.n_threads),
                 data.pinned_among(known),
                 data.n_threads,

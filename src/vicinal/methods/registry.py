@@ -190,7 +190,7 @@ def _mlkr(request: FitRequest) -> Any:
 def _lca(request: FitRequest) -> Any:
     from vicinal.lca import LCA
 
-    return LCA(reg="cv", random_state=request.random_state, n_jobs=request.n_jobs)
+    return LCA(random_state=request.random_state, n_jobs=request.n_jobs)
 
 
 def _lca_diagonal(request: FitRequest) -> Any:
@@ -201,8 +201,6 @@ def _lca_gauss(request: FitRequest) -> Any:
     from vicinal.lca import LCAGauss
 
     return LCAGauss(
-        reg_local="cv",
-        reg_global="cv",
         random_state=request.random_state,
         n_jobs=request.n_jobs,
     )

@@ -41,7 +41,7 @@ class Annealing:
         Parameters
         ----------
         objective : Objective
-            What to climb meanwhile.
+            What to maximise meanwhile.
         start : ndarray of shape (n_rows, n_features)
             A map of full rank, or of more rows than wanted.
         n_components : int

@@ -36,8 +36,11 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         probabilities.
     alpha : float or "auto", default="auto"
         λ of the penalty n · λ · ‖A‖². "auto" holds out a fifth of the rows (of at most
-        2,000), learns a short path of maps from a strong penalty to none, and takes
-        the start and the penalty with the least log-loss on those rows.
+        1,000; several times where rows are few), learns a short path of maps from a
+        strong penalty to none, six iterations each, and takes the start and the
+        penalty with the least log-loss on those rows. The final fit then makes no
+        more iterations than that, whatever `max_iter` allows; a stochastic one makes
+        all of them.
     class_prior : array-like of shape (n_classes,), "empirical" or None, default=None
         p(c) of "class-density", in the order of `classes_`; None is uniform.
 
@@ -61,7 +64,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
     >>> from sklearn.model_selection import cross_val_score
     >>> from vicinal import NCAClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = NCAClassifier(n_components=2, max_iter=200)
+    >>> model = NCAClassifier(n_components=2)
     >>> bool(cross_val_score(model, X, y).mean() > 0.94)
     True
     """

@@ -17,7 +17,12 @@ from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.nca._initialization import FROM_THE_DATA, STARTS, initial_components
-from vicinal.nca._model_selection import ITERATIONS, MOST_FEATURES
+from vicinal.nca._model_selection import (
+    ITERATIONS,
+    MOST_FEATURES,
+    Selected,
+    strongest,
+)
 from vicinal.nca._optimizer import ExactOptimizer, KeptStart, Optimizer
 from vicinal.nca._preconditioner import Preconditioner
 from vicinal.nca._scale import in_sight
@@ -66,6 +71,7 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
     verbose: int
     random_state: int | np.random.RandomState | None
     n_jobs: int | None
+    alpha_: float
     n_iter_: int
     objective_curve_: FloatArray
 
@@ -142,8 +148,7 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
             start = initial_components(self.init, X, codes, *given)
             if not isinstance(self.init, str):
                 return start
-            rng = np.random.default_rng(self._seed())
-            return in_sight(objective, start, rng, ours=self.init == "auto")
+            return self._in_sight(objective, start)
         points = X[preconditioner.rows]
         labels = codes
         if codes is not None:
@@ -154,6 +159,19 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
             return initial_components(self.init, points, labels, *given)
         within = initial_components(self.init, points @ projection, labels, *given)
         return within @ projection.T
+
+    def _in_sight(self, objective: PairObjective, start: FloatArray) -> FloatArray:
+        """Return a start that has a name, scaled where points do not see each other."""
+        rng = np.random.default_rng(self._seed())
+        return in_sight(objective, start, rng, ours=self.init == "auto")
+
+    def _resumed(self) -> Selected:
+        """Return the penalty of the last fit, to go on from its map with it."""
+        alpha = self.alpha_
+        if np.isinf(alpha):
+            alpha = strongest(self.components_)
+        A = self.components_
+        return Selected("warm", alpha, A, np.nan)
 
     def _reduces(self, X: FloatArray) -> bool:
         """Return whether a map of full rank can help to find one of low rank."""

@@ -1,4 +1,4 @@
-"""Where a climb begins: the initial maps (thesis, section 3.3.2)."""
+"""The maps to start from (thesis, section 3.3.2)."""
 
 from typing import Any
 

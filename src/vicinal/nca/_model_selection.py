@@ -6,8 +6,9 @@ penalty to none, each from where the last one ended, and take the one that predi
 other rows best. Where none is better than the start itself, the start is kept.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -28,17 +29,19 @@ PENALTIES = (1.0, 0.1, 0.01, 0.0)
 """What is tried: λ‖A‖² for each point, at the size of the start."""
 ITERATIONS = 6
 """Iterations for each of them."""
-PATIENCE = 2
-"""After so many penalties without a new best, the smaller ones are not tried."""
 N_ERRORS = 0.5
 """Of the penalties within so many standard errors of the best, the strongest wins."""
 HELD_OUT = 0.2
 """The part of the rows that judges."""
 MOST_ROWS = 1000
 """How many rows take part in the trial."""
+N_FOLDS, FEW_ROWS = 3, 400
+"""How many times rows are held out, other ones each time, where there are so few."""
 MOST_FEATURES = 100
 """With more features, a map of low rank is not first learned at full rank."""
-FEWEST_ROWS = 20
+MANY_ROWS = 10_000
+"""From no more rows is a start made again that is kept."""
+FEWEST_ROWS = 40
 """Fewer rows than this cannot be divided; they get the penalty `SAFE`."""
 SAFE = 0.1
 # A term of the objective below this counts as this: one outlier should not decide.
@@ -47,6 +50,8 @@ _LEAST_TERM = -20.0
 _LEAST_P = 1e-4
 # The points whose terms decide on a scale.
 _N_QUERIES = 1000
+# To how many parts of a feature's largest value rows are told apart.
+_DIGITS = 1000
 # How many numbers of the rows are copied at a time.
 _LOTS_AT_ONCE = 2**18
 
@@ -75,23 +80,11 @@ class Trial(Generic[Data]):
     losses: Callable[[FloatArray], FloatArray]
     weights: FloatArray
 
-    def mean(self, losses: FloatArray) -> float:
-        """Return the mean loss; infinity where it is not a number."""
-        found = float(np.average(losses, weights=self.weights))
-        return found if np.isfinite(found) else np.inf
 
-    def is_close(self, losses: FloatArray, best: FloatArray) -> bool:
-        """Return whether losses are within some standard errors of the best ones."""
-        worse = losses - best
-        excess = self.mean(worse)
-        variance = self.mean((worse - excess) ** 2) / self.weights.sum()
-        return excess <= N_ERRORS * np.sqrt(variance)
-
-
-def class_trial(
+def class_trials(
     data: ClassificationData, kind: str, n_jobs: int | None
-) -> Trial[ClassificationData] | None:
-    """Return a trial that is judged by log-loss; None where rows are too few.
+) -> list[Trial[ClassificationData]]:
+    """Return trials that are judged by log-loss; none where rows are too few.
 
     Parameters
     ----------
@@ -102,43 +95,48 @@ def class_trial(
     n_jobs : int or None
         Threads.
     """
-    learn, held = hold_out_rows(data.X, data.weights)
-    held = held[np.isin(data.codes[held], data.codes[learn])]
-    part, judges = data.subproblem(learn), data.part(held)
-    if data.weights.sum() < FEWEST_ROWS or not len(held) or len(part.classes) < 2:
-        return None
-    objective = class_objective(part, kind, n_jobs)
-    truth = np.searchsorted(part.classes, data.classes[judges.codes])
 
-    def losses(A: FloatArray) -> FloatArray:
-        p = objective.class_probabilities(A, judges.X)[np.arange(len(truth)), truth]
-        return -np.log(np.maximum(p.astype(np.float64), _LEAST_P))
+    def trial(learn: IntArray, held: IntArray) -> Trial[ClassificationData]:
+        part, judges = data.subproblem(learn), data.part(held)
+        objective = class_objective(part, kind, n_jobs)
+        truth = np.searchsorted(part.classes, data.classes[judges.codes])
+        own = np.arange(len(truth)), truth
 
-    return Trial(part, objective, losses, judges.weights)
+        def losses(A: FloatArray) -> FloatArray:
+            p = objective.class_probabilities(A, judges.X)[own]
+            return -np.log(np.maximum(p.astype(np.float64), _LEAST_P))
+
+        return Trial(part, objective, losses, judges.weights)
+
+    trials = []
+    for learn, held in folds(data.X, data.weights):
+        # A class that is not learned from cannot judge.
+        known = held[np.isin(data.codes[held], data.codes[learn])]
+        if len(known) and len(np.unique(data.codes[learn])) > 1:
+            trials.append(trial(learn, known))
+    return trials
 
 
-def target_trial(
+def target_trials(
     data: RegressionData, kind: str, width: float, n_jobs: int | None
-) -> Trial[RegressionData] | None:
-    """Return a trial that is judged by squared error; None where rows are too few.
+) -> list[Trial[RegressionData]]:
+    """Return trials that are judged by squared error; none where rows are too few.
 
     Parameters
     ----------
     data, kind, n_jobs
-        As for `class_trial`.
+        As for `class_trials`.
     width : float
         Of soft matches, in units of the targets' deviation.
     """
-    learn, held = hold_out_rows(data.X, data.weights)
-    if data.weights.sum() < FEWEST_ROWS:
-        return None
-    part, judges = data.part(learn), data.part(held)
-    objective = target_objective(part, kind, width, n_jobs)
 
-    def losses(A: FloatArray) -> FloatArray:
-        return squared_errors(part, judges, A, n_jobs)
+    def trial(learn: IntArray, held: IntArray) -> Trial[RegressionData]:
+        part, judges = data.part(learn), data.part(held)
+        objective = target_objective(part, kind, width, n_jobs)
+        losses = partial(squared_errors, part, judges, n_jobs)
+        return Trial(part, objective, losses, judges.weights)
 
-    return Trial(part, objective, losses, judges.weights)
+    return [trial(*rows) for rows in folds(data.X, data.weights)]
 
 
 def class_objective(
@@ -170,7 +168,7 @@ def target_objective(
 
 
 def squared_errors(
-    data: RegressionData, judges: RegressionData, A: FloatArray, n_jobs: int | None
+    data: RegressionData, judges: RegressionData, n_jobs: int | None, A: FloatArray
 ) -> FloatArray:
     """Return how far rows are from the mean target of their soft neighbours."""
     dtype = data.X.dtype
@@ -211,37 +209,54 @@ class Selected:
         return {"init_": self.init, "alpha_": self.alpha}
 
 
-def hold_out_rows(X: FloatArray, weights: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return rows to learn from and rows to judge by, about `MOST_ROWS` at most.
+def folds(X: FloatArray, weights: FloatArray) -> list[tuple[IntArray, IntArray]]:
+    """Return rows to learn from and rows to judge by; several times where rows are few.
 
     What a row holds decides on which side it is, so that equal rows are on the same:
     a copy of a row that was learned from is no judge. And a weight of 2 is then the
     same as a row that is there twice.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The rows; of many, about `MOST_ROWS` take part.
+    weights : ndarray of shape (n_samples,)
+        How many points each stands for.
     """
-    lot = _lots(X)
-    taken = min(1.0, MOST_ROWS / float(weights.sum()))
-    judges = lot < HELD_OUT * taken
-    if judges.all() or not judges.any():  # few rows, or few different ones
-        order = np.random.default_rng(0).permutation(len(X))
-        n_held = max(1, round(HELD_OUT * len(X)))
-        return np.sort(order[n_held:]), np.sort(order[:n_held])
-    return np.flatnonzero((lot < taken) & ~judges), np.flatnonzero(judges)
+    n_points = float(weights.sum())
+    if n_points < FEWEST_ROWS:
+        return []
+    lot = _lots(X) * max(1.0, n_points / MOST_ROWS, len(X) / MOST_ROWS)
+    taken = lot < 1
+    found = []
+    for k in range(N_FOLDS if n_points <= FEW_ROWS else 1):
+        judges = (k * HELD_OUT <= lot) & (lot < (k + 1) * HELD_OUT)
+        if 0 < 2 * weights[judges].sum() <= weights[taken].sum():
+            found.append((np.flatnonzero(taken & ~judges), np.flatnonzero(judges)))
+    if found and np.count_nonzero(taken) <= 2 * MOST_ROWS:
+        return found
+    # Few different rows, or weights that are no counts: by where the rows stand.
+    order = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
+    n_held = max(1, round(HELD_OUT * len(order)))
+    return [(np.sort(order[n_held:]), np.sort(order[:n_held]))]
 
 
 def _lots(X: FloatArray) -> FloatArray:
     """Return a number in [0, 1) for each row, as if drawn, and equal for equal rows.
 
-    It is a hash of the row to three digits: rounding to float32, or another unit of
-    the data, seldom changes it.
+    It is a hash of the row to three digits of each feature's range: rounding to
+    float32, or another unit or origin of the data, seldom changes it.
     """
     rng = np.random.default_rng(0)
     factors = rng.integers(2**63, size=X.shape[1], dtype=np.uint64) * 2 + 1
-    largest = np.maximum(np.abs(X).max(axis=0), np.finfo(X.dtype).tiny)
-    mantissa, exponent = np.frexp(largest.astype(np.float64))
-    exponent -= mantissa == 0.5  # a power of two is not above itself
+    least = X.min(axis=0).astype(np.float64)
+    # Half of it, since the whole may overflow.
+    half = X.max(axis=0).astype(np.float64) / 2 - least / 2
+    unit = np.where(half > 0, half, 1.0)
     mixed = np.empty(len(X), dtype=np.uint64)
     for rows in gen_batches(len(X), max(1, _LOTS_AT_ONCE // X.shape[1])):
-        digits = np.rint(np.ldexp(X[rows].astype(np.float64), 10 - exponent))
+        half = X[rows].astype(np.float64) / 2 - least / 2
+        digits = np.rint(_DIGITS * (half / unit))
         mixed[rows] = digits.astype(np.int64).view(np.uint64) @ factors  # modulo 2⁶⁴
     # The finalizer of MurmurHash3: every bit of the sum changes every bit.
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
@@ -271,6 +286,12 @@ def scaled_by_loss(objective: PairObjective, A: FloatArray) -> FloatArray:
     return float(np.exp(best_scale(loss, -np.log(distance)))) * A
 
 
+def strongest(A: FloatArray) -> float:
+    """Return λ of the strongest penalty that is tried, for a start of this size."""
+    size = float(np.square(A).sum())
+    return PENALTIES[0] / size if size > 0 else 0.0
+
+
 def safe_choice(starts: dict[str, FloatArray]) -> Selected:
     """Return the first start with a moderate penalty, for rows too few to judge."""
     name, A = next(iter(starts.items()))
@@ -278,7 +299,7 @@ def safe_choice(starts: dict[str, FloatArray]) -> Selected:
     return Selected(name, SAFE / size if size > 0 else 0.0, A, np.nan)
 
 
-def reduced_start(full: Selected, trial: Trial[Any], n_components: int) -> FloatArray:
+def reduced_start(full: Selected, trial: Trial[Data], n_components: int) -> FloatArray:
     """Return the main directions of the best map of full rank, at their best scale.
 
     Few rows at a time are easily stuck: a map of full rank is learned with fewer
@@ -290,8 +311,8 @@ def reduced_start(full: Selected, trial: Trial[Any], n_components: int) -> Float
 
 
 def select(
-    trial: Trial[Any],
-    starts: dict[str, FloatArray],
+    trials: list[Trial[Data]],
+    starts_of: Callable[[Trial[Data]], dict[str, FloatArray]],
     max_iter: int,
     tol: float,
     say: Callable[[str], None] = lambda _: None,
@@ -300,39 +321,63 @@ def select(
 
     Parameters
     ----------
-    trial : Trial
+    trials : list of Trial
         What to learn from, and what judges.
-    starts : dict of str to ndarray
-        Maps to start from, by name, at the scale that suits them.
+    starts_of : callable
+        Takes a trial, and returns maps to start from, by name, at the scale that suits
+        them; the same names for each.
     max_iter, tol : int, float
         The solver's bounds; no more than `ITERATIONS` are made for a penalty.
     say : callable
-        Takes a line for each trial, for the curious.
+        Takes a line for each start and penalty, for the curious.
     """
-    tried: list[tuple[Selected, FloatArray]] = []
-
-    def judge(init: str, alpha: float, A: FloatArray) -> None:
-        losses = trial.losses(A)
-        tried.append((Selected(init, alpha, A, trial.mean(losses)), losses))
-        say(f"held-out loss {tried[-1][0].loss:.4f}: {init}, alpha={alpha:.2g}")
-
     solver = LBFGS(min(ITERATIONS, max_iter), tol)
-    for init, start in starts.items():
-        judge(init, np.inf, start)
-        size = float(np.square(start).sum())
-        A, path = start, list[float]()
-        for penalty in PENALTIES if size > 0 else ():
-            alpha = penalty / size
-            penalized = Penalized(trial.objective, alpha * trial.objective.n_points)
-            A = maximize_in_unit(solver, penalized, A, lambda *_: False).components
-            judge(init, alpha, A)
-            path.append(tried[-1][0].loss)
-            if min(path) < min(path[-PATIENCE:]):
-                break
+    maps: dict[tuple[str, float], list[tuple[float, FloatArray]]] = {}
+    losses: dict[tuple[str, float], list[FloatArray]] = {}
+    for trial in trials:
+        for init, start in starts_of(trial).items():
+            for penalty, alpha, A in _path(trial.objective, start, solver):
+                maps.setdefault((init, penalty), []).append((alpha, A))
+                losses.setdefault((init, penalty), []).append(trial.losses(A))
+    weights = np.concatenate([trial.weights for trial in trials])
+    judged = {key: np.concatenate(parts) for key, parts in losses.items()}
+    means = {key: _mean(loss, weights) for key, loss in judged.items()}
+    for (init, penalty), mean in means.items():
+        say(f"held-out loss {mean:.4f}: init {init}, penalty {penalty:g}")
     # The strongest penalty that is as good as any, as far as these rows can tell.
-    best, reference = min(tried, key=lambda entry: entry[0].loss)
-    return next(
-        selected
-        for selected, losses in tried
-        if selected.init == best.init and trial.is_close(losses, reference)
+    best = min(means, key=lambda key: means[key])
+    chosen = next(
+        key
+        for key in means
+        if key[0] == best[0] and _is_close(judged[key], judged[best], weights)
     )
+    alpha, A = maps[chosen][0]
+    return Selected(chosen[0], alpha, A, means[chosen])
+
+
+def _path(
+    objective: PairObjective, start: FloatArray, solver: LBFGS
+) -> Iterator[tuple[float, float, FloatArray]]:
+    """Yield penalties, from infinite to none, with λ for each point and the map."""
+    yield np.inf, np.inf, start
+    size = float(np.square(start).sum())
+    A = start
+    for penalty in PENALTIES:
+        alpha = penalty / size if size > 0 else 0.0
+        penalized = Penalized(objective, alpha * objective.n_points)
+        A = maximize_in_unit(solver, penalized, A, lambda *_: False).components
+        yield penalty, alpha, A
+
+
+def _mean(losses: FloatArray, weights: FloatArray) -> float:
+    """Return the mean loss; infinity where it is not a number."""
+    found = float(np.average(losses, weights=weights))
+    return found if np.isfinite(found) else np.inf
+
+
+def _is_close(losses: FloatArray, best: FloatArray, weights: FloatArray) -> bool:
+    """Return whether losses are within some standard errors of the best ones."""
+    worse = losses - best
+    excess = _mean(worse, weights)
+    error = np.sqrt(_mean((worse - excess) ** 2, weights) / weights.sum())
+    return excess <= N_ERRORS * error

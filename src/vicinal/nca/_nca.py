@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from sklearn.base import _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -30,9 +30,11 @@ from vicinal.nca._initialization import (
     diagonal_start,
 )
 from vicinal.nca._model_selection import (
+    MANY_ROWS,
     Selected,
+    Trial,
     class_objective,
-    class_trial,
+    class_trials,
     reduced_start,
     safe_choice,
     scaled_by_loss,
@@ -42,6 +44,7 @@ from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._partial_fit import PartialFitMixin
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
+from vicinal.objectives.minibatch import sample_indices
 from vicinal.objectives.nca import KINDS, check_class_prior
 from vicinal.solvers import Solution
 
@@ -56,7 +59,7 @@ class NCA(PartialFitMixin):
 
     It takes the place of :class:`sklearn.neighbors.NeighborhoodComponentsAnalysis`:
     the same parameters, defaults and optimum, many times faster and without n×n
-    arrays; from about ten thousand rows on, by a stochastic climb.
+    arrays; from about ten thousand rows on, by a stochastic solver.
 
     Parameters
     ----------
@@ -82,7 +85,7 @@ array-like, default="auto"
         has shape (n_components, n_features).
     solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay", \
 "stochastic"}, default="auto"
-        How to climb. "stochastic" takes 25 small steps an iteration, each on random
+        How to optimise. "stochastic" takes 25 small steps an iteration, each on random
         points, so that its cost does not grow with the number of rows; it does all of
         `max_iter` and pays no heed to `tol`. "auto" is whichever costs less of "lbfgs"
         and "stochastic": the latter from about ten thousand rows on, for "log" from
@@ -101,7 +104,8 @@ array-like, default="auto"
         λ of eq. 3.22 of [2]_, for each training point: n · alpha · ‖A‖² is taken from
         the objective, which keeps the map, and with it the overfitting, small. "auto"
         chooses it, and the start, on rows held out; see
-        :class:`vicinal.NCAClassifier`.
+        :class:`vicinal.NCAClassifier`. The solver then makes at most six iterations,
+        as many as were judged.
     anneal : bool or {"magnitude", "data-variance", "projected-variance"}, \
 default=False
         Start at full rank and press the map down to n_components row by row
@@ -144,16 +148,22 @@ default=False
     n_iter_ : int
         The optimiser's iterations.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
-        The objective at the start and after each iteration; in a stochastic climb the
+        The objective at the start and after each iteration; of a stochastic solver the
         mean over its random parts, at their scale.
     effective_neighbors_ : ndarray of shape (n_samples,)
         How many neighbours each training point listens to: the perplexity of p_i. NaN
-        for rows of weight 0, and, after a stochastic climb, for all but a random part
+        for rows of weight 0, and, after a stochastic fit, for all but a random part
         of the rows.
     truncated_mass_ : float
         With `neighbors`: how much of the p_ij the truncated sums miss, on average.
     feature_weights_ : ndarray of shape (n_features,)
         The diagonal of the map, with form="diagonal" only.
+    alpha_ : float
+        With alpha="auto": the penalty that was chosen; infinity where no learned map
+        predicted better than the start, which is then kept.
+    init_ : str
+        With alpha="auto": the start that was chosen; "reduced" is the main directions
+        of a map of full rank.
     validation_curve_ : ndarray of shape (n_iter_ + 1,)
         The mean held-out score, with early_stopping only.
     n_features_in_ : int
@@ -206,6 +216,7 @@ default=False
         "truncated_mass_",
         "init_",
         "alpha_",
+        "_n_selected",
         "_pieces",
     )
 
@@ -332,7 +343,7 @@ default=False
         if selected is None:
             start = self._first_map(part, objective, optimizer, alpha)
         elif np.isinf(alpha):
-            start = self._candidates(data).get(selected.init, selected.components)
+            start = self._made_again(data, selected)
         else:
             start = selected.components
         stopper = None
@@ -368,24 +379,42 @@ default=False
         """Return the start and penalty that predict best; None where alpha is given."""
         if self.alpha != "auto":
             return None
-        bounds = self.max_iter, self.tol, self._say
-        with single_threaded_blas():
-            trial = class_trial(data, self.objective, self.n_jobs)
-            if trial is None:
-                return safe_choice(self._candidates(data))
+        if self._is_warm(data.X) and hasattr(self, "alpha_"):
+            # The map has seen the rows that would judge it.
+            return self._resumed()
+        bounds = self.max_iter, self.tol
+
+        def starts_of(trial: Trial[ClassificationData]) -> dict[str, FloatArray]:
             starts = self._candidates(trial.data)
             if self._reduces(data.X) and not self.anneal:
-                full = self.__class__(**{**self.get_params(), "n_components": None})
-                best = select(trial, full._candidates(trial.data), *bounds)
+                full = clone(self).set_params(n_components=None)
+                best = select([trial], lambda one: full._candidates(one.data), *bounds)
                 starts["reduced"] = reduced_start(best, trial, self.n_components)
-            return select(trial, starts, *bounds)
+            return starts
+
+        with single_threaded_blas():
+            trials = class_trials(data, self.objective, self.n_jobs)
+            if not trials:
+                return safe_choice(self._candidates(data))
+            return select(trials, starts_of, *bounds, self._say)
+
+    def _made_again(self, data: ClassificationData, selected: Selected) -> FloatArray:
+        """Return the start that was selected, made from all rows, or many of them."""
+        if selected.init in ("warm", "reduced", "given"):
+            return selected.components
+        many = sample_indices(np.random.default_rng(0), len(data.X), MANY_ROWS)
+        return self._candidates(data.subproblem(many))[selected.init]
+
+    def _warm_map(self) -> FloatArray:
+        """Return the map of the last fit, or its diagonal, as `form` has it."""
+        A = self.components_
+        return np.diag(A).copy() if self._is_diagonal and len(A) == A.shape[1] else A
 
     def _candidates(self, data: ClassificationData) -> dict[str, FloatArray]:
         """Return the starts to try, by name, each at the scale that suits it."""
         d, init = self.n_components, self.init
         if self._is_warm(data.X):
-            A = self.components_
-            return {"warm": np.diag(A).copy() if self._is_diagonal else A}
+            return {"warm": self._warm_map()}
         objective = class_objective(data, self.objective, self.n_jobs)
         if self._is_diagonal:
             starts = candidate_diagonals(init, data.X)
@@ -507,8 +536,11 @@ default=False
         X, d = data.X, self.n_components
         if self._is_diagonal:
             if self._is_warm(X) and self.components_.shape[0] == X.shape[1]:
-                return np.diag(self.components_)
-            return diagonal_start(self.init, X)
+                return self._warm_map()
+            start = diagonal_start(self.init, X)
+            if not isinstance(self.init, str) or optimizer.is_stochastic:
+                return start
+            return self._in_sight(objective, start)
         if d == "auto" and not self._is_warm(X):
             return self._shortened(data)
         d = None if d == "auto" else d
@@ -538,7 +570,7 @@ default=False
         """Return the rows of a map of full rank that n_components="auto" keeps."""
         full = NCA(**{name: getattr(self, name) for name in NCA().get_params()})
         full.set_params(n_components=None, callback=None, verbose=0, warm_start=False)
-        full.set_params(class_prior=data.prior)
+        full.set_params(class_prior=data.prior, early_stopping=False)
         full.fit(data.X, data.codes, data.weights)
         ordered = ordered_by_size(full.components_)
         return ordered[: enough_components(data.X, data.codes, ordered)]

@@ -1,6 +1,6 @@
 """The optimisers of a fit: over all pairs, or by mini-batches.
 
-One object knows how to climb, what its maps' scale is worth, and how to say so.
+One object knows how to optimise, what its maps' scale is worth, and how to say so.
 """
 
 from dataclasses import dataclass, replace
@@ -106,7 +106,7 @@ class ExactOptimizer:
         if self.alpha:
             target = Penalized(objective, self.alpha * objective.n_points)
         reached = maximize_in_unit(solver, target, start, on_iteration)
-        if self.short and reached.reason == "max_iter":
+        if self.short and reached.reason == "max_iter" and reached.n_iter:
             return replace(reached, reason="converged", message=_AS_PLANNED)
         return reached
 

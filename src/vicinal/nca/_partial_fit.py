@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from sklearn.base import _fit_context, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -16,7 +16,7 @@ from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.monitor import Monitor
 from vicinal.nca._data import ClassificationData
 from vicinal.nca._fit import GradientFittedMetric
-from vicinal.nca._model_selection import PENALTIES, Selected
+from vicinal.nca._model_selection import MOST_ROWS, Selected, strongest
 from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._preconditioner import Preconditioner
 from vicinal.nca._stochastic import BATCH_SIZE, STEPS, StochasticOptimizer
@@ -42,7 +42,7 @@ _FULL_PIECE = 512
 
 @dataclass(frozen=True)
 class Reservoir:
-    """A random sample of all rows seen so far, and the coordinates of the climb.
+    """A random sample of all rows seen so far, and the coordinates to learn in.
 
     Each row draws a number when it arrives, and those with the least are remembered:
     any row is as likely to be among them as any other.
@@ -84,10 +84,10 @@ class Reservoir:
     def optimizer(
         self, n_new: int, sizes: tuple[int | None, int | None], alpha: float, seed: int
     ) -> StochasticOptimizer:
-        """Return the climb on a piece of so many rows, the last that were added.
+        """Return how to learn from a piece of so many rows, the last that were added.
 
-        Its rows ask for neighbours, and where they are few, some before them. Others
-        that are remembered have had their turn, and would be learned by heart. Steps
+        Only new rows are queries, and where they are few, some before them. Rows of
+        the reservoir are references only, to avoid overfitting them. Steps
         get shorter as more has been seen; until then, g finds the place for f, which
         goes on from there.
         """
@@ -124,7 +124,7 @@ class PartialFitMixin(GradientFittedMetric):
     ) -> Self:
         """Go on learning, from a piece of data that do not come all at once.
 
-        Each piece is a short stochastic climb from the map so far, among the piece's
+        Each piece is a short stochastic fit from the map so far, among the piece's
         rows and a random sample of up to 8192 of all rows before it. That sample is
         what the fitted attributes speak of, and what :class:`vicinal.NCAClassifier`
         then predicts from. `solver`, `max_iter`, `tol`, `callback` and `verbose` play
@@ -192,10 +192,12 @@ class PartialFitMixin(GradientFittedMetric):
                 )
         data = self._remembered(pieces, classes)
         objective = self._objective(data)
-        found = self._penalty(data)
+        found, selected = self._penalty(data, pieces.n_seen)
         sizes = self._part_sizes(len(data.X))
         alpha = found.get("alpha_", self.alpha)
         optimizer = pieces.optimizer(len(X), sizes, alpha, int(rng.integers(2**31)))
+        if start is None:
+            start = selected
         if start is None:
             start = self._first_map(data, objective, optimizer)
         with single_threaded_blas():
@@ -210,21 +212,26 @@ class PartialFitMixin(GradientFittedMetric):
         if hasattr(self, "classes_"):  # a classifier's columns do not come and go
             self.classes_, self._codes = classes, pieces.codes
 
-    def _penalty(self, data: ClassificationData) -> dict[str, Any]:
-        """Return what alpha="auto" chooses for the first piece, and later keeps.
+    def _penalty(
+        self, data: ClassificationData, n_seen: int
+    ) -> tuple[dict[str, Any], FloatArray | None]:
+        """Return what alpha="auto" chooses, and the map that it was chosen with.
 
-        A piece is learned from all the same where no learned map beats the start: the
-        penalty is then the strongest that was tried.
+        It chooses anew each time twice as many rows have been seen, until there are
+        enough. A piece is learned from all the same where no learned map beats the
+        start: the penalty is then the strongest that was tried.
         """
         if self.alpha != "auto":
-            return {}
-        if hasattr(self, "_pieces"):
-            return {"alpha_": self.alpha_, "init_": self.init_}
-        selected = self._select(data)
+            return {}, None
+        known = getattr(self, "_n_selected", 0)
+        if known and (known >= MOST_ROWS or n_seen < 2 * known):
+            kept = {"alpha_": self.alpha_, "init_": self.init_}
+            return {**kept, "_n_selected": known}, None
+        selected = clone(self)._select(data)
         assert selected is not None  # noqa: S101  since alpha is "auto"
-        size = float(np.square(selected.components).sum())
-        strongest = PENALTIES[0] / size if size > 0 else 0.0
-        return {"alpha_": min(selected.alpha, strongest), "init_": selected.init}
+        alpha = min(selected.alpha, strongest(selected.components))
+        found = {"alpha_": alpha, "init_": selected.init, "_n_selected": n_seen}
+        return found, selected.components
 
     def _coordinates(
         self, X: FloatArray, codes: IntArray, n_classes: int, rng: Generator

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin, _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -19,13 +19,15 @@ from vicinal.nca._data import RegressionData
 from vicinal.nca._fit import GradientFittedMetric
 from vicinal.nca._initialization import candidate_starts
 from vicinal.nca._model_selection import (
+    MANY_ROWS,
     Selected,
+    Trial,
     reduced_start,
     safe_choice,
     scaled_by_loss,
     select,
     target_objective,
-    target_trial,
+    target_trials,
 )
 from vicinal.neighborhood import (
     NeighborWeights,
@@ -34,6 +36,7 @@ from vicinal.neighborhood import (
     single_threaded_blas,
 )
 from vicinal.objectives import TargetObjective
+from vicinal.objectives.minibatch import sample_indices
 from vicinal.solvers import Solution
 
 
@@ -63,9 +66,11 @@ default="auto"
         direction of a linear fit.
     alpha : float or "auto", default="auto"
         λ of the penalty n · λ · ‖A‖². "auto" holds out a fifth of the rows (of at most
-        2,000), learns a short path of maps from a strong penalty to none, and takes
-        the start and the penalty that predict those rows best; the scale of the map
-        is then the one with the least leave-one-out error.
+        1,000; several times where rows are few), learns a short path of maps from a
+        strong penalty to none, six iterations each, and takes the start and the
+        penalty that predict those rows best. The final fit then makes no more
+        iterations than that, and the scale of the map is the one with the least
+        leave-one-out error.
     solver, batch_size, n_references, warm_start, max_iter, tol, callback, \
 verbose, random_state, n_jobs
         As for :class:`vicinal.NCA`.
@@ -76,7 +81,7 @@ verbose, random_state, n_jobs
         The learned map A.
     effective_neighbors_ : ndarray of shape (n_samples,)
         How many neighbours each training point listens to: the perplexity of p_i. NaN
-        for rows of weight 0, and, after a stochastic climb, for all but a random part
+        for rows of weight 0, and, after a stochastic fit, for all but a random part
         of the rows.
     alpha_ : float
         With alpha="auto": the penalty that was chosen; infinity where no learned map
@@ -221,7 +226,7 @@ verbose, random_state, n_jobs
             d, how = self.n_components, optimizer.preconditioner
             start = self._start(objective, None, d, how)
         elif np.isinf(alpha):
-            start = self._candidates(data).get(selected.init, selected.components)
+            start = self._made_again(data, selected)
         else:
             start = selected.components
         attributes_of = partial(self._attributes_of, data)
@@ -239,17 +244,31 @@ verbose, random_state, n_jobs
         """Return the start and penalty that predict best; None where alpha is given."""
         if self.alpha != "auto":
             return None
-        bounds = self.max_iter, self.tol, self._say
-        with single_threaded_blas():
-            trial = target_trial(data, self.objective, width, self.n_jobs)
-            if trial is None:
-                return safe_choice(self._candidates(data))
+        if self._is_warm(data.X) and hasattr(self, "alpha_"):
+            # The map has seen the rows that would judge it.
+            return self._resumed()
+        bounds = self.max_iter, self.tol
+
+        def starts_of(trial: Trial[RegressionData]) -> dict[str, FloatArray]:
             starts = self._candidates(trial.data)
             if self._reduces(data.X):
-                full = self.__class__(**{**self.get_params(), "n_components": None})
-                best = select(trial, full._candidates(trial.data), *bounds)
+                full = clone(self).set_params(n_components=None)
+                best = select([trial], lambda one: full._candidates(one.data), *bounds)
                 starts["reduced"] = reduced_start(best, trial, self.n_components)
-            return select(trial, starts, *bounds)
+            return starts
+
+        with single_threaded_blas():
+            trials = target_trials(data, self.objective, width, self.n_jobs)
+            if not trials:
+                return safe_choice(self._candidates(data))
+            return select(trials, starts_of, *bounds, self._say)
+
+    def _made_again(self, data: RegressionData, selected: Selected) -> FloatArray:
+        """Return the start that was selected, made from all rows, or many of them."""
+        if selected.init in ("warm", "reduced", "given"):
+            return selected.components
+        many = sample_indices(np.random.default_rng(0), len(data.X), MANY_ROWS)
+        return self._candidates(data.part(many))[selected.init]
 
     def _candidates(self, data: RegressionData) -> dict[str, FloatArray]:
         """Return the starts to try, by name, each at the scale that suits it."""

@@ -87,7 +87,8 @@ def to_perplexity(
         return float(np.exp(low)) * A
     for high in low + np.log(2) * np.arange(1, _DOUBLINGS):
         if excess(high) <= 0:
-            return float(np.exp(brentq(excess, low, high, xtol=0.02))) * A
+            root = brentq(excess, low, high, xtol=0.02)
+            return float(np.exp(_rounded(root, -np.log(distance)))) * A
         low = high
     return A
 
@@ -137,7 +138,12 @@ def best_scale(loss: Callable[[float], float], log_scale: float) -> float:
     found = minimize_scalar(
         loss, bounds=around, method="bounded", options={"xatol": 0.05}
     )
-    return float(found.x) if found.fun < losses[k] else float(grid[k])
+    return _rounded(found.x if found.fun < losses[k] else grid[k], log_scale)
+
+
+def _rounded(log_scale: float, origin: float) -> float:
+    """Return a scale to a percent: searches magnify the rounding of what they see."""
+    return float(origin + 0.01 * np.round((log_scale - origin) / 0.01))
 
 
 def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:

@@ -1,4 +1,4 @@
-"""A stochastic climb from start to end: steps on parts, then the scale on the whole.
+"""Stochastic optimisation: steps on mini-batches, then the scale on the whole.
 
 A part of the data is thinner than the data, so that the scale which suits its
 neighbourhoods is too small for the whole. Directions are learned from parts; the scale
@@ -39,11 +39,11 @@ _WARMUP_STEP, _FINAL_STEP = 0.3, 0.1
 
 @dataclass(frozen=True)
 class StochasticOptimizer:
-    """How to climb by random parts.
+    """Maximises an objective by steps on random parts of the data.
 
     Parameters
     ----------
-    frame : Preconditioner
+    preconditioner : Preconditioner
         The coordinates to take the steps in.
     batch_size, n_references : int or None
         The size of a part; None is what suits most data.
@@ -55,8 +55,8 @@ class StochasticOptimizer:
         For all that is drawn.
     step : float, default=1.0
         Makes all steps shorter.
-    easier : float, default=0.4
-        Where there is an easier objective: its part of the iterations.
+    warmup_fraction : float, default=0.4
+        Where there is a surrogate to begin with: its part of the iterations.
     pool : slice or None, default=None
         The rows whose terms count; None is all.
     """
@@ -124,7 +124,7 @@ class StochasticOptimizer:
     def rescaled(self, objective: PairObjective, A: FloatArray) -> FloatArray:
         """Return a map of the features with the scale that suits all of the data.
 
-        For maps from the middle of a climb, which have the scale of a part.
+        For maps from the middle of a fit, which have the scale of a part.
         """
         rng = np.random.default_rng(self.seed)
         if self.preconditioner.projection is not None:
@@ -138,7 +138,7 @@ class StochasticOptimizer:
     def _phases(
         self, objective: PairObjective
     ) -> list[tuple[Stochastic, MinibatchSampler]]:
-        """Return the solvers, and what each is to climb."""
+        """Return the solvers, and what each is to maximise."""
         surrogate = objective.warmup_surrogate()
         if surrogate is None:
             solver = Stochastic(
@@ -218,7 +218,7 @@ class StochasticOptimizer:
 def part_size(
     n: int, batch_size: int | None, n_references: int | None, in_two_phases: bool
 ) -> tuple[float, float]:
-    """Return how many pairs and rows a step evaluates, on average over a climb."""
+    """Return how many pairs and rows a step evaluates, on average over a fit."""
 
     def size(smaller: int) -> tuple[int, int]:
         m = min(n, n_references or N_REFERENCES // smaller)
