@@ -101,7 +101,7 @@ def test_numbers_to_predict(table: Path) -> None:
     assert outcome.exit_code == 0, outcome.output
     assert "target 'price' (numbers)" in outcome.stdout
     assert "R²" in outcome.stdout
-    assert "mlkr" in outcome.stdout
+    assert "nca" in outcome.stdout
 
 
 def test_no_target(table: Path) -> None:

@@ -93,8 +93,9 @@ def replaced(monkeypatch: pytest.MonkeyPatch, fit: Any) -> Comparison:
             return super().fit(X, y)
 
     stub = replace(METHODS["lda"], make=lambda _: Other())
+    comparison = comparisons.wine()  # made once for all tests: not with the stub
     monkeypatch.setitem(METHODS, "lda", stub)
-    return comparisons.wine()
+    return comparison
 
 
 def test_a_metric_that_cannot_be_learned_is_left_out(
@@ -129,8 +130,8 @@ def test_maps_without_any_dimension_are_left_out(
 ) -> None:
     nothing = FunctionTransformer(lambda X: X[:, :0])
     stub = replace(METHODS["lda"], make=lambda _: nothing)
-    monkeypatch.setitem(METHODS, "lda", stub)
     comparison = comparisons.wine()
+    monkeypatch.setitem(METHODS, "lda", stub)
     _, left_out = fit_metrics(
         comparison, select_rows(comparison.setting, 50, None, None)
     )

@@ -166,12 +166,14 @@ def test_ten_kilobytes_become_a_few_letters() -> None:
 
 
 def test_nothing_to_show_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = comparisons.wine()
+
     def broken(*_: Any, **__: Any) -> Any:
         raise ValueError("no <b>luck</b>")
 
     for name, method in METHODS.items():
         monkeypatch.setitem(METHODS, name, replace(method, make=broken))
-    read = Read(page(comparisons.wine()))
+    read = Read(page(comparison))
     assert "nca is not shown: no <b>luck</b>" in read.text
     assert "features" not in read.ids
 

@@ -179,9 +179,12 @@ def _quality_line(model: "SavedModel", prepared: "Prepared") -> str:
         figures = f"R² {before:.3f} before learning, {after:.3f} after"
     else:
         figures = f"{100 * before:.1f} % before learning, {100 * after:.1f} % after"
+    advice = "`vicinal compare` measures on others"
+    if not after > before:
+        advice = "learning did not help here: try other methods with `vicinal compare`"
     return (
         f"3-NN, each row left out of its neighbours: {figures} (on the rows that it "
-        "learned from; `vicinal compare` measures on others)"
+        f"learned from; {advice})"
     )
 
 

@@ -171,7 +171,11 @@ def _nca(request: FitRequest) -> Any:
 
     kind = NCARegressor if request.y.dtype.kind == "f" else NCA
     return kind(
-        request.n_components, random_state=request.random_state, n_jobs=request.n_jobs
+        request.n_components,
+        # Found on rows held out: a first result should not be worse than plain k-NN.
+        alpha="auto",
+        random_state=request.random_state,
+        n_jobs=request.n_jobs,
     )
 
 
@@ -244,7 +248,13 @@ _LIST = (
     Method("ldg", _CLASSES, "local discriminative Gaussians", _ldg),
     Method("nca", _LABELLED, "neighbourhood components analysis", _nca),
     Method("nca-log", _CLASSES, "NCA, likelihood of the labels", _nca_log, usual=False),
-    Method("mlkr", ("regression",), "metric learning for kernel regression", _mlkr),
+    Method(
+        "mlkr",
+        ("regression",),
+        "metric learning for kernel regression, what nca is for numbers",
+        _mlkr,
+        usual=False,
+    ),
     Method(
         "kernel-density", ("none",), "one bandwidth for all directions", _kernel_density
     ),

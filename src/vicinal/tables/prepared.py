@@ -128,7 +128,10 @@ def prepare(
         if not read.kept.all():
             frame, rows = frame.filter(read.kept), rows[read.kept]
     elif not no_target:
-        notes.append("no target: no column is called target, label, class or y")
+        notes.append(
+            "no target: no column is called target, label, class or y; name it with "
+            "--target COLUMN if there is one"
+        )
     if frame.height < 2:
         raise ValueError(f"{table.name} has a single row; there must be neighbours.")
     columns = Columns.learn(frame, label)
