@@ -16,7 +16,9 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 # A file is half written, and the main thread sits in compiled code.
 PROGRAM = """
-import ctypes
+import ctypes, signal
+for number in (signal.SIGTERM, signal.SIGHUP):  # under nohup, they are ignored
+    signal.signal(number, signal.SIG_DFL)
 from vicinal._files import written_whole
 from vicinal.cli.signals import clean_up_on_termination
 clean_up_on_termination()

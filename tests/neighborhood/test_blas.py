@@ -217,7 +217,15 @@ def test_joblib_workers_learn_the_same(backend: str, before: list[int]) -> None:
     tasks = (joblib.delayed(learned)(seed) for seed in (0, 1, 0, 1))
     with joblib.parallel_config(backend, n_jobs=2):
         found = joblib.Parallel()(tasks)
-    assert found == [learned(0), learned(1)] * 2
+    expected = [learned(0), learned(1)] * 2
+    if backend == "threading":
+        assert found == expected
+    # A process that has compiled the kernels and one that has loaded them from the
+    # cache may differ in the last digits: of processes, no more is promised.
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(
+            np.frombuffer(one), np.frombuffer(other), rtol=1e-7, atol=1e-9
+        )
     assert threads_of_blas() == before
 
 
