@@ -1,7 +1,8 @@
 """Neighbourhood components analysis: the metric, a classifier and a regressor.
 
-`_fit` is the road of a fit; `_initialization` gives its first map, `_preconditioner`
-and `_stochastic` take it through many rows, `_partial_fit` through data in pieces.
+`_fit` is the road of a fit; `_initialization` gives its first map and `_scale` the
+size of it, `_model_selection` the penalty, `_optimizer` goes on exactly, `_stochastic`
+by mini-batches in the coordinates of `_preconditioner`, `_partial_fit` in pieces.
 """
 
 from vicinal.nca._classifier import NCAClassifier

@@ -61,3 +61,7 @@ class RegressionData:
         return replace(
             self, X=self.X[rows], targets=self.targets[rows], weights=self.weights[rows]
         )
+
+    def subproblem(self, rows: IntArray) -> Self:
+        """Return some of the rows: there is nothing that they could lack."""
+        return self.part(rows)

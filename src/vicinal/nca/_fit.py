@@ -17,12 +17,7 @@ from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.nca._initialization import FROM_THE_DATA, STARTS, initial_components
-from vicinal.nca._model_selection import (
-    ITERATIONS,
-    MOST_FEATURES,
-    Selected,
-    strongest,
-)
+from vicinal.nca._model_selection import ITERATIONS
 from vicinal.nca._optimizer import ExactOptimizer, KeptStart, Optimizer
 from vicinal.nca._preconditioner import Preconditioner
 from vicinal.nca._scale import in_sight
@@ -164,24 +159,6 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
         """Return a start that has a name, scaled where points do not see each other."""
         rng = np.random.default_rng(self._seed())
         return in_sight(objective, start, rng, ours=self.init == "auto")
-
-    def _resumed(self) -> Selected:
-        """Return the penalty of the last fit, to go on from its map with it."""
-        alpha = self.alpha_
-        if np.isinf(alpha):
-            alpha = strongest(self.components_)
-        A = self.components_
-        return Selected("warm", alpha, A, np.nan)
-
-    def _reduces(self, X: FloatArray) -> bool:
-        """Return whether a map of full rank can help to find one of low rank."""
-        return (
-            isinstance(self.n_components, Integral)
-            and int(self.n_components) < X.shape[1] <= MOST_FEATURES
-            and isinstance(self.init, str)
-            and self.init == "auto"
-            and not self._is_warm(X)
-        )
 
     def _is_warm(self, X: FloatArray) -> bool:
         """Return whether to go on from the map of the last fit."""

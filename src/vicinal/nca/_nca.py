@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context, clone
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -30,21 +30,15 @@ from vicinal.nca._initialization import (
     diagonal_start,
 )
 from vicinal.nca._model_selection import (
-    MANY_ROWS,
-    Selected,
     Trial,
     class_objective,
     class_trials,
-    reduced_start,
-    safe_choice,
     scaled_by_loss,
-    select,
 )
 from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._partial_fit import PartialFitMixin
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
-from vicinal.objectives.minibatch import sample_indices
 from vicinal.objectives.nca import KINDS, check_class_prior
 from vicinal.solvers import Solution
 
@@ -297,7 +291,7 @@ default=False
     def suggest_n_neighbors(self) -> int:
         """Return a k for k-NN: what the learned scale amounts to.
 
-        The scale of A decides how many neighbours a point listens to, so that NCA
+        The scale of A decides how many neighbours a point has, so that NCA
         learns the number of neighbours along with the metric (section 2 of [1]_). This
         is the median of `effective_neighbors_`, rounded; odd, so that two classes
         cannot tie.
@@ -336,16 +330,13 @@ default=False
             )
             part, score = data.part(rows), data.part(held)
         selected = self._select(part)
-        alpha = self.alpha if selected is None else selected.alpha
-        assert not isinstance(alpha, str)  # noqa: S101  selected has a number
+        alpha = float(self.alpha) if selected is None else selected.alpha
         objective = self._objective(part)
         optimizer = self._make_optimizer(part.X, part.codes, alpha)
         if selected is None:
             start = self._first_map(part, objective, optimizer, alpha)
-        elif np.isinf(alpha):
-            start = self._made_again(data, selected)
         else:
-            start = selected.components
+            start = self._selected_start(data, selected)
         stopper = None
         if score is not None:
             judge = partial(self._held_out_score, objective, score)
@@ -375,35 +366,11 @@ default=False
         store(solution)
         return solution
 
-    def _select(self, data: ClassificationData) -> Selected | None:
-        """Return the start and penalty that predict best; None where alpha is given."""
-        if self.alpha != "auto":
-            return None
-        if self._is_warm(data.X) and hasattr(self, "alpha_"):
-            # The map has seen the rows that would judge it.
-            return self._resumed()
-        bounds = self.max_iter, self.tol
+    def _trials(self, data: ClassificationData) -> list[Trial[ClassificationData]]:
+        return class_trials(data, self.objective, self.n_jobs)
 
-        def starts_of(trial: Trial[ClassificationData]) -> dict[str, FloatArray]:
-            starts = self._candidates(trial.data)
-            if self._reduces(data.X) and not self.anneal:
-                full = clone(self).set_params(n_components=None)
-                best = select([trial], lambda one: full._candidates(one.data), *bounds)
-                starts["reduced"] = reduced_start(best, trial, self.n_components)
-            return starts
-
-        with single_threaded_blas():
-            trials = class_trials(data, self.objective, self.n_jobs)
-            if not trials:
-                return safe_choice(self._candidates(data))
-            return select(trials, starts_of, *bounds, self._say)
-
-    def _made_again(self, data: ClassificationData, selected: Selected) -> FloatArray:
-        """Return the start that was selected, made from all rows, or many of them."""
-        if selected.init in ("warm", "reduced", "given"):
-            return selected.components
-        many = sample_indices(np.random.default_rng(0), len(data.X), MANY_ROWS)
-        return self._candidates(data.subproblem(many))[selected.init]
+    def _reduces(self, X: FloatArray) -> bool:
+        return not self.anneal and super()._reduces(X)
 
     def _warm_map(self) -> FloatArray:
         """Return the map of the last fit, or its diagonal, as `form` has it."""

@@ -15,10 +15,10 @@ from sklearn.utils.validation import validate_data
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.monitor import Monitor
 from vicinal.nca._data import ClassificationData
-from vicinal.nca._fit import GradientFittedMetric
-from vicinal.nca._model_selection import MOST_ROWS, Selected, strongest
+from vicinal.nca._model_selection import MOST_ROWS, strongest
 from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._preconditioner import Preconditioner
+from vicinal.nca._selecting import SelectingMetric
 from vicinal.nca._stochastic import BATCH_SIZE, STEPS, StochasticOptimizer
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective
@@ -104,7 +104,7 @@ class Reservoir:
         )
 
 
-class PartialFitMixin(GradientFittedMetric):
+class PartialFitMixin(SelectingMetric):
     """Base of the metrics for classes that have `partial_fit`."""
 
     objective: str
@@ -227,8 +227,7 @@ class PartialFitMixin(GradientFittedMetric):
         if known and (known >= MOST_ROWS or n_seen < 2 * known):
             kept = {"alpha_": self.alpha_, "init_": self.init_}
             return {**kept, "_n_selected": known}, None
-        selected = clone(self)._select(data)
-        assert selected is not None  # noqa: S101  since alpha is "auto"
+        selected = clone(self)._try_out(data)
         alpha = min(selected.alpha, strongest(selected.components))
         found = {"alpha_": alpha, "init_": selected.init, "_n_selected": n_seen}
         return found, selected.components
@@ -292,6 +291,3 @@ class PartialFitMixin(GradientFittedMetric):
         components: FloatArray,
         found: dict[str, Any],
     ) -> None: ...
-
-    @abstractmethod
-    def _select(self, data: ClassificationData) -> Selected | None: ...

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin, _fit_context, clone
+from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
@@ -16,31 +16,24 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.monitor import Monitor
 from vicinal.nca._data import RegressionData
-from vicinal.nca._fit import GradientFittedMetric
 from vicinal.nca._initialization import candidate_starts
 from vicinal.nca._model_selection import (
-    MANY_ROWS,
-    Selected,
     Trial,
-    reduced_start,
-    safe_choice,
     scaled_by_loss,
-    select,
     target_objective,
     target_trials,
 )
+from vicinal.nca._selecting import SelectingMetric
 from vicinal.neighborhood import (
     NeighborWeights,
     average,
     effective_n_threads,
-    single_threaded_blas,
 )
 from vicinal.objectives import TargetObjective
-from vicinal.objectives.minibatch import sample_indices
 from vicinal.solvers import Solution
 
 
-class NCARegressor(RegressorMixin, GradientFittedMetric):
+class NCARegressor(RegressorMixin, SelectingMetric):
     """Neighbourhood components analysis for continuous targets, and its prediction.
 
     Point i picks j as its neighbour with probability p_ij ∝ exp(−‖A x_i − A x_j‖²). The
@@ -114,7 +107,7 @@ verbose, random_state, n_jobs
 
     _optional_attributes: ClassVar[tuple[str, ...]] = ("alpha_", "init_")
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **GradientFittedMetric._parameter_constraints,
+        **SelectingMetric._parameter_constraints,
         "objective": [StrOptions({"soft-match", "squared-error"})],
         "width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
     }
@@ -201,10 +194,9 @@ verbose, random_state, n_jobs
 
     def _learn(self, data: RegressionData) -> Solution:
         """Choose start and penalty, optimise, and store what was found."""
-        width = 1 / 3 if isinstance(self.width, str) else self.width / data.unit
-        selected = self._select(data, width)
-        alpha = self.alpha if selected is None else selected.alpha
-        assert not isinstance(alpha, str)  # noqa: S101  selected has a number
+        selected = self._select(data)
+        alpha = float(self.alpha) if selected is None else selected.alpha
+        width = self._width(data)
         objective = target_objective(data, self.objective, width, self.n_jobs)
         optimizer = self._make_optimizer(data.X, None, alpha)
 
@@ -225,10 +217,8 @@ verbose, random_state, n_jobs
         if selected is None:
             d, how = self.n_components, optimizer.preconditioner
             start = self._start(objective, None, d, how)
-        elif np.isinf(alpha):
-            start = self._made_again(data, selected)
         else:
-            start = selected.components
+            start = self._selected_start(data, selected)
         attributes_of = partial(self._attributes_of, data)
         solution = self._optimize(
             objective, optimizer, start, data.data, attributes_of, store
@@ -240,35 +230,12 @@ verbose, random_state, n_jobs
         store(solution)
         return solution
 
-    def _select(self, data: RegressionData, width: float) -> Selected | None:
-        """Return the start and penalty that predict best; None where alpha is given."""
-        if self.alpha != "auto":
-            return None
-        if self._is_warm(data.X) and hasattr(self, "alpha_"):
-            # The map has seen the rows that would judge it.
-            return self._resumed()
-        bounds = self.max_iter, self.tol
+    def _width(self, data: RegressionData) -> float:
+        """Return the width of soft matches, in units of the targets' deviation."""
+        return 1 / 3 if isinstance(self.width, str) else self.width / data.unit
 
-        def starts_of(trial: Trial[RegressionData]) -> dict[str, FloatArray]:
-            starts = self._candidates(trial.data)
-            if self._reduces(data.X):
-                full = clone(self).set_params(n_components=None)
-                best = select([trial], lambda one: full._candidates(one.data), *bounds)
-                starts["reduced"] = reduced_start(best, trial, self.n_components)
-            return starts
-
-        with single_threaded_blas():
-            trials = target_trials(data, self.objective, width, self.n_jobs)
-            if not trials:
-                return safe_choice(self._candidates(data))
-            return select(trials, starts_of, *bounds, self._say)
-
-    def _made_again(self, data: RegressionData, selected: Selected) -> FloatArray:
-        """Return the start that was selected, made from all rows, or many of them."""
-        if selected.init in ("warm", "reduced", "given"):
-            return selected.components
-        many = sample_indices(np.random.default_rng(0), len(data.X), MANY_ROWS)
-        return self._candidates(data.part(many))[selected.init]
+    def _trials(self, data: RegressionData) -> list[Trial[RegressionData]]:
+        return target_trials(data, self.objective, self._width(data), self.n_jobs)
 
     def _candidates(self, data: RegressionData) -> dict[str, FloatArray]:
         """Return the starts to try, by name, each at the scale that suits it."""
