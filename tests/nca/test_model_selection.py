@@ -139,10 +139,11 @@ class Slope:
 
 def judged(best: float, noise: float = 0.0) -> Trial[Any]:
     """Judges a map by how far its first entry is from the best."""
-    errors = noise * np.random.default_rng(0).normal(size=(2, 50))
+    errors = np.random.default_rng(0).normal(size=50)
+    errors = noise * (errors - errors.mean())  # the means are as without noise
 
     def losses(A: FloatArray) -> FloatArray:
-        return np.full(50, (A.flat[0] - best) ** 2) + errors[0] * A.flat[0]
+        return np.full(50, (A.flat[0] - best) ** 2) + errors * A.flat[0]
 
     objective: Any = Slope()
     return Trial(data(X, y), objective, losses, np.ones(50))
