@@ -131,7 +131,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
                 latest = self._em(data, model, start, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and latest.curve:
-                self._store(attributes_of(latest))
+                self._store(attributes_of(latest), data)
             raise
         return latest
 
@@ -162,8 +162,11 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             total += seen * (len(batch) / len(U))
         return total
 
-    def _store(self, attributes: dict[str, Any]) -> None:
+    def _store(self, attributes: dict[str, Any], data: ScaledData) -> None:
         """Make the estimator fitted, all at once, and forget what was before."""
+        if data.copies is not None:
+            density = attributes["_density"].with_copies(data.copies)
+            attributes = attributes | {"_density": density}
         for name in OPTIONAL:
             self.__dict__.pop(name, None)
         self.__dict__.update({"_weight": 1.0, "_contamination": self.contamination})
@@ -201,18 +204,23 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
                 stacklevel=5,
             )
 
-    def _warn_if_collapsed(self, n_floored: int, n_held: int) -> None:
-        """Tell of directions in which the likelihood has no finite optimum.
+    def _warn_if_collapsed(self, n_floored: int, n_held: int = 0) -> None:
+        """Warn of directions in which the likelihood has no finite optimum.
 
         Parameters
         ----------
         n_floored : int
             In how many the kernel was kept from collapsing by rounding's floor.
-        n_held : int
+        n_held : int, default=0
             In how many by the default ridge.
         """
+        if n_floored or n_held:
+            self._warn(" ".join(self._of_collapse(n_floored, n_held)), stacklevel=5)
+
+    def _of_collapse(self, n_floored: int, n_held: int) -> list[str]:
+        """Return what there is to say of it; parameters as above."""
         if not (n_floored or n_held):
-            return
+            return []
         if n_floored:
             kept = "There it was kept at 1e-10 of the data's variance"
             names = " and ".join(self._regs)
@@ -220,16 +228,54 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         else:
             kept = "There a small ridge decides how wide it is"
             remedy = "take such columns out, where log-densities are compared"
-        self._warn(
+        return [
             f"The leave-one-out likelihood has no finite optimum: in "
             f"{n_floored or n_held} directions the kernel would collapse, as it does "
             "with duplicate rows, with columns of few values, with constant or "
             "collinear columns and with fewer rows than columns. "
-            f"{kept}. Drop what is duplicate, or {remedy}.",
-            stacklevel=5,
-        )
+            f"{kept}. Drop what is duplicate, or {remedy}."
+        ]
+
+    def _warn_of_data(self, data: ScaledData, kernel: Kernel, n_held: int) -> None:
+        """Warn once of all in the data that a default density says little of.
+
+        Parameters
+        ----------
+        data : ScaledData
+            The points.
+        kernel : Kernel
+            What was learned.
+        n_held : int
+            As for `_warn_if_collapsed`.
+        """
+        reasons = self._of_collapse(kernel.n_floored, n_held)
+        columns = data.columns_of_few_values(np.square(kernel.inverse).sum(axis=1))
+        if len(columns):
+            names = getattr(self, "feature_names_in_", np.arange(data.U.shape[1]))
+            listed = ", ".join(str(name) for name in names[columns[:MOST_NAMES]])
+            more = len(columns) - MOST_NAMES
+            listed += f" and {more} more" if more > 0 else ""
+            reasons.append(
+                f"The kernels are narrower than the steps between the few values of "
+                f"these columns: {listed}. The density is high at values that were "
+                "seen and low between them, and compares only with other densities of "
+                "the same table. Take such columns out, or set "
+                f"{' and '.join(self._regs)} to the square of such a step."
+            )
+        copies = data.copies
+        if copies is not None and len(copies.first) <= len(copies.group) / 2:
+            reasons.append(
+                f"Only {len(copies.first)} of the {len(copies.group)} rows differ. A "
+                "copy says nothing of how far apart rows are: kernels are learned from "
+                "one of each, and copies count in the density alone. Drop them if they "
+                "are an accident, before rows are split into parts."
+            )
+        if reasons:
+            self._warn(" ".join(reasons), stacklevel=5)
 
 
+MOST_NAMES = 5
+"""Columns that a warning lists."""
 OPTIONAL = ("objective_curve_", "cv_score_", "covariances_", "background_weight_")
 """Fitted attributes that only some settings give; a refit forgets them."""
 

@@ -226,11 +226,13 @@ default="full"
         with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
             form = form_of(self.covariance, self.n_components, points.shape[1])
-            data = ScaledData.build(points, form.isotropic, self.n_jobs, (X, y))
-            chosen = self._choose_reg(points, data, form)
+            data = ScaledData.build(
+                points, form.isotropic, self.n_jobs, (X, y), distinct=self.reg == "auto"
+            )
+            chosen, C = self._choose_reg(points, data, form)
             ridge = ridge_in_units(chosen["reg_"], self.reg == "auto", data)
             model = CovarianceModel(form, ridge)
-            start = self._start(data, model)
+            start = self._start(data, model, C)
             if self.covariance == "local":
                 reached, fitted = self._fit_local(data, model, start, chosen)
             else:
@@ -246,11 +248,13 @@ default="full"
             if self.reg == "auto":
                 density = self._with_background(data, density)
                 fitted |= {"_density": density, "background_weight_": density.weight}
-            self._store(chosen | fitted)
-            n_floored = reached.kernel.n_floored
+            self._store(chosen | fitted, data)
             n_held = n_held_by(ridge, reached.local_scatter)
         self._warn_of_convergence(reached.converged)
-        self._warn_if_collapsed(n_floored, n_held if self.reg == "auto" else 0)
+        if self.reg == "auto":
+            self._warn_of_data(data, reached.kernel, n_held)
+        else:
+            self._warn_if_collapsed(reached.kernel.n_floored)
         d = data.U.shape[1]
         if learned_nothing(density, form.n_parameters(d)):
             self._warn(
@@ -296,24 +300,29 @@ default="full"
             fitted = self._attributes_of(data, reached)
             del fitted["objective_curve_"]
             n_iter = 1 if first else self.n_iter_ + 1
-            self._store(fitted | {"reg_": reg, "_weight": weight, "n_iter_": n_iter})
-        self._warn_if_collapsed(reached.kernel.n_floored, 0)
+            fitted |= {"reg_": reg, "_weight": weight, "n_iter_": n_iter}
+            self._store(fitted, data)
+        self._warn_if_collapsed(reached.kernel.n_floored)
         return self
 
     def _choose_reg(
         self, X: FloatArray, data: ScaledData, form: Form
-    ) -> dict[str, float]:
-        """Return ν as a fitted attribute, and the score of a choice by "cv"."""
+    ) -> tuple[dict[str, float], FloatArray | None]:
+        """Return ν and the score of a choice by "cv" as fitted attributes, and C_L."""
         if self.reg == "auto":
-            return {"reg_": choose_ridge(data, form, self.cv, self.random_state)}
+            choice = choose_ridge(data, form, self.cv, self.random_state)
+            return {"reg_": choice.ridge}, choice.local_scatter
         if self.reg == "cv":
             reg, score = best_ridge_of(self, "reg", X)
-            return {"reg_": reg, "cv_score_": score}
-        return {"reg_": float(self.reg)}
+            return {"reg_": reg, "cv_score_": score}, None
+        return {"reg_": float(self.reg)}, None
 
-    def _start(self, data: ScaledData, model: CovarianceModel) -> Start:
-        C = data.covariance
+    def _start(
+        self, data: ScaledData, model: CovarianceModel, C: FloatArray | None = None
+    ) -> Start:
+        """Begin with the last fit, a C_L that is known, or the data's covariance."""
         if not self._is_warm(data):
+            C = data.covariance if C is None else C
             return Start(model.fit(C), C, learned=False)
         A, C = self._previous(data)
         inverse = np.linalg.inv(A)
@@ -368,9 +377,13 @@ default="full"
         latest: list[LocalKernels] = []
 
         def attributes_of(curve: list[float]) -> dict[str, Any]:
+            covariances, copies = latest[-1].covariances, data.copies
+            covariances = spread @ covariances @ spread.T
             return self._attributes_of(data, shared) | {
                 "_density": LocalDensity(data.units, kernel, data.U, latest[-1]),
-                "covariances_": spread @ latest[-1].covariances @ spread.T,
+                "covariances_": covariances
+                if copies is None
+                else covariances[copies.group],
                 "objective_curve_": np.array(curve),
                 "n_iter_": len(curve) - 1,
             }
@@ -395,7 +408,7 @@ default="full"
                 )
         except KeyboardInterrupt:
             if self.warm_start and latest:
-                self._store(chosen | attributes_of(monitor.curve))
+                self._store(chosen | attributes_of(monitor.curve), data)
             raise
         reached = Reached(kernel, shared.local_scatter, curve, converged)
         return reached, attributes_of([height + constant for height in curve])

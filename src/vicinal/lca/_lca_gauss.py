@@ -215,11 +215,14 @@ class LCAGauss(ParzenMetric):
         # spin on the cores that the engine needs.
         with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            data = ScaledData.build(points, False, self.n_jobs, (X, y))
+            automatic = self.reg_local == "auto"
+            data = ScaledData.build(
+                points, False, self.n_jobs, (X, y), distinct=automatic
+            )
             n_gaussian = self._checked_n_gaussian(data)
-            chosen, n_gaussian = self._choose_regs(points, data, n_gaussian)
+            chosen, n_gaussian, C = self._choose_regs(points, data, n_gaussian)
             model = self._model(data, chosen, n_gaussian)
-            start = self._start(data, model)
+            start = self._start(data, model, C)
             if self.n_gaussian == "search":
                 found = self._search(data, model, start)
                 start = Start(found.kernel, found.local_scatter, learned=True)
@@ -232,7 +235,7 @@ class LCAGauss(ParzenMetric):
             )
             fitted = self._attributes_of(data, reached)
             nothing = False
-            if self.reg_local == "auto":
+            if automatic:
                 density = self._with_background(data, chosen, fitted["_density"])
                 d, q = data.U.shape[1], reached.kernel.n_local
                 nothing = q > 0 and learned_nothing(density, q * (2 * d - q + 1) // 2)
@@ -246,11 +249,13 @@ class LCAGauss(ParzenMetric):
                 else:
                     fitted["_density"] = density
                     fitted["background_weight_"] = density.weight
-            self._store(chosen | fitted)
-            n_floored = reached.kernel.n_floored
+            self._store(chosen | fitted, data)
             n_held = n_held_by(model.ridge, reached.local_scatter)
         self._warn_of_convergence(reached.converged)
-        self._warn_if_collapsed(n_floored, n_held if self.reg_local == "auto" else 0)
+        if automatic:
+            self._warn_of_data(data, reached.kernel, n_held)
+        else:
+            self._warn_if_collapsed(reached.kernel.n_floored)
         if nothing:
             self._warn(
                 "LCAGauss learned nothing local: of points left out its kernels tell "
@@ -293,8 +298,9 @@ class LCAGauss(ParzenMetric):
             fitted = self._attributes_of(data, reached)
             del fitted["objective_curve_"]
             n_iter = 1 if first else self.n_iter_ + 1
-            self._store(regs | fitted | {"_weight": weight, "n_iter_": n_iter})
-        self._warn_if_collapsed(reached.kernel.n_floored, 0)
+            fitted |= {"_weight": weight, "n_iter_": n_iter}
+            self._store(regs | fitted, data)
+        self._warn_if_collapsed(reached.kernel.n_floored)
         return self
 
     def _checked_n_gaussian(self, data: ScaledData) -> int | None:
@@ -310,8 +316,8 @@ class LCAGauss(ParzenMetric):
 
     def _choose_regs(
         self, X: FloatArray, data: ScaledData, n_gaussian: int | None
-    ) -> tuple[dict[str, float], int | None]:
-        """Return the ridges as fitted attributes, and how many are Gaussian."""
+    ) -> tuple[dict[str, float], int | None, FloatArray | None]:
+        """Return the ridges as fitted attributes, how many are Gaussian, and C_L."""
         if self.reg_global == "auto":
             covariance = data.covariance + np.diag(data.pinned)
             reg_global = Background.fit(data.U, covariance).ridge
@@ -319,9 +325,9 @@ class LCAGauss(ParzenMetric):
             reg_global = best_gaussian_ridge(X, self.cv, self.random_state)
         else:
             reg_global = float(self.reg_global)
-        regs = {"reg_global_": reg_global}
+        regs, C = {"reg_global_": reg_global}, None
         if self.reg_local == "auto":
-            reg_local, split = choose_split(
+            reg_local, C, split = choose_split(
                 data, n_gaussian, self.cv, self.random_state
             )
             if not split and self.n_gaussian == "auto":
@@ -333,7 +339,7 @@ class LCAGauss(ParzenMetric):
             reg_local, regs["cv_score_"] = best_ridge_of(settled, "reg_local", X)
         else:
             reg_local = float(self.reg_local)
-        return regs | {"reg_local_": reg_local}, n_gaussian
+        return regs | {"reg_local_": reg_local}, n_gaussian, C
 
     def _model(
         self, data: ScaledData, regs: dict[str, float], n_gaussian: int | None
@@ -351,8 +357,14 @@ class LCAGauss(ParzenMetric):
             data.covariance, ridge_global, ridge_local, n_gaussian
         )
 
-    def _start(self, data: ScaledData, model: ProductModel) -> Start:
-        C, warm = data.covariance, self._is_warm(data)
+    def _start(
+        self, data: ScaledData, model: ProductModel, C: FloatArray | None = None
+    ) -> Start:
+        """Begin with the last fit, a C_L that is known, or kernels everywhere."""
+        warm = self._is_warm(data)
+        if not warm and C is not None:
+            return Start(model.fit(C), C, learned=False)
+        C = data.covariance
         if warm:
             (A, C), q = self._previous(data), self._density.kernel.n_local
             kernel = model.kernel(A, np.linalg.inv(A), q, np.linalg.slogdet(A)[1])

@@ -7,7 +7,7 @@ coordinates, and so all of it is products of matrices.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from numpy.random import RandomState
 from scipy.special import logsumexp
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.lca._data import Scaler
+from vicinal.lca._data import Copies, Scaler
 from vicinal.lca._e_step import Kernel
 from vicinal.neighborhood.pairs import BlockConsumer, for_each_block, pass_by
 from vicinal.neighborhood.parallel import ReproducibleSum, blocks, run_in_threads
@@ -72,11 +72,28 @@ class LocalKernels:
         return exponents / width**2 + self.log_roots
 
     def log_sums(
-        self, Q: FloatArray, n_threads: int, own: IntArray | None = None
+        self,
+        Q: FloatArray,
+        n_threads: int,
+        own: IntArray | None = None,
+        counts: FloatArray | None = None,
     ) -> FloatArray:
-        """Return log Σ_j |Σ_j|^(−½) exp(−½ …) of each query, leaving out its own."""
+        """Return log Σ_j c_j |Σ_j|^(−½) exp(−½ …) of each query.
+
+        Parameters
+        ----------
+        Q : ndarray of shape (n_queries, n_features)
+            The queries.
+        n_threads : int
+            Threads.
+        own : ndarray of int of shape (n_queries,) or None, default=None
+            The kernel that each query leaves out.
+        counts : ndarray of shape (n_samples,) or None, default=None
+            c_j, how often a kernel counts; None is once.
+        """
+        peaks = self.log_roots if counts is None else self.log_roots + np.log(counts)
         sums = np.empty(len(Q))
-        self._for_each_block(monomials(Q), sums, own, lambda: pass_by, n_threads)
+        self._for_each_block(monomials(Q), peaks, sums, own, lambda: pass_by, n_threads)
         return sums
 
     def expectation(self, n_threads: int) -> "LocalExpectation":
@@ -104,7 +121,9 @@ class LocalKernels:
 
             return add_up
 
-        self._for_each_block(known, sums, np.arange(n), adder, n_threads)
+        self._for_each_block(
+            known, self.log_roots, sums, np.arange(n), adder, n_threads
+        )
         moments, means = total.total[:, : -d - 1], total.total[:, -d - 1 : -1]
         weights = total.total[:, -1]
         rows, columns = _pairs(d)
@@ -119,6 +138,7 @@ class LocalKernels:
     def _for_each_block(
         self,
         queries: FloatArray,
+        log_peaks: FloatArray,
         log_sums: FloatArray,
         own: IntArray | None,
         make_consumer: Callable[[], BlockConsumer],
@@ -130,6 +150,8 @@ class LocalKernels:
         ----------
         queries : ndarray of shape (n_queries, n_monomials)
             The queries' monomials.
+        log_peaks : ndarray of shape (n_samples,)
+            The logarithm of each kernel at its centre.
         log_sums : ndarray of shape (n_queries,)
             Where the logarithm of each query's sum is written.
         own : ndarray of int or None
@@ -138,12 +160,12 @@ class LocalKernels:
             As for `vicinal.neighborhood.pairs.for_each_block`.
         """
         coefficients = self.coefficients.copy()
-        coefficients[:, -1] += self.log_roots
+        coefficients[:, -1] += log_peaks
 
         def fill(block: FloatArray, rows: slice) -> None:
             np.matmul(queries[rows], coefficients.T, out=block)
             # As in `log_terms`.
-            np.minimum(block, self.log_roots, out=block)
+            np.minimum(block, log_peaks, out=block)
             if own is not None:
                 block[np.arange(len(block)), own[rows]] = -np.inf
             peaks = block.max(axis=1, keepdims=True)
@@ -245,12 +267,15 @@ class LocalDensity:
         The training points.
     kernels : LocalKernels
         Where the shared covariance is the identity.
+    copies : Copies or None, default=None
+        Which training points are equal; a point is left out with all its copies.
     """
 
     units: Scaler
     kernel: Kernel
     U: FloatArray
     kernels: LocalKernels
+    copies: Copies | None = None
 
     def log_density(self, X: FloatArray, n_threads: int) -> FloatArray:
         """Return log p(x) of new points, against all training points."""
@@ -264,8 +289,20 @@ class LocalDensity:
     def leave_one_out(self, n_threads: int, rows: IntArray | None = None) -> FloatArray:
         """Return log p(x_i) of training points, each against the others."""
         own = np.arange(len(self.U)) if rows is None else rows
-        sums = self.kernels.log_sums(self.kernels.V[own], n_threads, own)
-        return sums - np.log(len(self.U) - 1) + self._constant
+        if self.copies is None:
+            sums = self.kernels.log_sums(self.kernels.V[own], n_threads, own)
+            return sums - np.log(len(self.U) - 1) + self._constant
+        first, counts = self.copies.first, self.copies.counts
+        V, which = self.kernels.V[first], self.copies.group[own]
+        kernels = LocalKernels(V, self.kernels.covariances[first])
+        sums = kernels.log_sums(V[which], n_threads, which, counts)
+        return sums - np.log(len(self.U) - counts[which]) + self._constant
+
+    def with_copies(self, copies: Copies) -> "LocalDensity":
+        """Return the density of all points, for one that was learned of distinct."""
+        V, covariances = self.kernels.V, self.kernels.covariances
+        kernels = LocalKernels(V[copies.group], covariances[copies.group])
+        return replace(self, U=self.U[copies.group], kernels=kernels, copies=copies)
 
     def sample(self, n_samples: int, rng: RandomState) -> FloatArray:
         """Return points drawn from the density."""
