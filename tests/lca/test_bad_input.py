@@ -67,7 +67,7 @@ def test_what_can_be_handled_is(model: Any, case: str, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("model", [LCA(), LCA("spherical"), LCAGauss()], ids=str)
-def test_duplicates_of_every_point_are_told_of(model: Any) -> None:
+def test_duplicates_of_every_point_are_warned_of(model: Any) -> None:
     # By default copies do not judge their originals: the kernels stay wide.
     rows, fresh = X[::2], X[1::2]
     with warnings.catch_warnings():

@@ -173,7 +173,7 @@ class MixtureDensity:
         n_threads: int,
         rows: IntArray | None,
     ) -> "MixtureDensity":
-        """Find the weight by the leave-one-out likelihood of all points, or of some."""
+        """Find the weight by the leave-one-out likelihood of all points, or of rows."""
         kernels = parzen.leave_one_out(n_threads, rows)
         gaussian = (
             background.loo_scores if rows is None else background.loo_scores[rows]

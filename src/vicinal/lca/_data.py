@@ -221,8 +221,8 @@ class ScaledData:
         """What a constant feature adds to its variance: 1, and others nothing."""
         return self.units.constant.astype(np.float64)
 
-    def pinned_among(self, U: FloatArray) -> FloatArray:
-        """Return the same for some of the points, of which more may be constant."""
+    def pinned_in(self, U: FloatArray) -> FloatArray:
+        """Return the same for a subset of the points, where more may be constant."""
         scale, constant = self.units.scale, self.units.constant
         if constant.all():
             return self.pinned

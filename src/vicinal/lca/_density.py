@@ -103,7 +103,7 @@ class ProductDensity:
     def modes(
         self, X: FloatArray, width: float, max_iter: int, tol: float, n_threads: int
     ) -> tuple[FloatArray, int]:
-        """Climb from X to the modes by mean shift; also return after how many steps."""
+        """Ascend from X to the modes by mean shift; also return how many steps."""
         A = self.kernel.map[: self.kernel.n_local] / width
         queries = self.units.transform(X)
         half = A * np.sqrt(0.5)

@@ -30,7 +30,7 @@ SMALL_RIDGE = 2 * LEAST_RIDGE
 class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
     """Base of the estimators that maximise the leave-one-out likelihood by EM.
 
-    `fit` and `partial_fit` are the subclasses'; here is what both do on the way.
+    The subclasses have `fit` and `partial_fit`; here is what these share.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -51,7 +51,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
-    # The ridges' parameters.
+    # The names of the parameters that are ridges.
     _regs: ClassVar[tuple[str, ...]] = ()
     batch_size: int | str | None
     n_references: int | str | None
@@ -89,7 +89,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         rng = check_random_state(self.random_state if seed is None else seed)
         return stochastic_em(model, data.U, start, sampling, rng=rng, **stopping)
 
-    def _watched_em(
+    def _monitored_em(
         self,
         data: ScaledData,
         model: Model,
@@ -97,7 +97,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         components_of: Callable[[Kernel], FloatArray],
         attributes_of: Callable[[Reached], dict[str, Any]],
     ) -> Reached:
-        """Run EM with callbacks and printing; keep what is interrupted if warm_start.
+        """Run EM with callbacks and printing; if warm_start, store what Ctrl-C ends.
 
         Parameters
         ----------
@@ -168,12 +168,16 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             density = attributes["_density"].with_copies(data.copies)
             attributes = attributes | {"_density": density}
         for name in OPTIONAL:
-            self.__dict__.pop(name, None)
-        self.__dict__.update({"_weight": 1.0, "_contamination": self.contamination})
-        self.__dict__.update(attributes)
+            if hasattr(self, name):
+                delattr(self, name)
+        self._weight = 1.0
+        self._contamination = self.contamination
+        self._loo_scores = self._offset = None
+        for name, value in attributes.items():
+            setattr(self, name, value)
 
     def _is_warm(self, data: ScaledData) -> bool:
-        """Return whether to go on from the last fit."""
+        """Return whether to start from the last fit."""
         if not (self.warm_start and hasattr(self, "components_")):
             return False
         n_before = self._density.kernel.map.shape[1]
@@ -204,7 +208,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
                 stacklevel=5,
             )
 
-    def _warn_if_collapsed(self, n_floored: int, n_held: int = 0) -> None:
+    def _warn_of_collapse(self, n_floored: int, n_held: int = 0) -> None:
         """Warn of directions in which the likelihood has no finite optimum.
 
         Parameters
@@ -215,9 +219,11 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             In how many by the default ridge.
         """
         if n_floored or n_held:
-            self._warn(" ".join(self._of_collapse(n_floored, n_held)), stacklevel=5)
+            self._warn(
+                " ".join(self._collapse_reasons(n_floored, n_held)), stacklevel=5
+            )
 
-    def _of_collapse(self, n_floored: int, n_held: int) -> list[str]:
+    def _collapse_reasons(self, n_floored: int, n_held: int) -> list[str]:
         """Return what there is to say of it; parameters as above."""
         if not (n_floored or n_held):
             return []
@@ -246,9 +252,9 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         kernel : Kernel
             What was learned.
         n_held : int
-            As for `_warn_if_collapsed`.
+            As for `_warn_of_collapse`.
         """
-        reasons = self._of_collapse(kernel.n_floored, n_held)
+        reasons = self._collapse_reasons(kernel.n_floored, n_held)
         columns = data.columns_of_few_values(np.square(kernel.inverse).sum(axis=1))
         if len(columns):
             names = getattr(self, "feature_names_in_", np.arange(data.U.shape[1]))

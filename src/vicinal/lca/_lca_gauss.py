@@ -24,7 +24,7 @@ from vicinal.lca._fit import (
     ridge_in_units,
 )
 from vicinal.lca._gaussian_split import ProductModel, Split, gaussian_parzen_split
-from vicinal.lca._minibatch_em import some_rows
+from vicinal.lca._minibatch_em import sampled_rows
 from vicinal.lca._partial_fit import add_points, grown_data, is_first, ridge_of
 from vicinal.lca._regularization import best_gaussian_ridge, best_ridge_of
 from vicinal.lca._ridge_path import choose_split
@@ -66,11 +66,12 @@ class LCAGauss(ParzenMetric):
         20,000 points, and beyond that the paper's 100, or 4 for each feature or a
         thousandth of the points where that is more.
     n_references : int, "all" or None, default=None
-        N, the random points that these locations have as neighbours, themselves among
-        them. None is "all" up to 20,000 points, and beyond that the paper's 3000.
+        N, the random points that these locations have as neighbours, including the
+        locations themselves. None is "all" up to 20,000 points, and beyond that the
+        paper's 3000.
     discount : float, default=0.6
-        γ: what C_L keeps of itself over a pass through the data in the fast form; an
-        update keeps γ^(B/n) (eq. 7).
+        γ: the weight that the old C_L has after a pass through the data in the fast
+        form; after one update it is γ^(B/n) (eq. 7).
     contamination : "auto" or float, default=0.1
         Where outliers begin. A number is the share of the training points that
         `predict` calls outliers. "auto" sets the threshold for new points, by the
@@ -83,7 +84,7 @@ class LCAGauss(ParzenMetric):
         tree saves time: in one or two dimensions, with 500,000 points or more. With 0,
         and in all other cases, it is exact.
     warm_start : bool, default=False
-        Start from the last fit; keep what was reached when interrupted by Ctrl-C.
+        Start from the last fit; when interrupted by Ctrl-C, store the latest iteration.
     max_iter : int, default=100
         Iterations at most; in the fast form, passes through the data.
     tol : float, default=1e-3
@@ -117,9 +118,10 @@ class LCAGauss(ParzenMetric):
     n_iter_ : int
         Iterations of EM, and calls of `partial_fit`.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
-        What EM climbs, at the start and after each iteration: the mean leave-one-out
-        log-likelihood less the penalty. It never falls in exact EM. In the fast
-        form it is judged by some points among some neighbours. `partial_fit` has none.
+        What EM maximises, at the start and after each iteration: the mean
+        leave-one-out log-likelihood less the penalty. It never falls in exact EM. In
+        the fast form it is an estimate from random points and random neighbours.
+        `partial_fit` has none.
     loo_score_samples_ : ndarray of shape (n_samples,)
         Log-density of each training point, learned from the others.
     offset_ : float
@@ -226,7 +228,7 @@ class LCAGauss(ParzenMetric):
             if self.n_gaussian == "search":
                 found = self._search(data, model, start)
                 start = Start(found.kernel, found.local_scatter, learned=True)
-            reached = self._watched_em(
+            reached = self._monitored_em(
                 data,
                 model,
                 start,
@@ -255,11 +257,11 @@ class LCAGauss(ParzenMetric):
         if automatic:
             self._warn_of_data(data, reached.kernel, n_held)
         else:
-            self._warn_if_collapsed(reached.kernel.n_floored)
+            self._warn_of_collapse(reached.kernel.n_floored)
         if nothing:
             self._warn(
-                "LCAGauss learned nothing local: of points left out its kernels tell "
-                "no more than one Gaussian. The points are Gaussian, or too few to "
+                "LCAGauss learned nothing local: its kernels predict left-out points "
+                "no better than one Gaussian. The points are Gaussian, or too few to "
                 "show more. "
                 + (
                     "So all directions are Gaussian, and transform returns no columns: "
@@ -275,7 +277,7 @@ class LCAGauss(ParzenMetric):
         """Add points to the density, and update the metric by them (eq. 7).
 
         The new points are the locations, `batch_size` of them in an update, and
-        `n_references` random points among all so far their neighbours.
+        `n_references` random points of all so far are their neighbours.
 
         Parameters
         ----------
@@ -300,7 +302,7 @@ class LCAGauss(ParzenMetric):
             n_iter = 1 if first else self.n_iter_ + 1
             fitted |= {"_weight": weight, "n_iter_": n_iter}
             self._store(regs | fitted, data)
-        self._warn_if_collapsed(reached.kernel.n_floored)
+        self._warn_of_collapse(reached.kernel.n_floored)
         return self
 
     def _checked_n_gaussian(self, data: ScaledData) -> int | None:
@@ -424,7 +426,7 @@ class LCAGauss(ParzenMetric):
         covariance = data.covariance + np.diag(data.pinned)
         ridge = chosen["reg_global_"] if self.reg_global == "auto" else None
         background = Background.fit(data.U, covariance, ridge)
-        rows = some_rows(len(data.U))
+        rows = sampled_rows(len(data.U))
         return MixtureDensity.build(density, background, data.n_threads, rows)
 
 
@@ -434,7 +436,7 @@ def golden_section(height: Callable[[int], float], low: int, high: int) -> int:
     Parameters
     ----------
     height : callable
-        The function; it is asked again for what it has told before.
+        The function; it may be called again with the same number.
     low, high : int
         The ends, both included.
     """

@@ -223,7 +223,7 @@ def local_em(
     max_iter, tol, n_threads
         As for `vicinal.lca._em.exact_em`.
     on_iteration : callable
-        Told of the kernels and the curve so far; True stops.
+        Called after each iteration with the kernels and the curve; True stops.
 
     Returns
     -------
@@ -316,7 +316,7 @@ class LocalDensity:
     def modes(
         self, X: FloatArray, width: float, max_iter: int, tol: float, n_threads: int
     ) -> tuple[FloatArray, int]:
-        """Climb from X to the modes; also return after how many steps.
+        """Ascend from X to the modes; also return after how many steps.
 
         A step solves Σ_j w_j Σ_j⁻¹ (x − x_j) = 0 for the weights w_j at x.
         """
@@ -347,7 +347,7 @@ class LocalDensity:
         _: int,
         part: slice,
     ) -> None:
-        """Move some of the points, and write down how far they have gone."""
+        """Move a part of the points by one step; write the lengths to `gone`."""
         rows, d = moving[part], at.shape[1]
         terms = self.kernels.log_terms(at[rows], width=width)
         weights = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
@@ -372,5 +372,5 @@ class LocalDensity:
 
 
 def _always(do: Callable[[int, slice], None]) -> Callable[[int, slice], None]:
-    """Return the same function to each thread: it keeps nothing of its own."""
+    """Return the same function for each thread: it has no state."""
     return do

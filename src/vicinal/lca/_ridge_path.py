@@ -61,7 +61,7 @@ class Fold:
         self.gaussian = self.background.log_density_of(self.held_out)
 
     def run(self, model: Model, C: FloatArray) -> FloatArray:
-        """Make some steps of EM from a local scatter; return the one they end at."""
+        """Make a few steps of EM from a local scatter; return the last one."""
         before = -np.inf
         for _ in range(MOST_STEPS):
             self.kernel = model.fit(C)
@@ -111,7 +111,7 @@ def folds_of(data: ScaledData, cv: Any, seed: Any) -> list[Fold]:
                 known,
                 U[judges],
                 covariance_of(known, data.n_threads),
-                data.pinned_among(known),
+                data.pinned_in(known),
                 data.n_threads,
             )
         )
