@@ -7,6 +7,12 @@ Rows are split 70/30. The peers are given rows that are standardised by the trai
 part, ours the table as it is, and log-densities are brought to the same units.
 A column that does not vary in the training part is left out for the peers, since they
 have no scale for it; `LCA` counts such a column as a factor of 1 at its value.
+
+Tables whose names begin with "copies" hold rows more than once by accident: all copies
+of a row are in the same part, since new rows will not be copies of old ones.
+
+With --times, the time of each default fit is compared with that of the same fit without
+ridges, which was the default before: processor seconds, the least of several.
 """
 
 import argparse
@@ -16,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import logsumexp
 from sklearn.datasets import load_diabetes
 from sklearn.exceptions import ConvergenceWarning
@@ -31,8 +38,15 @@ BANDWIDTHS = 10.0 ** np.arange(-1.5, 0.76, 0.15)
 RIDGE = 1e-6
 """Of the peer's Gaussian, in units of the columns' variances."""
 WORSE = -0.1
+MOST_RATIO = 2.0
 MOST_ROWS, MOST_COLUMNS = 10_000, 64
 OURS: dict[str, Callable[[], Any]] = {"LCA": LCA, "LCAGauss": LCAGauss}
+WITHOUT_RIDGES: dict[str, dict[str, float]] = {
+    "LCA": {"reg": 0.0},
+    "LCAGauss": {"reg_local": 0.0, "reg_global": 0.0},
+}
+COPIES = "copies"
+"""How the names of tables begin whose copies of a row stay together."""
 
 
 class Row(NamedTuple):
@@ -74,10 +88,7 @@ def measure(
     """
     rows = []
     for name, X in tables.items():
-        parts = [
-            train_test_split(X, test_size=0.3, random_state=seed + k)
-            for k in range(n_splits)
-        ]
+        parts = [split(X, seed + k, name.startswith(COPIES)) for k in range(n_splits)]
         peers = np.array([peer_scores(*part) for part in parts])
         for estimator, make in OURS.items():
             began = time.perf_counter()
@@ -88,6 +99,21 @@ def measure(
                 Row(name, shape, estimator, scores, peers[:, 0], peers[:, 1], seconds)
             )
     return rows
+
+
+def split(
+    X: FloatArray, seed: int, by_distinct_row: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return rows to learn from and rows to judge by, 70 and 30 %."""
+    if not by_distinct_row:
+        train, test = train_test_split(X, test_size=0.3, random_state=seed)
+        return train, test
+    group = np.unique(X, axis=0, return_inverse=True)[1].ravel()
+    known, _ = train_test_split(
+        np.arange(group.max() + 1), test_size=0.3, random_state=seed
+    )
+    learns = np.isin(group, known)
+    return X[learns], X[~learns]
 
 
 def our_score(model: Any, train: FloatArray, test: FloatArray) -> float:
@@ -203,6 +229,43 @@ def made(seed: int = 0) -> Iterator[tuple[str, FloatArray]]:
     yield "circles and noise", np.column_stack([ring, rng.normal(size=(600, 6))])
     yield "uniform", rng.uniform(size=(500, 3))
     yield "one column", rng.gamma(2.0, size=(300, 1))
+    yield from _repeated(np.random.default_rng((seed, 1)))
+
+
+def _repeated(rng: Generator) -> Iterator[tuple[str, FloatArray]]:
+    """Yield tables with equal rows, by accident and by nature."""
+    for d in (4, 10):
+        centers = rng.normal(size=(3, d)) * 3
+        mixed = rng.normal(size=(350, d)) @ rng.normal(size=(d, d)) / np.sqrt(d)
+        rows = centers[rng.integers(3, size=350)] + mixed
+        yield f"{COPIES}: every row twice, d = {d}", np.repeat(rows, 2, axis=0)
+        yield f"{COPIES}: drawn with replacement, d = {d}", rng.choice(rows, 600)
+    yield "a grid of 5 × 5 × 5", rng.integers(5, size=(1000, 3)).astype(float)
+    rows = rng.normal(size=(600, 3))
+    rows[::2] = 0
+    yield "every other row is 0", rows
+    yield "whole numbers, one column", np.round(rng.normal(40, 12, size=(400, 1)))
+
+
+def times(X: FloatArray, repeats: int) -> list[list[str]]:
+    """Return how long default fits take, and the same fits without ridges."""
+    train = split(X, 0, False)[0]
+    rows = []
+    for estimator, make in OURS.items():
+        models = make(), make().set_params(**WITHOUT_RIDGES[estimator])
+        taken: list[list[float]] = [[], []]
+        for _ in range(repeats):
+            for model, seconds in zip(models, taken, strict=True):
+                began = time.process_time()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    model.fit(train)
+                seconds.append(time.process_time() - began)
+        default, before = min(taken[0]), min(taken[1])
+        iterations = " / ".join(str(model.n_iter_) for model in models)
+        cells = [f"{1000 * default:.0f}", f"{1000 * before:.0f}"]
+        rows.append([estimator, iterations, *cells, f"{default / before:.1f}"])
+    return rows
 
 
 def lines(rows: list[Row]) -> list[list[str]]:
@@ -231,6 +294,8 @@ def _error(values: FloatArray) -> float:
 
 HEADER = ["table", "n × d", "estimator", "ours", "KernelDensity", "Gaussian"]
 HEADER += ["ours less the better", "seconds", ""]
+TIMES = ["table", "n × d", "estimator", "iterations", "default, ms"]
+TIMES += ["without ridges, ms", "ratio"]
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -240,23 +305,49 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tables", choices=["made", "real", "all"], default="all")
     parser.add_argument("--only", nargs="+", help="tables with such a word alone")
+    parser.add_argument("--times", action="store_true", help="how long fits take")
+    parser.add_argument("--repeats", type=int, default=5, help="fits that are timed")
     options = parser.parse_args(argv)
     tables: list[tuple[str, FloatArray]] = []
     if options.tables != "real":
         tables += made(options.seed)
     if options.tables != "made":
         tables += real()
+    if options.only is not None:
+        tables = [
+            (name, X)
+            for name, X in tables
+            if any(word in name for word in options.only)
+        ]
+    if options.times:
+        print_times(tables, options.repeats)
+        return
     rows: list[Row] = []
     for name, X in tables:
-        if options.only is None or any(word in name for word in options.only):
-            found = measure({name: X}, options.splits, options.seed)
-            rows += found
-            for line in lines(found):
-                print(" | ".join(line), flush=True)
+        found = measure({name: X}, options.splits, options.seed)
+        rows += found
+        for line in lines(found):
+            print(" | ".join(line), flush=True)
     print(f"\n{markdown(HEADER, lines(rows))}\n")
     worse = [row for row in rows if row.hurts]
     print(
         f"Below the better peer by more than {-WORSE} nats: {len(worse)} of {len(rows)}"
+    )
+
+
+def print_times(tables: list[tuple[str, FloatArray]], repeats: int) -> None:
+    """Print how long fits take, and the worst ratio."""
+    print(markdown(TIMES, []))
+    ratios = []
+    for name, X in tables:
+        for line in times(X, repeats):
+            ratios.append(float(line[-1]))
+            shape = f"{len(X):,} × {X.shape[1]}"
+            print("| " + " | ".join([name, shape, *line]) + " |", flush=True)
+    over = sum(ratio > MOST_RATIO for ratio in ratios)
+    print(
+        f"\nMedian ratio {np.median(ratios):.1f}, most {max(ratios):.1f}; above "
+        f"{MOST_RATIO}: {over} of {len(ratios)}"
     )
 
 

@@ -52,6 +52,22 @@ def local_covariance(X: FloatArray, precision: FloatArray) -> FloatArray:
     return C / n
 
 
+def local_scatters(
+    X: FloatArray, covariances: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Σ_i λ_ij and Σ_i λ_ij x_ij x_ijᵀ of each j, where each has a covariance."""
+    n, d = X.shape
+    weights, matrices = np.zeros(n), np.zeros((n, d, d))
+    for i in range(n):
+        terms = log_normals(X[i], X, covariances)
+        terms[i] = -np.inf
+        shares = np.exp(terms - logsumexp(terms))
+        x_ij = X[i] - X
+        weights += shares
+        matrices += shares[:, None, None] * x_ij[:, :, None] * x_ij[:, None, :]
+    return weights, matrices
+
+
 def product_leave_one_out(
     X: FloatArray, B_G: FloatArray, B_L: FloatArray
 ) -> NDArray[np.float64]:

@@ -19,6 +19,11 @@ AWKWARD = (
     "noise, 300 × 10",
     "nearly Gaussian, 1,000 × 20",
     "circles and noise",
+    "copies: every row twice, d = 4",
+    "copies: every row twice, d = 10",
+    "copies: drawn with replacement, d = 10",
+    "a grid of 5 × 5 × 5",
+    "every other row is 0",
 )
 
 

@@ -193,7 +193,8 @@ def test_a_picture_of_the_estimator_does_not_wait_for_all_pairs(
     model = LCA().fit(X)
     assert not {"offset_", "loo_score_samples_"} & set(dir(model))
     model._repr_html_()
-    assert not {"offset", "loo_scores"} & set(model._density.__dict__)
+    assert model._offset is None
+    assert model._loo_scores is None
     assert len(model.loo_score_samples_) == 150
     assert "loo_score_samples_" in dir(model)
 

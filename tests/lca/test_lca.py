@@ -116,6 +116,7 @@ def test_exact_em_never_lowers_the_leave_one_out_likelihood(
 def test_a_stationary_point_is_reached() -> None:
     lca = LCA(tol=1e-10, max_iter=1000).fit(X)
     again = local_covariance(X, np.linalg.inv(lca.covariance_))
+    again += lca.reg_ * np.diag(X.var(axis=0))
     np.testing.assert_allclose(again, lca.covariance_, rtol=1e-3, atol=1e-5)
 
 
@@ -205,30 +206,6 @@ def test_it_beats_kernel_density_on_correlated_data() -> None:
     with pytest.warns(ConvergenceWarning, match="learned nothing local"):
         model = LCA().fit(points[:300])
     assert model.score(points[300:]) > peer.score(points[300:]) / 300 + 0.1
-
-
-def test_local_covariances_follow_their_smoothing() -> None:
-    loose, stiff = (LCA("local", smoothing=s, reg=0.0).fit(X[::2]) for s in (1.0, 1e9))
-    shared = LCA(reg=0.0).fit(X[::2])
-    np.testing.assert_allclose(
-        stiff.covariances_, np.broadcast_to(shared.covariance_, (75, 4, 4)), rtol=1e-5
-    )
-    np.testing.assert_allclose(stiff.score(X), shared.score(X), rtol=1e-5)
-    np.testing.assert_allclose(
-        loose.loo_score_samples_, leave_one_out(X[::2], loose.covariances_), rtol=1e-8
-    )
-    assert loose.loo_score_samples_.mean() > shared.loo_score_samples_.mean() + 0.1
-    loose.set_params(covariance="full").fit(X)
-    assert not hasattr(loose, "covariances_")
-
-
-def test_the_curve_of_local_covariances_has_their_penalty() -> None:
-    lca = LCA("local", smoothing=2.0, reg=0.0).fit(X[::2])
-    ratios = np.linalg.solve(lca.covariance_, lca.covariances_)
-    traces = np.trace(np.linalg.inv(ratios), axis1=1, axis2=2)
-    penalty = np.mean(traces - 4 + np.linalg.slogdet(ratios)[1])  # times s/2
-    expected = lca.loo_score_samples_.mean() - penalty
-    assert lca.objective_curve_[-1] == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_warm_start_keeps_the_kernel_whatever_the_new_units() -> None:
@@ -368,9 +345,3 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lca.fit(X)
     assert vars(lca) == before
-
-
-def test_too_many_local_covariances() -> None:
-    points = np.random.default_rng(0).normal(size=(500, 500))
-    with pytest.raises(ValueError, match="would keep 500 matrices"):
-        LCA("local").fit(points)

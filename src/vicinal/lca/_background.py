@@ -5,15 +5,14 @@ row that no kernel reaches. A mixture with one Gaussian, weighted by the leave-o
 likelihood, is never much worse than either. All points are in the units of `Scaler`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import RandomState
 from scipy.linalg import eigh
-from scipy.special import expit
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.lca._data import Scaler
+from vicinal.lca._data import Copies, Scaler
 from vicinal.lca._density import ProductDensity
 from vicinal.lca._e_step import Kernel
 from vicinal.lca._local_covariance import LocalDensity
@@ -23,7 +22,9 @@ LEAST_RIDGE = 8 * float(np.finfo(np.float32).eps)
 some eps would be rounding, and both types shall have the same densities."""
 GAUSSIAN_RIDGES = np.append(10.0 ** np.arange(0, -6, -0.5), LEAST_RIDGE)
 """What is tried for the Gaussian's ridge, in units of the features' variances."""
-N_BISECTIONS = 40
+# Of the search for a weight: steps at most, a relative change that ends it, and a
+# difference of log-densities beyond which one of the two is as good as 0.
+MOST_STEPS, SAME_WEIGHT, MOST_GAIN = 60, 1e-10, 300.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,18 +127,21 @@ def mixture_weight(parzen: FloatArray, gaussian: FloatArray) -> float:
     parzen, gaussian : ndarray of shape (n_samples,)
         Log-densities of the same points, each left out.
     """
-    gain = gaussian - parzen
-    low, high = 0.0, 1.0
-    for _ in range(N_BISECTIONS):
-        weight = (low + high) / 2
-        # EM's step goes to where the mean of the responsibilities is; their excess over
-        # the weight falls through 0 at the optimum.
-        shares = expit(gain + np.log(weight) - np.log1p(-weight))
-        if shares.sum() + 1 > weight * (len(gain) + 2):
-            low = weight
-        else:
-            high = weight
-    return (low + high) / 2
+    gain = np.expm1(np.clip(gaussian - parzen, -MOST_GAIN, MOST_GAIN))
+    low, high, weight = 0.0, 1.0, 0.5
+    for _ in range(MOST_STEPS):
+        # Each slope, and so their sum, falls with the weight: Newton's method, and a
+        # bisection where it would leave the interval that has the root.
+        slopes = gain / (1 + weight * gain)
+        slope = slopes.sum() + 1 / weight - 1 / (1 - weight)
+        low, high = (weight, high) if slope > 0 else (low, weight)
+        curvature = slopes @ slopes + weight**-2 + (1 - weight) ** -2
+        before, weight = weight, weight + slope / curvature
+        if not low < weight < high:
+            weight = (low + high) / 2
+        if abs(weight - before) < SAME_WEIGHT * weight:
+            break
+    return float(weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +173,7 @@ class MixtureDensity:
         n_threads: int,
         rows: IntArray | None,
     ) -> "MixtureDensity":
-        """Find the weight by the leave-one-out likelihood of all points, or of some."""
+        """Find the weight by the leave-one-out likelihood of all points, or of rows."""
         kernels = parzen.leave_one_out(n_threads, rows)
         gaussian = (
             background.loo_scores if rows is None else background.loo_scores[rows]
@@ -178,6 +182,13 @@ class MixtureDensity:
         weight = mixture_weight(kernels, gaussian)
         gain = float((mixed(kernels, gaussian, weight) - gaussian).mean())
         return cls(parzen, background, weight, gain)
+
+    def with_copies(self, copies: Copies) -> "MixtureDensity":
+        """Return the density of all points, for one that was learned of distinct."""
+        parzen = self.parzen.with_copies(copies)
+        loo_scores = self.background.loo_scores[copies.group]
+        background = replace(self.background, loo_scores=loo_scores)
+        return replace(self, parzen=parzen, background=background)
 
     @property
     def units(self) -> Scaler:

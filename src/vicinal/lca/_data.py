@@ -1,15 +1,21 @@
 """The points of LCA in the units that EM computes in: any scale becomes scale one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal._typing import FloatArray
+from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import of_unscaled
 from vicinal.base.row_space import unit_of
 from vicinal.neighborhood import back_project, effective_n_threads
+
+# Of fewer distinct rows than this, copies are most of what there is to learn from.
+FEWEST_DISTINCT = 10
+# A row that is more of the table than this is there by nature; and of a continuous
+# column's values, this share differs.
+OFTEN, MOSTLY = 0.05, 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +91,75 @@ class Scaler:
 
 
 @dataclass(frozen=True, eq=False)
+class Copies:
+    """Which rows of a table are copies of each other.
+
+    Leaving one of two copies out says nothing of what other rows look like: the
+    kernels would shrink to what is needed to reach the other. So a default fit learns
+    from distinct rows; all rows have a kernel in its density.
+
+    Equal rows are copies where each row occurs twice, or as often again; and where a
+    column's values are otherwise all different, so that to agree is no coincidence.
+    Where columns have few values each, or values on a grid, rows are equal by nature,
+    and new rows will be equal to old ones; so they are where one row makes up much of
+    the table.
+
+    Attributes
+    ----------
+    first : ndarray of int of shape (n_distinct,)
+        The first of each set of equal rows, ascending.
+    group : ndarray of int of shape (n_samples,)
+        Which of those each row is equal to.
+    counts : ndarray of shape (n_distinct,)
+        How many rows are equal to each; float64.
+    """
+
+    first: IntArray
+    group: IntArray
+    counts: FloatArray
+
+    @classmethod
+    def of(cls, X: FloatArray) -> "Copies | None":
+        """Find copies; None where there are none, or rows are equal by nature."""
+        candidates = np.arange(len(X))
+        for column in X.T:
+            # A row with a value of its own has no copy: mostly one column tells.
+            _, which, counts = np.unique(
+                column[candidates], return_inverse=True, return_counts=True
+            )
+            candidates = candidates[counts[which.ravel()] > 1]
+        if not len(candidates):
+            return None
+        _, first, which = np.unique(
+            X[candidates], axis=0, return_index=True, return_inverse=True
+        )
+        representative = np.arange(len(X))
+        representative[candidates] = candidates[first[which.ravel()]]
+        distinct, group, counts = np.unique(
+            representative, return_inverse=True, return_counts=True
+        )
+        if not FEWEST_DISTINCT <= len(distinct) < len(X):
+            return None
+        often = counts.max() > max(FEWEST_DISTINCT, OFTEN * len(X))
+        whole_table = np.gcd.reduce(counts) > 1
+        if not whole_table and (
+            often or not any(_is_continuous(column) for column in X[distinct].T)
+        ):
+            return None
+        return cls(distinct, group, counts.astype(np.float64))
+
+
+def _is_continuous(column: FloatArray) -> bool:
+    """Return whether nearly all values differ, and do not lie on a grid."""
+    values = np.unique(column)
+    if len(values) < MOSTLY * len(column):
+        return False
+    steps = np.diff(values)
+    n_different = len(np.unique(np.round(steps / steps.max(), 6)))
+    return bool(n_different > len(steps) / 2)
+
+
+@dataclass(frozen=True, eq=False)
 class ScaledData:
     """What fit was given, validated, and in what units it is computed."""
 
@@ -96,14 +171,37 @@ class ScaledData:
     n_threads: int
     data: tuple[Any, Any]
     """X and y as the user gave them."""
+    copies: Copies | None = None
+    """What rows of X are equal, where U has only one of each."""
 
     @classmethod
     def build(
-        cls, X: FloatArray, isotropic: bool, n_jobs: int | None, data: tuple[Any, Any]
+        cls,
+        X: FloatArray,
+        isotropic: bool,
+        n_jobs: int | None,
+        data: tuple[Any, Any],
+        distinct: bool = False,
     ) -> "ScaledData":
-        """Scale validated points; parameters as for `Scaler.of`, and X, y as given."""
+        """Scale validated points.
+
+        Parameters
+        ----------
+        X, isotropic
+            As for `Scaler.of`.
+        n_jobs : int or None
+            As for the estimators.
+        data : tuple
+            X and y as the user gave them.
+        distinct : bool, default=False
+            Whether to take one of equal rows only.
+        """
+        copies = Copies.of(X) if distinct else None
+        if copies is not None:
+            X = X[copies.first]
         units = Scaler.of(X, isotropic)
-        return cls.of(units, units.transform(X), n_jobs, data)
+        scaled = cls.of(units, units.transform(X), n_jobs, data)
+        return scaled if copies is None else replace(scaled, copies=copies)
 
     @classmethod
     def of(
@@ -123,14 +221,32 @@ class ScaledData:
         """What a constant feature adds to its variance: 1, and others nothing."""
         return self.units.constant.astype(np.float64)
 
-    def pinned_among(self, U: FloatArray) -> FloatArray:
-        """Return the same for some of the points, of which more may be constant."""
+    def pinned_in(self, U: FloatArray) -> FloatArray:
+        """Return the same for a subset of the points, where more may be constant."""
         scale, constant = self.units.scale, self.units.constant
         if constant.all():
             return self.pinned
         spread = np.mean(np.square(scale[~constant])) / (2 * np.pi)
         equal = (U[0] == U).all(axis=0) & ~constant
         return np.where(equal, spread / np.square(scale), self.pinned)
+
+    def columns_of_few_values(self, kernel_variances: FloatArray) -> IntArray:
+        """Return the features with steps between values that are wide for a kernel.
+
+        There the density is a comb: high at values that were seen, low between them.
+
+        Parameters
+        ----------
+        kernel_variances : ndarray of shape (n_features,)
+            Of the kernel along each feature.
+        """
+        found = []
+        for j, width in enumerate(np.sqrt(kernel_variances)):
+            values = np.unique(self.U[:, j])
+            few = 1 < len(values) <= len(self.U) / 4
+            if few and width < np.median(np.diff(values)) / 4:
+                found.append(j)
+        return np.array(found, dtype=np.intp)
 
     def map_of_data(self, rows: FloatArray) -> FloatArray:
         """Return the rows of a map of U as those of a map of X, of X's type."""

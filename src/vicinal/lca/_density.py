@@ -1,13 +1,13 @@
 """The density that EM has learned: a Parzen part times a Gaussian part."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.random import RandomState
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.lca._data import Scaler
+from vicinal.lca._data import Copies, Scaler
 from vicinal.lca._e_step import Kernel, log_means, project_resolvable, resolved_pair
 from vicinal.neighborhood import NeighborWeights, average, log_sums, project
 
@@ -33,12 +33,15 @@ class ProductDensity:
         The training points x_j.
     rtol : float
         The relative error of a density that is allowed where it saves time.
+    copies : Copies or None, default=None
+        Which training points are equal; a point is left out with all its copies.
     """
 
     units: Scaler
     kernel: Kernel
     U: FloatArray
     rtol: float
+    copies: Copies | None = None
 
     @cached_property
     def log_peak(self) -> float:
@@ -60,9 +63,27 @@ class ProductDensity:
 
     def leave_one_out(self, n_threads: int, rows: IntArray | None = None) -> FloatArray:
         """Return log p(x_i) of training points, each against the others; float64."""
+        if self.copies is not None:
+            return self._leave_copies_out(self.copies, n_threads, rows)
         U = self.U if rows is None else self.U[rows]
         log_mean = log_means(self.U, self.kernel, n_threads, rows)
         return self.of_log_means(log_mean, U, n_threads)
+
+    def _leave_copies_out(
+        self, copies: Copies, n_threads: int, rows: IntArray | None
+    ) -> FloatArray:
+        """Return what `leave_one_out` does, each point without all its copies."""
+        U = self.U[copies.first]
+        queries, which = None, copies.group
+        if rows is not None:
+            queries, which = np.unique(copies.group[rows], return_inverse=True)
+        log_mean = log_means(U, self.kernel, n_threads, queries, copies.counts)
+        seen = U if queries is None else U[queries]
+        return self.of_log_means(log_mean, seen, n_threads)[which.ravel()]
+
+    def with_copies(self, copies: Copies) -> "ProductDensity":
+        """Return the density of all points, for one that was learned of distinct."""
+        return replace(self, U=self.U[copies.group], copies=copies)
 
     def of_log_means(
         self, log_mean: FloatArray, U: FloatArray, n_threads: int
@@ -82,7 +103,7 @@ class ProductDensity:
     def modes(
         self, X: FloatArray, width: float, max_iter: int, tol: float, n_threads: int
     ) -> tuple[FloatArray, int]:
-        """Climb from X to the modes by mean shift; also return after how many steps."""
+        """Ascend from X to the modes by mean shift; also return how many steps."""
         A = self.kernel.map[: self.kernel.n_local] / width
         queries = self.units.transform(X)
         half = A * np.sqrt(0.5)

@@ -20,11 +20,14 @@ N_FOR_THRESHOLDS = 20_000
 class DensityMixin(OutlierMixin):
     """Log-densities, samples, modes, and what is improbable enough for an outlier.
 
-    An estimator that has this keeps its density in `_density`, which offers
-    `log_density`, `leave_one_out`, `sample` and `modes`.
+    An estimator that has this stores its density in `_density`, which offers
+    `log_density`, `leave_one_out`, `sample` and `modes`. When fitted, it sets
+    `_loo_scores` and `_offset` to None: they are computed when first asked for.
     """
 
     _density: Any
+    _loo_scores: FloatArray | None
+    _offset: float | None
     contamination: float | str
     _contamination: float | str
     n_jobs: int | None
@@ -32,16 +35,17 @@ class DensityMixin(OutlierMixin):
     def __dir__(self) -> list[str]:
         """List the attributes; of many points, not those that are still to compute.
 
-        scikit-learn asks for the value of all that is listed, to complete a name or to
-        draw the estimator, and neither should wait for the pairs of many points.
+        scikit-learn asks for the value of each attribute before it lists it, to
+        complete a name or to draw the estimator: neither should wait for all pairs.
         """
-        density = self.__dict__.get("_density")
-        if density is None or len(density.U) <= N_FOR_THRESHOLDS:
+        if not hasattr(self, "_density") or len(self._density.U) <= N_FOR_THRESHOLDS:
             return list(super().__dir__())
-        lazy = {"loo_score_samples_": "loo_scores", "offset_": "offset"}
-        unknown = [name for name, key in lazy.items() if key not in density.__dict__]
-        listed = [name for name in object.__dir__(self) if name not in unknown]
-        return [name for name in listed if hasattr(self, name)]
+        known = {
+            "loo_score_samples_": self._loo_scores is not None,
+            "offset_": self._offset is not None,
+        }
+        names = [name for name in object.__dir__(self) if known.get(name, True)]
+        return [name for name in names if hasattr(self, name)]
 
     def score_samples(self, X: ArrayLike) -> FloatArray:
         """Return the log-density of each point.
@@ -85,11 +89,10 @@ class DensityMixin(OutlierMixin):
         It is computed when first asked for.
         """
         check_is_fitted(self)
-        known = self._density.__dict__
-        if "loo_scores" not in known:
+        if self._loo_scores is None:
             n_threads = effective_n_threads(self.n_jobs)
-            known["loo_scores"] = self._density.leave_one_out(n_threads)
-        return known["loo_scores"]
+            self._loo_scores = self._density.leave_one_out(n_threads)
+        return self._loo_scores
 
     @property
     def offset_(self) -> float:
@@ -101,10 +104,9 @@ class DensityMixin(OutlierMixin):
         of their `score_samples`. Of many training points, a random part is looked at.
         """
         check_is_fitted(self)
-        known = self._density.__dict__
-        if "offset" not in known:
-            known["offset"] = self._threshold()
-        return known["offset"]
+        if self._offset is None:
+            self._offset = self._threshold()
+        return self._offset
 
     def sample(
         self,
@@ -137,7 +139,7 @@ class DensityMixin(OutlierMixin):
         max_iter: int = 500,
         tol: float = 1e-4,
     ) -> FloatArray:
-        """Return the mode of the density that each point climbs to: mean shift.
+        """Return the mode of the density that each point ascends to: mean shift.
 
         Parameters
         ----------

@@ -121,22 +121,39 @@ def to_float32_if_safe(Y: FloatArray) -> FloatArray:
 
 
 def log_means(
-    U: FloatArray, kernel: Kernel, n_threads: int, queries: IntArray | None = None
+    U: FloatArray,
+    kernel: Kernel,
+    n_threads: int,
+    queries: IntArray | None = None,
+    counts: FloatArray | None = None,
 ) -> FloatArray:
-    """Return log mean_{j≠i} exp(−d²_ij) alone; parameters as for `expectation`."""
+    """Return log mean_{j≠i} exp(−d²_ij) alone.
+
+    Parameters
+    ----------
+    U, kernel, n_threads, queries
+        As for `expectation`.
+    counts : ndarray of shape (n_samples,) or None, default=None
+        How many equal points each stands for, all of which it leaves out; None is one.
+    """
     if not kernel.n_local:
         return np.zeros(len(U) if queries is None else len(queries))
     half = kernel.map[: kernel.n_local] * np.sqrt(0.5)
     Z = project_resolvable(U, half, n_threads)
-    return row_values(Z, _rule(Z), n_threads, queries).astype(np.float64) - np.log(
-        len(U) - 1
-    )
+    sums = row_values(Z, _rule(Z, counts), n_threads, queries).astype(np.float64)
+    if counts is None:
+        return sums - np.log(len(U) - 1)
+    own = counts if queries is None else counts[queries]
+    # The engine's masses are relative to the largest.
+    return sums + np.log(counts.max()) - np.log(counts.sum() - own)
 
 
 def project_resolvable(
     U: FloatArray, components: FloatArray, n_threads: int
 ) -> FloatArray:
     """Map the points, in float64 where float32 would not do for their distances."""
+    if U.dtype == np.float64:
+        return project(U, components, n_threads)
     with np.errstate(over="ignore", invalid="ignore"):
         Z = project(U, components.astype(U.dtype), n_threads)
         if float32_resolves(Z - Z.mean(axis=0)):
@@ -162,6 +179,7 @@ def resolved_pair(
     return Z.astype(dtype, copy=False), Q.astype(dtype, copy=False)
 
 
-def _rule(Z: FloatArray) -> Responsibilities:
+def _rule(Z: FloatArray, masses: FloatArray | None = None) -> Responsibilities:
     ones = np.ones(len(Z))
-    return Responsibilities(NeighborWeights.build(ones, ones, Z.dtype))
+    masses = ones if masses is None else masses
+    return Responsibilities(NeighborWeights.build(ones, masses, Z.dtype))

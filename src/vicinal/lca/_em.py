@@ -79,7 +79,7 @@ def exact_em(
     U : ndarray of shape (n_samples, n_features)
         The points.
     start : Start
-        Where to start; its local scatter is not looked at.
+        Where to start; its local scatter is not used.
     max_iter : int
         How many M-steps at most.
     tol : float
@@ -87,7 +87,7 @@ def exact_em(
     n_threads : int
         Threads.
     on_iteration : callable
-        Told of each iteration.
+        Called after each iteration; True stops.
     """
     kernel = start.kernel
     seen = expectation(U, kernel, n_threads)

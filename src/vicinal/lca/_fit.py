@@ -30,7 +30,7 @@ SMALL_RIDGE = 2 * LEAST_RIDGE
 class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
     """Base of the estimators that maximise the leave-one-out likelihood by EM.
 
-    `fit` and `partial_fit` are the subclasses'; here is what both do on the way.
+    The subclasses have `fit` and `partial_fit`; here is what these share.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -51,7 +51,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
-    # The ridges' parameters.
+    # The names of the parameters that are ridges.
     _regs: ClassVar[tuple[str, ...]] = ()
     batch_size: int | str | None
     n_references: int | str | None
@@ -89,7 +89,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         rng = check_random_state(self.random_state if seed is None else seed)
         return stochastic_em(model, data.U, start, sampling, rng=rng, **stopping)
 
-    def _watched_em(
+    def _monitored_em(
         self,
         data: ScaledData,
         model: Model,
@@ -97,7 +97,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         components_of: Callable[[Kernel], FloatArray],
         attributes_of: Callable[[Reached], dict[str, Any]],
     ) -> Reached:
-        """Run EM with callbacks and printing; keep what is interrupted if warm_start.
+        """Run EM with callbacks and printing; if warm_start, store what Ctrl-C ends.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
                 latest = self._em(data, model, start, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and latest.curve:
-                self._store(attributes_of(latest))
+                self._store(attributes_of(latest), data)
             raise
         return latest
 
@@ -162,15 +162,22 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             total += seen * (len(batch) / len(U))
         return total
 
-    def _store(self, attributes: dict[str, Any]) -> None:
+    def _store(self, attributes: dict[str, Any], data: ScaledData) -> None:
         """Make the estimator fitted, all at once, and forget what was before."""
+        if data.copies is not None:
+            density = attributes["_density"].with_copies(data.copies)
+            attributes = attributes | {"_density": density}
         for name in OPTIONAL:
-            self.__dict__.pop(name, None)
-        self.__dict__.update({"_weight": 1.0, "_contamination": self.contamination})
-        self.__dict__.update(attributes)
+            if hasattr(self, name):
+                delattr(self, name)
+        self._weight = 1.0
+        self._contamination = self.contamination
+        self._loo_scores = self._offset = None
+        for name, value in attributes.items():
+            setattr(self, name, value)
 
     def _is_warm(self, data: ScaledData) -> bool:
-        """Return whether to go on from the last fit."""
+        """Return whether to start from the last fit."""
         if not (self.warm_start and hasattr(self, "components_")):
             return False
         n_before = self._density.kernel.map.shape[1]
@@ -201,18 +208,25 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
                 stacklevel=5,
             )
 
-    def _warn_if_collapsed(self, n_floored: int, n_held: int) -> None:
-        """Tell of directions in which the likelihood has no finite optimum.
+    def _warn_of_collapse(self, n_floored: int, n_held: int = 0) -> None:
+        """Warn of directions in which the likelihood has no finite optimum.
 
         Parameters
         ----------
         n_floored : int
             In how many the kernel was kept from collapsing by rounding's floor.
-        n_held : int
+        n_held : int, default=0
             In how many by the default ridge.
         """
+        if n_floored or n_held:
+            self._warn(
+                " ".join(self._collapse_reasons(n_floored, n_held)), stacklevel=5
+            )
+
+    def _collapse_reasons(self, n_floored: int, n_held: int) -> list[str]:
+        """Return what there is to say of it; parameters as above."""
         if not (n_floored or n_held):
-            return
+            return []
         if n_floored:
             kept = "There it was kept at 1e-10 of the data's variance"
             names = " and ".join(self._regs)
@@ -220,16 +234,54 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         else:
             kept = "There a small ridge decides how wide it is"
             remedy = "take such columns out, where log-densities are compared"
-        self._warn(
+        return [
             f"The leave-one-out likelihood has no finite optimum: in "
             f"{n_floored or n_held} directions the kernel would collapse, as it does "
             "with duplicate rows, with columns of few values, with constant or "
             "collinear columns and with fewer rows than columns. "
-            f"{kept}. Drop what is duplicate, or {remedy}.",
-            stacklevel=5,
-        )
+            f"{kept}. Drop what is duplicate, or {remedy}."
+        ]
+
+    def _warn_of_data(self, data: ScaledData, kernel: Kernel, n_held: int) -> None:
+        """Warn once of all in the data that a default density says little of.
+
+        Parameters
+        ----------
+        data : ScaledData
+            The points.
+        kernel : Kernel
+            What was learned.
+        n_held : int
+            As for `_warn_of_collapse`.
+        """
+        reasons = self._collapse_reasons(kernel.n_floored, n_held)
+        columns = data.columns_of_few_values(np.square(kernel.inverse).sum(axis=1))
+        if len(columns):
+            names = getattr(self, "feature_names_in_", np.arange(data.U.shape[1]))
+            listed = ", ".join(str(name) for name in names[columns[:MOST_NAMES]])
+            more = len(columns) - MOST_NAMES
+            listed += f" and {more} more" if more > 0 else ""
+            reasons.append(
+                f"The kernels are narrower than the steps between the few values of "
+                f"these columns: {listed}. The density is high at values that were "
+                "seen and low between them, and compares only with other densities of "
+                "the same table. Take such columns out, or set "
+                f"{' and '.join(self._regs)} to the square of such a step."
+            )
+        copies = data.copies
+        if copies is not None and len(copies.first) <= len(copies.group) / 2:
+            reasons.append(
+                f"Only {len(copies.first)} of the {len(copies.group)} rows differ. A "
+                "copy says nothing of how far apart rows are: kernels are learned from "
+                "one of each, and copies count in the density alone. Drop them if they "
+                "are an accident, before rows are split into parts."
+            )
+        if reasons:
+            self._warn(" ".join(reasons), stacklevel=5)
 
 
+MOST_NAMES = 5
+"""Columns that a warning lists."""
 OPTIONAL = ("objective_curve_", "cv_score_", "covariances_", "background_weight_")
 """Fitted attributes that only some settings give; a refit forgets them."""
 

@@ -33,7 +33,7 @@ from vicinal.lca._local_covariance import (
     local_em,
 )
 from vicinal.lca._m_step import FORMS, CovarianceModel, Form, form_of
-from vicinal.lca._minibatch_em import some_rows
+from vicinal.lca._minibatch_em import sampled_rows
 from vicinal.lca._partial_fit import add_points, grown_data, is_first, ridge_of
 from vicinal.lca._regularization import best_ridge_of
 from vicinal.lca._ridge_path import choose_ridge
@@ -75,11 +75,12 @@ default="full"
         20,000 points, and beyond that the paper's 100, or 4 for each feature or a
         thousandth of the points where that is more.
     n_references : int, "all" or None, default=None
-        N, the random points that these locations have as neighbours, themselves among
-        them. None is "all" up to 20,000 points, and beyond that the paper's 3000.
+        N, the random points that these locations have as neighbours, including the
+        locations themselves. None is "all" up to 20,000 points, and beyond that the
+        paper's 3000.
     discount : float, default=0.6
-        γ: what C_L keeps of itself over a pass through the data in the fast form; an
-        update keeps γ^(B/n) (eq. 7).
+        γ: the weight that the old C_L has after a pass through the data in the fast
+        form; after one update it is γ^(B/n) (eq. 7).
     contamination : "auto" or float, default=0.1
         Where outliers begin. A number is the share of the training points that
         `predict` calls outliers. "auto" sets the threshold for new points, by the
@@ -92,7 +93,7 @@ default="full"
         tree saves time: in one or two dimensions, with 500,000 points or more. With 0,
         and in all other cases, it is exact.
     warm_start : bool, default=False
-        Start from the last fit; keep what was reached when interrupted by Ctrl-C.
+        Start from the last fit; when interrupted by Ctrl-C, store the latest iteration.
     max_iter : int, default=100
         Iterations at most; in the fast form, passes through the data.
     tol : float, default=1e-3
@@ -127,9 +128,10 @@ default="full"
     n_iter_ : int
         Iterations of EM, and calls of `partial_fit`.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
-        What EM climbs, at the start and after each iteration: the mean leave-one-out
-        log-likelihood less the penalty. It never falls in exact EM. In the fast
-        form it is judged by some points among some neighbours. `partial_fit` has none.
+        What EM maximises, at the start and after each iteration: the mean
+        leave-one-out log-likelihood less the penalty. It never falls in exact EM. In
+        the fast form it is an estimate from random points and random neighbours.
+        `partial_fit` has none.
     loo_score_samples_ : ndarray of shape (n_samples,)
         Log-density of each training point, learned from the others.
     offset_ : float
@@ -226,15 +228,17 @@ default="full"
         with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
             form = form_of(self.covariance, self.n_components, points.shape[1])
-            data = ScaledData.build(points, form.isotropic, self.n_jobs, (X, y))
-            chosen = self._choose_reg(points, data, form)
+            data = ScaledData.build(
+                points, form.isotropic, self.n_jobs, (X, y), distinct=self.reg == "auto"
+            )
+            chosen, C = self._choose_reg(points, data, form)
             ridge = ridge_in_units(chosen["reg_"], self.reg == "auto", data)
             model = CovarianceModel(form, ridge)
-            start = self._start(data, model)
+            start = self._start(data, model, C)
             if self.covariance == "local":
                 reached, fitted = self._fit_local(data, model, start, chosen)
             else:
-                reached = self._watched_em(
+                reached = self._monitored_em(
                     data,
                     model,
                     start,
@@ -246,16 +250,18 @@ default="full"
             if self.reg == "auto":
                 density = self._with_background(data, density)
                 fitted |= {"_density": density, "background_weight_": density.weight}
-            self._store(chosen | fitted)
-            n_floored = reached.kernel.n_floored
+            self._store(chosen | fitted, data)
             n_held = n_held_by(ridge, reached.local_scatter)
         self._warn_of_convergence(reached.converged)
-        self._warn_if_collapsed(n_floored, n_held if self.reg == "auto" else 0)
+        if self.reg == "auto":
+            self._warn_of_data(data, reached.kernel, n_held)
+        else:
+            self._warn_of_collapse(reached.kernel.n_floored)
         d = data.U.shape[1]
         if learned_nothing(density, form.n_parameters(d)):
             self._warn(
-                "LCA learned nothing local: of points left out its kernels tell no "
-                "more than one Gaussian, which has a weight of "
+                "LCA learned nothing local: its kernels predict left-out points "
+                "no better than one Gaussian, which has a weight of "
                 f"{density.weight:.2f} in the density. The points are Gaussian, or too "
                 "few to show more. Use more points, or LCAGauss if there are many "
                 "directions of noise."
@@ -267,7 +273,7 @@ default="full"
         """Add points to the density, and update the metric by them (eq. 7).
 
         The new points are the locations, `batch_size` of them in an update, and
-        `n_references` random points among all so far their neighbours.
+        `n_references` random points of all so far are their neighbours.
 
         Parameters
         ----------
@@ -296,24 +302,29 @@ default="full"
             fitted = self._attributes_of(data, reached)
             del fitted["objective_curve_"]
             n_iter = 1 if first else self.n_iter_ + 1
-            self._store(fitted | {"reg_": reg, "_weight": weight, "n_iter_": n_iter})
-        self._warn_if_collapsed(reached.kernel.n_floored, 0)
+            fitted |= {"reg_": reg, "_weight": weight, "n_iter_": n_iter}
+            self._store(fitted, data)
+        self._warn_of_collapse(reached.kernel.n_floored)
         return self
 
     def _choose_reg(
         self, X: FloatArray, data: ScaledData, form: Form
-    ) -> dict[str, float]:
-        """Return ν as a fitted attribute, and the score of a choice by "cv"."""
+    ) -> tuple[dict[str, float], FloatArray | None]:
+        """Return ν and the score of a choice by "cv" as fitted attributes, and C_L."""
         if self.reg == "auto":
-            return {"reg_": choose_ridge(data, form, self.cv, self.random_state)}
+            choice = choose_ridge(data, form, self.cv, self.random_state)
+            return {"reg_": choice.ridge}, choice.local_scatter
         if self.reg == "cv":
             reg, score = best_ridge_of(self, "reg", X)
-            return {"reg_": reg, "cv_score_": score}
-        return {"reg_": float(self.reg)}
+            return {"reg_": reg, "cv_score_": score}, None
+        return {"reg_": float(self.reg)}, None
 
-    def _start(self, data: ScaledData, model: CovarianceModel) -> Start:
-        C = data.covariance
+    def _start(
+        self, data: ScaledData, model: CovarianceModel, C: FloatArray | None = None
+    ) -> Start:
+        """Begin with the last fit, a C_L that is known, or the data's covariance."""
         if not self._is_warm(data):
+            C = data.covariance if C is None else C
             return Start(model.fit(C), C, learned=False)
         A, C = self._previous(data)
         inverse = np.linalg.inv(A)
@@ -343,7 +354,7 @@ default="full"
         """Put a Gaussian behind the kernels."""
         covariance = data.covariance + np.diag(data.pinned)
         background = Background.fit(data.U, covariance)
-        rows = some_rows(len(data.U))
+        rows = sampled_rows(len(data.U))
         return MixtureDensity.build(density, background, data.n_threads, rows)
 
     def _fit_local(
@@ -368,9 +379,13 @@ default="full"
         latest: list[LocalKernels] = []
 
         def attributes_of(curve: list[float]) -> dict[str, Any]:
+            covariances, copies = latest[-1].covariances, data.copies
+            covariances = spread @ covariances @ spread.T
             return self._attributes_of(data, shared) | {
                 "_density": LocalDensity(data.units, kernel, data.U, latest[-1]),
-                "covariances_": spread @ latest[-1].covariances @ spread.T,
+                "covariances_": covariances
+                if copies is None
+                else covariances[copies.group],
                 "objective_curve_": np.array(curve),
                 "n_iter_": len(curve) - 1,
             }
@@ -395,7 +410,7 @@ default="full"
                 )
         except KeyboardInterrupt:
             if self.warm_start and latest:
-                self._store(chosen | attributes_of(monitor.curve))
+                self._store(chosen | attributes_of(monitor.curve), data)
             raise
         reached = Reached(kernel, shared.local_scatter, curve, converged)
         return reached, attributes_of([height + constant for height in curve])

@@ -24,7 +24,7 @@ from vicinal.lca._fit import (
     ridge_in_units,
 )
 from vicinal.lca._gaussian_split import ProductModel, Split, gaussian_parzen_split
-from vicinal.lca._minibatch_em import some_rows
+from vicinal.lca._minibatch_em import sampled_rows
 from vicinal.lca._partial_fit import add_points, grown_data, is_first, ridge_of
 from vicinal.lca._regularization import best_gaussian_ridge, best_ridge_of
 from vicinal.lca._ridge_path import choose_split
@@ -66,11 +66,12 @@ class LCAGauss(ParzenMetric):
         20,000 points, and beyond that the paper's 100, or 4 for each feature or a
         thousandth of the points where that is more.
     n_references : int, "all" or None, default=None
-        N, the random points that these locations have as neighbours, themselves among
-        them. None is "all" up to 20,000 points, and beyond that the paper's 3000.
+        N, the random points that these locations have as neighbours, including the
+        locations themselves. None is "all" up to 20,000 points, and beyond that the
+        paper's 3000.
     discount : float, default=0.6
-        γ: what C_L keeps of itself over a pass through the data in the fast form; an
-        update keeps γ^(B/n) (eq. 7).
+        γ: the weight that the old C_L has after a pass through the data in the fast
+        form; after one update it is γ^(B/n) (eq. 7).
     contamination : "auto" or float, default=0.1
         Where outliers begin. A number is the share of the training points that
         `predict` calls outliers. "auto" sets the threshold for new points, by the
@@ -83,7 +84,7 @@ class LCAGauss(ParzenMetric):
         tree saves time: in one or two dimensions, with 500,000 points or more. With 0,
         and in all other cases, it is exact.
     warm_start : bool, default=False
-        Start from the last fit; keep what was reached when interrupted by Ctrl-C.
+        Start from the last fit; when interrupted by Ctrl-C, store the latest iteration.
     max_iter : int, default=100
         Iterations at most; in the fast form, passes through the data.
     tol : float, default=1e-3
@@ -117,9 +118,10 @@ class LCAGauss(ParzenMetric):
     n_iter_ : int
         Iterations of EM, and calls of `partial_fit`.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
-        What EM climbs, at the start and after each iteration: the mean leave-one-out
-        log-likelihood less the penalty. It never falls in exact EM. In the fast
-        form it is judged by some points among some neighbours. `partial_fit` has none.
+        What EM maximises, at the start and after each iteration: the mean
+        leave-one-out log-likelihood less the penalty. It never falls in exact EM. In
+        the fast form it is an estimate from random points and random neighbours.
+        `partial_fit` has none.
     loo_score_samples_ : ndarray of shape (n_samples,)
         Log-density of each training point, learned from the others.
     offset_ : float
@@ -215,15 +217,18 @@ class LCAGauss(ParzenMetric):
         # spin on the cores that the engine needs.
         with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            data = ScaledData.build(points, False, self.n_jobs, (X, y))
+            automatic = self.reg_local == "auto"
+            data = ScaledData.build(
+                points, False, self.n_jobs, (X, y), distinct=automatic
+            )
             n_gaussian = self._checked_n_gaussian(data)
-            chosen, n_gaussian = self._choose_regs(points, data, n_gaussian)
+            chosen, n_gaussian, C = self._choose_regs(points, data, n_gaussian)
             model = self._model(data, chosen, n_gaussian)
-            start = self._start(data, model)
+            start = self._start(data, model, C)
             if self.n_gaussian == "search":
                 found = self._search(data, model, start)
                 start = Start(found.kernel, found.local_scatter, learned=True)
-            reached = self._watched_em(
+            reached = self._monitored_em(
                 data,
                 model,
                 start,
@@ -232,7 +237,7 @@ class LCAGauss(ParzenMetric):
             )
             fitted = self._attributes_of(data, reached)
             nothing = False
-            if self.reg_local == "auto":
+            if automatic:
                 density = self._with_background(data, chosen, fitted["_density"])
                 d, q = data.U.shape[1], reached.kernel.n_local
                 nothing = q > 0 and learned_nothing(density, q * (2 * d - q + 1) // 2)
@@ -246,15 +251,17 @@ class LCAGauss(ParzenMetric):
                 else:
                     fitted["_density"] = density
                     fitted["background_weight_"] = density.weight
-            self._store(chosen | fitted)
-            n_floored = reached.kernel.n_floored
+            self._store(chosen | fitted, data)
             n_held = n_held_by(model.ridge, reached.local_scatter)
         self._warn_of_convergence(reached.converged)
-        self._warn_if_collapsed(n_floored, n_held if self.reg_local == "auto" else 0)
+        if automatic:
+            self._warn_of_data(data, reached.kernel, n_held)
+        else:
+            self._warn_of_collapse(reached.kernel.n_floored)
         if nothing:
             self._warn(
-                "LCAGauss learned nothing local: of points left out its kernels tell "
-                "no more than one Gaussian. The points are Gaussian, or too few to "
+                "LCAGauss learned nothing local: its kernels predict left-out points "
+                "no better than one Gaussian. The points are Gaussian, or too few to "
                 "show more. "
                 + (
                     "So all directions are Gaussian, and transform returns no columns: "
@@ -270,7 +277,7 @@ class LCAGauss(ParzenMetric):
         """Add points to the density, and update the metric by them (eq. 7).
 
         The new points are the locations, `batch_size` of them in an update, and
-        `n_references` random points among all so far their neighbours.
+        `n_references` random points of all so far are their neighbours.
 
         Parameters
         ----------
@@ -293,8 +300,9 @@ class LCAGauss(ParzenMetric):
             fitted = self._attributes_of(data, reached)
             del fitted["objective_curve_"]
             n_iter = 1 if first else self.n_iter_ + 1
-            self._store(regs | fitted | {"_weight": weight, "n_iter_": n_iter})
-        self._warn_if_collapsed(reached.kernel.n_floored, 0)
+            fitted |= {"_weight": weight, "n_iter_": n_iter}
+            self._store(regs | fitted, data)
+        self._warn_of_collapse(reached.kernel.n_floored)
         return self
 
     def _checked_n_gaussian(self, data: ScaledData) -> int | None:
@@ -310,8 +318,8 @@ class LCAGauss(ParzenMetric):
 
     def _choose_regs(
         self, X: FloatArray, data: ScaledData, n_gaussian: int | None
-    ) -> tuple[dict[str, float], int | None]:
-        """Return the ridges as fitted attributes, and how many are Gaussian."""
+    ) -> tuple[dict[str, float], int | None, FloatArray | None]:
+        """Return the ridges as fitted attributes, how many are Gaussian, and C_L."""
         if self.reg_global == "auto":
             covariance = data.covariance + np.diag(data.pinned)
             reg_global = Background.fit(data.U, covariance).ridge
@@ -319,9 +327,9 @@ class LCAGauss(ParzenMetric):
             reg_global = best_gaussian_ridge(X, self.cv, self.random_state)
         else:
             reg_global = float(self.reg_global)
-        regs = {"reg_global_": reg_global}
+        regs, C = {"reg_global_": reg_global}, None
         if self.reg_local == "auto":
-            reg_local, split = choose_split(
+            reg_local, C, split = choose_split(
                 data, n_gaussian, self.cv, self.random_state
             )
             if not split and self.n_gaussian == "auto":
@@ -333,7 +341,7 @@ class LCAGauss(ParzenMetric):
             reg_local, regs["cv_score_"] = best_ridge_of(settled, "reg_local", X)
         else:
             reg_local = float(self.reg_local)
-        return regs | {"reg_local_": reg_local}, n_gaussian
+        return regs | {"reg_local_": reg_local}, n_gaussian, C
 
     def _model(
         self, data: ScaledData, regs: dict[str, float], n_gaussian: int | None
@@ -351,8 +359,14 @@ class LCAGauss(ParzenMetric):
             data.covariance, ridge_global, ridge_local, n_gaussian
         )
 
-    def _start(self, data: ScaledData, model: ProductModel) -> Start:
-        C, warm = data.covariance, self._is_warm(data)
+    def _start(
+        self, data: ScaledData, model: ProductModel, C: FloatArray | None = None
+    ) -> Start:
+        """Begin with the last fit, a C_L that is known, or kernels everywhere."""
+        warm = self._is_warm(data)
+        if not warm and C is not None:
+            return Start(model.fit(C), C, learned=False)
+        C = data.covariance
         if warm:
             (A, C), q = self._previous(data), self._density.kernel.n_local
             kernel = model.kernel(A, np.linalg.inv(A), q, np.linalg.slogdet(A)[1])
@@ -412,7 +426,7 @@ class LCAGauss(ParzenMetric):
         covariance = data.covariance + np.diag(data.pinned)
         ridge = chosen["reg_global_"] if self.reg_global == "auto" else None
         background = Background.fit(data.U, covariance, ridge)
-        rows = some_rows(len(data.U))
+        rows = sampled_rows(len(data.U))
         return MixtureDensity.build(density, background, data.n_threads, rows)
 
 
@@ -422,7 +436,7 @@ def golden_section(height: Callable[[int], float], low: int, high: int) -> int:
     Parameters
     ----------
     height : callable
-        The function; it is asked again for what it has told before.
+        The function; it may be called again with the same number.
     low, high : int
         The ends, both included.
     """

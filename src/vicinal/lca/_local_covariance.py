@@ -6,22 +6,27 @@ costs d² instead of d. But a quadratic form is linear in the products of two
 coordinates, and so all of it is products of matrices.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import RandomState
 from scipy.special import logsumexp
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.lca._data import Scaler
+from vicinal.lca._data import Copies, Scaler
 from vicinal.lca._e_step import Kernel
-from vicinal.neighborhood.parallel import blocks, run_in_threads
+from vicinal.neighborhood.pairs import BlockConsumer, for_each_block, pass_by
+from vicinal.neighborhood.parallel import ReproducibleSum, blocks, run_in_threads
 
-# Numbers in a block of exponents, and in all the covariances together.
+# Numbers in a block of mean shift's exponents, and in all the covariances together.
 BLOCK_NUMBERS = 2**20
 MOST_NUMBERS = 10**8
+# A term this far below the largest, in logarithms, is lost in the sum's rounding. What
+# is smaller would become a subnormal number, which processors are slow at.
+NEGLIGIBLE = -100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,65 +64,129 @@ class LocalKernels:
         offsets = -0.5 * np.einsum("jk,jk->j", V, pulled)
         return np.hstack([P[:, rows, columns] * twice, pulled, offsets[:, None]])
 
-    def log_terms(
-        self, Q: FloatArray, kernels: slice = slice(None), width: float = 1.0
-    ) -> FloatArray:
-        """Return −½ (q − v_j)ᵀΣ_j⁻¹(q − v_j) / width² − ½ log|Σ_j| for some kernels."""
-        exponents = monomials(Q) @ self.coefficients[kernels].T
+    def log_terms(self, Q: FloatArray, width: float = 1.0) -> FloatArray:
+        """Return −½ (q − v_j)ᵀΣ_j⁻¹(q − v_j) / width² − ½ log|Σ_j| of each pair."""
+        exponents = monomials(Q) @ self.coefficients.T
         # Rounding must not make a density above the kernel's peak.
         np.minimum(exponents, 0, out=exponents)
-        return exponents / width**2 + self.log_roots[kernels]
+        return exponents / width**2 + self.log_roots
 
     def log_sums(
-        self, Q: FloatArray, n_threads: int, own: IntArray | None = None
+        self,
+        Q: FloatArray,
+        n_threads: int,
+        own: IntArray | None = None,
+        counts: FloatArray | None = None,
     ) -> FloatArray:
-        """Return log Σ_j |Σ_j|^(−½) exp(−½ …) of each query, leaving out its own."""
+        """Return log Σ_j c_j |Σ_j|^(−½) exp(−½ …) of each query.
+
+        Parameters
+        ----------
+        Q : ndarray of shape (n_queries, n_features)
+            The queries.
+        n_threads : int
+            Threads.
+        own : ndarray of int of shape (n_queries,) or None, default=None
+            The kernel that each query leaves out.
+        counts : ndarray of shape (n_samples,) or None, default=None
+            c_j, how often a kernel counts; None is once.
+        """
+        peaks = self.log_roots if counts is None else self.log_roots + np.log(counts)
         sums = np.empty(len(Q))
-
-        def do(_: int, rows: slice) -> None:
-            terms = self.log_terms(Q[rows])
-            if own is not None:
-                terms[np.arange(len(terms)), own[rows]] = -np.inf
-            sums[rows] = logsumexp(terms, axis=1)
-
-        self._share(do, len(Q), n_threads)
+        self._for_each_block(monomials(Q), peaks, sums, own, lambda: pass_by, n_threads)
         return sums
 
-    def scatters(
-        self, log_sums: FloatArray, n_threads: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return Σ_i λ_ij and Σ_i λ_ij v_ij v_ijᵀ of each kernel j (eq. 3)."""
+    def expectation(self, n_threads: int) -> "LocalExpectation":
+        """Do the E-step over all pairs (eq. 3), in one pass."""
         V = self.V
         n, d = V.shape
-        pairs = _pairs(d)
-        seen = monomials(V)
-        weights, matrices = np.empty(n), np.empty((n, d, d))
+        known = monomials(V)
+        sums = np.empty(n)
+        total = ReproducibleSum(np.zeros_like(known))
 
-        def do(_: int, kernels: slice) -> None:
-            shares = self.log_terms(V, kernels)
-            shares -= log_sums[:, None]
-            np.exp(shares, out=shares)  # λ_ij
-            columns = np.arange(kernels.stop - kernels.start)
-            shares[columns + kernels.start, columns] = 0
-            sums = shares.T @ seen
-            moments, means, weights[kernels] = (
-                sums[:, : -d - 1],
-                sums[:, -d - 1 : -1],
-                sums[:, -1],
-            )
-            at = V[kernels]
-            S = np.empty((len(at), d, d))
-            S[:, pairs[0], pairs[1]] = S[:, pairs[1], pairs[0]] = moments
-            cross = means[:, :, None] * at[:, None, :]
-            own = sums[:, -1, None, None] * (at[:, :, None] * at[:, None, :])
-            matrices[kernels] = S - cross - cross.transpose(0, 2, 1) + own
+        def adder() -> BlockConsumer:
+            scratch = np.empty_like(known)
 
-        self._share(do, n, n_threads)
-        return weights, matrices
+            def add_up(
+                position: int, weighed: Iterator[tuple[slice, FloatArray]]
+            ) -> None:
+                term = total.buffer()
+                for k, (rows, block) in enumerate(weighed):
+                    # λ_ij is the block over its rows' sums, which has fewer rows here.
+                    shares = known[rows] / block.sum(axis=1, keepdims=True)
+                    product = np.matmul(block.T, shares, out=scratch if k else term)
+                    if k:
+                        term += product
+                total.add(position, term)
 
-    def _share(self, do: Callable[[int, slice], None], n: int, n_threads: int) -> None:
-        size = max(1, BLOCK_NUMBERS // len(self.V))
-        run_in_threads(lambda: do, blocks(slice(0, n), size), n_threads)
+            return add_up
+
+        self._for_each_block(
+            known, self.log_roots, sums, np.arange(n), adder, n_threads
+        )
+        moments, means = total.total[:, : -d - 1], total.total[:, -d - 1 : -1]
+        weights = total.total[:, -1]
+        rows, columns = _pairs(d)
+        matrices = np.empty((n, d, d))
+        matrices[:, rows, columns] = matrices[:, columns, rows] = moments
+        cross = means[:, :, None] * V[:, None, :]
+        matrices -= cross
+        matrices -= cross.transpose(0, 2, 1)
+        matrices += (weights[:, None] * V)[:, :, None] * V[:, None, :]
+        return LocalExpectation(sums, weights, matrices)
+
+    def _for_each_block(
+        self,
+        queries: FloatArray,
+        log_peaks: FloatArray,
+        log_sums: FloatArray,
+        own: IntArray | None,
+        make_consumer: Callable[[], BlockConsumer],
+        n_threads: int,
+    ) -> None:
+        """Compute the terms of each query over its largest, and hand on the blocks.
+
+        Parameters
+        ----------
+        queries : ndarray of shape (n_queries, n_monomials)
+            The queries' monomials.
+        log_peaks : ndarray of shape (n_samples,)
+            The logarithm of each kernel at its centre.
+        log_sums : ndarray of shape (n_queries,)
+            Where the logarithm of each query's sum is written.
+        own : ndarray of int or None
+            Which kernel each query leaves out.
+        make_consumer, n_threads
+            As for `vicinal.neighborhood.pairs.for_each_block`.
+        """
+        coefficients = self.coefficients.copy()
+        coefficients[:, -1] += log_peaks
+
+        def fill(block: FloatArray, rows: slice) -> None:
+            np.matmul(queries[rows], coefficients.T, out=block)
+            # As in `log_terms`.
+            np.minimum(block, log_peaks, out=block)
+            if own is not None:
+                block[np.arange(len(block)), own[rows]] = -np.inf
+            peaks = block.max(axis=1, keepdims=True)
+            block -= np.where(np.isfinite(peaks), peaks, 0)
+            np.maximum(block, NEGLIGIBLE, out=block)
+            np.exp(block, out=block)
+            log_sums[rows] = peaks[:, 0] + np.log(block.sum(axis=1))
+
+        shape = (len(queries), len(self.V))
+        for_each_block(shape, queries.dtype, fill, make_consumer, n_threads)
+
+
+class LocalExpectation(NamedTuple):
+    """What the E-step finds: of each point, and of each kernel."""
+
+    log_sums: FloatArray
+    """log Σ_{j≠i} |Σ_j|^(−½) exp(−½ …) of each point i."""
+    weights: FloatArray
+    """Σ_i λ_ij of each kernel j."""
+    matrices: FloatArray
+    """Σ_i λ_ij v_ij v_ijᵀ of each kernel j."""
 
 
 def monomials(V: FloatArray) -> FloatArray:
@@ -154,7 +223,7 @@ def local_em(
     max_iter, tol, n_threads
         As for `vicinal.lca._em.exact_em`.
     on_iteration : callable
-        Told of the kernels and the curve so far; True stops.
+        Called after each iteration with the kernels and the curve; True stops.
 
     Returns
     -------
@@ -163,7 +232,6 @@ def local_em(
     """
     n, d = V.shape
     kernels = LocalKernels(V, np.broadcast_to(np.eye(d), (n, d, d)))
-    everyone = np.arange(n)
 
     def height(sums: FloatArray) -> float:
         traces = np.trace(kernels.precisions, axis1=1, axis2=2)
@@ -171,15 +239,14 @@ def local_em(
         constant = np.log(n - 1) + d / 2 * np.log(2 * np.pi)
         return float(sums.mean() - constant - penalty)
 
-    sums = kernels.log_sums(V, n_threads, everyone)
-    curve = [height(sums)]
+    seen = kernels.expectation(n_threads)
+    curve = [height(seen.log_sums)]
     for _ in range(max_iter):
-        weights, matrices = kernels.scatters(sums, n_threads)
-        matrices += smoothing * np.eye(d)
-        matrices /= (weights + smoothing)[:, None, None]
+        matrices = seen.matrices + smoothing * np.eye(d)
+        matrices /= (seen.weights + smoothing)[:, None, None]
         kernels = LocalKernels(V, matrices)
-        sums = kernels.log_sums(V, n_threads, everyone)
-        curve.append(height(sums))
+        seen = kernels.expectation(n_threads)
+        curve.append(height(seen.log_sums))
         converged = curve[-1] - curve[-2] < tol
         if on_iteration(kernels, curve) or converged:
             return kernels, curve, True
@@ -200,12 +267,15 @@ class LocalDensity:
         The training points.
     kernels : LocalKernels
         Where the shared covariance is the identity.
+    copies : Copies or None, default=None
+        Which training points are equal; a point is left out with all its copies.
     """
 
     units: Scaler
     kernel: Kernel
     U: FloatArray
     kernels: LocalKernels
+    copies: Copies | None = None
 
     def log_density(self, X: FloatArray, n_threads: int) -> FloatArray:
         """Return log p(x) of new points, against all training points."""
@@ -219,8 +289,20 @@ class LocalDensity:
     def leave_one_out(self, n_threads: int, rows: IntArray | None = None) -> FloatArray:
         """Return log p(x_i) of training points, each against the others."""
         own = np.arange(len(self.U)) if rows is None else rows
-        sums = self.kernels.log_sums(self.kernels.V[own], n_threads, own)
-        return sums - np.log(len(self.U) - 1) + self._constant
+        if self.copies is None:
+            sums = self.kernels.log_sums(self.kernels.V[own], n_threads, own)
+            return sums - np.log(len(self.U) - 1) + self._constant
+        first, counts = self.copies.first, self.copies.counts
+        V, which = self.kernels.V[first], self.copies.group[own]
+        kernels = LocalKernels(V, self.kernels.covariances[first])
+        sums = kernels.log_sums(V[which], n_threads, which, counts)
+        return sums - np.log(len(self.U) - counts[which]) + self._constant
+
+    def with_copies(self, copies: Copies) -> "LocalDensity":
+        """Return the density of all points, for one that was learned of distinct."""
+        V, covariances = self.kernels.V, self.kernels.covariances
+        kernels = LocalKernels(V[copies.group], covariances[copies.group])
+        return replace(self, U=self.U[copies.group], kernels=kernels, copies=copies)
 
     def sample(self, n_samples: int, rng: RandomState) -> FloatArray:
         """Return points drawn from the density."""
@@ -234,7 +316,7 @@ class LocalDensity:
     def modes(
         self, X: FloatArray, width: float, max_iter: int, tol: float, n_threads: int
     ) -> tuple[FloatArray, int]:
-        """Climb from X to the modes; also return after how many steps.
+        """Ascend from X to the modes; also return after how many steps.
 
         A step solves Σ_j w_j Σ_j⁻¹ (x − x_j) = 0 for the weights w_j at x.
         """
@@ -265,7 +347,7 @@ class LocalDensity:
         _: int,
         part: slice,
     ) -> None:
-        """Move some of the points, and write down how far they have gone."""
+        """Move a part of the points by one step; write the lengths to `gone`."""
         rows, d = moving[part], at.shape[1]
         terms = self.kernels.log_terms(at[rows], width=width)
         weights = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
@@ -290,5 +372,5 @@ class LocalDensity:
 
 
 def _always(do: Callable[[int, slice], None]) -> Callable[[int, slice], None]:
-    """Return the same function to each thread: it keeps nothing of its own."""
+    """Return the same function for each thread: it has no state."""
     return do

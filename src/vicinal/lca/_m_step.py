@@ -1,6 +1,6 @@
 """Forms of a kernel's covariance: what each makes of the scatter in the M-step.
 
-Each form returns the maximiser of −log|Σ| − tr(Σ⁻¹C) among the covariances of its kind
+Each form returns the maximiser of −log|Σ| − tr(Σ⁻¹C) over the covariances of its kind
 whose eigenvalues are at least `FLOOR`; clipping eigenvalues is that maximiser, so
 that EM never loses by it.
 """
@@ -145,7 +145,7 @@ class LowRank:
 
 @dataclass(frozen=True, eq=False)
 class CovarianceModel:
-    """LCA's M-step: one covariance of some form for all kernels.
+    """LCA's M-step: one covariance of a given form for all kernels.
 
     Attributes
     ----------

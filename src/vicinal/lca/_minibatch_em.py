@@ -55,7 +55,7 @@ class Sampling:
         n_wanted = max(min(self.n_references, n), len(batch), 2)
         found = batch
         while len(found) < n_wanted:
-            # Repeats are few among many: cheaper to draw again than to keep track.
+            # Few of many are drawn twice: it is cheaper to draw again than to check.
             many = 2 * n_wanted < n
             drawn = rng.randint(n, size=n_wanted) if many else rng.permutation(n)
             found = np.concatenate([found, drawn])
@@ -77,7 +77,7 @@ class Sampling:
         rng: RandomState,
         n_threads: int,
     ) -> tuple[Kernel, FloatArray, float]:
-        """Let some locations pass, a batch at a time; return kernel, C_L and weight.
+        """Update C_L by locations, a batch at a time; return kernel, C_L and weight.
 
         The weight says of how much C_L is the average, at most 1, for then this is
         eq. 7. A start that nothing was learned from should count for little: then C_L
@@ -134,8 +134,8 @@ def sampling_of(
     return Sampling(B, N, discount)
 
 
-def some_rows(n: int) -> IntArray | None:
-    """Return rows that many points are judged by; None is all of few."""
+def sampled_rows(n: int) -> IntArray | None:
+    """Return a random sample of the rows of a large table; None is all of a small."""
     if n <= N_EXACT:
         return None
     return np.random.RandomState(0).choice(n, N_JUDGES, replace=False)
@@ -209,7 +209,7 @@ def _rescale(
 ) -> tuple[Kernel, FloatArray]:
     """Fit the size of C_L, and nothing else of it, to all points as neighbours.
 
-    Among fewer neighbours the nearest are further away, so that what was learned from
+    With fewer neighbours the nearest are further away, so that what was learned from
     them is too wide for the density, which is of all points (section 5.2). This is EM
     over a factor of C_L, from a few locations.
     """

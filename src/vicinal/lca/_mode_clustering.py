@@ -23,7 +23,7 @@ positive = Interval(Real, 0, None, closed="neither")
 class ModeClustering(ClusterMixin, BaseEstimator):
     """Clustering by mean shift under a learned kernel.
 
-    Each point climbs the density that :class:`vicinal.LCA` has learned to one of its
+    Each point ascends the density that :class:`vicinal.LCA` has learned to one of its
     modes; the points that arrive at one mode are a cluster. The number of clusters
     comes with the density, and clusters may have any shape.
 
@@ -140,7 +140,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         return self
 
     def predict(self, X: ArrayLike) -> IntArray:
-        """Return the cluster whose mode each point climbs to.
+        """Return the cluster whose mode each point ascends to.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            The cluster with the nearest centre, once the points have climbed.
+            The cluster with the centre that is nearest to the mode.
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=FLOATS)
@@ -160,10 +160,10 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         return nearest.kneighbors(arrived, return_distance=False)[:, 0]
 
     def _ascend(self, density: Any, points: FloatArray) -> tuple[FloatArray, int]:
-        climbed: tuple[FloatArray, int] = density._shift(
+        found: tuple[FloatArray, int] = density._shift(
             points, self.width, self.max_iter, self.tol
         )
-        return climbed
+        return found
 
 
 def _mapped(density: Any, points: FloatArray) -> FloatArray:

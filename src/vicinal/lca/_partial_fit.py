@@ -54,7 +54,7 @@ def grown_data(estimator: Any, X: ArrayLike, isotropic: bool) -> tuple[ScaledDat
 def add_points(
     estimator: Any, data: ScaledData, n_new: int, model: Model, start: Start | None
 ) -> tuple[Reached, float]:
-    """Let the last n_new points pass as locations; return what comes of it (eq. 7).
+    """Update C_L with the last n_new points as locations (eq. 7).
 
     Parameters
     ----------

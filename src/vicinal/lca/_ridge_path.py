@@ -7,7 +7,7 @@ All points here are in the units of `Scaler`, and so are the ridges.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ FEWEST = 10
 # to what the paper maximises.
 SAME = 0.02
 # Held-out points that are enough, and points that the path is learned from at most.
-ENOUGH_HELD_OUT, MOST_POINTS = 200, 2500
+ENOUGH_HELD_OUT, MOST_POINTS = 100, 2500
 
 
 @dataclass(eq=False)
@@ -61,7 +61,7 @@ class Fold:
         self.gaussian = self.background.log_density_of(self.held_out)
 
     def run(self, model: Model, C: FloatArray) -> FloatArray:
-        """Make some steps of EM from a local scatter; return the one they end at."""
+        """Make a few steps of EM from a local scatter; return the last one."""
         before = -np.inf
         for _ in range(MOST_STEPS):
             self.kernel = model.fit(C)
@@ -94,37 +94,24 @@ class Fold:
 
 
 def folds_of(data: ScaledData, cv: Any, seed: Any) -> list[Fold]:
-    """Return as many folds as it takes to hold out enough points.
-
-    Equal points are in one fold: a copy of a point that was learned from is no judge.
-    """
+    """Return as many folds as it takes to hold out enough points."""
     U = data.U
     if len(U) > MOST_POINTS:
         rows = np.random.RandomState(0).choice(len(U), MOST_POINTS, replace=False)
         U = U[rows]
-    different, first, group = np.unique(
-        U, axis=0, return_index=True, return_inverse=True
-    )
-    if len(different) < len(U) and len(different) >= FEWEST:
-        # In the order of the points, as they would be without copies.
-        order = np.argsort(first)
-        different, group = different[order], np.argsort(order)[group.ravel()]
-    else:
-        different, group = U, np.arange(len(U))
     found: list[Fold] = []
     n_held_out = 0
-    for _, judge in folds(different, cv, seed):
+    for _, judges in folds(U, cv, seed):
         if n_held_out >= ENOUGH_HELD_OUT:
             break
-        judges = np.isin(group, judge)
-        n_held_out += int(judges.sum())
-        known = U[~judges]
+        n_held_out += len(judges)
+        known = np.delete(U, judges, axis=0)
         found.append(
             Fold(
                 known,
                 U[judges],
                 covariance_of(known, data.n_threads),
-                data.pinned_among(known),
+                data.pinned_in(known),
                 data.n_threads,
             )
         )
@@ -173,7 +160,17 @@ class RidgePath:
         return max(k for k, (score, _) in self.scores.items() if score >= enough)
 
 
-def choose_ridge(data: ScaledData, form: Form, cv: Any, seed: Any) -> float:
+class Choice(NamedTuple):
+    """A ridge, and where EM with it has come to on the path."""
+
+    ridge: float
+    local_scatter: FloatArray | None
+    """C_L, the folds' mean; None where the points are too few for a path."""
+    split: bool = True
+    """Whether a Gaussian part helps."""
+
+
+def choose_ridge(data: ScaledData, form: Form, cv: Any, seed: Any) -> Choice:
     """Return the best ridge of LCA's covariance.
 
     Parameters
@@ -186,13 +183,15 @@ def choose_ridge(data: ScaledData, form: Form, cv: Any, seed: Any) -> float:
         As for `folds`.
     """
     if len(data.U) < FEWEST:
-        return RIDGES[0]
-    return RIDGES[RidgePath(folds_of(data, cv, seed), form).best()]
+        return Choice(RIDGES[0], None)
+    path = RidgePath(folds_of(data, cv, seed), form)
+    best = path.best()
+    return Choice(RIDGES[best], np.mean(path.scatters[best], axis=0))
 
 
 def choose_split(
     data: ScaledData, n_gaussian: int | None, cv: Any, seed: Any
-) -> tuple[float, bool]:
+) -> Choice:
     """Return the best ridge of LCA-Gauss' local covariance, and whether to split.
 
     Parameters
@@ -204,30 +203,32 @@ def choose_split(
         compared with no Gaussian direction at all, which is LCA.
     """
     if len(data.U) < FEWEST:
-        return RIDGES[0], True
+        return Choice(RIDGES[0], None)
     parts = folds_of(data, cv, seed)
     path = RidgePath(parts, Full())
     plain = path.best()
-    tried: dict[int, float] = {}
+    tried: dict[int, tuple[float, FloatArray]] = {}
 
     def score(k: int) -> float:
         if path.score(k) == -np.inf:
             return -np.inf
         if k not in tried:
-            scores = []
+            scores, scatters = [], []
             for part, C in zip(parts, path.scatters[k], strict=True):
                 ridge_global = part.background.ridge + part.pinned
                 model = ProductModel.build(
                     part.covariance, ridge_global, RIDGES[k] + part.pinned, n_gaussian
                 )
-                part.run(model, C)
+                scatters.append(part.run(model, C))
                 scores.append(part.scores()[1])
-            tried[k] = float(np.mean(scores))
-        return tried[k]
+            tried[k] = float(np.mean(scores)), np.mean(scatters, axis=0)
+        return tried[k][0]
 
     best = ascend(score, plain)
     split = n_gaussian is not None or score(best) >= path.scores[plain][1] - SAME
-    return RIDGES[best if split else plain], split
+    if split:
+        return Choice(RIDGES[best], tried[best][1])
+    return Choice(RIDGES[plain], np.mean(path.scatters[plain], axis=0), split=False)
 
 
 def ascend(score: Callable[[int], float], start: int) -> int:
