@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lca": OPTIMIZING - {"solvers"},
     "ldg": OPTIMIZING,
     "classic": OPTIMIZING | {"nca"},
+    "adapters": OPTIMIZING,
     "methods": FAMILIES | {"base"},
     "datasets": set(),
     "tables": {"datasets"},

@@ -16,11 +16,12 @@
                              row_values  values            perplexities, terms
                              average     Σ_j p_ij t_j      predictions
                              log_sums    log Σ_j exp(−d²)  densities
+                             soft_neighbors  both          gradients between two sets
 
 `pairs` has the loop and the distances, `rules` and `kernels` what a method makes of a
-row of distances, `engine` and `new_points` what comes out, `parallel` blocks and
-threads, `blas` the hold on BLAS. No n×n array is ever held, any number of threads gives
-the same bits, and nothing here knows of estimators or optimisers.
+row of distances, `engine`, `new_points` and `soft_neighbors` what comes out, `parallel`
+blocks and threads, `blas` the hold on BLAS. No n×n array is ever held, any number of
+threads gives the same bits, and nothing here knows of estimators or optimisers.
 """
 
 from vicinal.neighborhood.blas import single_threaded_blas
@@ -49,6 +50,7 @@ from vicinal.neighborhood.rules import (
     SoftMatches,
     SquaredErrors,
 )
+from vicinal.neighborhood.soft_neighbors import soft_neighbors
 
 __all__ = [
     "ClassRuns",
@@ -72,4 +74,5 @@ __all__ = [
     "row_values",
     "scatter",
     "single_threaded_blas",
+    "soft_neighbors",
 ]

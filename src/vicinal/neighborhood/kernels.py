@@ -325,12 +325,17 @@ def perplexities(
 
 
 @_kernel
-def normalize(block, query_norms, norms, log_offsets):
-    """Turn inner products of queries and points into p_ij; each row sums to 1."""
+def normalize(block, query_norms, norms, log_offsets, values):
+    """Turn inner products of queries and points into p_ij; each row sums to 1.
+
+    Values are log Σ_j mass_j exp(−d²_ij), by which the rows were divided.
+    """
     for r in range(block.shape[0]):
         row = block[r]
         nearest = _to_squared_distances(row, query_norms[r], norms, log_offsets)
-        _scale(row, 1 / _to_exponentials(row, nearest))
+        total = _to_exponentials(row, nearest)
+        values[r] = np.log(total) - nearest
+        _scale(row, 1 / total)
 
 
 @_kernel

@@ -183,5 +183,6 @@ def probabilities(
     # What a point adds to its own sum, as `kernels._to_distances_of` has it.
     itself = masses.self_log_offsets[queries] - masses.log_offsets[queries]
     block[np.arange(len(queries)), queries] = norms[queries] - itself / 2
-    kernels.normalize(block, query_norms, norms, masses.log_offsets)
+    sums = np.empty(len(block), dtype=block.dtype)
+    kernels.normalize(block, query_norms, norms, masses.log_offsets, sums)
     return block

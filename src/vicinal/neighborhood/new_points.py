@@ -1,7 +1,7 @@
 """The engine's results for new points, whose neighbours are the points of a fit.
 
 `average` returns the mean target of their soft neighbours, `log_sums` the logarithm of
-their kernel density.
+their kernel density. Both at once, for gradients, are in `soft_neighbors`.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,14 +48,16 @@ def average(
     """
     from vicinal.neighborhood import kernels  # loads Numba
 
-    queries, points, log_offsets = _resolved(queries, points, masses.log_offsets)
+    queries, points, log_offsets = resolved(queries, points, masses.log_offsets)
     targets = targets.astype(points.dtype, copy=False)
 
     def means_of(pairs: Pairs) -> FloatArray:
         means = np.empty((pairs.shape[0], targets.shape[1]), dtype=points.dtype)
+        sums = np.empty(pairs.shape[0], dtype=points.dtype)
 
         def fill(block: FloatArray, rows: slice) -> None:
-            kernels.normalize(block, *pairs.fill(block, rows), log_offsets)
+            norms = pairs.fill(block, rows)
+            kernels.normalize(block, *norms, log_offsets, sums[rows])
 
         def consume(_: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
             for rows, block in weighed:
@@ -91,7 +93,7 @@ def log_sums(
     from vicinal.neighborhood import kernels  # loads Numba
 
     dtype = points.dtype
-    queries, points, log_offsets = _resolved(queries, points, log_offsets)
+    queries, points, log_offsets = resolved(queries, points, log_offsets)
 
     def sums_of(pairs: Pairs) -> FloatArray:
         sums = np.empty(pairs.shape[0], dtype=points.dtype)
@@ -119,8 +121,8 @@ def _of_new_points(
     return whole
 
 
-def _resolved(*arrays: FloatArray) -> tuple[FloatArray, ...]:
-    """Return queries, points and what belongs to them; in float64 if it must be."""
+def resolved(*arrays: FloatArray) -> tuple[FloatArray, ...]:
+    """Return queries, points and what belongs to them, in float64 where it must be."""
     queries, points, *_ = arrays
     origin = points.mean(axis=0)
     if float32_resolves(queries - origin) and float32_resolves(points - origin):

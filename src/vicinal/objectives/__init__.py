@@ -4,12 +4,14 @@ from vicinal.objectives.minibatch import MinibatchSampler
 from vicinal.objectives.nca import NCAObjective
 from vicinal.objectives.penalized import Penalized
 from vicinal.objectives.regression import TargetObjective
+from vicinal.objectives.retrieval import RetrievalObjective
 from vicinal.objectives.truncated import TruncatedNCA
 
 __all__ = [
     "MinibatchSampler",
     "NCAObjective",
     "Penalized",
+    "RetrievalObjective",
     "TargetObjective",
     "TruncatedNCA",
 ]

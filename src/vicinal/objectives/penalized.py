@@ -1,4 +1,4 @@
-"""A penalty on the size of the map."""
+"""A penalty on the size of the map, or on its distance from another."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,18 +19,27 @@ class Penalized:
         The objective without the penalty.
     penalty : float or array-like of shape (n_components,)
         λ, or one for each row.
+    center : ndarray or float, default=0.0
+        The map that costs nothing.
     """
 
-    def __init__(self, objective: Objective, penalty: ArrayLike) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        penalty: ArrayLike,
+        center: FloatArray | float = 0.0,
+    ) -> None:
         self.objective = objective
         self.penalty = np.asarray(penalty, dtype=np.float64)
+        self.center = center
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Evaluate at a map; see the unpenalised objective."""
         value, gradient = self.objective.value_and_gradient(components)
+        moved = components - self.center
         weighted = (
-            self.penalty[..., None] * components
+            self.penalty[..., None] * moved
             if self.penalty.ndim
-            else (self.penalty * components)
+            else (self.penalty * moved)
         )
-        return value - float((weighted * components).sum()), gradient - 2 * weighted
+        return value - float((weighted * moved).sum()), gradient - 2 * weighted

@@ -1,0 +1,1 @@
+"""Adapters on real collections: scores of queries that took no part in learning."""

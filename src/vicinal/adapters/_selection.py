@@ -1,0 +1,200 @@
+"""The penalty of an adapter, and whether to learn at all, by queries held out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from vicinal._typing import FloatArray
+from vicinal.adapters._evaluation import Evaluation
+from vicinal.adapters._optimizer import Optimizer
+from vicinal.adapters._scores import scores_of_vectors
+from vicinal.objectives import RetrievalObjective
+
+ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
+# Temperatures as parts of the one under which relevant documents are most probable:
+# lower ones look at the first ranks. The first is tried with all penalties.
+FACTORS = (0.5, 1.0, 0.25)
+# The score that decides, and by how many standard errors learning must raise it.
+# Average precision counts all relevant documents, and varies less than others do.
+DECISIVE = "map"
+_N_ERRORS = 1.0
+# After so many penalties in a row that were worse, no weaker one is tried.
+_PATIENCE = 2
+# With more queries, one part of them is held out instead of one fold after another.
+_ENOUGH_QUERIES = 4000
+_MOST_HELD_OUT = 1000
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was found on queries held out.
+
+    Attributes
+    ----------
+    alpha, temperature : float
+        The settings with the highest mean average precision.
+    is_gain : bool
+        Whether learning raised it by more than a standard error.
+    evaluation : Evaluation
+        Scores before and after. Each fold's maps were learned with the settings that
+        were the best on the other folds, so that none was chosen for its own.
+    tried : list of Trial
+        What was tried, in order.
+    """
+
+    alpha: float
+    temperature: float
+    is_gain: bool
+    evaluation: Evaluation
+    tried: list["Trial"]
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """One fold: an objective to learn from, one to judge by, and its queries."""
+
+    learning: RetrievalObjective
+    judging: RetrievalObjective
+    grades: csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Settings, the maps that they gave on each fold, and the scores held out."""
+
+    alpha: float
+    temperature: float
+    maps: list[FloatArray]
+    scores: list[dict[str, FloatArray]]
+
+    def sums(self) -> FloatArray:
+        """Return the sum of the decisive score over each fold's queries."""
+        return np.array([fold[DECISIVE].sum() for fold in self.scores])
+
+
+def select(
+    objective: RetrievalObjective,
+    relevance: csr_array,
+    optimizer: Optimizer,
+    ks: Sequence[int],
+    n_folds: int,
+    seed: int,
+    factors: Sequence[float] = FACTORS,
+) -> Selection:
+    """Try penalties and temperatures on queries held out.
+
+    Penalties go from the strongest on, until held-out queries got worse twice; then the
+    other temperatures are tried with the best.
+
+    Parameters
+    ----------
+    objective : RetrievalObjective
+        Of all queries, at the temperature of which the others are parts.
+    relevance : csr_array of shape (n_queries, n_documents)
+        The grades, for the scores.
+    optimizer : Optimizer
+        How maps are found.
+    ks : sequence of int
+        For the scores.
+    n_folds, seed : int
+        How queries are held out.
+    factors : sequence of float, default=FACTORS
+        The temperatures to try.
+
+    Returns
+    -------
+    Selection
+        The best settings, and the evidence.
+    """
+    folds = list(_folds(objective, relevance, n_folds, seed))
+    warmest = objective.temperature
+    tried: list[Trial] = []
+
+    def attempt(alpha: float, temperature: float, begin: list[FloatArray]) -> None:
+        maps = []
+        for fold, first in zip(folds, begin, strict=True):
+            fold.learning.temperature = temperature
+            maps.append(optimizer.maximize(fold.learning, alpha, first).components)
+        scores = [
+            _scores(fold, components, ks)
+            for fold, components in zip(folds, maps, strict=True)
+        ]
+        tried.append(Trial(alpha, temperature, maps, scores))
+
+    maps = [optimizer.start for _ in folds]
+    for alpha in ALPHAS:
+        attempt(alpha, factors[0] * warmest, maps)
+        maps = tried[-1].maps
+        if len(tried) - 1 - tried.index(_best(tried)) == _PATIENCE:
+            break
+    best = _best(tried)
+    for factor in factors[1:]:
+        attempt(best.alpha, factor * warmest, best.maps)
+    best = _best(tried)
+    evaluation = _cross_fitted(folds, tried, ks, seed)
+    gains = evaluation.after[DECISIVE] - evaluation.before[DECISIVE]
+    error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
+    return Selection(
+        best.alpha,
+        best.temperature,
+        bool(gains.mean() > _N_ERRORS * error),
+        evaluation,
+        tried,
+    )
+
+
+def _best(tried: list[Trial]) -> Trial:
+    """Return the trial with the highest decisive score; of equal ones the first."""
+    return max(tried, key=lambda trial: float(trial.sums().sum()))
+
+
+def _folds(
+    objective: RetrievalObjective, relevance: csr_array, n_folds: int, seed: int
+) -> Iterator[HeldOut]:
+    """Yield folds of the queries; equal queries are always in the same."""
+    from sklearn.model_selection import GroupKFold, GroupShuffleSplit  # slow to import
+
+    Q = objective.queries
+    _, groups = np.unique(Q, axis=0, return_inverse=True)
+    groups = groups.reshape(-1)  # NumPy 2.0 gave it another shape
+    n_groups = int(groups.max()) + 1
+    splitter = (
+        GroupKFold(min(n_folds, n_groups), shuffle=True, random_state=seed)
+        if len(Q) <= _ENOUGH_QUERIES
+        else GroupShuffleSplit(1, test_size=_MOST_HELD_OUT, random_state=seed)
+    )
+    for learning, judging in splitter.split(Q, groups=groups):
+        yield HeldOut(
+            objective.subset(learning), objective.subset(judging), relevance[judging]
+        )
+
+
+def _cross_fitted(
+    folds: list[HeldOut], tried: list[Trial], ks: Sequence[int], seed: int
+) -> Evaluation:
+    """Score each fold's queries under the settings that the other folds have chosen."""
+    sums = np.array([trial.sums() for trial in tried])
+    others = sums.sum(axis=1, keepdims=True) - sums if len(folds) > 1 else sums
+    chosen = np.argmax(others, axis=0)
+    before = [_scores(fold, None, ks) for fold in folds]
+    after = [tried[t].scores[f] for f, t in enumerate(chosen)]
+    return Evaluation(_joined(before), _joined(after), seed)
+
+
+def _scores(
+    fold: HeldOut, components: FloatArray | None, ks: Sequence[int]
+) -> dict[str, FloatArray]:
+    """Score a fold's held-out queries under maps; None is the vectors as they are."""
+    return scores_of_vectors(
+        *fold.judging.images(components),
+        fold.grades,
+        ks,
+        unit_length=fold.judging.unit_length,
+        n_threads=fold.judging.n_threads,
+    )
+
+
+def _joined(parts: list[dict[str, FloatArray]]) -> dict[str, FloatArray]:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,183 @@
+"""The adapter: that it learns where it can, keeps still where not, and says so."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from tests.adapters.data import noisy, turned, unrelated
+from vicinal.adapters import RetrievalAdapter
+
+
+def fitted(**parameters: Any) -> RetrievalAdapter:
+    adapter = RetrievalAdapter(random_state=0, n_folds=3, **parameters)
+    return adapter.fit(*turned())
+
+
+@pytest.mark.parametrize(
+    ("side", "metric", "make"),
+    [
+        ("query", "cosine", turned),
+        ("query", "euclidean", turned),
+        ("both", "cosine", noisy),
+        ("both", "euclidean", noisy),
+        ("two", "cosine", noisy),
+        ("two", "euclidean", turned),
+    ],
+)
+def test_it_raises_scores_of_new_queries(side: str, metric: str, make: Any) -> None:
+    queries, documents, pairs = make(n_queries=240)
+    adapter = RetrievalAdapter(side=side, metric=metric, random_state=0, n_folds=3)
+    adapter.fit(queries[:120], documents, pairs[:120])
+    assert adapter.is_adapted_
+    assert adapter.evaluation_["map"].low > 0
+    assert adapter.evaluation_["map"].n_queries == 120
+    new = np.column_stack([np.arange(120), pairs[120:, 1]])
+    found = adapter.evaluate(queries[120:], documents, new)
+    assert found["mrr"].low > 0
+
+
+def test_it_keeps_still_where_there_is_nothing_to_learn() -> None:
+    with pytest.warns(UserWarning, match="Nothing was learned that helps"):
+        adapter = RetrievalAdapter(random_state=0, n_folds=3).fit(*unrelated())
+    assert not adapter.is_adapted_
+    np.testing.assert_array_equal(adapter.query_components_, np.eye(6))
+    queries, documents, pairs = unrelated(seed=1)
+    assert adapter.evaluate(queries, documents, pairs)["mrr"].gain == 0
+
+
+def test_documents_stay_with_side_query() -> None:
+    adapter = fitted(metric="euclidean")
+    documents = turned()[1]
+    np.testing.assert_array_equal(adapter.transform_documents(documents), documents)
+    np.testing.assert_array_equal(adapter.document_components_, np.eye(8))
+
+
+def test_rank_gives_the_nearest_of_the_mapped() -> None:
+    queries, documents, _ = turned()
+    adapter = fitted(side="two", metric="cosine")
+    positions, scores = adapter.rank(queries[:5], documents, k=3)
+    cosines = (
+        adapter.transform_queries(queries[:5])
+        @ adapter.transform_documents(documents).T
+    )
+    np.testing.assert_array_equal(positions, np.argsort(-cosines, axis=1)[:, :3])
+    np.testing.assert_allclose(scores, -np.sort(-cosines, axis=1)[:, :3])
+    np.testing.assert_allclose(
+        np.linalg.norm(adapter.transform_queries(queries), axis=1), 1
+    )
+
+
+def test_fewer_dimensions() -> None:
+    adapter = fitted(side="two", n_components=5, metric="euclidean")
+    assert adapter.query_components_.shape == (5, 8)
+    assert adapter.transform_documents(turned()[1]).shape == (200, 5)
+
+
+def test_unit_lengths_are_recognized() -> None:
+    queries, documents, pairs = turned()
+    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+    documents /= np.linalg.norm(documents, axis=1, keepdims=True)
+    parameters: dict[str, Any] = {"alpha": 0.1, "temperature": 0.1}
+    adapter = RetrievalAdapter(**parameters)
+    assert adapter.fit(queries, documents, pairs).metric_ == "cosine"
+    halves = adapter.fit(
+        queries.astype(np.float16), documents.astype(np.float16), pairs
+    )
+    assert halves.metric_ == "cosine"
+    assert halves.query_components_.dtype == np.float32
+    assert adapter.fit(2 * queries, documents, pairs).metric_ == "euclidean"
+
+
+def test_a_strong_penalty_keeps_the_identity() -> None:
+    adapter = fitted(alpha=1e6, temperature=0.1)
+    np.testing.assert_allclose(adapter.query_components_, np.eye(8), atol=1e-4)
+    assert not hasattr(adapter, "evaluation_")
+
+
+def test_grades_pull_in_proportion() -> None:
+    queries = np.tile([[1.0, 0.0]], (12, 1))
+    documents = np.array([[0.0, 1.0], [0.0, -1.0], [-1.0, 0.0]])
+    grades = np.column_stack([np.repeat(np.arange(12), 2), np.tile([0, 1], 12)])
+    settings: dict[str, Any] = {"alpha": 0.01, "temperature": 0.5, "metric": "cosine"}
+    first = RetrievalAdapter(**settings).fit(
+        queries, documents, np.column_stack([grades, np.tile([3, 1], 12)])
+    )
+    assert first.rank(queries[:1], documents, 3)[0].tolist() == [[0, 1, 2]]
+    second = RetrievalAdapter(**settings).fit(
+        queries, documents, np.column_stack([grades, np.tile([1, 3], 12)])
+    )
+    assert second.rank(queries[:1], documents, 3)[0].tolist() == [[1, 0, 2]]
+
+
+def test_mini_batches_come_close_to_all_candidates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    exact = fitted(alpha=0.03, temperature=0.5, metric="euclidean")
+    monkeypatch.setattr("vicinal.adapters._optimizer._WORTH_SAMPLING", 0)
+    sampled = fitted(
+        alpha=0.03, temperature=0.5, metric="euclidean", batch_size=40, n_candidates=100
+    )
+    data = turned()
+    assert sampled.evaluate(*data)["mrr"].after == pytest.approx(
+        exact.evaluate(*data)["mrr"].after, abs=0.03
+    )
+
+
+def test_the_same_seed_gives_the_same_maps() -> None:
+    first, second = fitted(), fitted()
+    np.testing.assert_array_equal(first.query_components_, second.query_components_)
+    again = pickle.loads(pickle.dumps(first))
+    np.testing.assert_array_equal(again.query_components_, first.query_components_)
+    assert clone(first).get_params() == first.get_params()
+
+
+def test_verbose_says_what_was_decided(capsys: pytest.CaptureFixture[str]) -> None:
+    fitted(verbose=1)
+    assert "mean average precision of 120 held-out queries" in capsys.readouterr().out
+
+
+def test_more_iterations_are_asked_for_only_where_they_help() -> None:
+    with pytest.warns(ConvergenceWarning, match="raise max_iter"):
+        fitted(alpha=0.001, temperature=0.1, max_iter=2)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"n_components": 4}, "must be None"),
+        ({"n_components": 9, "side": "both"}, "above the 8 features"),
+        ({"side": "documents"}, "side"),
+        ({"alpha": -1.0}, "alpha"),
+        ({"temperature": 0.0}, "temperature"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        fitted(**parameters)
+
+
+def test_bad_data_are_refused() -> None:
+    queries, documents, pairs = turned()
+    adapter = RetrievalAdapter(alpha=0.1)
+    with pytest.raises(ValueError, match="same space"):
+        adapter.fit(queries[:, :3], documents, pairs)
+    with pytest.raises(ValueError, match="too few to tell"):
+        RetrievalAdapter().fit(queries[:5], documents, pairs[:5])
+    zeros = documents.copy()
+    zeros[7] = 0
+    with pytest.raises(ValueError, match="document 7 is all zeros"):
+        RetrievalAdapter(metric="cosine").fit(queries, zeros, pairs)
+    with pytest.raises(NotFittedError):
+        adapter.transform_queries(queries)
+    adapter.fit(queries, documents, pairs)
+    with pytest.raises(ValueError, match="vectors of 8 numbers, got 3"):
+        adapter.transform_queries(queries[:, :3])
+    with pytest.raises(ValueError, match="between 1 and 200"):
+        adapter.rank(queries, documents, k=201)
+    with pytest.warns(UserWarning, match="119 of 120 queries have no relevant"):
+        adapter.fit(queries, documents, csr_array(([1.0], ([0], [0])), (120, 200)))

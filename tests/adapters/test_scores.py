@@ -1,0 +1,83 @@
+"""Scores of rankings against scikit-learn's, and against their definitions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, ndcg_score
+
+from vicinal._typing import FloatArray
+from vicinal.adapters import ranking_scores
+from vicinal.adapters._scores import check_k
+
+
+def unit(Z: FloatArray) -> FloatArray:
+    return Z / np.linalg.norm(Z, axis=1, keepdims=True)
+
+
+@settings(deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_scores_are_their_definitions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    Q, X = unit(rng.normal(size=(5, 3))), unit(rng.normal(size=(12, 3)))
+    grades = rng.integers(0, 4, size=(5, 12)) * (rng.random((5, 12)) < 0.4)
+    grades[:, 0] += 1
+    entries = np.argwhere(grades)
+    pairs = np.column_stack([entries, grades[tuple(entries.T)]])
+    scores = ranking_scores(Q, X, pairs, k=(1, 4))
+    cosines = Q @ X.T
+    for q in range(5):
+        order = np.argsort(-cosines[q])
+        relevant = grades[q] > 0
+        found = relevant[order]
+        assert scores["mrr"][q] == pytest.approx(1 / (1 + np.argmax(found)))
+        ap = average_precision_score(relevant, cosines[q])
+        assert scores["map"][q] == pytest.approx(ap)
+        for k in (1, 4):
+            assert scores[f"recall@{k}"][q] == found[:k].sum() / found.sum()
+            assert scores[f"hit@{k}"][q] == found[:k].any()
+            expected = ndcg_score(grades[q : q + 1], cosines[q : q + 1], k=k)
+            assert scores[f"ndcg@{k}"][q] == pytest.approx(expected)
+
+
+def test_a_query_without_documents_has_no_score() -> None:
+    scores = ranking_scores(np.eye(2), np.eye(2), [(0, 0)])
+    for values in scores.values():
+        assert values[0] == 1
+        assert np.isnan(values[1])
+
+
+def test_metrics_differ_where_lengths_do() -> None:
+    documents = np.array([[10.0, 0.0], [0.8, 0.6]])
+    cosine = ranking_scores([[1.0, 0.0]], documents, [(0, 0)], k=1)
+    euclidean = ranking_scores(
+        [[1.0, 0.0]], documents, [(0, 0)], k=1, metric="euclidean"
+    )
+    assert cosine["hit@1"].tolist() == [1]
+    assert euclidean["hit@1"].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"metric": "dot"}, "'cosine' or 'euclidean'"),
+        ({"documents": np.eye(3)}, "same space"),
+        ({"documents": np.zeros((2, 2))}, "vector of document 0 is all zeros"),
+        ({"queries": [[np.nan, 1]]}, "NaN"),
+        ({"k": 0}, "at least 1"),
+    ],
+)
+def test_what_is_wrong_is_said(arguments: dict[str, Any], words: str) -> None:
+    given_ = {"queries": np.eye(2), "documents": np.eye(2), "relevance": [(0, 0)]}
+    with pytest.raises(ValueError, match=words):
+        ranking_scores(**(given_ | arguments))
+
+
+def test_k_may_be_one_or_several() -> None:
+    assert check_k(3) == [3]
+    assert check_k((1, 5)) == [1, 5]
+    assert check_k(np.array([2])) == [2]
+    with pytest.raises(ValueError, match="at least 1"):
+        check_k([])
