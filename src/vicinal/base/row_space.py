@@ -14,7 +14,7 @@ from scipy.linalg import cholesky, eigh, qr, solve_triangular
 from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray
-from vicinal.neighborhood.parallel import blocks
+from vicinal.neighborhood.parallel import ReproducibleSum, blocks, run_in_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,23 +169,28 @@ def negligible(dtype: Any, n: int, n_features: int) -> float:
     return float(noise + 10 * max(n, n_features) * np.finfo(np.float64).eps)
 
 
-def varying_axes(coordinates: FloatArray) -> NDArray[np.float64]:
+def varying_axes(coordinates: FloatArray, n_threads: int = 1) -> NDArray[np.float64]:
     """Return an orthonormal basis, in columns, of the directions the rows vary in.
 
     What is rounding and what is not is judged with each coordinate in a unit of its
-    own: one whose unit is small is not lost beside others.
+    own: one whose unit is small is not lost beside others. The result is the same for
+    any number of threads.
     """
     n, d = coordinates.shape
     units = np.maximum(coordinates.max(axis=0), -coordinates.min(axis=0))
     there = units > 0
     units = units[there].astype(np.float64)
-    scatter = np.zeros((len(units), len(units)))
-    for rows in blocks(slice(0, n), max(1024, d)):
-        wide = coordinates[rows][:, there] / units
-        scatter += wide.T @ wide
     axes = np.eye(d)[:, there]
     if not there.any():
         return axes
+    total = ReproducibleSum(np.zeros((len(units), len(units))))
+
+    def add(position: int, rows: slice) -> None:
+        wide = coordinates[rows][:, there] / units
+        total.add(position, np.matmul(wide.T, wide, out=total.buffer()))
+
+    run_in_threads(lambda: add, blocks(slice(0, n), max(1024, d)), n_threads)
+    scatter = total.total
     sizes = np.sqrt(np.diagonal(scatter))
     variances, vectors = eigh(scatter / np.outer(sizes, sizes))
     kept = variances > negligible(coordinates.dtype, n, d) * variances[-1]

@@ -242,7 +242,7 @@ class LDG(LearnsFromClasses, LinearMetric):
                 k = self.n_neighbors
             neighbors = subset.nearest(k, None, n_threads)
             own, every = scatters(subset, neighbors, priors, n_features, n_threads)
-            problem = EigenProblem.build(varying_axes(points), own, every)
+            problem = EigenProblem.build(varying_axes(points, n_threads), own, every)
 
             if isinstance(self.gamma, str):
                 gamma = choose_gamma(problem, points[some], codes[some], n_threads)

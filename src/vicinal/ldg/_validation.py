@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.ldg._local_gaussians import squared_norms
 from vicinal.ldg._model_selection import N_NEIGHBORS
 from vicinal.objectives.nca import given_prior
 
@@ -55,8 +56,9 @@ def least_spread(points: FloatArray, var_floor: float) -> float:
 
     That is from their mean. Where they are all equal, anything above 0 will do.
     """
-    total = points.var(axis=0, dtype=np.float64).sum()
-    return float(var_floor * total) or 1.0
+    mean = points.mean(axis=0, dtype=np.float64)
+    total = squared_norms(points).mean() - mean @ mean
+    return float(var_floor * max(total, 0.0)) or 1.0
 
 
 def warn_of_small_classes(
