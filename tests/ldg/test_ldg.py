@@ -288,6 +288,20 @@ def test_a_small_unit_is_no_reason_to_drop_a_feature(
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_small_units_in_a_wide_table(dtype: Any) -> None:
+    """Eight features of unit 1 do not span what twenty rows do; the others must."""
+    rng = np.random.default_rng(0)
+    units = np.where(np.arange(30) < 8, 1.0, 1e-7)
+    points = (rng.normal(size=(20, 30)) * units).astype(dtype)
+    ldg = LDG(15, n_neighbors=4, gamma=0.6).fit(points, np.arange(20) % 3)
+    wide = points.astype(np.float64)
+    axes = np.linalg.svd(wide - wide.mean(axis=0), full_matrices=False)[2][:19]
+    inside = np.linalg.norm(ldg.components_ @ axes.T, axis=1)
+    np.testing.assert_allclose(inside, 1, rtol=1e-5)  # no arbitrary directions
+    assert len(ldg._kept_components) == 19
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_feature_that_varies_by_rounding_alone_is_no_direction(dtype: Any) -> None:
     rng = np.random.default_rng(0)
     points = np.hstack([X, np.full((178, 1), 0.3)]).astype(dtype)
@@ -316,6 +330,17 @@ def test_choices_on_some_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     reduced = knn.score(ldg.transform(points[1::2]), labels[1::2])
     knn.fit(points[::2], labels[::2])
     assert reduced > knn.score(points[1::2], labels[1::2])
+
+
+def test_a_default_fit_makes_the_same_choices_each_time() -> None:
+    noise = np.random.default_rng(0).normal(size=(60, 6))
+    labels = np.arange(60) % 2
+    first, *others = (LDG().fit(noise.astype(t), labels) for t in (float, float, "f4"))
+    for other in others:
+        assert other.get_params() == first.get_params()
+        assert other.n_neighbors_ == first.n_neighbors_
+        assert other.gamma_ == first.gamma_
+        assert other.n_components_ == first.n_components_
 
 
 def test_it_helps_nearest_neighbours() -> None:

@@ -14,6 +14,7 @@ from scipy.linalg import cholesky, eigh, qr, solve_triangular
 from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray
+from vicinal.base.wide_units import principal_axes, rank_in_own_units
 from vicinal.neighborhood.parallel import ReproducibleSum, blocks, run_in_threads
 
 
@@ -28,9 +29,10 @@ class Span:
     unit : float
         What a coordinate of 1 is in X: no square of a coordinate can overflow.
     rows : ndarray, sparse array or None
-        The scaled rows of X, where the coordinates are not features; else None.
+        The scaled rows of X, or a basis of their span, where the coordinates are not
+        features; else None.
     weights : ndarray of shape (n_samples, n_coordinates) or None
-        What takes coordinates back: a direction b is Xᵀ (weights b).
+        What takes coordinates back: a direction b is rowsᵀ (weights b).
     n_features : int
         How many features X has.
     """
@@ -95,7 +97,15 @@ def span_of(X: Any) -> Span:
     if n_features <= n:
         return Span(points, float(unit), None, None, n_features)
     wide = points.astype(np.float64, copy=False)
-    return _thin(points, float(unit), wide @ wide.T)
+    span = _thin(points, float(unit), wide @ wide.T)
+    if span.n_coordinates == n - 1:
+        return span
+    rank = rank_in_own_units(points, X, unit, negligible(X.dtype, n, n_features))
+    if rank <= span.n_coordinates:
+        return span
+    axes = principal_axes(points, rank)
+    seen = (wide @ axes.T).astype(X.dtype)
+    return Span(seen, float(unit), axes, np.eye(len(axes)), n_features)
 
 
 class Centred(NamedTuple):

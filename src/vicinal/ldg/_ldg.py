@@ -9,7 +9,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -32,6 +32,7 @@ from vicinal.ldg._validation import (
     LDG_CONSTRAINTS,
     checked_priors,
     least_spread,
+    source_of_chance,
     warn_of_small_classes,
     without_rounding,
 )
@@ -89,7 +90,8 @@ class LDG(LearnsFromClasses, LinearMetric):
     verbose : int, default=0
         Above 0, prints what was chosen.
     random_state : int, RandomState or None, default=None
-        For the folds of n_neighbors="cv", and for which rows serve the choices.
+        For the folds, and for which rows serve the choices. None draws the same
+        ones each time.
     n_jobs : int or None, default=None
         Threads. None is as many as BLAS would use; −1 is all cores. The result is
         the same for any number.
@@ -214,7 +216,7 @@ class LDG(LearnsFromClasses, LinearMetric):
         # spin on the cores that the search for neighbours needs.
         with self._unchanged_on_error(), single_threaded_blas():
             n_threads = effective_n_threads(self.n_jobs)
-            random_state = check_random_state(self.random_state)
+            random_state = source_of_chance(self.random_state)
             rows, classes, codes = labelled(self, X, y)
             priors = checked_priors(self.priors, codes)
             n_features = rows.shape[1]

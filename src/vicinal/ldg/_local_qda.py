@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vicinal._typing import FLOATS, FloatArray
@@ -19,6 +18,7 @@ from vicinal.ldg._validation import (
     LOCAL_CONSTRAINTS,
     checked_priors,
     least_spread,
+    source_of_chance,
     warn_of_small_classes,
 )
 from vicinal.neighborhood import effective_n_threads
@@ -44,7 +44,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         The least σ_j², as a part of the features' mean variance in X. Neighbours that
         coincide, or a single one, have no variance of their own.
     random_state : int, RandomState or None, default=None
-        For the folds of n_neighbors="cv".
+        For the folds of n_neighbors="cv". None draws the same ones each time.
     n_jobs : int or None, default=None
         Threads. None is as many as BLAS would use; −1 is all cores. The result is
         the same for any number.
@@ -117,7 +117,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         self
         """
         n_threads = effective_n_threads(self.n_jobs)
-        random_state = check_random_state(self.random_state)
+        random_state = source_of_chance(self.random_state)
         with unchanged_on_error(self):
             points, classes, codes = labelled(self, X, y)
             priors = checked_priors(self.priors, codes)

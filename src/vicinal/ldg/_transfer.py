@@ -7,7 +7,6 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,6 +27,7 @@ from vicinal.ldg._transfer_problem import TransferProblem
 from vicinal.ldg._validation import (
     LDG_CONSTRAINTS,
     checked_priors,
+    source_of_chance,
     warn_of_small_classes,
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
@@ -68,7 +68,8 @@ class TransferLDG(ClassifierMixin, LinearMetric):
     var_floor : float, default=1e-3
         The least σ², as a part of the features' mean variance in the source.
     random_state : int, RandomState or None, default=None
-        For the folds, and for which rows serve the choices.
+        For the folds, and for which rows serve the choices. None draws the same
+        ones each time.
     n_jobs : int or None, default=None
         Threads. None is as many as BLAS would use; −1 is all cores. The result is
         the same for any number.
@@ -186,7 +187,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
         """
         with self._unchanged_on_error(), single_threaded_blas():
             n_threads = effective_n_threads(self.n_jobs)
-            random_state = check_random_state(self.random_state)
+            random_state = source_of_chance(self.random_state)
             points, labels = validate_data(
                 self, X, y, dtype=FLOATS, ensure_min_samples=1
             )

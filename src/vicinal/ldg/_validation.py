@@ -5,8 +5,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
@@ -26,6 +28,15 @@ LDG_CONSTRAINTS: dict[str, Any] = {
     "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
     "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"})],
 }
+
+
+def source_of_chance(random_state: int | RandomState | None) -> RandomState:
+    """Return what draws the folds and rows for choices; with None, always the same.
+
+    So a fit with defaults makes the same choices each time that it sees the same rows.
+    """
+    found: RandomState = check_random_state(0 if random_state is None else random_state)
+    return found
 
 
 def checked_priors(priors: ArrayLike | None, codes: IntArray) -> NDArray[np.float64]:
