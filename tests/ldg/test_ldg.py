@@ -201,6 +201,18 @@ def test_auto_grows_until_accuracy_falls(gamma: float, n_threads: int) -> None:
     assert leave_one_out(Z[:, :3], y, n_threads) == accuracies[2]
 
 
+def test_a_dimension_that_changes_nothing_is_taken() -> None:
+    """Growing goes on at a tie, over all of them, and ends at the first fall."""
+    Z = np.zeros((40, 9))
+    labels = np.arange(40) % 2
+    Z[:, 0] = 10 * labels + np.arange(40) / 40
+    assert grown_dimensions(Z, labels, 1) == 9
+    for last in range(1, 8):  # in and at the ends of what is tried at once
+        noisy = Z.copy()
+        noisy[:, last] = 1e3 * np.random.default_rng(0).normal(size=40)
+        assert grown_dimensions(noisy, labels, 1) == last
+
+
 def many_classes() -> tuple[FloatArray, NDArray[np.intp]]:
     """Return 60 classes that no few dimensions tell apart, in front of a dip."""
     rng = np.random.default_rng(0)

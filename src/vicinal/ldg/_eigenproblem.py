@@ -18,7 +18,7 @@ class EigenProblem:
 
     Along any other direction both are 0, and so is their difference, which would come
     before every direction with more of V than of γA: a constant feature would be the
-    first to be kept.
+    first to be taken.
 
     Attributes
     ----------
@@ -80,8 +80,8 @@ class EigenProblem:
         subspace : ndarray of shape (n_coordinates, n_directions)
             Orthonormal columns.
         """
-        turned = self.axes.T @ subspace
-        values, vectors = eigh(turned.T @ (self.own - gamma * self.every) @ turned)
+        inner = self.axes.T @ subspace
+        values, vectors = eigh(inner.T @ (self.own - gamma * self.every) @ inner)
         return values, subspace @ vectors
 
 

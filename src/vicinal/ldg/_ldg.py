@@ -25,7 +25,7 @@ from vicinal.ldg._model_selection import (
     choose_gamma,
     choose_n_neighbors,
     grown_dimensions,
-    some_rows,
+    sampled_rows,
 )
 from vicinal.ldg._objective import LocalGaussianObjective
 from vicinal.ldg._validation import (
@@ -234,10 +234,10 @@ class LDG(LearnsFromClasses, LinearMetric):
             points = span.coordinates
             floor = least_spread(points, self.var_floor)
             subset = ClassPoints.build(points, codes, floor)
-            some = some_rows(codes, random_state)
+            sample = sampled_rows(codes, random_state)
             if isinstance(self.n_neighbors, str):
                 k = choose_n_neighbors(
-                    points[some], codes[some], priors, floor, n_features,
+                    points[sample], codes[sample], priors, floor, n_features,
                     random_state, n_threads,
                 )  # fmt: skip
             else:
@@ -247,18 +247,18 @@ class LDG(LearnsFromClasses, LinearMetric):
             problem = EigenProblem.build(varying_axes(points, n_threads), own, every)
 
             if isinstance(self.gamma, str):
-                gamma = choose_gamma(problem, points[some], codes[some], n_threads)
+                gamma = choose_gamma(problem, points[sample], codes[sample], n_threads)
             else:
                 gamma = float(self.gamma)
             if self.n_components == "auto":
                 wanted = choose_dimension(
-                    points[some], codes[some], priors, floor, n_features, k, gamma,
+                    points[sample], codes[sample], priors, floor, n_features, k, gamma,
                     max(1, problem.rank), random_state, n_threads,
                 )  # fmt: skip
             values, found = problem.smallest(gamma, max(MOST_COMPONENTS, wanted))
             if self.n_components == "grow":
-                Z = points[some] @ found.astype(points.dtype)
-                wanted = max(1, grown_dimensions(Z, codes[some], n_threads))
+                Z = points[sample] @ found.astype(points.dtype)
+                wanted = max(1, grown_dimensions(Z, codes[sample], n_threads))
             solution = None
             if self.refine and problem.rank > wanted:
                 objective = LocalGaussianObjective.build(

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.nearest import Neighbors, nearest_of_each_class
+from vicinal.neighborhood.nearest import nearest_of_each_class
+from vicinal.neighborhood.nearest_lists import Neighbors
 from vicinal.neighborhood.parallel import (
     ReproducibleSum,
     blocks,
@@ -63,7 +64,7 @@ class ClassPoints:
         """Build from points sorted by class and their codes.
 
         Without a number of classes, there are as many as the codes say; only queries
-        may lack some of them.
+        may lack a class.
         """
         n_classes = codes[-1] + 1 if n_classes is None else n_classes
         bounds = np.searchsorted(codes, np.arange(n_classes + 1))
@@ -174,7 +175,7 @@ class ClassPoints:
     def _spreads(
         self, neighbors: NDArray[np.int32], means: FloatArray
     ) -> NDArray[np.float64]:
-        """Return the mean ‖x‖² minus ‖μ‖²; where that is all rounding, the long way."""
+        """Return the mean ‖x‖² minus ‖μ‖²; from differences where that is rounding."""
         mean_norms = self.squared_norms[neighbors].mean(axis=1)
         spreads: NDArray[np.float64] = mean_norms - squared_norms(means)
         noise = 1e4 * np.finfo(means.dtype).eps

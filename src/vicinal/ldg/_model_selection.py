@@ -35,7 +35,7 @@ DIMENSIONS_BEYOND_CLASSES = 5
 AT_ONCE = 4
 
 
-def some_rows(codes: IntArray, random_state: RandomState) -> IntArray:
+def sampled_rows(codes: IntArray, random_state: RandomState) -> IntArray:
     """Return about MOST_ROWS row numbers for the choices; see `sample_of_classes`."""
     return sample_of_classes(codes, MOST_ROWS, random_state)
 
@@ -166,8 +166,8 @@ def choose_dimension(
         The result is the same for any number.
     """
     path = path_of_dimensions(most)
-    some = sample_of_classes(codes, MOST_ROWS_FOR_PATH, random_state)
-    points, codes = points[some], codes[some]
+    sample = sample_of_classes(codes, MOST_ROWS_FOR_PATH, random_state)
+    points, codes = points[sample], codes[sample]
     hits = []
     for held in held_out(codes, random_state):
         known = points[~held] - points[~held].mean(axis=0)
@@ -206,9 +206,11 @@ def grown_dimensions(Z: FloatArray, codes: IntArray, n_threads: int) -> int:
     """
     before, most = -1, Z.shape[1]
     for first in range(0, most, AT_ONCE):
-        some = range(first + 1, min(first + AT_ONCE, most) + 1)
-        hits = leave_one_out_hits(Z, codes, KNN_K, dimensions=some, n_threads=n_threads)
-        for d, right in zip(some, hits.sum(axis=1).tolist(), strict=True):
+        tried = range(first + 1, min(first + AT_ONCE, most) + 1)
+        hits = leave_one_out_hits(
+            Z, codes, KNN_K, dimensions=tried, n_threads=n_threads
+        )
+        for d, right in zip(tried, hits.sum(axis=1).tolist(), strict=True):
             if right < before:
                 return d - 1
             before = right

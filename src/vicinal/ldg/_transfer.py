@@ -21,7 +21,7 @@ from vicinal.ldg._model_selection import (
     KNN_K,
     choose_gamma,
     choose_n_neighbors,
-    some_rows,
+    sampled_rows,
 )
 from vicinal.ldg._transfer_problem import TransferProblem
 from vicinal.ldg._validation import (
@@ -42,7 +42,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
 
         (1 − α) (V_t − γA_t) + α (V_s − γA_s)
 
-    takes the place of V − γA in :class:`vicinal.LDG` (eq. 7): the Gaussians around
+    stands for V − γA in :class:`vicinal.LDG` (eq. 7): the Gaussians around
     target points (V_t, A_t) and around source points (V_s, A_s) are both made of the
     k nearest source points. New target points are classified by 3-NN over the rows of
     both domains in the mapped space.
@@ -59,7 +59,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
         α, between 0 and 1: what the source's own term weighs. "cv" takes the best of
         0, 0.1, 0.3 and 0.5 for 3-NN in five folds of the target rows, with as many
         dimensions as there are classes and five more; the largest of equals. Rows that
-        are held out are neither in the map nor among the neighbours.
+        are held out serve neither the map nor as neighbours.
     standardize : bool, default=True
         Give each domain by itself mean 0 and standard deviation 1 in each feature.
     priors : array-like of shape (n_classes,) or None, default=None
@@ -168,7 +168,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
         X_source: ArrayLike | None = None,
         y_source: ArrayLike | None = None,
     ) -> Self:
-        """Learn the map, and keep the rows of both domains for prediction.
+        """Learn the map, and store the rows of both domains for prediction.
 
         Parameters
         ----------
@@ -304,8 +304,8 @@ class TransferLDG(ClassifierMixin, LinearMetric):
     ) -> tuple[int, float, float, EigenProblem]:
         """Return k, γ and α, as given or chosen, and the problem they make."""
         source, n_threads = problem.source, problem.n_threads
-        some = some_rows(source.codes, random_state)
-        points, codes = source.points[some], source.codes[some]
+        sample = sampled_rows(source.codes, random_state)
+        points, codes = source.points[sample], source.codes[sample]
         k, gamma, alpha = self.n_neighbors, self.gamma, self.alpha
         if isinstance(k, str):
             k = choose_n_neighbors(

@@ -40,6 +40,7 @@ from vicinal.neighborhood.parallel import (
     project,
 )
 from vicinal.neighborhood.rules import (
+    Affinities,
     ClassRuns,
     ExpectedMatches,
     LogMatches,
@@ -51,6 +52,7 @@ from vicinal.neighborhood.rules import (
 )
 
 __all__ = [
+    "Affinities",
     "ClassRuns",
     "ExpectedMatches",
     "LogMatches",

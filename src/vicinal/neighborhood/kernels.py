@@ -410,6 +410,25 @@ def responsibilities(
 
 
 @_kernel
+def affinities(block, own, norms_of, sharpness_of, norms, sharpness, values):
+    """Weigh by LFDA's affinity, v_ij = exp(−s_i s_j d²_ij); values are their sums.
+
+    s is 1 / σ, the point's own scale; a point weighs nothing to itself.
+    """
+    for r in range(block.shape[0]):
+        row, total = block[r], block.dtype.type(0)
+        for j in range(row.shape[0]):
+            distance = (norms_of[r] + norms[j]) - 2 * row[j]
+            distance = distance if distance > 0 else block.dtype.type(0)
+            # One factor after the other: a product of two large ones may overflow.
+            e = _exp(-((distance * sharpness_of[r]) * sharpness[j]))
+            row[j] = e
+            total += e
+        values[r] = total - row[own[r]]
+        row[own[r]] = 0
+
+
+@_kernel
 def log_sums(block, query_norms, norms, log_offsets, values):
     """Write log Σ_j mass_j exp(−d²_j) of each query; the block is left as scratch."""
     for r in range(block.shape[0]):
