@@ -11,6 +11,9 @@ from scipy.linalg import eigvalsh, svd
 from vicinal._typing import FloatArray
 from vicinal.base.whitening import rounding
 
+# Of units that are nearer to each other than this, products lose nothing.
+ALIKE = 1e-3
+
 
 def rank_in_own_units(
     points: FloatArray, X: FloatArray, unit: float, negligible: float
@@ -27,10 +30,15 @@ def rank_in_own_units(
         What the points were divided by.
     negligible : float
         What part of the largest variance is rounding.
+
+    Returns
+    -------
+    int
+        0 also where the units differ too little for anything to be lost.
     """
     sizes = np.abs(points).max(axis=0, initial=0).astype(np.float64)
     varying = sizes > rounding(X) / unit
-    if not varying.any():
+    if not varying.any() or sizes[varying].min() > ALIKE * sizes.max():
         return 0
     scaled = points[:, varying] / sizes[varying]
     scaled -= scaled.mean(axis=0)

@@ -122,7 +122,8 @@ class LDG(LearnsFromClasses, LinearMetric):
     Notes
     -----
     Above 3,000 rows the choices are made on 3,000 of them: k there, γ and "grow" by
-    the 3-NN of those rows under the map of all. "auto" looks at 1,500 of them.
+    the 3-NN of those rows under the map of all. "auto" looks at 1,500 of them, or at
+    30 of each class where that is more.
 
     With more features than rows, the eigenproblem is solved in the space that the
     rows span, which is exact and has no more dimensions than there are rows. Sparse X
