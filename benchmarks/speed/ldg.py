@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 from sklearn.datasets import make_classification
@@ -51,9 +52,10 @@ def lfda() -> None:
         y = rng.integers(n_classes, size=n)
         X = rng.normal(size=(n, d)) + 2 * rng.normal(size=(n_classes, d))[y]
         model = LFDA(embedding="weighted")
-        every = seconds(lambda m=model, X=X, y=y: m.fit(X, y), 5)
+        fit = partial(model.fit, X, y)
+        every = seconds(fit, 5)
         with threadpool_limits(1, "blas"):
-            one = seconds(lambda m=model, X=X, y=y: m.fit(X, y), 5)
+            one = seconds(fit, 5)
         name = f"{n:,} × {d}, {n_classes} classes"
         rows.append([name, f"{one:.3f}", f"{every:.3f}", f"{one / every:.2f}"])
     print("LFDA\n")

@@ -27,7 +27,7 @@ from tests.ldg.oracles import (
 )
 from vicinal import LDG
 from vicinal._typing import FloatArray
-from vicinal.base.folds import held_out
+from vicinal.base.folds import held_out, sample_of_classes
 from vicinal.base.knn_vote import smallest_proven
 from vicinal.ldg._model_selection import grown_dimensions, leave_one_out
 
@@ -231,6 +231,24 @@ def test_the_dimension_looks_past_a_dip() -> None:
     mapped = knn.fit(Z, labels[train]).score(Z_test, labels[test])
     plain = knn.fit(points[train], labels[train]).score(points[test], labels[test])
     assert mapped > plain - 0.02
+
+
+def test_the_dimension_is_judged_by_enough_rows_of_each_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def sample(codes: Any, n_rows: int, random_state: Any) -> Any:
+        asked.append(n_rows)
+        return sample_of_classes(codes, n_rows, random_state)
+
+    monkeypatch.setattr("vicinal.ldg._model_selection.sample_of_classes", sample)
+    points, labels = many_classes()
+    for n_classes in (2, 60):
+        rows = labels < n_classes
+        LDG(n_neighbors=3, gamma=1.0).fit(points[rows], labels[rows])
+    # For k and gamma, and for the dimension.
+    assert asked == [3000, 1500, 3000, 1800]
 
 
 def test_fewer_dimensions_have_to_be_better_than_all() -> None:

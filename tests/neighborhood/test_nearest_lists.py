@@ -9,6 +9,7 @@ from vicinal._typing import FloatArray
 from vicinal.neighborhood import nearest, nearest_lists
 from vicinal.neighborhood.nearest import nearest_of_each_class
 from vicinal.neighborhood.nearest_lists import Neighbors
+from vicinal.neighborhood.parallel import run_in_threads
 
 
 def on_a_grid(n: int, dtype: type) -> FloatArray:
@@ -62,10 +63,9 @@ def test_blocks_in_any_order_end_in_the_same_lists(
     monkeypatch.setattr(nearest, "MANY_PAIRS", 0)
     monkeypatch.setattr(nearest_lists, "LARGE_CLASSES", 0)
     monkeypatch.setattr(nearest_lists, "rows_per_block", lambda *_: 7)
-    run = nearest_lists.run_in_threads
 
     def backwards(worker, parts, n_threads):  # type: ignore[no-untyped-def]
-        run(worker, list(parts)[::-1], n_threads)
+        run_in_threads(worker, list(parts)[::-1], n_threads)
 
     monkeypatch.setattr(nearest_lists, "run_in_threads", backwards)
     points, bounds = on_a_grid(120, np.float32), [0, 60, 120]
