@@ -2,12 +2,13 @@
 
 import argparse
 
-from benchmarks.speed import command, imports, lca, nca, scale
+from benchmarks.speed import command, imports, lca, ldg, nca, scale
 
 BENCHMARKS = {
     "nca": nca.main,
     "scale": scale.main,
     "lca": lca.main,
+    "ldg": ldg.main,
     "command": command.main,
     "imports": imports.main,
 }

@@ -17,7 +17,11 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from tests.classic.oracles import mrmr_order
 from vicinal.classic import MRMR
-from vicinal.classic.mrmr import discretized, mutual_information
+from vicinal.classic.mrmr import (
+    discretized,
+    first_of_the_best,
+    mutual_information,
+)
 
 X, y = load_breast_cancer(return_X_y=True)
 
@@ -180,3 +184,33 @@ def test_any_scale_and_type(unit: float, dtype: Any) -> None:
     order = MRMR(5).fit(X.astype(np.float32), y).order_
     scaled = (X.astype(np.float32) * dtype(unit)).astype(dtype)
     np.testing.assert_array_equal(MRMR(5).fit(scaled, y).order_, order)
+
+
+@pytest.mark.parametrize(
+    ("scores", "first"),
+    [
+        ([0.3, 0.1 + 0.2], 0),  # one rounding apart: the first
+        ([0.1 + 0.2, 0.3], 0),
+        ([0.3, 0.3 + 1e-9], 1),
+        ([0.0, 0.0, -1.0], 0),
+        ([1e14, np.nextafter(1e14, np.inf)], 0),  # the quotient of no redundancy
+        ([1e14, 1.001e14], 1),
+        ([-np.inf, 0.2, 0.2], 1),
+    ],
+)
+def test_of_features_that_differ_by_rounding_the_first_is_picked(
+    scores: list[float], first: int
+) -> None:
+    assert first_of_the_best(np.array(scores)) == first
+
+
+def test_a_feature_and_its_opposite_tie() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        bits = rng.integers(0, 2, size=(50, 3))
+        labels = rng.integers(0, 3, size=50)
+        both = np.column_stack([bits, 1 - bits])
+        turned = np.column_stack([1 - bits, bits])
+        first, second = (MRMR(3).fit(points, labels) for points in (both, turned))
+        np.testing.assert_array_equal(first.order_, second.order_)
+        assert first.order_[0] < 3

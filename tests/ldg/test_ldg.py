@@ -27,7 +27,7 @@ from tests.ldg.oracles import (
 )
 from vicinal import LDG
 from vicinal._typing import FloatArray
-from vicinal.base.folds import held_out
+from vicinal.base.folds import held_out, sample_of_classes
 from vicinal.base.knn_vote import smallest_proven
 from vicinal.ldg._model_selection import grown_dimensions, leave_one_out
 
@@ -201,6 +201,18 @@ def test_auto_grows_until_accuracy_falls(gamma: float, n_threads: int) -> None:
     assert leave_one_out(Z[:, :3], y, n_threads) == accuracies[2]
 
 
+def test_a_dimension_that_changes_nothing_is_taken() -> None:
+    """Growing goes on at a tie, over all of them, and ends at the first fall."""
+    Z = np.zeros((40, 9))
+    labels = np.arange(40) % 2
+    Z[:, 0] = 10 * labels + np.arange(40) / 40
+    assert grown_dimensions(Z, labels, 1) == 9
+    for last in range(1, 8):  # in and at the ends of what is tried at once
+        noisy = Z.copy()
+        noisy[:, last] = 1e3 * np.random.default_rng(0).normal(size=40)
+        assert grown_dimensions(noisy, labels, 1) == last
+
+
 def many_classes() -> tuple[FloatArray, NDArray[np.intp]]:
     """Return 60 classes that no few dimensions tell apart, in front of a dip."""
     rng = np.random.default_rng(0)
@@ -219,6 +231,24 @@ def test_the_dimension_looks_past_a_dip() -> None:
     mapped = knn.fit(Z, labels[train]).score(Z_test, labels[test])
     plain = knn.fit(points[train], labels[train]).score(points[test], labels[test])
     assert mapped > plain - 0.02
+
+
+def test_the_dimension_is_judged_by_enough_rows_of_each_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def sample(codes: Any, n_rows: int, random_state: Any) -> Any:
+        asked.append(n_rows)
+        return sample_of_classes(codes, n_rows, random_state)
+
+    monkeypatch.setattr("vicinal.ldg._model_selection.sample_of_classes", sample)
+    points, labels = many_classes()
+    for n_classes in (2, 60):
+        rows = labels < n_classes
+        LDG(n_neighbors=3, gamma=1.0).fit(points[rows], labels[rows])
+    # For k and gamma, and for the dimension.
+    assert asked == [3000, 1500, 3000, 1800]
 
 
 def test_fewer_dimensions_have_to_be_better_than_all() -> None:
@@ -288,6 +318,20 @@ def test_a_small_unit_is_no_reason_to_drop_a_feature(
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_small_units_in_a_wide_table(dtype: Any) -> None:
+    """Eight features of unit 1 do not span what twenty rows do; the others must."""
+    rng = np.random.default_rng(0)
+    units = np.where(np.arange(30) < 8, 1.0, 1e-7)
+    points = (rng.normal(size=(20, 30)) * units).astype(dtype)
+    ldg = LDG(15, n_neighbors=4, gamma=0.6).fit(points, np.arange(20) % 3)
+    wide = points.astype(np.float64)
+    axes = np.linalg.svd(wide - wide.mean(axis=0), full_matrices=False)[2][:19]
+    inside = np.linalg.norm(ldg.components_ @ axes.T, axis=1)
+    np.testing.assert_allclose(inside, 1, rtol=1e-5)  # no arbitrary directions
+    assert len(ldg._kept_components) == 19
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_feature_that_varies_by_rounding_alone_is_no_direction(dtype: Any) -> None:
     rng = np.random.default_rng(0)
     points = np.hstack([X, np.full((178, 1), 0.3)]).astype(dtype)
@@ -316,6 +360,17 @@ def test_choices_on_some_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     reduced = knn.score(ldg.transform(points[1::2]), labels[1::2])
     knn.fit(points[::2], labels[::2])
     assert reduced > knn.score(points[1::2], labels[1::2])
+
+
+def test_a_default_fit_makes_the_same_choices_each_time() -> None:
+    noise = np.random.default_rng(0).normal(size=(60, 6))
+    labels = np.arange(60) % 2
+    first, *others = (LDG().fit(noise.astype(t), labels) for t in (float, float, "f4"))
+    for other in others:
+        assert other.get_params() == first.get_params()
+        assert other.n_neighbors_ == first.n_neighbors_
+        assert other.gamma_ == first.gamma_
+        assert other.n_components_ == first.n_components_
 
 
 def test_it_helps_nearest_neighbours() -> None:

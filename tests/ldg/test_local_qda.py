@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.ldg.oracles import local_qda_scores
 from vicinal import LocalQDA
 from vicinal._typing import FloatArray, IntArray
-from vicinal.ldg._model_selection import choose_n_neighbors, some_rows
+from vicinal.ldg._model_selection import choose_n_neighbors, sampled_rows
 
 X, y = load_iris(return_X_y=True)
 # Iris has many points at equal distances, and nearest is then whatever comes first.
@@ -102,7 +102,7 @@ def test_ties_go_to_the_largest() -> None:
 
 def test_many_rows_choose_on_some_of_every_class() -> None:
     codes = np.r_[np.zeros(9000, dtype=int), np.ones(999, dtype=int), 2]
-    some = some_rows(codes, np.random.RandomState(0))
+    some = sampled_rows(codes, np.random.RandomState(0))
     assert 2990 <= len(some) <= 3010
     assert np.all(np.diff(some) > 0)
     assert np.bincount(codes[some]).tolist() == [2700, 300, 1]

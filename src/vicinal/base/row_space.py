@@ -14,7 +14,8 @@ from scipy.linalg import cholesky, eigh, qr, solve_triangular
 from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray
-from vicinal.neighborhood.parallel import blocks
+from vicinal.base.wide_units import principal_axes, rank_in_own_units
+from vicinal.neighborhood.parallel import ReproducibleSum, blocks, run_in_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +29,10 @@ class Span:
     unit : float
         What a coordinate of 1 is in X: no square of a coordinate can overflow.
     rows : ndarray, sparse array or None
-        The scaled rows of X, where the coordinates are not features; else None.
+        The scaled rows of X, or a basis of their span, where the coordinates are not
+        features; else None.
     weights : ndarray of shape (n_samples, n_coordinates) or None
-        What takes coordinates back: a direction b is Xᵀ (weights b).
+        What takes coordinates back: a direction b is rowsᵀ (weights b).
     n_features : int
         How many features X has.
     """
@@ -95,7 +97,15 @@ def span_of(X: Any) -> Span:
     if n_features <= n:
         return Span(points, float(unit), None, None, n_features)
     wide = points.astype(np.float64, copy=False)
-    return _thin(points, float(unit), wide @ wide.T)
+    span = _thin(points, float(unit), wide @ wide.T)
+    if span.n_coordinates == n - 1:
+        return span
+    rank = rank_in_own_units(points, X, unit, negligible(X.dtype, n, n_features))
+    if rank <= span.n_coordinates:
+        return span
+    axes = principal_axes(points, rank)
+    seen = (wide @ axes.T).astype(X.dtype)
+    return Span(seen, float(unit), axes, np.eye(len(axes)), n_features)
 
 
 class Centred(NamedTuple):
@@ -169,23 +179,28 @@ def negligible(dtype: Any, n: int, n_features: int) -> float:
     return float(noise + 10 * max(n, n_features) * np.finfo(np.float64).eps)
 
 
-def varying_axes(coordinates: FloatArray) -> NDArray[np.float64]:
+def varying_axes(coordinates: FloatArray, n_threads: int = 1) -> NDArray[np.float64]:
     """Return an orthonormal basis, in columns, of the directions the rows vary in.
 
     What is rounding and what is not is judged with each coordinate in a unit of its
-    own: one whose unit is small is not lost beside others.
+    own: one whose unit is small is not lost beside others. The result is the same for
+    any number of threads.
     """
     n, d = coordinates.shape
     units = np.maximum(coordinates.max(axis=0), -coordinates.min(axis=0))
     there = units > 0
     units = units[there].astype(np.float64)
-    scatter = np.zeros((len(units), len(units)))
-    for rows in blocks(slice(0, n), max(1024, d)):
-        wide = coordinates[rows][:, there] / units
-        scatter += wide.T @ wide
     axes = np.eye(d)[:, there]
     if not there.any():
         return axes
+    total = ReproducibleSum(np.zeros((len(units), len(units))))
+
+    def add(position: int, rows: slice) -> None:
+        wide = coordinates[rows][:, there] / units
+        total.add(position, np.matmul(wide.T, wide, out=total.buffer()))
+
+    run_in_threads(lambda: add, blocks(slice(0, n), max(1024, d)), n_threads)
+    scatter = total.total
     sizes = np.sqrt(np.diagonal(scatter))
     variances, vectors = eigh(scatter / np.outer(sizes, sizes))
     kept = variances > negligible(coordinates.dtype, n, d) * variances[-1]

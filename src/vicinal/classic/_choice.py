@@ -27,9 +27,9 @@ def hits_of_maps(
     Parameters
     ----------
     points, codes
-        The points, and their classes. Of many, some are looked at, always the same.
+        The points, and their classes. Of many, a sample is looked at, always the same.
     learn : callable
-        Returns the maps' components for some points and their classes, or raises
+        Returns the maps' components for points and their classes, or raises
         ValueError where these are too few.
 
     Returns
@@ -39,8 +39,8 @@ def hits_of_maps(
         one candidate and no row.
     """
     random_state = RandomState(0)
-    some = sample_of_classes(codes, MOST_ROWS, random_state)
-    points, codes = centred(points[some]).points, codes[some]
+    sample = sample_of_classes(codes, MOST_ROWS, random_state)
+    points, codes = centred(points[sample]).points, codes[sample]
     dear = points.shape[1] > MANY_FEATURES or codes.max() >= MANY_CLASSES
     n_threads = effective_n_threads(None)
     hits = []

@@ -44,8 +44,8 @@ def choose_gamma(
     n_threads : int
         The result is the same for any number.
     """
-    some = sample_of_classes(codes, MOST_ROWS, random_state)
-    points, codes = points[some], codes[some]
+    sample = sample_of_classes(codes, MOST_ROWS, random_state)
+    points, codes = points[sample], codes[sample]
     solver = SOLVERS["lbfgs"](max_iter=MAX_ITER, tol=TOL)
     hits = []
     for held in held_out(codes, random_state, N_FOLDS):

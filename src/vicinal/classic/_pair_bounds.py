@@ -79,8 +79,8 @@ class PairBounds:
         if not len(alike[0]):
             raise ValueError("No two rows that could be paired are of one class.")
         anyone = [
-            random_state.randint(len(some), size=PAIRS_FOR_PERCENTILES)
-            for some in (points, second)
+            random_state.randint(len(rows), size=PAIRS_FOR_PERCENTILES)
+            for rows in (points, second)
         ]
         # Duplicates can be neither moved nor measured with.
         rounding = float(4 * np.finfo(points.dtype).eps) ** 2

@@ -39,11 +39,11 @@ def random_pairs(
     n_classes = max(codes.max(), second.max()) + 1
     sizes = np.bincount(second, minlength=n_classes)
     starts = np.cumsum(sizes) - sizes
-    # Where a row stands among its class, so that the draw can begin after it.
-    place = np.zeros(len(codes), dtype=np.intp)
+    # A row's number in its class, so that the draw can begin after it.
+    position = np.zeros(len(codes), dtype=np.intp)
     itself = 0
     if other is None:
-        place[order] = np.arange(len(order)) - starts[second[order]] + 1
+        position[order] = np.arange(len(order)) - starts[second[order]] + 1
         itself = 1
     start, size = starts[codes], sizes[codes]
     partners = size - itself if alike else len(second) - size
@@ -54,6 +54,6 @@ def random_pairs(
     rows = random_state.choice(len(codes), size=n_pairs, p=partners / partners.sum())
     drawn = (random_state.random_sample(n_pairs) * partners[rows]).astype(np.intp)
     if alike:
-        within = (place[rows] + drawn) % size[rows]
+        within = (position[rows] + drawn) % size[rows]
         return rows, order[start[rows] + within]
     return rows, order[(start[rows] + size[rows] + drawn) % len(second)]

@@ -21,7 +21,7 @@ def cholesky_of_scatter(scatter: FloatArray, advice: str) -> FloatArray:
     Raises
     ------
     ValueError
-        When S has no inverse, in this arithmetic: some feature follows from those
+        When S has no inverse, in this arithmetic: a feature follows from those
         before it up to rounding errors. It ends in the advice.
     """
     try:

@@ -6,25 +6,23 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import linalg
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.knn_vote import first_as_good
-from vicinal.base.metric import LinearMetric, of_unscaled
+from vicinal.base.metric import of_unscaled
 from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import Span
-from vicinal.base.validation import LearnsFromClasses, labelled
+from vicinal.base.row_space import Span, unit_of
+from vicinal.base.whitening import deviations, within_class_residuals
 from vicinal.classic._choice import hits_of_maps
 from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
-from vicinal.neighborhood import single_threaded_blas
+from vicinal.classic._supervised import SupervisedMetric
 
 ADVICE = "Use a larger shrinkage."
 
 
-class FDA(LearnsFromClasses, LinearMetric):
+class FDA(SupervisedMetric):
     """Fisher discriminant analysis.
 
     The directions along which the means of the classes lie far apart, measured by the
@@ -99,36 +97,17 @@ class FDA(LearnsFromClasses, LinearMetric):
         self.n_components = n_components
         self.shrinkage = shrinkage
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the map.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The points.
-        y : array-like of shape (n_samples,)
-            Their classes.
-
-        Returns
-        -------
-        self
-        """
-        with self._unchanged_on_error(), single_threaded_blas():
-            points, classes, codes = labelled(self, X, y)
-            if len(classes) == len(points):
-                raise ValueError(
-                    "Every class has a single row: there is no scatter within classes."
-                )
-            shrinkage, every = self.shrinkage, False
-            if self.n_components == "auto":
-                chosen = first_as_good(hits_of_maps(points, codes, self._candidates))
-                every = chosen > 0
-                shrinkage = 1.0 if chosen > 1 else shrinkage
-            self.eigenvalues_, self.components_ = self._map(
-                points, codes, shrinkage, every
+    def _learn(self, X: FloatArray, codes: IntArray) -> None:
+        if codes.max() + 1 == len(X):
+            raise ValueError(
+                "Every class has a single row: there is no scatter within classes."
             )
-        return self
+        shrinkage, every = self.shrinkage, False
+        if self.n_components == "auto":
+            chosen = first_as_good(hits_of_maps(X, codes, self._candidates))
+            every = chosen > 0
+            shrinkage = 1.0 if chosen > 1 else shrinkage
+        self.eigenvalues_, self.components_ = self._map(X, codes, shrinkage, every)
 
     def _candidates(self, X: FloatArray, codes: IntArray) -> list[FloatArray]:
         """Return the discriminants, and the map of all directions."""
@@ -141,7 +120,7 @@ class FDA(LearnsFromClasses, LinearMetric):
         self, X: FloatArray, codes: IntArray, shrinkage: str | float, every: bool
     ) -> tuple[FloatArray, FloatArray]:
         """Return eigenvalues and components of the discriminants, or of everything."""
-        # Constant columns tell nothing, and would leave the scatter singular.
+        # Constant columns have no scatter, and would leave the scatter singular.
         varying = (X[0] != X).any(axis=0)
         values, rows, units = self._directions(X[:, varying], codes, shrinkage, every)
         components = np.zeros((len(rows), X.shape[1]), dtype=X.dtype)
@@ -152,10 +131,10 @@ class FDA(LearnsFromClasses, LinearMetric):
         self, X: FloatArray, codes: IntArray, shrinkage: str | float, every: bool
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the largest eigenvalues, their directions as rows, and the units."""
-        deviations: FloatArray = np.ones(X.shape[1])
+        units: FloatArray = np.ones(X.shape[1])
         if X.shape[1] > X.shape[0] and shrinkage == "auto":
-            deviations = _deviations_within(X, codes)
-            X = (X / deviations).astype(X.dtype)
+            units = _deviations_within(X, codes)
+            X = (X / units).astype(X.dtype)
         seen = scattered_span(X)
         n_classes = int(codes.max()) + 1
         d = checked_n_components(
@@ -173,10 +152,10 @@ class FDA(LearnsFromClasses, LinearMetric):
         axes, sizes, _ = linalg.svd(scaled, full_matrices=every)
         d = len(axes) if every else d
         values = np.zeros(d)
-        told = min(d, n_classes - 1)  # the last of the means follows from the others
-        values[:told] = sizes[:told] ** 2
+        rank = min(d, n_classes - 1)  # the last of the means follows from the others
+        values[:rank] = sizes[:rank] ** 2
         columns = linalg.solve_triangular(factor, axes[:, :d], lower=True, trans="T")
-        return values, seen.to_features(columns), seen.unit * deviations
+        return values, seen.to_features(columns), seen.unit * units
 
 
 def _class_moments(
@@ -206,20 +185,17 @@ def _deviations_within(X: FloatArray, codes: IntArray) -> FloatArray:
     Over all rows, good features would count as noisy ones. It is 1 where no class has
     any that can be computed.
     """
-    unit = float(np.abs(X).max())
-    deviations = np.zeros(X.shape[1])
-    for c in range(codes.max() + 1):
-        points = X[codes == c].astype(np.float64) / unit
-        deviations += len(points) / len(X) * points.var(axis=0)
-    deviations = unit * np.sqrt(deviations)
-    return np.where(deviations > 0, deviations, 1.0)
+    unit = float(unit_of(X))  # in which no square overflows
+    scaled = X / unit
+    found = unit * deviations(within_class_residuals(scaled, codes), scaled)
+    return np.where(found > 0, found, 1.0)
 
 
 class ShrunkInSpan:
     """A covariance drawn towards a multiple of the identity of the whole space.
 
-    In the way of scikit-learn's covariance estimators, for points that are given in
-    an orthonormal basis of a subspace, while the identity has a dimension for every
+    An estimator like scikit-learn's of covariances, for points that are given in an
+    orthonormal basis of a subspace, while the identity has a dimension for every
     feature.
 
     Parameters

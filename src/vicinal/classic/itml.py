@@ -4,22 +4,20 @@ import sys
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import LinearMetric, of_unscaled
+from vicinal.base.metric import of_unscaled
 from vicinal.base.row_space import Span, span_of
-from vicinal.base.validation import LearnsFromClasses, labelled
 from vicinal.classic._gamma import choose_gamma
 from vicinal.classic._pair_bounds import LogDetObjective, PairBounds
-from vicinal.neighborhood import effective_n_threads, single_threaded_blas
+from vicinal.classic._supervised import SupervisedMetric
+from vicinal.neighborhood import effective_n_threads
 from vicinal.solvers import SOLVERS, Solution
 
 # 20 for each pair of classes are as many from 10 and from 23 classes on.
@@ -29,7 +27,7 @@ FEWEST_CONSTRAINTS, MOST_CONSTRAINTS = 2_000, 10_000
 AFFORDABLE, FEWEST_AFFORDABLE = 2.5e8, 1_000
 
 
-class ITML(LearnsFromClasses, LinearMetric):
+class ITML(SupervisedMetric):
     """Information-theoretic metric learning.
 
     The Mahalanobis matrix nearest to a prior one, by the LogDet divergence, under
@@ -145,60 +143,38 @@ class ITML(LearnsFromClasses, LinearMetric):
         self.verbose = verbose
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the metric.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The points.
-        y : array-like of shape (n_samples,)
-            Their classes.
-
-        Returns
-        -------
-        self
-        """
-        with self._unchanged_on_error():
-            points, _, codes = labelled(self, X, y)
-            found = self._learn(points, codes)
-        self._warn_unless_converged(found)
-        return self
-
     def _learn(
         self,
         X: FloatArray,
         codes: IntArray,
         other_X: FloatArray | None = None,
         other_codes: IntArray | None = None,
-    ) -> Solution:
-        """Draw pairs, among X or across to other points, and learn M from them."""
+    ) -> None:
+        """Draw pairs of rows of X, or of X and other points, and learn M from them."""
         random_state = check_random_state(self.random_state)
         n_threads = effective_n_threads(None)
-        with single_threaded_blas():
-            space = self._space(X, other_X)
-            if space.span is not None:
-                points, others = np.split(space.span.coordinates, [len(X)])
-            else:
-                points, others = X, X[:0] if other_X is None else other_X
-            n_pairs = self._number_of_pairs(codes, other_codes, space.n_coordinates)
-            gamma = self.gamma
-            if isinstance(gamma, str):
-                gamma = choose_gamma(
-                    points, codes, n_pairs, random_state, space.of_points, n_threads
-                )
-            pairs = PairBounds.draw(
-                points, codes, n_pairs, random_state, space.of_points,
-                None if other_X is None else others, other_codes,
-            )  # fmt: skip
-            objective = LogDetObjective(pairs, gamma, n_threads)
-            solver = SOLVERS["lbfgs"](max_iter=self.max_iter, tol=self.tol)
-            start = np.eye(space.n_coordinates)
-            found: Solution = solver.maximize(objective, start, self._say)
-            self._store(found, space, pairs.bounds, X.dtype)
-            self.gamma_ = gamma
-        return found
+        space = self._space(X, other_X)
+        if space.span is not None:
+            points, others = np.split(space.span.coordinates, [len(X)])
+        else:
+            points, others = X, X[:0] if other_X is None else other_X
+        n_pairs = self._number_of_pairs(codes, other_codes, space.n_coordinates)
+        gamma = self.gamma
+        if isinstance(gamma, str):
+            gamma = choose_gamma(
+                points, codes, n_pairs, random_state, space.of_points, n_threads
+            )
+        pairs = PairBounds.draw(
+            points, codes, n_pairs, random_state, space.of_points,
+            None if other_X is None else others, other_codes,
+        )  # fmt: skip
+        objective = LogDetObjective(pairs, gamma, n_threads)
+        solver = SOLVERS["lbfgs"](max_iter=self.max_iter, tol=self.tol)
+        start = np.eye(space.n_coordinates)
+        found: Solution = solver.maximize(objective, start, self._say)
+        self._store(found, space, pairs.bounds, X.dtype)
+        self.gamma_ = gamma
+        self._warn_unless_converged(found)
 
     def _space(self, X: FloatArray, other_X: FloatArray | None) -> "_Space":
         """Return coordinates under which the prior is the identity."""
@@ -244,7 +220,7 @@ class ITML(LearnsFromClasses, LinearMetric):
         bounds: tuple[float, float],
         dtype: Any,
     ) -> None:
-        """Make the estimator fitted: M = L Λ Lᵀ is kept as Λ^½ Lᵀ."""
+        """Make the estimator fitted: M = L Λ Lᵀ is stored as Λ^½ Lᵀ."""
         A = found.components
         if space.span is None:
             _, sizes, axes = np.linalg.svd(A @ space.root.T)
@@ -270,7 +246,7 @@ class ITML(LearnsFromClasses, LinearMetric):
         return False
 
     def _warn_unless_converged(self, found: Solution) -> None:
-        """Warn; to be called by fit itself, so that the warning names its caller."""
+        """Warn; to be called by `_learn`, so that the warning names fit's caller."""
         if found.converged:
             return
         if found.n_iter >= self.max_iter:
@@ -285,7 +261,7 @@ class ITML(LearnsFromClasses, LinearMetric):
         warnings.warn(
             f"{type(self).__name__} {advice}.",
             ConvergenceWarning,
-            stacklevel=4,  # past this, fit, and scikit-learn's wrapper of fit
+            stacklevel=5,  # past this, _learn, fit, and scikit-learn's wrapper of fit
         )
 
 

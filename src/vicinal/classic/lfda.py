@@ -1,27 +1,31 @@
 """Local Fisher discriminant analysis."""
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import linalg
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.knn_vote import nearest_points
-from vicinal.base.metric import LinearMetric, of_unscaled
+from vicinal.base.metric import of_unscaled
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import Span
-from vicinal.base.validation import LearnsFromClasses, labelled
 from vicinal.classic._choice import hits_of_maps
 from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
-from vicinal.neighborhood import effective_n_threads, single_threaded_blas
-from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
+from vicinal.classic._supervised import SupervisedMetric
+from vicinal.neighborhood import (
+    Affinities,
+    effective_n_threads,
+    scatter,
+)
+
+# Points are in a unit in which the largest coordinate is about 1.
+LEAST_SCALE = 1e-150
 
 
-class LFDA(LearnsFromClasses, LinearMetric):
+class LFDA(SupervisedMetric):
     """Local Fisher discriminant analysis.
 
     Fisher's ratio of the scatter between classes to the scatter within them, with
@@ -101,35 +105,16 @@ class LFDA(LearnsFromClasses, LinearMetric):
         self.reg = reg
         self.embedding = embedding
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the map.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The points.
-        y : array-like of shape (n_samples,)
-            Their classes.
-
-        Returns
-        -------
-        self
-        """
-        with self._unchanged_on_error(), single_threaded_blas():
-            points, _, codes = labelled(self, X, y)
-            embedding = "weighted" if self.embedding == "auto" else self.embedding
-            if self.embedding == "auto" and self.n_components is None:
-                hits = hits_of_maps(
-                    points,
-                    codes,
-                    lambda X, codes: [self._map(X, codes, "weighted")[1]],
-                )
-                better = hits.sum(axis=1).argmax()
-                embedding = ("weighted", "orthonormalized")[better]
-            self.eigenvalues_, self.components_ = self._map(points, codes, embedding)
-            self.embedding_ = embedding
-        return self
+    def _learn(self, X: FloatArray, codes: IntArray) -> None:
+        embedding = "weighted" if self.embedding == "auto" else self.embedding
+        if self.embedding == "auto" and self.n_components is None:
+            hits = hits_of_maps(
+                X, codes, lambda X, codes: [self._map(X, codes, "weighted")[1]]
+            )
+            better = hits.sum(axis=1).argmax()
+            embedding = ("weighted", "orthonormalized")[better]
+        self.eigenvalues_, self.components_ = self._map(X, codes, embedding)
+        self.embedding_ = embedding
 
     def _map(
         self, X: FloatArray, codes: IntArray, embedding: str
@@ -205,35 +190,17 @@ def local_scatters(
 
 
 def _scatter_of_affine(X: FloatArray, n_neighbors: int, n_threads: int) -> FloatArray:
-    """Return ½ Σ_ij A_ij (x_i − x_j)(x_i − x_j)ᵀ = Xᵀ(diag(A1) − A)X for one class."""
+    """Return ½ Σ_ij A_ij (x_i − x_j)(x_i − x_j)ᵀ of the pairs of one class."""
     n = len(X)
     if n == 1:
         return np.zeros((X.shape[1], X.shape[1]))
-    # Nothing but rounding depends on the origin: in the middle there is least of it.
     X = X.astype(np.float64)
-    X -= X.mean(axis=0)
     nearest = nearest_points(X, X, n_neighbors, own=np.arange(n), n_threads=n_threads)
     sigma = np.linalg.norm(X - X[nearest[0, :, -1]], axis=1)
-    norms = np.einsum("ij,ij->i", X, X)
-    pulled = np.empty_like(X)  # (diag(A1) − A) X
-
-    def pull(_: int, rows: slice) -> None:
-        A = X[rows] @ X.T
-        A *= -2
-        A += norms
-        A += norms[rows, None]
-        np.maximum(A, 0, out=A)
-        scale = np.maximum(np.outer(sigma[rows], sigma), np.finfo(np.float64).tiny)
-        # A scale of 0, of points with many duplicates, makes A 1 for those and 0 for
-        # all others.
-        with np.errstate(over="ignore"):
-            np.divide(A, -scale, out=A)
-        np.exp(A, out=A)
-        pulled[rows] = A.sum(axis=1)[:, None] * X[rows] - A @ X
-
-    size = rows_per_block(n, n * X.itemsize)
-    run_in_threads(lambda: pull, blocks(slice(0, n), size), n_threads)
-    return X.T @ pulled
+    # A scale of 0, of points with many duplicates, makes A 1 for those and 0 for all
+    # others.
+    sharpness = 1 / np.maximum(sigma, LEAST_SCALE)
+    return scatter(X, Affinities(sharpness), n_threads).matrix / 2
 
 
 def _leading(

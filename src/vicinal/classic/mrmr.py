@@ -24,7 +24,7 @@ EXACT_IN_FLOAT32 = 2**24
 class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
     """Maximal relevance, minimal redundancy: feature selection.
 
-    Features are picked one after the other: each time the one that tells most about
+    Features are picked one after the other: each time the one that says most about
     the classes and least about the features picked before, both measured by mutual
     information of discretised features [1]_.
 
@@ -131,13 +131,13 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
         summed, redundancy = np.zeros(n_features), np.zeros(n_features)
         scores = relevance.copy()
         left = np.ones(n_features, dtype=bool)
-        order = [_first_of_the_best(relevance)]
+        order = [first_of_the_best(relevance)]
         left[order[0]] = False
         while len(order) < to_pick:
             summed += mutual_information(bins, bins[:, order[-1]])
             redundancy[left] = summed[left] / len(order)
             scores[left] = self._score(relevance[left], redundancy[left])
-            order.append(_first_of_the_best(np.where(left, scores, -np.inf)))
+            order.append(first_of_the_best(np.where(left, scores, -np.inf)))
             left[order[-1]] = False
 
         self.order_: IntArray = np.array(order)
@@ -173,7 +173,7 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
         return mask
 
 
-def _first_of_the_best(scores: FloatArray) -> int:
+def first_of_the_best(scores: FloatArray) -> int:
     """Return the largest's index; of those equal but for rounding errors, the first.
 
     Binary features tie often, and the order should not depend on the machine.

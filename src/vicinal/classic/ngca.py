@@ -16,6 +16,7 @@ from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import LinearMetric, of_unscaled
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import centred
+from vicinal.base.whitening import spread
 from vicinal.neighborhood.parallel import (
     ReproducibleSum,
     blocks,
@@ -33,8 +34,9 @@ class NGCA(LinearMetric):
 
     Finds the subspace in which the data are not Gaussian, whatever they are there,
     without labels [1]_. For whitened points x and any smooth function h, the vector
-    β = E[x h(x) − ∇h(x)] lies in that subspace; many functions, each turned to where
-    it sees most, give many such vectors, and their main directions are the answer.
+    β = E[x h(x) − ∇h(x)] lies in that subspace; many functions, each aligned with
+    where it sees most, give many such vectors, and their main directions are the
+    answer.
 
     Parameters
     ----------
@@ -45,8 +47,8 @@ class NGCA(LinearMetric):
         How many functions of each family: Gauss-power z³ exp(−z²/2σ²), hyperbolic
         tangent tanh(az), and Fourier sin(az) and cos(az), over a range of σ and a.
     n_iter : int, default=10
-        Steps ω ← β/‖β‖ by which each function h(⟨ω, x⟩) is turned to where it sees
-        most.
+        Steps ω ← β/‖β‖ by which each function h(⟨ω, x⟩) is aligned with where it
+        sees most.
     threshold : float, default=1.6
         Vectors that are not longer than this are left out, in units of their standard
         deviation: by chance alone, their mean square is 1.
@@ -171,9 +173,9 @@ class NGCA(LinearMetric):
         omega = _unit(random_state.standard_normal((X.shape[1], self.n_functions)))
         for _ in range(self.n_iter - 1):
             omega = _unit(beta_vectors(X, contrast, parameters, omega)[0])
-        beta, spread = beta_vectors(X, contrast, parameters, omega)
-        smallest = np.finfo(np.float64).eps * max(1.0, float(spread.max()))
-        return np.sqrt(len(X) / np.maximum(spread, smallest)) * beta
+        beta, variances = beta_vectors(X, contrast, parameters, omega)
+        smallest = np.finfo(np.float64).eps * max(1.0, float(variances.max()))
+        return np.sqrt(len(X) / np.maximum(variances, smallest)) * beta
 
 
 def gauss_power(z: FloatArray, sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -229,7 +231,7 @@ def beta_vectors(
     -------
     beta : ndarray of shape (n_features, n_functions)
         The means.
-    spread : ndarray of shape (n_functions,)
+    variances : ndarray of shape (n_functions,)
         The mean squared distance of the terms from their mean.
     """
     n, n_features = X.shape
@@ -270,9 +272,8 @@ def _whitened(X: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     points, _, unit = centred(X)
     wide = points.astype(np.float64, copy=False)
     wide -= wide.mean(axis=0)  # float32 has not room for all of the mean
-    _, sizes, axes = np.linalg.svd(wide, full_matrices=False)
-    if not sizes[0]:
+    found = spread(wide, X / unit)
+    if not found.variances.size:
         raise ValueError("All rows of X are equal: there is nothing to whiten.")
-    kept = sizes > max(X.shape) * np.finfo(X.dtype).eps * sizes[0]
-    whitening = axes[kept] * (np.sqrt(len(X)) / sizes[kept])[:, None]
-    return wide @ whitening.T, whitening, float(unit)
+    whitening = found.whitening()
+    return wide @ whitening, whitening.T, float(unit)

@@ -14,6 +14,7 @@ from vicinal._typing import FLOATS
 from vicinal.base.domains import source_of
 from vicinal.base.validation import encoded
 from vicinal.classic.itml import ITML
+from vicinal.neighborhood import single_threaded_blas
 
 
 class TransferITML(ITML):
@@ -115,26 +116,25 @@ class TransferITML(ITML):
             The points of the source domain. Without them, this is
             :class:`vicinal.classic.ITML` of the target domain.
         y_source : array-like of shape (n_source,) or None, default=None
-            Their classes. Some must be among those of the target; what else there is
-            makes pairs of two classes.
+            Their classes, of which one at least must be a class of the target; others
+            make pairs of two classes.
 
         Returns
         -------
         self
         """
-        with self._unchanged_on_error():
+        with self._unchanged_on_error(), single_threaded_blas():
             points, labels = validate_data(
                 self, X, y, dtype=FLOATS, ensure_min_samples=1
             )
             given = source_of(self, labels, X_source, y_source)
             if given is None:
-                found = self._learn(points, encoded(self, labels)[1])
+                self._learn(points, encoded(self, labels)[1])
             else:
                 source, source_labels = given
                 _, codes = encoded(self, np.concatenate([labels, source_labels]))
                 codes, source_codes = np.split(codes, [len(labels)])
                 if not np.isin(codes, source_codes).any():
                     raise ValueError("No class has rows in both X and X_source.")
-                found = self._learn(points, codes, source, source_codes)
-        self._warn_unless_converged(found)
+                self._learn(points, codes, source, source_codes)
         return self

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from vicinal._typing import FloatArray
-from vicinal.base.row_space import orthonormal
+from vicinal.base.row_space import negligible, orthonormal
 
 Matrix = NDArray[np.float64]
 
@@ -18,7 +18,7 @@ class EigenProblem:
 
     Along any other direction both are 0, and so is their difference, which would come
     before every direction with more of V than of γA: a constant feature would be the
-    first to be kept.
+    first to be taken.
 
     Attributes
     ----------
@@ -80,9 +80,29 @@ class EigenProblem:
         subspace : ndarray of shape (n_coordinates, n_directions)
             Orthonormal columns.
         """
-        turned = self.axes.T @ subspace
-        values, vectors = eigh(turned.T @ (self.own - gamma * self.every) @ turned)
+        inner = self.axes.T @ subspace
+        values, vectors = eigh(inner.T @ (self.own - gamma * self.every) @ inner)
         return values, subspace @ vectors
+
+
+def directions_of_varying(matrix: Matrix, points: FloatArray) -> FloatArray:
+    """Return the eigenvectors, in columns by ascending eigenvalue, that points vary in.
+
+    One decomposition in place of the two of `EigenProblem`, for choices between
+    dimensions: a direction that points hardly vary in may be left out.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_coordinates, n_coordinates)
+        V − γA.
+    points : ndarray of shape (n_points, n_coordinates)
+        Centred.
+    """
+    B = eigh(matrix)[1].astype(points.dtype)
+    lengths = np.linalg.norm(points @ B, axis=0)
+    noise = np.sqrt(negligible(points.dtype, *points.shape))
+    found: FloatArray = B[:, lengths > noise * lengths.max()]
+    return found
 
 
 def completed(components: Matrix, n_components: int) -> Matrix:

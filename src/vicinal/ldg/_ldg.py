@@ -9,7 +9,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,13 +25,14 @@ from vicinal.ldg._model_selection import (
     choose_gamma,
     choose_n_neighbors,
     grown_dimensions,
-    some_rows,
+    sampled_rows,
 )
 from vicinal.ldg._objective import LocalGaussianObjective
 from vicinal.ldg._validation import (
     LDG_CONSTRAINTS,
     checked_priors,
     least_spread,
+    source_of_chance,
     warn_of_small_classes,
     without_rounding,
 )
@@ -89,7 +90,8 @@ class LDG(LearnsFromClasses, LinearMetric):
     verbose : int, default=0
         Above 0, prints what was chosen.
     random_state : int, RandomState or None, default=None
-        For the folds of n_neighbors="cv", and for which rows serve the choices.
+        For the folds, and for which rows serve the choices. None draws the same
+        ones each time.
     n_jobs : int or None, default=None
         Threads. None is as many as BLAS would use; −1 is all cores. The result is
         the same for any number.
@@ -120,7 +122,8 @@ class LDG(LearnsFromClasses, LinearMetric):
     Notes
     -----
     Above 3,000 rows the choices are made on 3,000 of them: k there, γ and "grow" by
-    the 3-NN of those rows under the map of all. "auto" looks at 1,500 of them.
+    the 3-NN of those rows under the map of all. "auto" looks at 1,500 of them, or at
+    30 of each class where that is more.
 
     With more features than rows, the eigenproblem is solved in the space that the
     rows span, which is exact and has no more dimensions than there are rows. Sparse X
@@ -214,7 +217,7 @@ class LDG(LearnsFromClasses, LinearMetric):
         # spin on the cores that the search for neighbours needs.
         with self._unchanged_on_error(), single_threaded_blas():
             n_threads = effective_n_threads(self.n_jobs)
-            random_state = check_random_state(self.random_state)
+            random_state = source_of_chance(self.random_state)
             rows, classes, codes = labelled(self, X, y)
             priors = checked_priors(self.priors, codes)
             n_features = rows.shape[1]
@@ -232,31 +235,31 @@ class LDG(LearnsFromClasses, LinearMetric):
             points = span.coordinates
             floor = least_spread(points, self.var_floor)
             subset = ClassPoints.build(points, codes, floor)
-            some = some_rows(codes, random_state)
+            sample = sampled_rows(codes, random_state)
             if isinstance(self.n_neighbors, str):
                 k = choose_n_neighbors(
-                    points[some], codes[some], priors, floor, n_features,
+                    points[sample], codes[sample], priors, floor, n_features,
                     random_state, n_threads,
                 )  # fmt: skip
             else:
                 k = self.n_neighbors
             neighbors = subset.nearest(k, None, n_threads)
             own, every = scatters(subset, neighbors, priors, n_features, n_threads)
-            problem = EigenProblem.build(varying_axes(points), own, every)
+            problem = EigenProblem.build(varying_axes(points, n_threads), own, every)
 
             if isinstance(self.gamma, str):
-                gamma = choose_gamma(problem, points[some], codes[some], n_threads)
+                gamma = choose_gamma(problem, points[sample], codes[sample], n_threads)
             else:
                 gamma = float(self.gamma)
             if self.n_components == "auto":
                 wanted = choose_dimension(
-                    points[some], codes[some], priors, floor, n_features, k, gamma,
+                    points[sample], codes[sample], priors, floor, n_features, k, gamma,
                     max(1, problem.rank), random_state, n_threads,
                 )  # fmt: skip
             values, found = problem.smallest(gamma, max(MOST_COMPONENTS, wanted))
             if self.n_components == "grow":
-                Z = points[some] @ found.astype(points.dtype)
-                wanted = max(1, grown_dimensions(Z, codes[some], n_threads))
+                Z = points[sample] @ found.astype(points.dtype)
+                wanted = max(1, grown_dimensions(Z, codes[sample], n_threads))
             solution = None
             if self.refine and problem.rank > wanted:
                 objective = LocalGaussianObjective.build(

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.nearest import Neighbors, nearest_of_each_class
+from vicinal.neighborhood.nearest import nearest_of_each_class
+from vicinal.neighborhood.nearest_lists import Neighbors
 from vicinal.neighborhood.parallel import (
     ReproducibleSum,
     blocks,
@@ -63,7 +64,7 @@ class ClassPoints:
         """Build from points sorted by class and their codes.
 
         Without a number of classes, there are as many as the codes say; only queries
-        may lack some of them.
+        may lack a class.
         """
         n_classes = codes[-1] + 1 if n_classes is None else n_classes
         bounds = np.searchsorted(codes, np.arange(n_classes + 1))
@@ -174,7 +175,7 @@ class ClassPoints:
     def _spreads(
         self, neighbors: NDArray[np.int32], means: FloatArray
     ) -> NDArray[np.float64]:
-        """Return the mean ‖x‖² minus ‖μ‖²; where that is all rounding, the long way."""
+        """Return the mean ‖x‖² minus ‖μ‖²; from differences where that is rounding."""
         mean_norms = self.squared_norms[neighbors].mean(axis=1)
         spreads: NDArray[np.float64] = mean_norms - squared_norms(means)
         noise = 1e4 * np.finfo(means.dtype).eps
@@ -225,27 +226,37 @@ def scatters(
         own neighbour: its Δ is 0, and so its term is left out.
     """
     centres = subset if queries is None else queries
-    d = subset.points.shape[1]
+    n, d = centres.points.shape
     own, every = ReproducibleSum(np.zeros((d, d))), ReproducibleSum(np.zeros((d, d)))
+    # Sums of d×d numbers cost as much as many rows: no small blocks, and of small
+    # classes several at once.
+    size = max(4 * d, 1024)
+    at_once = max(1, size // min(n, size))
+    codes = centres.codes
 
     def add(position: int, rows: slice) -> None:
         V, A = own.buffer(), every.buffer()
-        V[:], A[:] = 0, 0
-        for j, nearest in enumerate(neighbors):
-            k = nearest.shape[1]
-            means, spreads = next(subset.gaussians(nearest[rows], [k]))
-            means -= centres.points[rows]
-            means *= np.sqrt(n_features / spreads).astype(means.dtype)[:, None]
-            A += priors[j] * (means.T @ means)
-            start = max(centres.bounds[j] - rows.start, 0)
-            stop = max(centres.bounds[j + 1] - rows.start, 0)
-            V += means[start:stop].T @ means[start:stop]
+        A[:] = 0
+        x, mine = centres.points[rows], codes[rows]
+        of_own = np.zeros_like(x)
+        stacked = np.empty((min(at_once, len(neighbors)), *x.shape), dtype=x.dtype)
+        for group in blocks(slice(0, len(neighbors)), at_once):
+            for scaled, j in zip(stacked, range(group.start, group.stop), strict=False):
+                nearest = neighbors[j][rows]
+                means, spreads = next(subset.gaussians(nearest, [nearest.shape[1]]))
+                means -= x
+                weights = np.sqrt(n_features / spreads)[:, None].astype(x.dtype)
+                its = np.flatnonzero(mine == j)
+                of_own[its] = means[its] * weights[its]
+                weights *= x.dtype.type(np.sqrt(priors[j]))
+                np.multiply(means, weights, out=scaled)
+            filled = stacked[: group.stop - group.start].reshape(-1, d)
+            A += filled.T @ filled
+        np.matmul(of_own.T, of_own, out=V)
         own.add(position, V)
         every.add(position, A)
 
-    # Sums of d×d numbers cost as much as many rows: no small blocks.
-    size = max(4 * d, 1024)
-    run_in_threads(lambda: add, blocks(slice(0, len(centres.points)), size), n_threads)
+    run_in_threads(lambda: add, blocks(slice(0, n), size), n_threads)
     return Scatters(own.total, every.total)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vicinal._typing import FLOATS, FloatArray
@@ -14,11 +13,12 @@ from vicinal.base.metric import unchanged_on_error
 from vicinal.base.row_space import centred
 from vicinal.base.validation import labelled
 from vicinal.ldg._local_gaussians import ClassPoints
-from vicinal.ldg._model_selection import choose_n_neighbors, some_rows
+from vicinal.ldg._model_selection import choose_n_neighbors, sampled_rows
 from vicinal.ldg._validation import (
     LOCAL_CONSTRAINTS,
     checked_priors,
     least_spread,
+    source_of_chance,
     warn_of_small_classes,
 )
 from vicinal.neighborhood import effective_n_threads
@@ -44,7 +44,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         The least σ_j², as a part of the features' mean variance in X. Neighbours that
         coincide, or a single one, have no variance of their own.
     random_state : int, RandomState or None, default=None
-        For the folds of n_neighbors="cv".
+        For the folds of n_neighbors="cv". None draws the same ones each time.
     n_jobs : int or None, default=None
         Threads. None is as many as BLAS would use; −1 is all cores. The result is
         the same for any number.
@@ -103,7 +103,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Keep the points, and choose k where that was asked for.
+        """Store the points, and choose k where that was asked for.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         self
         """
         n_threads = effective_n_threads(self.n_jobs)
-        random_state = check_random_state(self.random_state)
+        random_state = source_of_chance(self.random_state)
         with unchanged_on_error(self):
             points, classes, codes = labelled(self, X, y)
             priors = checked_priors(self.priors, codes)
@@ -129,16 +129,16 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
             points = moved.points
             floor = least_spread(points, self.var_floor)
             if isinstance(self.n_neighbors, str):
-                some = some_rows(codes, random_state)
+                sample = sampled_rows(codes, random_state)
                 k = choose_n_neighbors(
-                    points[some], codes[some], priors, floor, points.shape[1],
+                    points[sample], codes[sample], priors, floor, points.shape[1],
                     random_state, n_threads,
                 )  # fmt: skip
             else:
                 k = self.n_neighbors
             self.n_neighbors_, self.classes_, self.priors_ = k, classes, priors
             self._moved = moved._replace(points=points[:0])
-            self._among = ClassPoints.build(points, codes, floor)
+            self._references = ClassPoints.build(points, codes, floor)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -147,7 +147,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New points. A training point is among its own neighbours.
+            New points. A training point is one of its own neighbours.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New points. A training point is among its own neighbours.
+            New points. A training point is one of its own neighbours.
 
         Returns
         -------
@@ -172,7 +172,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         """
         scores = self._joint_log_likelihood(X)
         proba: FloatArray = softmax(scores, axis=1)
-        return proba.astype(self._among.points.dtype, copy=False)
+        return proba.astype(self._references.points.dtype, copy=False)
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
         """Return the logarithms of `predict_proba`, also where those are 0.
@@ -187,13 +187,13 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
         """
         scores: FloatArray = log_softmax(self._joint_log_likelihood(X), axis=1)
-        return scores.astype(self._among.points.dtype, copy=False)
+        return scores.astype(self._references.points.dtype, copy=False)
 
     def _joint_log_likelihood(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return log p(j) N(x; μ_j, σ_j² I), but for a constant."""
         check_is_fitted(self)
         points: FloatArray = validate_data(self, X, reset=False, dtype=FLOATS)
-        subset, n_threads = self._among, effective_n_threads(self.n_jobs)
+        subset, n_threads = self._references, effective_n_threads(self.n_jobs)
         queries = self._moved.also(points)
         k, d = self.n_neighbors_, queries.shape[1]
         neighbors = subset.nearest(k, queries, n_threads)

@@ -15,8 +15,7 @@ from vicinal.base.knn_vote import (
     path_of_dimensions,
     smallest_proven,
 )
-from vicinal.base.row_space import varying_axes
-from vicinal.ldg._eigenproblem import EigenProblem
+from vicinal.ldg._eigenproblem import EigenProblem, directions_of_varying
 from vicinal.ldg._local_gaussians import ClassPoints, scatters
 
 T = TypeVar("T")
@@ -25,17 +24,20 @@ N_NEIGHBORS = (4, 8, 16, 32, 64, 128)
 GAMMAS = (0.2, 0.4, 0.6, 0.8, 1.0)
 # A choice between a handful of values is made as well on this many rows.
 MOST_ROWS = 3000
-# As is the dimension, for which all is learned anew without each fold.
-MOST_ROWS_FOR_PATH = 1500
+# As is the dimension, for which all is learned anew without each fold; but with fewer
+# rows than this of each class, neighbours of the own class are not where they are.
+MOST_ROWS_FOR_PATH, ROWS_OF_CLASS_FOR_PATH = 1500, 30
 # The k of the k-NN that choices are made by, and that the paper measures with.
 KNN_K = 3
 # Gamma and alpha are chosen at a few more dimensions than there are classes.
 DIMENSIONS_BEYOND_CLASSES = 5
+# In how many folds the dimension is chosen; with more features than so many, in fewer.
+N_FOLDS, FEWER_FOLDS, MANY_FEATURES = 5, 3, 200
 # How many dimensions are tried before the next look at whether to stop.
 AT_ONCE = 4
 
 
-def some_rows(codes: IntArray, random_state: RandomState) -> IntArray:
+def sampled_rows(codes: IntArray, random_state: RandomState) -> IntArray:
     """Return about MOST_ROWS row numbers for the choices; see `sample_of_classes`."""
     return sample_of_classes(codes, MOST_ROWS, random_state)
 
@@ -137,7 +139,8 @@ def choose_dimension(
 ) -> int:
     """Return how many dimensions to keep, judged by 3-NN of points that are held out.
 
-    The directions are found anew without each of five folds. Of the numbers of
+    The directions are found anew without each of five folds, or of three where there
+    are many features. Of the numbers of
     dimensions along the whole path the least is taken that is within one standard
     error of the best and better than all dimensions, which are the Euclidean
     distance, by more than one; all of them where there is none.
@@ -145,7 +148,8 @@ def choose_dimension(
     Parameters
     ----------
     points : ndarray of shape (n_points, n_coordinates)
-        Sorted by class. Of many, MOST_ROWS_FOR_PATH are looked at.
+        Sorted by class. Of many, MOST_ROWS_FOR_PATH are looked at, or more where
+        there are many classes, up to MOST_ROWS.
     codes : ndarray of shape (n_points,)
         Their classes.
     priors : ndarray of shape (n_classes,)
@@ -166,22 +170,24 @@ def choose_dimension(
         The result is the same for any number.
     """
     path = path_of_dimensions(most)
-    some = sample_of_classes(codes, MOST_ROWS_FOR_PATH, random_state)
-    points, codes = points[some], codes[some]
+    n_rows = max(MOST_ROWS_FOR_PATH, ROWS_OF_CLASS_FOR_PATH * (int(codes[-1]) + 1))
+    sample = sample_of_classes(codes, min(n_rows, MOST_ROWS), random_state)
+    points, codes = points[sample], codes[sample]
+    n_folds = FEWER_FOLDS if points.shape[1] > MANY_FEATURES else N_FOLDS
     hits = []
-    for held in held_out(codes, random_state):
+    for held in held_out(codes, random_state, n_folds):
         known = points[~held] - points[~held].mean(axis=0)
         queries = points[held] - points[~held].mean(axis=0)
         subset = ClassPoints.build(known, codes[~held], least_spread)
         neighbors = subset.nearest(n_neighbors, None, n_threads)
         V, A = scatters(subset, neighbors, priors, n_features, n_threads)
-        problem = EigenProblem.build(varying_axes(known), V, A)
-        if not problem.rank:
+        B = directions_of_varying(V - gamma * A, known)
+        rank = B.shape[1]
+        if not rank:
             continue
-        B = problem.smallest(gamma, problem.rank)[1].astype(points.dtype)
         nearest = nearest_points(
             queries @ B, known @ B, KNN_K,
-            dimensions=[min(d, problem.rank) for d in path], n_threads=n_threads,
+            dimensions=[min(d, rank) for d in path], n_threads=n_threads,
         )  # fmt: skip
         hits.append(majority(codes[~held][nearest]) == codes[held])
     if not hits:
@@ -206,9 +212,11 @@ def grown_dimensions(Z: FloatArray, codes: IntArray, n_threads: int) -> int:
     """
     before, most = -1, Z.shape[1]
     for first in range(0, most, AT_ONCE):
-        some = range(first + 1, min(first + AT_ONCE, most) + 1)
-        hits = leave_one_out_hits(Z, codes, KNN_K, dimensions=some, n_threads=n_threads)
-        for d, right in zip(some, hits.sum(axis=1).tolist(), strict=True):
+        tried = range(first + 1, min(first + AT_ONCE, most) + 1)
+        hits = leave_one_out_hits(
+            Z, codes, KNN_K, dimensions=tried, n_threads=n_threads
+        )
+        for d, right in zip(tried, hits.sum(axis=1).tolist(), strict=True):
             if right < before:
                 return d - 1
             before = right

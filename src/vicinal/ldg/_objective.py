@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.ldg._local_gaussians import ClassPoints, summing
-from vicinal.neighborhood.nearest import Neighbors
+from vicinal.neighborhood.nearest_lists import Neighbors
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class LocalGaussianObjective:
 
     f(B) = Σ_i log Σ_j p(Bᵀx_i | j) p(j) − log p(Bᵀx_i | y_i) p(y_i), where
     p(Bᵀx_i | j) = N(Bᵀx_i; Bᵀμ_ij, σ_ij² I) for orthonormal B. It depends on the
-    subspace alone, and so it is defined, and can be climbed without constraints, for
+    subspace alone, and so it is defined, and can be optimised without constraints, for
     any map of full rank: B is an orthonormal basis of its rows.
 
     Attributes

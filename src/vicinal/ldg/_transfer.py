@@ -7,7 +7,6 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -22,12 +21,13 @@ from vicinal.ldg._model_selection import (
     KNN_K,
     choose_gamma,
     choose_n_neighbors,
-    some_rows,
+    sampled_rows,
 )
 from vicinal.ldg._transfer_problem import TransferProblem
 from vicinal.ldg._validation import (
     LDG_CONSTRAINTS,
     checked_priors,
+    source_of_chance,
     warn_of_small_classes,
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
@@ -42,7 +42,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
 
         (1 − α) (V_t − γA_t) + α (V_s − γA_s)
 
-    takes the place of V − γA in :class:`vicinal.LDG` (eq. 7): the Gaussians around
+    stands for V − γA in :class:`vicinal.LDG` (eq. 7): the Gaussians around
     target points (V_t, A_t) and around source points (V_s, A_s) are both made of the
     k nearest source points. New target points are classified by 3-NN over the rows of
     both domains in the mapped space.
@@ -59,7 +59,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
         α, between 0 and 1: what the source's own term weighs. "cv" takes the best of
         0, 0.1, 0.3 and 0.5 for 3-NN in five folds of the target rows, with as many
         dimensions as there are classes and five more; the largest of equals. Rows that
-        are held out are neither in the map nor among the neighbours.
+        are held out serve neither the map nor as neighbours.
     standardize : bool, default=True
         Give each domain by itself mean 0 and standard deviation 1 in each feature.
     priors : array-like of shape (n_classes,) or None, default=None
@@ -68,7 +68,8 @@ class TransferLDG(ClassifierMixin, LinearMetric):
     var_floor : float, default=1e-3
         The least σ², as a part of the features' mean variance in the source.
     random_state : int, RandomState or None, default=None
-        For the folds, and for which rows serve the choices.
+        For the folds, and for which rows serve the choices. None draws the same
+        ones each time.
     n_jobs : int or None, default=None
         Threads. None is as many as BLAS would use; −1 is all cores. The result is
         the same for any number.
@@ -167,7 +168,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
         X_source: ArrayLike | None = None,
         y_source: ArrayLike | None = None,
     ) -> Self:
-        """Learn the map, and keep the rows of both domains for prediction.
+        """Learn the map, and store the rows of both domains for prediction.
 
         Parameters
         ----------
@@ -186,7 +187,7 @@ class TransferLDG(ClassifierMixin, LinearMetric):
         """
         with self._unchanged_on_error(), single_threaded_blas():
             n_threads = effective_n_threads(self.n_jobs)
-            random_state = check_random_state(self.random_state)
+            random_state = source_of_chance(self.random_state)
             points, labels = validate_data(
                 self, X, y, dtype=FLOATS, ensure_min_samples=1
             )
@@ -303,8 +304,8 @@ class TransferLDG(ClassifierMixin, LinearMetric):
     ) -> tuple[int, float, float, EigenProblem]:
         """Return k, γ and α, as given or chosen, and the problem they make."""
         source, n_threads = problem.source, problem.n_threads
-        some = some_rows(source.codes, random_state)
-        points, codes = source.points[some], source.codes[some]
+        sample = sampled_rows(source.codes, random_state)
+        points, codes = source.points[sample], source.codes[sample]
         k, gamma, alpha = self.n_neighbors, self.gamma, self.alpha
         if isinstance(k, str):
             k = choose_n_neighbors(

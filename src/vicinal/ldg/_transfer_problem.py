@@ -72,7 +72,7 @@ class TransferProblem:
         )
 
     def of_source(self, n_neighbors: int) -> EigenProblem:
-        """Return V_s and A_s: source points among the others, as in LDG."""
+        """Return V_s and A_s: source points and their source neighbours, as in LDG."""
         neighbors = self.source.nearest(n_neighbors, None, self.n_threads)
         V, A = scatters(
             self.source, neighbors, self.priors, self.span.n_features, self.n_threads
@@ -80,7 +80,7 @@ class TransferProblem:
         return EigenProblem.build(self.axes, V, A)
 
     def of_target(self, n_neighbors: int, rows: NDArray[np.bool_]) -> EigenProblem:
-        """Return V_t and A_t: some of the target's points among the source's."""
+        """Return V_t and A_t: the given target rows and their source neighbours."""
         codes = self.target.codes[rows]
         queries = ClassPoints.build(
             self.target.points[rows], codes, 0, self.target.n_classes
@@ -105,8 +105,8 @@ class TransferProblem:
     ) -> float:
         """Return the α of ALPHAS whose 3-NN errs least in folds of the target rows.
 
-        Of equals, the largest. What is held out is neither in the map nor among the
-        neighbours.
+        Of equals, the largest. What is held out serves neither the map nor as a
+        neighbour.
         """
         if len(self.target.codes) == 1:
             return ALPHAS[-1]  # nobody can be held out

@@ -5,11 +5,14 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.ldg._local_gaussians import squared_norms
 from vicinal.ldg._model_selection import N_NEIGHBORS
 from vicinal.objectives.nca import given_prior
 
@@ -25,6 +28,15 @@ LDG_CONSTRAINTS: dict[str, Any] = {
     "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
     "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"cv"})],
 }
+
+
+def source_of_chance(random_state: int | RandomState | None) -> RandomState:
+    """Return what draws the folds and rows for choices; with None, always the same.
+
+    So a fit with defaults makes the same choices each time that it sees the same rows.
+    """
+    found: RandomState = check_random_state(0 if random_state is None else random_state)
+    return found
 
 
 def checked_priors(priors: ArrayLike | None, codes: IntArray) -> NDArray[np.float64]:
@@ -55,8 +67,9 @@ def least_spread(points: FloatArray, var_floor: float) -> float:
 
     That is from their mean. Where they are all equal, anything above 0 will do.
     """
-    total = points.var(axis=0, dtype=np.float64).sum()
-    return float(var_floor * total) or 1.0
+    mean = points.mean(axis=0, dtype=np.float64)
+    total = squared_norms(points).mean() - mean @ mean
+    return float(var_floor * max(total, 0.0)) or 1.0
 
 
 def warn_of_small_classes(

@@ -41,6 +41,7 @@ from vicinal.neighborhood.parallel import (
     project,
 )
 from vicinal.neighborhood.rules import (
+    Affinities,
     ClassRuns,
     ExpectedMatches,
     LogMatches,
@@ -53,6 +54,7 @@ from vicinal.neighborhood.rules import (
 from vicinal.neighborhood.soft_neighbors import soft_neighbors
 
 __all__ = [
+    "Affinities",
     "ClassRuns",
     "ExpectedMatches",
     "LogMatches",

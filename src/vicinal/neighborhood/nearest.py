@@ -7,13 +7,13 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.neighborhood.nearest_lists import Neighbors, list_nearest
 from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
 
-Neighbors = list[NDArray[np.int32]]
-"""For each class, of shape (n_queries, k_class): numbers of points, nearest first."""
+# From so many pairs on, compiled code is worth loading.
+MANY_PAIRS = 5e7
 
 
 def capped(n_neighbors: int, size: int, leave_one_out: bool) -> int:
@@ -50,19 +50,22 @@ def nearest_of_each_class(
     Returns
     -------
     list of ndarray of int32
-        One for each class, nearest first, of `capped` many columns. The only point of
-        a class has itself as its "neighbour" there, for want of another: whoever
-        leaves points out must leave out that term.
+        One for each class, nearest first and of equally near ones the first, of
+        `capped` many columns. The only point of a class has itself as its "neighbour"
+        there, for want of another: whoever leaves points out must leave out that term.
     """
     leave_one_out = queries is None
     Q = points if queries is None else queries
-    half_norms = np.einsum("ij,ij->i", points, points) / 2
-    largest = int(np.diff(bounds).max())
-    size = rows_per_block(len(Q), largest * points.itemsize)
     found: Neighbors = [
         np.empty((len(Q), capped(n_neighbors, stop - start, leave_one_out)), np.int32)
         for start, stop in pairwise(bounds)
     ]
+    if len(Q) * len(points) >= MANY_PAIRS:
+        list_nearest(points, bounds, queries, found, n_threads)
+        return found
+    half_norms = np.einsum("ij,ij->i", points, points) / 2
+    largest = int(np.diff(bounds).max())
+    size = rows_per_block(len(Q), largest * points.itemsize)
 
     def searcher() -> Callable[[int, slice], None]:
         buffer = np.empty(size * largest, dtype=points.dtype)
@@ -87,11 +90,17 @@ def nearest_of_each_class(
 
 
 def _largest(values: FloatArray, k: int) -> IntArray:
-    """Return the columns of the k largest values of each row, the largest first."""
+    """Return the columns of the k largest values of each row, the largest first.
+
+    Of equals, the first: also of those of which only some are among the k largest.
+    """
     n = values.shape[1]
+    columns = np.broadcast_to(np.arange(n), values.shape)
     if k < n:
         columns = np.argpartition(values, n - k, axis=1)[:, n - k :]
-    else:
-        columns = np.broadcast_to(np.arange(n), values.shape)
-    order = np.argsort(-np.take_along_axis(values, columns, axis=1), axis=1)
-    return np.take_along_axis(columns, order, axis=1)
+        least = np.take_along_axis(values, columns, axis=1).min(axis=1)
+        tied = np.count_nonzero(values >= least[:, None], axis=1) > k
+        columns[tied] = np.argsort(-values[tied], axis=1, kind="stable")[:, :k]
+        columns.sort(axis=1)
+    kept = np.take_along_axis(values, columns, axis=1)
+    return np.take_along_axis(columns, np.argsort(-kept, axis=1, kind="stable"), axis=1)

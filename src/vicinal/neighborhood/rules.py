@@ -171,3 +171,22 @@ class Responsibilities:
     def reference_args(self) -> tuple[FloatArray, ...]:
         """What the kernel needs to know of the points as columns."""
         return (self.masses.log_offsets,)
+
+
+@dataclass(frozen=True)
+class Affinities:
+    """LFDA's A_ij = exp(−d²_ij / (σ_i σ_j)); the value is Σ_{j≠i} A_ij."""
+
+    sharpness: FloatArray
+    """1 / σ_i, of which the product of two must be finite."""
+    kernel = "affinities"
+
+    @property
+    def query_args(self) -> tuple[FloatArray, ...]:
+        """What the kernel needs to know of the points as rows."""
+        return (self.sharpness,)
+
+    @property
+    def reference_args(self) -> tuple[FloatArray, ...]:
+        """What the kernel needs to know of the points as columns."""
+        return (self.sharpness,)
