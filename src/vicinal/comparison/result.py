@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from vicinal.comparison.decision import recommend
 from vicinal.comparison.records import Difference, MethodResult, Setting
 from vicinal.comparison.statistics import half_width, holm, p_value
 
@@ -47,6 +48,11 @@ class Comparison:
     def best(self) -> MethodResult:
         """The method with the highest mean score; the first of equals, never NaN."""
         return max(self.results, key=lambda one: np.nan_to_num(one.mean, nan=-np.inf))
+
+    @property
+    def recommended(self) -> str:
+        """Name of the simplest method that is within noise of the best."""
+        return recommend(self.results, self.best, self.differences())
 
     @property
     def measure(self) -> str:
@@ -212,6 +218,7 @@ class Comparison:
             "verdict": self.verdict(),
             "notes": self.notes,
             "best": self.best.name,
+            "recommended": self.recommended,
             "differences": [
                 {"other": one.other, "gain": one.gain, "p": one.p, "real": one.real}
                 for one in self.differences()
