@@ -1,6 +1,5 @@
 """`vicinal compare`: several metrics on one table, in a table, a sentence, a page."""
 
-import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -126,7 +125,9 @@ def compare(
                     image_shape=shape,
                     images=None if images is None else images[result.setting.rows],
                     row_numbers=prepared.rows[result.setting.rows],
-                    command=_command(),
+                    command=["vicinal", *sys.argv[1:]],
+                    frame=prepared.frame[result.setting.rows],
+                    target=prepared.target,
                     on_progress=show,
                 )
             typer.echo(f"report: {printable(report, None)}")
@@ -235,8 +236,3 @@ def _write_json(path: Path, result: "Comparison", prepared: "Prepared") -> None:
     with written_whole(path) as temporary:
         text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
         temporary.write_text(text + "\n", encoding="utf-8")
-
-
-def _command() -> str:
-    """Return the command line of this process, to be run again."""
-    return shlex.join(["vicinal", *sys.argv[1:]])
