@@ -371,8 +371,9 @@ def test_a_method_without_a_score_is_left_out(monkeypatch: pytest.MonkeyPatch) -
         (np.tile([0.5, 1.5], 30), "classification"),
         (np.tile([1.0, 2.0], 30), "classification"),
         (np.tile(np.arange(20.0), 6), "classification"),
-        (np.tile(np.arange(21.0), 6), "regression"),
+        (np.tile(np.arange(21.0), 6), "classification"),
         (np.tile(np.arange(21), 6), "classification"),
+        (np.tile(np.arange(21), 4), "regression"),
         (np.tile([0.5, 1.5, 2.5], 20), "regression"),
     ],
 )
@@ -382,7 +383,7 @@ def test_the_rule_for_targets_is_that_of_tables(y: Any, task: str) -> None:
     assert setting.task == task
     classes = [] if task == "regression" else [str(one) for one in np.unique(y)]
     assert list(setting.classes) == classes
-    assert read_target(pl.Series("y", y), known=True).task == task
+    assert read_target(pl.Series("y", y)).task == task
 
 
 def test_splits_without_end_end_with_the_time_budget(

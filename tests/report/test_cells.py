@@ -117,3 +117,24 @@ def test_vectors_have_no_value_to_read() -> None:
     columns = find_source_columns(comparison.setting.feature_names, rows.X, None, given)
     found = column_data(rows, columns, metrics[0], None)
     assert [one["name"] for one in found] == ["proline"]
+
+
+def test_of_two_values_one_is_a_feature() -> None:
+    comparison = comparisons.passengers()
+    setting = comparison.setting
+    X = setting.X[:, [0, 2, 3, 4, 5]].copy()
+    X[7, 1] = np.nan
+    names = ["age", "sex=male", "port=C", "port=Q", "port=S"]
+    rows = select_rows(replace(setting, X=X, feature_names=names), 1000, None, None)
+    shorter = replace(setting, X=X, feature_names=names)
+    metrics, _ = fit_metrics(replace(comparison, setting=shorter), rows)
+    columns = find_source_columns(names, X, split=["sex", "port"])
+    (sex,) = (
+        one
+        for one in column_data(rows, columns, metrics[0], None)
+        if one["name"] == "sex"
+    )
+    assert set(sex["values"]) == {"male", "not male", "missing"}
+    shown = [sex["values"][code] for code in unpacked(sex["codes"], "u2")]
+    assert shown[7] == "missing"
+    assert (shown[0] == "male") == (TABLE["sex"][0] == "male")

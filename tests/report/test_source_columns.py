@@ -18,7 +18,7 @@ def test_features_that_exclude_each_other_are_one_column() -> None:
 
 def test_what_is_known_of_the_columns_counts() -> None:
     names = ["p", "p=q=C", "p=q=S", "p=C", "z"]
-    found = find_source_columns(names, X, one_hot=["p", "p=q"])
+    found = find_source_columns(names, X, split=["p", "p=q"])
     assert found.names == ["p", "p=q", "z"]
     assert found.of_features.tolist() == [0, 1, 1, 0, 2]
     given = find_source_columns(list("vwxyz"), X, given=["v", "v", "v", "y", "z"])
@@ -32,3 +32,10 @@ def test_one_value_alone_stays_a_feature() -> None:
     both = X.copy()
     both[1] = [2, 0, 1, 1, 8]
     assert find_source_columns(names, both).names == names
+
+
+def test_vectors_and_what_is_missing_belong_to_their_columns() -> None:
+    names = ["port=C", "port missing", "text[0]", "text[1]", "sex=male"]
+    found = find_source_columns(names, X, split=["port", "text", "sex"])
+    assert found.names == ["port", "text", "sex"]
+    assert found.values == ["C", "missing", None, None, "male"]

@@ -11,7 +11,19 @@ import typer
 
 from vicinal.cli.column_summary import print_decisions
 from vicinal.cli.errors import report_errors
-from vicinal.cli.options import check_task, seconds_of, shape_of, threads_of
+from vicinal.cli.options import (
+    Categorical,
+    Date,
+    Decimal,
+    Drop,
+    Number,
+    ask_for_target,
+    check_task,
+    overrides_of,
+    seconds_of,
+    shape_of,
+    threads_of,
+)
 from vicinal.cli.output_paths import check_distinct, check_output_path
 from vicinal.tables.names import printable
 
@@ -19,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vicinal.comparison import Comparison
+    from vicinal.tables.overrides import Overrides
     from vicinal.tables.prepared import Prepared
 
 __all__ = ["register"]
@@ -36,8 +49,8 @@ def compare(
     data: Annotated[
         str,
         typer.Argument(
-            help="A CSV, TSV, Parquet, Arrow or npz file, or the name of a data set "
-            "(see `vicinal datasets`)."
+            help="A CSV, TSV, JSON, Excel, Parquet, Arrow, npy or npz file, or the "
+            "name of a data set (see `vicinal datasets`)."
         ),
     ],
     target: Annotated[
@@ -76,6 +89,11 @@ def compare(
     jobs: Annotated[
         int | None, typer.Option(help="Number of threads; -1 for all cores.")
     ] = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
+    number: Number = None,
+    date: Date = None,
+    decimal: Decimal = None,
 ) -> None:
     """Measure which metric helps nearest neighbours most, on the same random splits.
 
@@ -91,7 +109,8 @@ def compare(
         for path in filter(None, (report, json)):
             check_output_path(path, data)
         check_distinct({"--report": report, "--json": json})
-        prepared = _prepared(data, target, no_target, task)
+        said = overrides_of(drop, categorical, number, date, decimal)
+        prepared = _prepared(data, target, no_target, task, said)
         images = None if shape is None else _images(prepared, shape)
         print_decisions(prepared)
         left = None if budget is None else budget - (time.perf_counter() - started)
@@ -138,13 +157,21 @@ def compare(
 
 
 def _prepared(
-    data: str, target: str | None, no_target: bool, task: str | None
+    data: str,
+    target: str | None,
+    no_target: bool,
+    task: str | None,
+    overrides: "Overrides",
 ) -> "Prepared":
     from vicinal.tables.prepared import prepare
+    from vicinal.tables.reading import read_table
 
     with _progress() as show:
         show(0, 1, "reading the data")
-        return prepare(data, target=target, no_target=no_target, task=task)
+        table = read_table(data, overrides=overrides)
+    return prepare(
+        table, target=target, no_target=no_target, task=task, ask=ask_for_target
+    )
 
 
 def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:

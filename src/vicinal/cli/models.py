@@ -9,7 +9,17 @@ import typer
 
 from vicinal.cli.column_summary import print_decisions
 from vicinal.cli.errors import report_errors
-from vicinal.cli.options import check_task, threads_of
+from vicinal.cli.options import (
+    Categorical,
+    Date,
+    Decimal,
+    Drop,
+    Number,
+    ask_for_target,
+    check_task,
+    overrides_of,
+    threads_of,
+)
 from vicinal.cli.output_paths import check_output_path
 from vicinal.tables.names import printable
 
@@ -24,7 +34,8 @@ __all__ = ["register"]
 # Beyond so many rows, looking at their neighbours takes long.
 _MOST_COUNTED = 100_000
 _DATA = typer.Argument(
-    help="A CSV, TSV, Parquet, Arrow or npz file, or a data set's name.",
+    help="A CSV, TSV, JSON, Excel, Parquet, Arrow, npy or npz file, or a data set's "
+    "name.",
     show_default=False,
 )
 _MODEL = typer.Argument(help="A file that `vicinal fit` wrote.", show_default=False)
@@ -65,6 +76,11 @@ def fit(
     jobs: Annotated[
         int | None, typer.Option(help="Number of threads; -1 for all cores.")
     ] = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
+    number: Number = None,
+    date: Date = None,
+    decimal: Decimal = None,
 ) -> None:
     """Learn a metric on a table, and write it to a file.
 
@@ -76,13 +92,20 @@ def fit(
         check_task(task)
         threads = threads_of(jobs)
         with _waiting("reading the data"):
-            from vicinal.models import learn, method_named
+            from vicinal.models import learn, needs_target
             from vicinal.tables.prepared import prepare
+            from vicinal.tables.reading import read_table
 
-            method_named(method)
-            prepared = prepare(
-                data, target=target, no_target=no_target, task=task, limit=rows
-            )
+            needed = needs_target(method)
+            said = overrides_of(drop, categorical, number, date, decimal)
+            table = read_table(data, limit=rows, overrides=said)
+        prepared = prepare(
+            table,
+            target=target,
+            no_target=no_target,
+            task=task,
+            ask=ask_for_target if needed else lambda *_: None,
+        )
         print_decisions(prepared)
         with _waiting(f"learning {method}"), _warnings_printed():
             model = learn(

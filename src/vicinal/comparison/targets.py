@@ -31,7 +31,7 @@ def _kind(y: NDArray[Any]) -> str:
             raise ValueError("y contains NaN or infinity.")
     elif (kind := type_of_target(y, input_name="y")) not in ("binary", "multiclass"):
         return kind
-    return "classes" if names_classes(y, known=True) else "numbers"
+    return "classes" if names_classes(y) else "numbers"
 
 
 def encode_target(

@@ -2,7 +2,13 @@
 
 from vicinal.models._nearest_rows import Found, Neighborhoods, nearest_rows
 from vicinal.models._safetensors import load, save
-from vicinal.models._saved import SavedModel, from_pipeline, learn, method_named
+from vicinal.models._saved import (
+    SavedModel,
+    from_pipeline,
+    learn,
+    method_named,
+    needs_target,
+)
 from vicinal.models._transform_file import transform_file
 
 __all__ = [
@@ -14,6 +20,7 @@ __all__ = [
     "load",
     "method_named",
     "nearest_rows",
+    "needs_target",
     "save",
     "transform_file",
 ]

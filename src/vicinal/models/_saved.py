@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vicinal.tables.columns import Columns
     from vicinal.tables.prepared import Prepared
 
-__all__ = ["SavedModel", "from_pipeline", "learn", "method_named"]
+__all__ = ["SavedModel", "from_pipeline", "learn", "method_named", "needs_target"]
 
 # They learn from rows alone, beside any label or none.
 _UNLABELLED = ("euclidean", "standardised", "whitened", "pca")
@@ -279,10 +279,15 @@ def method_named(name: str) -> Method:
     return METHODS[name]
 
 
+def needs_target(name: str) -> bool:
+    """Whether the method that is called so learns from labels."""
+    return "none" not in method_named(name).tasks and name not in _UNLABELLED
+
+
 def _able(name: str, task: str) -> tuple[Method, bool]:
     """Return the method, and whether it learns from the labels."""
     method = method_named(name)
-    if "none" in method.tasks or name in _UNLABELLED:
+    if not needs_target(name):
         return method, False
     if task not in method.tasks:
         needs = " or ".join(

@@ -65,11 +65,14 @@ def column_data(
         texts = None
         if name in known:
             texts = [_cell(value) for value in _column(frame, name, rows.positions)]
-        if columns.values[features[0]] is None:
-            one = _numbers(rows.X[:, features[0]], texts)
-        else:
-            values = [str(columns.values[j]) for j in features]
+        values = [str(columns.values[j]) for j in features]
+        if len(features) > 1:
             one = _categories(rows.X[:, features], values, texts)
+        else:
+            x = rows.X[:, features[0]]
+            if texts is None and columns.values[features[0]] is not None:
+                texts = _either(x, values[0])
+            one = _numbers(x, texts)
         found.append({"name": short(name, 40), **one})
         if len(found) == _MOST_COLUMNS:
             break
@@ -87,6 +90,12 @@ def _numbers(x: FloatArray, texts: list[str] | None) -> dict[str, Any]:
     apart = (filled - middle) / spread
     # Beyond 255 standard deviations, far is far.
     return {**_coded(texts), "at": packed((apart * 128).clip(-32767, 32767), "i2")}
+
+
+def _either(x: FloatArray, value: str) -> list[str]:
+    """Return a value or its absence: of two values, one has become a feature."""
+    said = np.where(x > 0.5, value, f"not {value}")
+    return np.where(np.isnan(x), "missing", said).tolist()
 
 
 def _categories(

@@ -146,7 +146,7 @@ def page(
     sources = find_source_columns(
         setting.feature_names,
         rows.X,
-        [one.column for one in decisions if one.kind == "category"] or None,
+        [one.column for one in decisions if one.kind in ("category", "vector")] or None,
         columns,
     )
     data = None

@@ -57,7 +57,7 @@ class SourceColumns:
 def find_source_columns(
     feature_names: Sequence[str],
     X: FloatArray,
-    one_hot: Iterable[str] | None = None,
+    split: Iterable[str] | None = None,
     given: Sequence[str] | None = None,
 ) -> SourceColumns:
     """Tell which features belong together.
@@ -68,10 +68,10 @@ def find_source_columns(
         A category's is ``column=value``.
     X : ndarray of shape (n_samples, n_features)
         The features.
-    one_hot : iterable of str, optional
-        The columns that have become a feature for each value, where that is known.
-        Otherwise features called ``column=…`` belong together where each row has at
-        most one of them.
+    split : iterable of str, optional
+        The columns that have become features called ``column=value``, ``column
+        missing`` or ``column[0]``, where that is known. Otherwise features called
+        ``column=…`` belong together where each row has at most one of them.
     given : sequence of str, optional
         The column of each feature, where that is known.
 
@@ -86,22 +86,30 @@ def find_source_columns(
     """
     if given is not None:
         owners = [str(name) for name in given]
-    elif one_hot is None:
+    elif split is None:
         owners = _by_values(feature_names, X)
     else:
         # The longest first: a column's name may begin with another's.
-        columns = sorted(map(str, one_hot), key=len, reverse=True)
+        columns = sorted(map(str, split), key=len, reverse=True)
         owners = [
-            next((one for one in columns if name.startswith(f"{one}=")), name)
+            next((one for one in columns if _belongs(name, one)), name)
             for name in feature_names
         ]
     names = list(dict.fromkeys(owners))
     index = {name: i for i, name in enumerate(names)}
     values = [
-        feature[len(owner) + 1 :] if feature.startswith(f"{owner}=") else None
+        feature[len(owner) + 1 :]
+        if feature.startswith(f"{owner}=") or feature == f"{owner} missing"
+        else None
         for feature, owner in zip(feature_names, owners, strict=True)
     ]
     return SourceColumns(names, np.array([index[one] for one in owners]), values)
+
+
+def _belongs(feature: str, column: str) -> bool:
+    return feature == f"{column} missing" or feature.startswith(
+        (f"{column}=", f"{column}[")
+    )
 
 
 def _by_values(feature_names: Sequence[str], X: FloatArray) -> list[str]:
