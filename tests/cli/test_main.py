@@ -30,6 +30,16 @@ def test_version() -> None:
     assert outcome.stdout == f"vicinal {vicinal.__version__}\n"
 
 
+def test_short_options_and_completion() -> None:
+    assert run("-V").stdout == run("--version").stdout
+    assert run("-h").stdout == run("--help").stdout
+    for command in ("compare", "fit", "transform", "neighbors", "predict", "datasets"):
+        outcome = run(command, "-h")
+        assert outcome.exit_code == 0
+        assert outcome.stdout == run(command, "--help").stdout
+    assert "--install-completion" in run("-h").stdout
+
+
 def test_help_in_a_process_of_its_own() -> None:
     outcome = subprocess.run(
         [sys.executable, "-c", "from vicinal.cli import main; main()", "--help"],

@@ -66,7 +66,9 @@ def compare(
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(help="Methods, separated by commas, or all."),
+        typer.Option(
+            "--methods", "--method", help="Methods, separated by commas, or all."
+        ),
     ] = None,
     splits: Annotated[int, typer.Option(help="Number of random splits.")] = 10,
     neighbors: Annotated[int, typer.Option(help="The k of k-NN.")] = 3,

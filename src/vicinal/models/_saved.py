@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vicinal.models._iterations import set_iterations
 from vicinal.tables.cells import clean
 from vicinal.tables.names import near
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import polars as pl
     from sklearn.pipeline import Pipeline
 
@@ -150,6 +153,8 @@ def learn(
     n_components: int | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
+    max_iter: int | None = None,
+    on_iteration: Callable[[int], object] | None = None,
 ) -> SavedModel:
     """Learn a metric on all rows of a table.
 
@@ -166,6 +171,10 @@ def learn(
         For the methods that draw numbers.
     n_jobs : int, default=None
         Threads, for the methods that use them.
+    max_iter : int, default=None
+        At most how many iterations, for the methods that iterate; else their own.
+    on_iteration : callable, default=None
+        Called with the number of the iteration, where a method tells it.
 
     Returns
     -------
@@ -200,6 +209,7 @@ def learn(
     if y is not None and prepared.task == "classification":
         y = np.unique(y, return_inverse=True)[1]
     pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)
+    set_iterations(pipeline, method, max_iter, on_iteration)
     try:
         pipeline.fit(prepared.X, y)
     # IndexError: scikit-learn's LDA, where no class has any spread.
@@ -207,6 +217,8 @@ def learn(
         reason = str(error).rstrip(".")
         raise ValueError(f"{method} cannot learn from these rows: {reason}.") from error
     parameters = {"n_components": n_components, "random_state": random_state}
+    if max_iter is not None:
+        parameters["max_iter"] = max_iter
     return from_pipeline(pipeline, prepared, method, parameters)
 
 
