@@ -48,7 +48,7 @@ class Predicted:
 
 
 class NeighborPredictor:
-    """k-NN under a saved metric: the commonest class, or the mean, of the nearest rows.
+    """Predict by k-NN under a saved metric: a class, or a mean, of the nearest rows.
 
     Parameters
     ----------
@@ -102,6 +102,11 @@ class NeighborPredictor:
         ----------
         frame : polars.DataFrame
             Rows with the columns that the model knows.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Names of classes, or numbers.
         """
         predicted: NDArray[Any] = self._knn.predict(self.model.transform(frame))
         return predicted
