@@ -1,5 +1,6 @@
 """A metric with the preparation of its table: learned, kept in a file, put to work."""
 
+from vicinal.models._from_estimator import from_estimator
 from vicinal.models._nearest_rows import Found, Neighborhoods, nearest_rows
 from vicinal.models._safetensors import load, save
 from vicinal.models._saved import (
@@ -15,6 +16,7 @@ __all__ = [
     "Found",
     "Neighborhoods",
     "SavedModel",
+    "from_estimator",
     "from_pipeline",
     "learn",
     "load",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal import __version__
-from vicinal.comparison import METHODS
 from vicinal.report import figures
 from vicinal.report.fitted import PLAIN
 from vicinal.report.map_data import in_view
@@ -71,7 +70,7 @@ def table(comparison: Comparison) -> list[dict[str, Any]]:
         lines.append(
             {
                 "name": name,
-                "summary": METHODS[name].summary,
+                "summary": comparison.setting.method(name).summary,
                 "dimensions": dimensions,
                 "score": score,
                 "behind": behind.rstrip(" *"),
@@ -97,7 +96,7 @@ def card(metric: FittedMetric, comparison: Comparison) -> dict[str, str]:
     further = f" {rows} further out; zoom out to see." if outside else ""
     return {
         "name": metric.name,
-        "summary": METHODS[metric.name].summary,
+        "summary": comparison.setting.method(metric.name).summary,
         "caption": short(metric.caption, 400) + further,
         "score": comparison.score(metric.name) if known else "not compared",
         "best": "best" if metric.name == comparison.best.name else "",
