@@ -17,6 +17,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from vicinal.methods.one_hot import BesideCategories, CategoryScaler, one_hot_groups
 from vicinal.methods.own import check_own, is_own, maker, name_of, scales_itself
 from vicinal.methods.scaling import AutoScaler
 
@@ -47,12 +48,12 @@ def _nothing(_: FitRequest) -> Any:
 
 
 def _standard(_: FitRequest) -> Any:
-    return StandardScaler()
+    return CategoryScaler()
 
 
 def _auto_scaler(request: FitRequest) -> Any:
     if request.y is None:
-        return StandardScaler()
+        return CategoryScaler()
     numbers = request.y.dtype.kind == "f"
     return AutoScaler("regression" if numbers else "classification")
 
@@ -125,8 +126,13 @@ def _pca(request: FitRequest) -> Any:
 
 
 def _whitened(request: FitRequest) -> Any:
+    filled = SimpleImputer(strategy="median", keep_empty_features=True).fit_transform(
+        request.X
+    )
+    # Whitened, a category of k values would weigh as much as k - 1 numbers.
+    if groups := one_hot_groups(filled):
+        return BesideCategories(groups)
     # Whitening a direction without variance would blow up its rounding errors.
-    filled = SimpleImputer(strategy="median").fit_transform(request.X)
     rank = np.linalg.matrix_rank(StandardScaler().fit_transform(filled))
     return PCA(int(rank), whiten=True, svd_solver="full")
 
