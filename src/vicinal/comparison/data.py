@@ -22,18 +22,23 @@ from sklearn.utils import (
 
 from vicinal.comparison.fitting import cluster_agreement, fit_catching_warnings
 from vicinal.comparison.records import Setting
-from vicinal.comparison.targets import check_classes, encode_target
-from vicinal.methods.registry import TASKS
+from vicinal.comparison.tables import read_rows
+from vicinal.comparison.targets import (
+    check_classes,
+    encode_target,
+    warn_of_one_class,
+)
+from vicinal.methods.registry import METHODS, TASKS
 from vicinal.tables.sizes import check_features
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import ArrayLike
     from sklearn.pipeline import Pipeline
 
     from vicinal._typing import FloatArray, IntArray
     from vicinal.methods.registry import Method
+    from vicinal.tables.overrides import Overrides
 
 __all__ = ["ComparisonData", "Run", "UnfitError"]
 
@@ -79,15 +84,24 @@ class ComparisonData:
     @classmethod
     def of(
         cls,
-        X: ArrayLike,
-        y: ArrayLike | None,
+        X: Any,
+        y: Any,
         *,
         task: str,
         feature_names: Sequence[str] | None,
         n_components: int | None,
+        name: str = "the data",
+        overrides: Overrides | Mapping[str, Any] | None = None,
         **choices: Any,
     ) -> ComparisonData:
         """Check the rows and the target; raise ValueError where they are of no use."""
+        if task not in ("auto", *TASKS):
+            raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")
+        table = read_rows(X, y, task, overrides)
+        if table is not None:
+            X, y, task = table.X, table.y, table.task
+            feature_names = table.feature_names
+            name = table.name if name == "the data" else name
         names = _names(X, feature_names)
         rows = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
         if np.isinf(rows).any():
@@ -99,15 +113,15 @@ class ComparisonData:
                     f"n_components={n_components} exceeds the {d} features; ask for "
                     f"{d} or fewer."
                 )
-        if task not in ("auto", *TASKS):
-            raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")
         labels = None if y is None or task == "none" else column_or_1d(y, warn=True)
         target = None
         classes: tuple[str, ...] = ()
         if labels is not None:
             check_consistent_length(rows, labels)
+            labels = warn_of_one_class(labels, task)
+        if labels is not None:
             task, target, classes = encode_target(labels, task)
-        elif task not in ("auto", "none"):
+        elif y is None and task not in ("auto", "none"):
             raise ValueError(f"task={task!r} needs a target, y.")
         else:
             task = "none"
@@ -117,10 +131,12 @@ class ComparisonData:
             target=target,
             classes=classes,
             task=task,
-            rows=np.arange(len(rows)),
+            rows=np.arange(len(rows)) if table is None else table.rows,
             n_given=len(rows),
             feature_names=names or [f"x{i}" for i in range(rows.shape[1])],
+            name=name,
             n_components=n_components,
+            table=table,
             **choices,
         )
         if len(setting.feature_names) != rows.shape[1]:
@@ -130,6 +146,11 @@ class ComparisonData:
             )
         check_features(rows, setting.feature_names)
         return cls(setting)
+
+    def with_methods(self, methods: Sequence[Method]) -> ComparisonData:
+        """Return the same rows, with the estimators that are not in `METHODS`."""
+        own = tuple(one for one in methods if one.name not in METHODS)
+        return ComparisonData(replace(self.setting, own=own))
 
     @property
     def fewest(self) -> int:

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
+from vicinal.methods.registry import METHODS
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from vicinal._typing import FloatArray, IntArray
+    from vicinal.methods.registry import Method
+    from vicinal.tables.prepared import Prepared
 
 __all__ = ["Difference", "MethodResult", "Setting"]
 
@@ -88,6 +92,10 @@ class Setting:
         As `compare` was asked; `n_splits` is how many were done.
     notes : tuple of str
         What was changed to stay within the time budget.
+    table : Prepared or None
+        Where they came from, if it was a table: what became of its columns.
+    own : tuple of Method
+        The estimators among the methods.
     """
 
     X: FloatArray
@@ -106,6 +114,12 @@ class Setting:
     notes: tuple[str, ...] = ()
     target: IntArray | FloatArray | None = None
     classes: tuple[str, ...] = ()
+    table: Prepared | None = None
+    own: tuple[Method, ...] = ()
+
+    def method(self, name: str) -> Method:
+        """Return the method that is called so, one of your own included."""
+        return {one.name: one for one in self.own}.get(name) or METHODS[name]
 
     @property
     def ratio(self) -> float:

@@ -129,7 +129,8 @@ class Comparison:
     @property
     def notes(self) -> list[str]:
         """What a reader of the table has to know besides."""
-        notes = list(self.setting.notes)
+        table = self.setting.table
+        notes = [*(table.notes if table else ()), *self.setting.notes]
         for result in self.results:
             if result.not_converged:
                 notes.append(
@@ -194,6 +195,9 @@ class Comparison:
         from vicinal._files import written_whole
         from vicinal.report import page
 
+        if table := self.setting.table:
+            known = {"decisions": table.decisions, "row_numbers": self.setting.rows}
+            options = known | options
         text = page(self, **options)
         if path is not None:
             with written_whole(path) as file:

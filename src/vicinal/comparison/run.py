@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state, check_scalar
@@ -17,22 +17,26 @@ from vicinal.comparison.time_budget import Plan, fit_to_budget
 from vicinal.methods.registry import resolve_methods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    import os
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
     from vicinal.comparison.data import Run
     from vicinal.methods.registry import Method
+    from vicinal.tables.overrides import Overrides
 
 __all__ = ["compare"]
 
 
 def compare(
-    X: ArrayLike,
-    y: ArrayLike | None = None,
+    X: ArrayLike | str | os.PathLike[str],
+    y: ArrayLike | str | None = None,
     *,
+    target: str | None = None,
+    overrides: Overrides | Mapping[str, Any] | None = None,
     task: str = "auto",
-    methods: str | Iterable[str] | None = None,
+    methods: Any = None,
     n_splits: int = 10,
     test_size: float = 0.3,
     n_neighbors: int = 3,
@@ -52,20 +56,29 @@ def compare(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Numbers; NaN where a value is missing.
-    y : array-like of shape (n_samples,), optional
-        Classes, each with at least two rows: the score is k-NN's accuracy. Or
+    X : array-like of shape (n_samples, n_features), path or DataFrame
+        Numbers; NaN where a value is missing. Or a table: the path of a file, or a
+        frame of pandas or polars with numbers, text, dates and missing values, which
+        is read as the command `vicinal compare` does.
+    y : array-like of shape (n_samples,) or str, optional
+        A column of the table; where none is named, one called target, label, class or
+        y. Or classes, each with at least two rows: the score is k-NN's accuracy. Or
         continuous numbers: its R². Without it, the score is the mean log-density of
         the held-out rows, in the units of the standardised features, and the table
         also tells whether two halves of the training rows agree on the clusters.
+    target : str, optional
+        The same as y, for a column of a table.
+    overrides : dict or Overrides, optional
+        What you know better of a table's columns: ``drop``, ``categorical``,
+        ``number`` and ``date`` name columns, ``decimal`` is a comma or a point.
     task : {"auto", "classification", "regression", "none"}, default="auto"
-        What y is. "auto" takes floating-point numbers for a continuous target where
-        there are more than two and they have fractions, or where there are more than
-        20; all else for classes.
-    methods : str or iterable of str, optional
+        What y is. "auto" takes text for classes, and numbers that
+        `vicinal.tables.targets.names_classes` takes for them. "none" learns without y.
+    methods : str, estimator or iterable of these, optional
         Names from `vicinal.comparison.METHODS`, or ``"all"``. By default the usual
-        ones for the kind of target. Those that learn start from standardised features
+        ones for the kind of target. Estimators with `transform`, like ``NCA(2)``, or
+        pairs of a name and an estimator; a pipeline gets the features as they are,
+        missing ones filled. Those that learn start from standardised features
         or from features in one unit, whichever makes better neighbours of the
         training rows.
     n_splits : int, default=10
@@ -131,8 +144,9 @@ def compare(
         )
     problem = ComparisonData.of(
         X,
-        y,
+        y if target is None else target,
         task=task,
+        overrides=overrides,
         test_size=test_size,
         n_neighbors=n_neighbors,
         n_components=n_components,
@@ -142,6 +156,7 @@ def compare(
         n_jobs=n_jobs,
     )
     able = resolve_methods(methods, problem.setting.task)
+    problem = problem.with_methods(able)
     problem.check(n_splits)
     show = on_progress or (lambda *_: None)
     plan = Plan(problem, able, n_splits)

@@ -1,5 +1,6 @@
 """A metric with the preparation of its table: learned, kept in a file, put to work."""
 
+from vicinal.models._from_estimator import from_estimator
 from vicinal.models._nearest_rows import Found, Neighborhoods, nearest_rows
 from vicinal.models._neighbor_table import find_rows, neighbor_table
 from vicinal.models._predict import NeighborPredictor, Predicted, predict_file
@@ -21,6 +22,7 @@ __all__ = [
     "Predicted",
     "SavedModel",
     "find_rows",
+    "from_estimator",
     "from_pipeline",
     "learn",
     "load",

@@ -15,7 +15,6 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 
-from vicinal.comparison import METHODS
 from vicinal.methods.linear_map import linear_map
 
 if TYPE_CHECKING:
@@ -156,7 +155,9 @@ def fit_pipeline(
     # A generator would have moved on since, and make each page another one.
     seed = setting.random_state
     seed = int(seed) if isinstance(seed, int | np.integer) else 0
-    pipeline = METHODS[name].pipeline(X, target, n_components, seed, setting.n_jobs)
+    pipeline = setting.method(name).pipeline(
+        X, target, n_components, seed, setting.n_jobs
+    )
     with warnings.catch_warnings(record=True) as caught:
         for kind in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", kind)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal import __version__
-from vicinal.comparison import METHODS
 from vicinal.report import figures
 from vicinal.report.map_data import color_stops, in_view
 from vicinal.report.numbers import readable
@@ -82,7 +81,7 @@ def table(comparison: Comparison) -> list[dict[str, Any]]:
         lines.append(
             {
                 "name": name,
-                "summary": METHODS[name].summary,
+                "summary": comparison.setting.method(name).summary,
                 "advised": name == advised,
                 "dimensions": dimensions,
                 "score": score,
@@ -109,7 +108,7 @@ def card(metric: FittedMetric, comparison: Comparison) -> dict[str, Any]:
     further = f" {rows} further out; zoom out to see." if outside else ""
     return {
         "name": metric.name,
-        "summary": METHODS[metric.name].summary,
+        "summary": comparison.setting.method(metric.name).summary,
         "caption": short(metric.caption, 400) + further,
         "score": comparison.score(metric.name) if known else "not compared",
         "advised": metric.name == comparison.recommended,
@@ -192,7 +191,7 @@ def pair(
         {
             "name": name,
             "index": list(shown).index(name),
-            "summary": METHODS[name].summary,
+            "summary": comparison.setting.method(name).summary,
             "score": _scored(comparison, name) if name in compared else "not compared",
             "advised": name == comparison.recommended,
         }

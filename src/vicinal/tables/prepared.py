@@ -81,6 +81,7 @@ def prepare(
     source: Any,
     *,
     target: str | None = None,
+    labels: NDArray[Any] | None = None,
     limit: int | None = None,
     no_target: bool = False,
     task: str | None = None,
@@ -95,6 +96,8 @@ def prepare(
         As `vicinal.tables.reading.read_table` takes or returns it.
     target : str, default=None
         The label's column; see `vicinal.tables.targets.choose_target`.
+    labels : ndarray of shape (n_rows,), default=None
+        The labels, where they are no column of the table.
     limit : int, default=None
         At most so many rows, drawn at random, where the table is not yet read.
     no_target : bool, default=False
@@ -137,26 +140,18 @@ def prepare(
     frame, notes, asked = table.frame, list(table.notes), table.overrides
     _check_rows(table)
     rows = np.arange(frame.height)
-    label = table.target if no_target else choose_target(table, target)
-    if label is None and not no_target:
-        _check_columns(table, Columns.learn(frame, None, overrides=asked))
-        error = NoTargetError(table.name, likely_targets(frame))
-        if ask is None:
-            raise error
-        label = target = ask(error, frame.columns)
-        if label is None:
-            no_target = True
-            notes.append("no target: name it with --target COLUMN if there is one")
-    if label is not None and asked.kind(label) is not None and not no_target:
-        raise ValueError(
-            f"Column {label!r} is the target; what it is can be said with --task."
-        )
+    label = table.target if no_target else None
+    column = None
+    if labels is not None:
+        column = _as_column(labels, frame)
+    elif not no_target:
+        label, told = _labelled(table, target, ask)
+        notes += told
+        column = None if label is None else frame[label]
     y: NDArray[Any] | None = None
     found = "none"
-    if label is not None and not no_target:
-        if target is None and table.target is None:
-            notes.append(f"column {label!r} is taken as the target")
-        read = read_target(frame[label], task=task)
+    if column is not None:
+        read = read_target(column, task=task)
         notes += read.notes
         y, found = read.values, read.task
         if not read.kept.all():
@@ -172,10 +167,51 @@ def prepare(
         task=found,
         columns=columns,
         notes=notes,
-        target=None if no_target else label,
+        target=None if column is None else label,
         frame=frame,
         rows=rows,
     )
+
+
+def _labelled(
+    table: Table,
+    target: str | None,
+    ask: Callable[[NoTargetError, list[str]], str | None] | None,
+) -> tuple[str | None, list[str]]:
+    """Find the label's column, or ask for it; return notes on that, too."""
+    frame, asked = table.frame, table.overrides
+    label = choose_target(table, target)
+    notes = []
+    if label is None:
+        _check_columns(table, Columns.learn(frame, None, overrides=asked))
+        error = NoTargetError(table.name, likely_targets(frame))
+        if ask is None:
+            raise error
+        label = ask(error, frame.columns)
+        if label is None:
+            return None, ["no target: name it with --target COLUMN if there is one"]
+    elif target is None and table.target is None:
+        notes.append(f"column {label!r} is taken as the target")
+    if asked.kind(label) is not None:
+        raise ValueError(
+            f"Column {label!r} is the target; what it is can be said with --task."
+        )
+    return label, notes
+
+
+def _as_column(labels: NDArray[Any], frame: pl.DataFrame) -> pl.Series:
+    """Return labels that came beside a table as if they were a column of it."""
+    import polars as pl
+
+    if labels.shape != (frame.height,):
+        raise ValueError(
+            f"There must be one label for each of the {frame.height:,} rows; y has the "
+            f"shape {labels.shape}."
+        )
+    if labels.dtype.kind not in "fiubU":
+        values = [None if one != one else one for one in labels.tolist()]
+        return pl.Series("y", values, strict=False)
+    return pl.Series("y", labels)
 
 
 def _check_rows(table: Table) -> None:

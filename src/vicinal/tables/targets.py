@@ -62,7 +62,7 @@ class NoTargetError(ValueError):
         super().__init__(
             f"{name} has no column called target, label, class or y; name the target "
             f"({shown or 'none looks like one'}), or ask for densities without one "
-            "(--no-target)."
+            "(--no-target; task='none' in Python)."
         )
 
 
