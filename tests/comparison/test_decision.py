@@ -12,35 +12,42 @@ def result(name: str, score: float) -> MethodResult:
     return MethodResult(name, one.astype(int), score * one, one, one)
 
 
-def difference(name: str, real: bool) -> Difference:
-    return Difference(name, 0.1, 0.01 if real else 0.5)
+def recommended(error: float, negligible: float = 0.0, **scores: float) -> str:
+    results = [result(name, score) for name, score in scores.items()]
+    best = max(results, key=lambda one: one.mean)
+    differences = [
+        Difference(one.name, best.mean - one.mean, 0.5, error)
+        for one in results
+        if one is not best
+    ]
+    return recommend(results, best, differences, negligible)
 
 
 @pytest.mark.parametrize(
-    ("real", "expected"),
-    [
-        ((), "euclidean"),
-        (("euclidean",), "standardised"),
-        (("euclidean", "standardised"), "nca"),
-    ],
+    ("error", "expected"), [(0.05, "nca"), (0.11, "standardised"), (0.3, "euclidean")]
 )
-def test_the_simplest_within_noise_is_recommended(
-    real: tuple[str, ...], expected: str
-) -> None:
-    results = [
-        result("euclidean", 0.7),
-        result("standardised", 0.8),
-        result("nca", 0.9),
-    ]
-    differences = [
-        difference(one.name, one.name in real) for one in results if one.name != "nca"
-    ]
-    assert recommend(results, results[-1], differences) == expected
+def test_the_simplest_within_a_standard_error(error: float, expected: str) -> None:
+    assert recommended(error, euclidean=0.7, standardised=0.8, nca=0.9) == expected
+
+
+def test_what_nobody_would_care_for_is_no_difference() -> None:
+    scores = {"standardised": 0.896, "nca": 0.9}
+    assert recommended(0.0001, **scores) == "nca"
+    assert recommended(0.0001, 0.005, **scores) == "standardised"
+
+
+def test_without_an_error_only_the_test_decides() -> None:
+    results = [result("euclidean", 0.7), result("nca", 0.9)]
+
+    def one(p: float) -> str:
+        return recommend(results, results[1], [Difference("euclidean", 0.2, p)])
+
+    assert one(0.01) == "nca"
+    assert one(0.5) == "euclidean"
 
 
 def test_of_equally_simple_methods_the_better_is_recommended() -> None:
-    results = [result("whitened", 0.8), result("pca", 0.9)]
-    assert recommend(results, results[1], [difference("whitened", False)]) == "pca"
+    assert recommended(0.2, whitened=0.8, pca=0.9) == "pca"
 
 
 def test_every_method_has_its_place() -> None:

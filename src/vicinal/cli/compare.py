@@ -3,12 +3,13 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vicinal._files import written_whole
 from vicinal.cli.column_summary import print_decisions
 from vicinal.cli.errors import report_errors
 from vicinal.cli.options import (
@@ -36,6 +37,12 @@ if TYPE_CHECKING:
 
 __all__ = ["register"]
 
+# The names of the methods, which the help must not load: a test compares them.
+_METHODS = (
+    "euclidean, standardised, whitened, pca, lda, fda, lfda, itml, ldg, nca, nca-log "
+    "(classes); euclidean, standardised, whitened, pca, nca, mlkr (numbers); "
+    "kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target)"
+)
 # Of the time budget, the part that is kept back to draw the report.
 _FOR_THE_REPORT = 0.35
 
@@ -67,11 +74,20 @@ def compare(
     methods: Annotated[
         str | None,
         typer.Option(
-            "--methods", "--method", help="Methods, separated by commas, or all."
+            "--methods",
+            "--method",
+            help=f"Some of {_METHODS}, with commas between them; or all.",
         ),
     ] = None,
     splits: Annotated[int, typer.Option(help="Number of random splits.")] = 10,
     neighbors: Annotated[int, typer.Option(help="The k of k-NN.")] = 3,
+    score: Annotated[
+        str,
+        typer.Option(
+            help="accuracy, balanced-accuracy or, for two classes, average-precision; "
+            "auto is the second where one class has four fifths of the rows."
+        ),
+    ] = "auto",
     n_components: Annotated[
         int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
     ] = None,
@@ -82,7 +98,8 @@ def compare(
         Path | None, typer.Option(help="Write a report to this HTML file.")
     ] = None,
     json: Annotated[
-        Path | None, typer.Option(help="Write all scores to this JSON file.")
+        Path | None,
+        typer.Option(help="Write all scores to this JSON file; - is standard output."),
     ] = None,
     image_shape: Annotated[
         str | None, typer.Option(help="The rows are images of this size, like 28x28.")
@@ -103,12 +120,14 @@ def compare(
     values are filled inside each split. What was decided is printed first.
     """
     started = time.perf_counter()
-    with report_errors():
+    # Where the scores go to standard output, nothing else does.
+    piped = json is not None and str(json) == "-"
+    with report_errors(), redirect_stdout(sys.stderr) if piped else nullcontext():
         budget = seconds_of(time_budget)
         shape = None if image_shape is None else shape_of(image_shape)
         threads = threads_of(jobs)
         check_task(task)
-        for path in filter(None, (report, json)):
+        for path in filter(None, (report, None if piped else json)):
             check_output_path(path, data)
         check_distinct({"--report": report, "--json": json})
         said = overrides_of(drop, categorical, number, date, decimal)
@@ -128,6 +147,7 @@ def compare(
                 methods=methods,
                 n_splits=splits,
                 n_neighbors=neighbors,
+                score=score,
                 n_components=n_components,
                 time_budget=None if left is None else max(left, 1.0),
                 feature_names=prepared.feature_names,
@@ -136,6 +156,7 @@ def compare(
                 n_jobs=threads,
                 on_progress=show,
             )
+        typer.echo(printable(result.verdict(), None))
         _print_table(result)
         if report is not None:
             with _progress() as show:
@@ -153,9 +174,12 @@ def compare(
                 )
             typer.echo(f"report: {printable(report, None)}")
         # Last: where the report fails, nothing is left of the run.
-        if json is not None:
-            _write_json(json, result, prepared)
-    typer.echo(result.verdict())
+        text = _as_json(result, prepared)
+        if json is not None and not piped:
+            with written_whole(json) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+    if piped:
+        typer.echo(text, nl=False)
 
 
 def _prepared(
@@ -202,6 +226,7 @@ def _progress() -> Iterator["Callable[[int, int, str], None]"]:
     from rich.progress import (
         BarColumn,
         Progress,
+        SpinnerColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
@@ -210,6 +235,7 @@ def _progress() -> Iterator["Callable[[int, int, str], None]"]:
     # On standard error, so that standard output can be kept in a file.
     console = Console(stderr=True)
     with Progress(
+        SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
@@ -219,7 +245,7 @@ def _progress() -> Iterator["Callable[[int, int, str], None]"]:
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        bar = progress.add_task("", total=1)
+        bar = progress.add_task("starting", total=1)
 
         def show(done: int, total: int, what: str) -> None:
             progress.update(bar, completed=done, total=total, description=what)
@@ -236,24 +262,20 @@ def _print_table(result: "Comparison") -> None:
     for heading in result.header:
         table.add_column(heading, justify="left" if heading == "method" else "right")
     for row in result.rows():
-        best = row[0] == result.best.name
-        table.add_row(*map(Text, row), style="bold" if best else None)
+        chosen = row[0] == result.recommended
+        table.add_row(*map(Text, row), style="bold" if chosen else None)
+    if result.references:
+        table.add_section()
+    for row in result.reference_rows():
+        table.add_row(*map(Text, row))
     console = Console()
     console.print(table)
-    n_others = len(result.results) - 1
-    if result.setting.n_splits > 1 and n_others:
-        typer.echo(
-            "± half of a 95 % interval; * the best method is really better (corrected "
-            f"paired t-test on {result.setting.n_splits} splits, Holm's p < 0.05)"
-        )
-    for note in result.notes:
+    for note in [*result.reading(), *result.notes]:
         console.print(printable(note, None), highlight=False, markup=False)
 
 
-def _write_json(path: Path, result: "Comparison", prepared: "Prepared") -> None:
+def _as_json(result: "Comparison", prepared: "Prepared") -> str:
     import json
-
-    from vicinal._files import written_whole
 
     found = result.to_dict()
     found["target"] = prepared.target
@@ -262,6 +284,4 @@ def _write_json(path: Path, result: "Comparison", prepared: "Prepared") -> None:
         for one in prepared.decisions
     ]
     found["notes"] = [*prepared.notes, *found["notes"]]
-    with written_whole(path) as temporary:
-        text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
-        temporary.write_text(text + "\n", encoding="utf-8")
+    return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

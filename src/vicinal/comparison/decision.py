@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vicinal.comparison.records import Difference, MethodResult
 
-__all__ = ["recommend", "simplicity"]
+__all__ = ["PLAIN", "recommend", "simplicity"]
 
+PLAIN = ("euclidean", "standardised", "gaussian", "kernel-density")
+"""Methods that learn no metric: scales at most, or one bandwidth."""
 # From what needs least explaining and computing to what needs most.
 _SIMPLEST_FIRST = (
     ("euclidean", "gaussian"),
@@ -38,8 +42,13 @@ def recommend(
     results: Sequence[MethodResult],
     best: MethodResult,
     differences: Sequence[Difference],
+    negligible: float = 0.0,
 ) -> str:
-    """Return the name of the simplest method that the best is not really better than.
+    """Return the name of the simplest method within noise of the best.
+
+    Within noise is: behind by no more than one standard error of the difference, the
+    usual rule for choosing among models of different size; or by so little that
+    nobody would care.
 
     Parameters
     ----------
@@ -49,9 +58,17 @@ def recommend(
         The one with the highest score.
     differences : sequence of Difference
         The best against each other.
+    negligible : float, default=0.0
+        A difference that is none, however sure it is.
     """
-    worse = {one.other for one in differences if one.real}
-    able = [one for one in results if one.name not in worse]
-    simplest = min(able, key=lambda one: (simplicity(one.name), -one.mean))
-    # As simple as the best, or simpler: else the best needs no excuse.
-    return min((simplest, best), key=lambda one: simplicity(one.name)).name
+    reach = {
+        one.other: np.nan_to_num(one.error, nan=0.0 if one.real else np.inf)
+        for one in differences
+    }
+    behind = {one.other: one.gain for one in differences}
+    able = [
+        one
+        for one in results
+        if one is best or behind[one.name] <= max(reach[one.name], negligible)
+    ]
+    return min(able, key=lambda one: (simplicity(one.name), -one.mean)).name

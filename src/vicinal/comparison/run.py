@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state, check_scalar
 
-from vicinal.comparison.data import ComparisonData, UnfitError
-from vicinal.comparison.records import MethodResult
-from vicinal.comparison.result import Comparison
-from vicinal.comparison.time_budget import Plan, fit_to_budget
+from vicinal.comparison.data import ComparisonData
+from vicinal.comparison.ledger import Ledger, run_splits
+from vicinal.comparison.scores import choose_score
+from vicinal.comparison.time_budget import run_within_budget
 from vicinal.methods.registry import resolve_methods
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from vicinal.comparison.data import Run
-    from vicinal.methods.registry import Method
+    from vicinal.comparison.result import Comparison
     from vicinal.tables.overrides import Overrides
 
 __all__ = ["compare"]
@@ -44,6 +43,8 @@ def compare(
     time_budget: float | None = None,
     feature_names: Sequence[str] | None = None,
     name: str = "the data",
+    score: str = "auto",
+    references: bool = True,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
     on_progress: Callable[[int, int, str], object] | None = None,
@@ -155,68 +156,17 @@ def compare(
         random_state=random_state,
         n_jobs=n_jobs,
     )
+    chosen, note = choose_score(
+        score, problem.setting.task, problem.target, problem.setting.classes
+    )
+    notes = (note,) if note else ()
+    problem = ComparisonData(replace(problem.setting, scored=chosen, notes=notes))
     able = resolve_methods(methods, problem.setting.task)
     problem = problem.with_methods(able)
     problem.check(n_splits)
-    show = on_progress or (lambda *_: None)
-    plan = Plan(problem, able, n_splits)
-    if time_budget is not None:
-        plan = fit_to_budget(plan, started + time_budget, show)
-    runs, plan = _all_runs(
-        plan, None if time_budget is None else started + time_budget, show
-    )
-    results = tuple(_result(method, runs[method.name]) for method in plan.methods)
-    setting = replace(plan.problem.setting, n_splits=plan.n_splits, notes=plan.notes)
-    return Comparison(results, setting)
-
-
-def _all_runs(
-    plan: Plan, deadline: float | None, show: Callable[[int, int, str], object]
-) -> tuple[dict[str, list[Run]], Plan]:
-    """Run every method on every split, as many as there is time for."""
-    runs: dict[str, list[Run]] = {method.name: [] for method in plan.methods}
-    failures: dict[str, UnfitError] = {}
-    total = plan.n_splits * len(plan.methods)
-    begun = time.perf_counter()
-    # Splits outside, methods inside: the time taken then tells the time left, and
-    # when it is over, all methods have seen the same splits.
-    for done, (train, test) in enumerate(plan.problem.splits(plan.n_splits)):
-        now = time.perf_counter()
-        if deadline and done and now + (now - begun) / done > deadline:
-            note = f"The time budget was enough for {done} of {plan.n_splits} splits."
-            plan = replace(plan, n_splits=done, notes=(*plan.notes, note))
-            break
-        plan.problem.check_split(train)
-        for index, method in enumerate(plan.methods, start=1):
-            over = deadline is not None and time.perf_counter() > deadline
-            # Few rows are not planned for, however many columns they have.
-            if over and not done and any(runs.values()):
-                late = UnfitError("the time budget was over before its turn.")
-                failures[method.name] = late
-            # Unfit on one split, it cannot be compared on the others either.
-            if method.name not in failures:
-                try:
-                    runs[method.name].append(plan.problem.run(method, train, test))
-                except UnfitError as error:
-                    failures[method.name] = error
-            show(done * len(plan.methods) + index, total, method.name)
-        if len(failures) == len(plan.methods):
-            break
-    return runs, plan.without(failures)
-
-
-def _result(method: Method, runs: list[Run]) -> MethodResult:
-    confusions = [run.confusion for run in runs if run.confusion is not None]
-    agreements = [run.agreement for run in runs if run.agreement is not None]
-    return MethodResult(
-        name=method.name,
-        n_components=np.array([run.n_components for run in runs]),
-        scores=np.array([run.score for run in runs]),
-        fit_seconds=np.array([run.fit_seconds for run in runs]),
-        query_seconds=np.array([run.query_seconds for run in runs]),
-        not_converged=sum(run.stopped for run in runs),
-        # As often as they were given, they say the same.
-        warnings=tuple(dict.fromkeys(text for run in runs for text in run.warnings)),
-        confusion=sum(confusions[1:], confusions[0]) if confusions else None,
-        agreement=np.array(agreements) if agreements else None,
-    )
+    ledger = Ledger.of(problem, able, references, on_progress or (lambda *_: None))
+    if time_budget is None:
+        run_splits(ledger, n_splits, np.inf)
+    else:
+        run_within_budget(ledger, n_splits, started + time_budget)
+    return ledger.comparison()
