@@ -232,3 +232,11 @@ def test_without_matplotlib_the_error_names_the_extra(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'vicinal\[plot\]'"):
         EmbeddingDisplay(X[:, :2]).plot()
+
+
+def test_long_names_are_not_cut_at_the_edge() -> None:
+    names = [f"a feature with quite a long name {j}" for j in range(5)]
+    display = MetricDisplay(np.full(5, 0.2), names).plot()
+    display.figure_.canvas.draw()
+    for label in display.ax_.get_yticklabels():
+        assert label.get_window_extent().x0 >= 0

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report import comparisons
+from vicinal.comparison import Comparison
 from vicinal.report import figures
 from vicinal.report.displayed import Pixels
 from vicinal.report.fitted import FittedMetric
@@ -19,6 +20,12 @@ def drawn_of(one: FittedMetric, names: list[str]) -> Any:
 
 def apart(names: list[str]) -> SourceColumns:
     return SourceColumns(names, np.arange(len(names)), [None] * len(names))
+
+
+def by_splits(comparison: Comparison) -> Comparison:
+    """The same, judged by the scores of its splits and not by their rows."""
+    setting = replace(comparison.setting, tests=())
+    return replace(comparison, setting=setting, references=())
 
 
 def metric(components: object, name: str = "nca") -> FittedMetric:
@@ -47,7 +54,7 @@ def test_nothing_has_no_sign() -> None:
 
 
 def test_dots_lie_inside_their_intervals() -> None:
-    drawn = figures.dots(comparisons.wine(), 100)
+    drawn = figures.dots(comparisons.wine())
     assert drawn is not None
     for line in drawn["lines"]:
         assert 0 <= line["ends"][0] <= line["at"] <= line["ends"][1] <= 1
@@ -56,17 +63,16 @@ def test_dots_lie_inside_their_intervals() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("scores", "factor"), [([1.0, 0.4, 1.0], 100.0), ([0.0, 0.9, 0.0], 100.0)]
-)
-def test_no_axis_goes_beyond_what_can_be(scores: list[float], factor: float) -> None:
-    comparison = comparisons.wine()
+@pytest.mark.parametrize("scores", [[1.0, 0.4, 1.0], [0.0, 0.9, 0.0]])
+def test_no_axis_goes_beyond_what_can_be(scores: list[float]) -> None:
+    comparison = by_splits(comparisons.wine())
     results = tuple(
-        replace(one, scores=np.array(scores)) for one in comparison.results[:2]
+        replace(one, scores=np.array(scores), outcomes=())
+        for one in comparison.results[:2]
     )
     low, high = replace(comparison, results=results).interval(results[0].name)
     assert low < 0 or high > 1
-    drawn = figures.dots(replace(comparison, results=results), factor)
+    drawn = figures.dots(replace(comparison, results=results))
     assert drawn is not None
     marks = [float(text) for _, text in drawn["ticks"]]
     assert 0 <= min(marks) <= max(marks) <= 100
@@ -77,15 +83,15 @@ def test_no_axis_goes_beyond_what_can_be(scores: list[float], factor: float) -> 
 
 
 def test_one_split_has_no_interval_and_no_score_no_dot() -> None:
-    comparison = comparisons.wine()
+    comparison = by_splits(comparisons.wine())
     first, *rest = comparison.results
-    one = replace(first, scores=first.scores[:1])
+    one = replace(first, scores=first.scores[:1], outcomes=())
     none = [replace(result, scores=np.array([np.nan])) for result in rest]
-    drawn = figures.dots(replace(comparison, results=(one, *none)), 100)
+    drawn = figures.dots(replace(comparison, results=(one, *none)))
     assert drawn is not None
     (line,) = drawn["lines"]
     assert line["ends"] == [line["at"]] * 2
-    assert figures.dots(replace(comparison, results=tuple(none)), 100) is None
+    assert figures.dots(replace(comparison, results=tuple(none))) is None
 
 
 def test_features_in_the_order_of_their_shares() -> None:

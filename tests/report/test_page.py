@@ -12,11 +12,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tests.report import comparisons
 from tests.report.driving import read_by_a_shell
-from vicinal.comparison import METHODS, Comparison
+from vicinal.comparison import METHODS, Comparison, compare
 from vicinal.report import page
 from vicinal.report.before_after import before_and_after
 
@@ -350,3 +351,38 @@ def test_a_page_of_fifty_thousand_rows_has_less_than_three_megabytes() -> None:
     text = page(replace(comparison, setting=setting), frame=frame, decisions=[called])
     assert data_of(text)["n"] == 1500
     assert len(text.encode()) < 3_000_000
+
+
+def test_references_stand_apart_from_the_metrics() -> None:
+    comparison = comparisons.wine()
+    assert comparison.references
+    read = Read(page(comparison, max_points=20))
+    apart = read.text[read.text.index("For reference, without neighbours") :]
+    for one in comparison.references:
+        assert one.name in apart
+        assert comparison.score(one.name) in apart
+
+
+def test_a_table_that_was_compared_by_its_name(tmp_path: Path) -> None:
+    table = comparisons.passenger_table()
+    table["survived"] = comparisons.labels(comparisons.passengers()).tolist()
+    frame = pl.DataFrame(table)
+    frame.write_csv(tmp_path / "p.csv")
+    result = compare(
+        tmp_path / "p.csv",
+        "survived",
+        methods=["standardised", "lda"],
+        n_splits=2,
+    )
+    data = data_of(result.to_html())
+    assert data["names"] == table["name"]
+    assert sorted(one["name"] for one in data["columns"]) == ["age", "port", "sex"]
+    assert data["target"] == "survived"
+
+
+def test_the_code_reads_the_same_file() -> None:
+    ran = ["vicinal", "compare", "a.csv", "--target=y", "--drop", "x", "--decimal", ","]
+    text = page(comparisons.wine(), max_points=20, command=ran)
+    code = unescape(re.findall(r"<code>(.*?)</code>", text, re.DOTALL)[-1])
+    compile(code, "code", "exec")
+    assert "'a.csv',\n    'y',\n    overrides={'drop': ['x'], 'decimal': ','}" in code

@@ -2,39 +2,39 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.neighbors import KNeighborsRegressor
 
 from tests.report import comparisons
-from vicinal.report.displayed import select_rows
 from vicinal.report.residuals import held_out_predictions, residual_figures
 
 
-def test_predictions_are_of_rows_that_were_not_learned_from() -> None:
-    setting = comparisons.diabetes().setting
-    # Each row's number is its own: a row that was seen would be predicted exactly.
-    setting = replace(setting, n_neighbors=1)
-    rows = select_rows(setting, 1000, None, None)
-    found = held_out_predictions("standardised", rows, setting)
+def test_predictions_are_those_of_the_comparison() -> None:
+    comparison = comparisons.diabetes()
+    setting = comparison.setting
+    found = held_out_predictions(comparison, "standardised")
     assert found is not None
     truth, predicted = found
-    assert len(truth) == np.ceil(0.3 * 442)
-    assert (truth != predicted).mean() > 0.9
-    knn = KNeighborsRegressor(1).fit(setting.X, setting.target)
-    assert (knn.predict(setting.X) == setting.target).all()
+    np.testing.assert_array_equal(
+        truth, comparisons.labels(comparison)[setting.tests[0]]
+    )
+    score = (
+        1 - np.square(truth - predicted).sum() / np.square(truth - truth.mean()).sum()
+    )
+    assert comparison["standardised"].scores[0] == pytest.approx(score)
 
 
-def test_nothing_where_the_metric_cannot_be_learned(
+def test_nothing_where_nothing_was_predicted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    setting = comparisons.diabetes().setting
-    rows = select_rows(setting, 1000, None, None)
-
-    def broken(*_: object) -> None:
-        raise ValueError("no luck")
-
-    monkeypatch.setattr("vicinal.report.residuals.fit_pipeline", broken)
-    assert held_out_predictions("nca", rows, setting) is None
+    comparison = comparisons.diabetes()
+    assert held_out_predictions(comparison, "lda") is None
+    bare = [replace(one, outcomes=()) for one in comparison.results]
+    bare_one = replace(comparison, results=tuple(bare))
+    assert held_out_predictions(bare_one, "nca") is None
     assert residual_figures({}) == []
+    monkeypatch.setattr("vicinal.report.residuals._MOST_DOTS", 20)
+    few = held_out_predictions(comparison, "nca")
+    assert few is not None
+    assert len(few[0]) == len(few[1]) == 20
 
 
 def test_figures_share_their_axes_and_hold_all_dots() -> None:

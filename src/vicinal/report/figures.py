@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vicinal._typing import FloatArray, IntArray
-    from vicinal.comparison import Comparison
+    from vicinal.comparison import Comparison, MethodResult
     from vicinal.report.displayed import Pixels
     from vicinal.report.fitted import FittedMetric
     from vicinal.report.source_columns import SourceColumns
@@ -29,12 +29,6 @@ __all__ = [
 ]
 
 _MOST_BARS = 15
-# What scores can be, at least and at most.
-_BOUNDS = {
-    "classification": (0.0, 1.0),
-    "regression": (-np.inf, 1.0),
-    "none": (-np.inf, np.inf),
-}
 # Less would be shown as nothing.
 _LEAST_SHARE = 0.0005
 _MOST_CLASSES = 40
@@ -63,31 +57,30 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     return [round(float(i * step), digits) + 0.0 for i in np.arange(first, last + 1)]
 
 
-def dots(comparison: Comparison, factor: float) -> dict[str, Any] | None:
+def dots(comparison: Comparison) -> dict[str, Any] | None:
     """Return the scores with their 95 % intervals, on a scale from 0 to 1.
+
+    Points of reference are drawn where they lie on the scale of the methods.
 
     Parameters
     ----------
     comparison : Comparison
         Whose scores.
-    factor : float
-        What they are multiplied with to be shown.
     """
-    lines = []
-    advised = comparison.recommended
-    for one in comparison.results:
-        if np.isfinite(one.mean):
-            ends = [end for end in comparison.interval(one.name) if np.isfinite(end)]
-            lines.append((one, [factor * end for end in ends or [one.mean] * 2]))
-    if not lines:
+    score = comparison.evidence.score
+    known = [
+        (one, _ends(comparison, one))
+        for one in (*comparison.results, *comparison.references)
+        if np.isfinite(one.mean)
+    ]
+    compared = [ends for one, ends in known if one in comparison.results]
+    if not compared:
         return None
-    low = min(ends[0] for _, ends in lines)
-    high = max(ends[1] for _, ends in lines)
+    low, high = min(ends[0] for ends in compared), max(ends[1] for ends in compared)
     margin = 0.04 * (high - low) or abs(high) or 1.0
-    # Accuracy and R² end at their best value, and accuracy at none at all.
-    floor, ceiling = _BOUNDS[comparison.setting.task]
-    low = max(low - margin, factor * floor)
-    high = min(high + margin, factor * ceiling)
+    # An axis ends where scores do.
+    low = max(low - margin, score.factor * score.least)
+    high = min(high + margin, score.factor * score.most)
 
     def position(value: float) -> float:
         return round(min(max((value - low) / (high - low), 0.0), 1.0), 4)
@@ -97,14 +90,21 @@ def dots(comparison: Comparison, factor: float) -> dict[str, Any] | None:
         "lines": [
             {
                 "name": one.name,
-                "at": position(factor * one.mean),
+                "at": position(score.factor * one.mean),
                 "ends": [position(end) for end in ends],
-                "advised": one.name == advised,
+                "advised": one.name == comparison.recommended,
                 "score": comparison.score(one.name),
             }
-            for one, ends in lines
+            for one, ends in known
+            if low <= score.factor * one.mean <= high
         ],
     }
+
+
+def _ends(comparison: Comparison, one: MethodResult) -> list[float]:
+    factor = comparison.evidence.score.factor
+    ends = [end for end in comparison.interval(one.name) if np.isfinite(end)]
+    return [factor * end for end in ends or [one.mean] * 2]
 
 
 def contributions(

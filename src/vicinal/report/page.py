@@ -15,7 +15,7 @@ from vicinal.comparison import METHODS
 from vicinal.report import figures, sections
 from vicinal.report.before_after import before_and_after
 from vicinal.report.cells import column_data, names_of_rows
-from vicinal.report.commands import fit_command, shown_command
+from vicinal.report.commands import fit_command, read_command, shown_command
 from vicinal.report.displayed import select_rows
 from vicinal.report.fitted import fit_metrics
 from vicinal.report.map_data import map_data
@@ -134,6 +134,13 @@ def page(
     if row_numbers is not None:
         check_consistent_length(setting.X, row_numbers)
         setting = replace(setting, rows=np.asarray(row_numbers))
+    table = setting.table
+    if table is not None:
+        # Compared by the name of a file, or as a frame: all of it is at hand.
+        decisions = decisions or table.decisions
+        target = target or table.target
+        if frame is None:
+            frame = table.frame[np.searchsorted(table.rows, comparison.setting.rows)]
     if columns is not None and len(columns) != len(setting.feature_names):
         raise ValueError(
             f"There are {len(columns)} columns for {len(setting.feature_names)} "
@@ -170,7 +177,9 @@ def page(
         facts=sections.facts(comparison, rows),
         header=comparison.header,
         table=sections.table(comparison),
-        dots=figures.dots(comparison, sections.factor(comparison)),
+        references=sections.references(comparison),
+        reading=[_sentence(one.removeprefix("± ")) for one in comparison.reading()],
+        dots=figures.dots(comparison),
         measure=comparison.measure,
         maps=[sections.card(one, comparison) for one in metrics],
         pair=sections.pair(comparison, list(shown), pair),
@@ -180,12 +189,13 @@ def page(
         all_classes=rows.has_all_classes,
         task=setting.task,
         n_neighbors=setting.n_neighbors,
+        n_splits=setting.n_splits,
         target=short(target or "target", 60),
         legend=sections.legend(rows),
         **sections.contributions(metrics, rows, comparison, sources),
         effective=sections.effective(metrics),
         confusions=sections.confusions(comparison, rows, pair),
-        residuals=sections.residuals(rows, setting, pair),
+        residuals=sections.residuals(comparison, pair),
         decisions=[
             (short(one.column), short(one.kind, 80), short(one.reason, 300))
             for one in decisions
@@ -193,7 +203,7 @@ def page(
         notes=[_sentence(short(one, 600)) for one in all_notes],
         command=shown_command(command),
         fit=shown_command(fit_command(command, comparison.recommended)),
-        code=sections.code(comparison),
+        code=sections.code(comparison, read_command(command)),
         versions=sections.versions(),
     )
     return text

@@ -5,58 +5,52 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.model_selection import ShuffleSplit
-from sklearn.neighbors import KNeighborsRegressor
 
 from vicinal.report.figures import ticks
-from vicinal.report.fitted import FAILURES, fit_pipeline
 from vicinal.report.numbers import readable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vicinal._typing import FloatArray
-    from vicinal.comparison import Setting
-    from vicinal.report.displayed import DisplayedRows
+    from vicinal.comparison import Comparison
 
 __all__ = ["held_out_predictions", "residual_figures"]
 
+# More are a blot, and make the page heavy.
+_MOST_DOTS = 1500
 # The frame of the figure, in its own units.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 474, 10, 236
 
 
 def held_out_predictions(
-    name: str, rows: DisplayedRows, setting: Setting
+    comparison: Comparison, name: str
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Learn a metric on some of the shown rows, and predict the others' target.
+    """Return what a metric predicted of the first split's test rows.
 
     Parameters
     ----------
+    comparison : Comparison
+        Of a target of numbers.
     name : str
         Of the metric.
-    rows : DisplayedRows
-        With numbers as targets.
-    setting : Setting
-        Says how many neighbours, and which part to hold out.
 
     Returns
     -------
     tuple of two ndarray or None
-        The numbers and their predictions; None where the metric cannot be learned.
+        The numbers and their predictions, of a random part where there are many; None
+        where the metric was not compared, or its predictions were not kept.
     """
-    target: Any = rows.target
-    splitter = ShuffleSplit(1, test_size=setting.test_size, random_state=0)
-    train, test = next(splitter.split(rows.X))
-    k = min(setting.n_neighbors, len(train))
-    try:
-        metric, _ = fit_pipeline(
-            name, rows.X[train], target[train], setting, setting.n_components
-        )
-        knn = KNeighborsRegressor(k).fit(metric.transform(rows.X[train]), target[train])
-        predicted = knn.predict(metric.transform(rows.X[test]))
-    except FAILURES:
+    compared = {result.name: result for result in comparison.results}
+    setting = comparison.setting
+    if name not in compared or not setting.tests or not compared[name].outcomes:
         return None
-    return target[test], predicted
+    truth = np.asarray(setting.target, dtype=np.float64)[setting.tests[0]]
+    predicted = np.asarray(compared[name].outcomes[0], dtype=np.float64)
+    if len(truth) > _MOST_DOTS:
+        part = np.random.RandomState(0).permutation(len(truth))[:_MOST_DOTS]
+        truth, predicted = truth[part], predicted[part]
+    return truth, predicted
 
 
 def residual_figures(

@@ -18,7 +18,8 @@ from vicinal.report.sanitize import short
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vicinal.comparison import Comparison, Setting
+    from vicinal.comparison import Comparison
+    from vicinal.report.commands import Ran
     from vicinal.report.displayed import DisplayedRows
     from vicinal.report.fitted import FittedMetric
     from vicinal.report.source_columns import SourceColumns
@@ -29,22 +30,22 @@ __all__ = [
     "confusions",
     "contributions",
     "effective",
-    "factor",
     "facts",
     "legend",
     "pair",
+    "references",
     "residuals",
     "table",
     "versions",
 ]
 
-# Fewer rows cannot be split into some to learn from and some to look at.
-_FEWEST_RESIDUALS = 10
-
-
-def factor(comparison: Comparison) -> float:
-    """Return what the scores are multiplied with to be shown."""
-    return 100.0 if comparison.setting.task == "classification" else 1.0
+_REFERENCES = {
+    "majority class": "always the most frequent class",
+    "mean": "always the mean",
+    "logistic regression": "a linear model, without neighbours",
+    "ridge regression": "a linear model, without neighbours",
+    "gradient boosting": "boosted trees, without neighbours",
+}
 
 
 def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
@@ -93,6 +94,19 @@ def table(comparison: Comparison) -> list[dict[str, Any]]:
             }
         )
     return lines
+
+
+def references(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return the lines of what the metrics are held against, as in `table`."""
+    return [
+        {
+            "name": name,
+            "summary": _REFERENCES.get(name, ""),
+            "score": score,
+            "rest": rest,
+        }
+        for name, _, score, _, *rest in comparison.reference_rows()
+    ]
 
 
 def _p(value: float) -> str:
@@ -169,15 +183,12 @@ def confusions(
     ]
 
 
-def residuals(
-    rows: DisplayedRows, setting: Setting, pair: Sequence[str]
-) -> list[dict[str, Any]]:
+def residuals(comparison: Comparison, pair: Sequence[str]) -> list[dict[str, Any]]:
     """Return how far the predictions of numbers are off, before and after."""
-    if setting.task != "regression" or len(rows.X) < _FEWEST_RESIDUALS:
+    if comparison.setting.task != "regression":
         return []
     found = {
-        name: held_out_predictions(name, rows, setting)
-        for name in dict.fromkeys(filter(None, pair))
+        name: held_out_predictions(comparison, name) for name in dict.fromkeys(pair)
     }
     return residual_figures({name: one for name, one in found.items() if one})
 
@@ -200,20 +211,34 @@ def pair(
 
 
 def _scored(comparison: Comparison, name: str) -> str:
-    unit = {"classification": " %", "regression": " R²", "none": " nats"}
-    return comparison.score(name) + unit[comparison.setting.task]
+    unit = comparison.evidence.score.unit or f" {comparison.measure}"
+    return comparison.score(name) + unit
 
 
-def code(comparison: Comparison) -> str:
-    """Return the comparison as it would be written in Python."""
+def code(comparison: Comparison, ran: Ran | None = None) -> str:
+    """Return the comparison as it would be written in Python.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What was compared.
+    ran : Ran, optional
+        The command that compared: then the code reads the same file.
+    """
     s = comparison.setting
     seed = s.random_state
     known = seed is None or isinstance(seed, int | np.integer)
     seed = f"{seed}," if known else "None,  # a generator was given"
     names = ", ".join(f'"{result.name}"' for result in comparison.results)
+    if ran is None:
+        rows = f"    X,\n    {'None' if s.y is None else 'y'},\n"
+    else:
+        rows = f"    {ran.data!r},\n"
+        rows += "" if ran.target is None else f"    {ran.target!r},\n"
+        rows += f"    overrides={ran.overrides!r},\n" if ran.overrides else ""
     return (
         "from vicinal import compare\n\n"
-        f"result = compare(\n    X,\n    {'None' if s.y is None else 'y'},\n"
+        f"result = compare(\n{rows}"
         f'    task="{s.task}",\n    methods=[{names}],\n'
         f"    n_splits={s.n_splits},\n    test_size={s.test_size},\n"
         f"    n_neighbors={s.n_neighbors},\n    n_components={s.n_components},\n"
