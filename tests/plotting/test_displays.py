@@ -212,8 +212,10 @@ def test_scores_with_their_intervals() -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == ["euclidean", "lda"]
     low, high = result.interval("lda")
     np.testing.assert_allclose(display.intervals[1], [100 * low, 100 * high])
-    once = compare(X, y, methods=["lda"], n_splits=1).plot()
-    assert np.isnan(once.intervals).all()
+    single = compare(X, y, methods=["lda"], n_splits=1)
+    once = single.plot()
+    expected = 100 * np.array([single.interval("lda")])
+    np.testing.assert_allclose(once.intervals, expected)
 
 
 def test_what_is_not_fitted_or_cannot_be_drawn() -> None:
