@@ -40,11 +40,16 @@ _HOMES = {
 }
 
 
+_ROOMS = ("classic", "datasets", "io", "models", "plotting", "report", "retrieval")
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return import_module(f"vicinal.{name}")
     raise AttributeError(f"module 'vicinal' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*__all__, *_ROOMS])

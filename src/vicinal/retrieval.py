@@ -1,5 +1,5 @@
-"""The nearest rows of a file under a model: `nearest_rows`, from `vicinal.models`."""
+"""The nearest rows of a file under a model, from `vicinal.models`."""
 
-from vicinal.models import Found, Neighborhoods, nearest_rows
+from vicinal.models import Found, Neighborhoods, nearest_rows, neighbor_table
 
-__all__ = ["Found", "Neighborhoods", "nearest_rows"]
+__all__ = ["Found", "Neighborhoods", "nearest_rows", "neighbor_table"]

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import assert_error_line, run
 from vicinal import compare
-from vicinal.comparison import Comparison
+from vicinal.comparison import METHODS, Comparison
 from vicinal.datasets import load
 
 if TYPE_CHECKING:
@@ -26,9 +26,13 @@ def test_compare_prints_what_compare_returns() -> None:
     expected = compare(wine.X, wine.y, methods="lda euclidean", n_splits=3)
     assert outcome.exit_code == 0, outcome.output
     for one in expected.results:
-        line = next(x for x in outcome.stdout.splitlines() if one.name in x)
+        line = next(x for x in outcome.stdout.splitlines() if f" {one.name} " in x[:15])
         assert expected.score(one.name) in line
-    assert outcome.stdout.splitlines()[-1] == expected.verdict()
+    # The sentence first, then what it rests on.
+    lines = outcome.stdout.splitlines()
+    assert lines[1] == expected.verdict()
+    assert any("gradient" in line for line in lines)
+    assert any("really better" in line for line in lines)
     assert "standardised" not in outcome.stdout
     assert outcome.stdout.startswith("wine: 178 rows, 13 features, target 'target'")
 
@@ -57,6 +61,7 @@ def test_options_reach_compare(monkeypatch: pytest.MonkeyPatch) -> None:
         "methods": "pca,nca",
         "n_splits": 2,
         "n_neighbors": 7,
+        "score": "auto",
         "n_components": 1,
         "random_state": 5,
         "n_jobs": 4,
@@ -124,6 +129,20 @@ def test_json(table: Path, tmp_path: Path) -> None:
     kinds = {one["column"]: one["kind"] for one in found["columns"]}
     assert kinds["shop"] == "constant"
     assert kinds["colour"] == "category"
+
+
+def test_json_on_standard_output(table: Path) -> None:
+    outcome = run("compare", str(table), "--target", "kind", *QUICK, "--json", "-")
+    assert outcome.exit_code == 0, outcome.output
+    found = json.loads(outcome.stdout)
+    assert found["recommended"] in ("lda", "euclidean")
+    assert found["verdict"] in outcome.stderr
+
+
+def test_the_help_lists_the_methods() -> None:
+    said = run("compare", "-h").stdout.replace("\n", " ")
+    words = set(re.findall(r"[\w-]+", said))
+    assert words >= set(METHODS)
 
 
 def test_report(table: Path, tmp_path: Path) -> None:

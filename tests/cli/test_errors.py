@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 import typer
 
-from vicinal.cli.errors import report_errors
+from vicinal.cli.errors import report_errors, with_flags
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,18 @@ def test_one_line(
         raise error
     assert caught.value.exit_code == 2
     assert capsys.readouterr().err == f"vicinal: {line}\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("n_neighbors=9 exceeds the 8 rows.", "--neighbors 9 exceeds the 8 rows."),
+        ("n_splits must be 1 or more.", "--splits must be 1 or more."),
+        # Columns may be called so.
+        ("no column 'n_components' here", "no column 'n_components' here"),
+        ("my_n_components=3 is odd", "my_n_components=3 is odd"),
+        ("--max-iter is fine", "--max-iter is fine"),
+    ],
+)
+def test_parameters_are_called_as_the_options_are(said: str, shown: str) -> None:
+    assert with_flags(said) == shown

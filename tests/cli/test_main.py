@@ -25,9 +25,20 @@ def test_datasets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_version() -> None:
-    outcome = run("--version")
-    assert outcome.exit_code == 0
-    assert outcome.stdout == f"vicinal {vicinal.__version__}\n"
+    for option in ("--version", "-V"):
+        outcome = run(option)
+        assert outcome.exit_code == 0
+        assert outcome.stdout == f"vicinal {vicinal.__version__}\n"
+
+
+def test_short_options_and_completion() -> None:
+    assert run("-V").stdout == run("--version").stdout
+    assert run("-h").stdout == run("--help").stdout
+    for command in ("compare", "fit", "transform", "neighbors", "predict", "datasets"):
+        outcome = run(command, "-h")
+        assert outcome.exit_code == 0
+        assert outcome.stdout == run(command, "--help").stdout
+    assert "--install-completion" in run("-h").stdout
 
 
 def test_help_in_a_process_of_its_own() -> None:
@@ -78,7 +89,7 @@ def test_a_terminal_that_knows_few_letters() -> None:
         check=False,
     )
     assert outcome.returncode == 0, outcome.stderr
-    assert outcome.stdout.splitlines()[-1].startswith("euclidean: ")
+    assert any(line.startswith("euclidean: ") for line in outcome.stdout.splitlines())
 
 
 def test_the_module_is_the_command() -> None:

@@ -38,10 +38,10 @@ def flowers(path: Path) -> str:
 def test_fit_transform_neighbors(folder: Path) -> None:
     data = flowers(folder / "flowers.csv")
     out = works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
-    assert "flowers: 40 rows, 3 features, target '[bold]kind' (classes)" in out
+    assert "flowers: 40 rows, 2 features, target '[bold]kind' (classes)" in out
     assert "identifier: id" in out
     assert "category: <script>alert(1)</script> (2 values)" in out
-    assert "lda: 3 features to 1 dimensions" in out
+    assert "lda: 2 features to 1 dimensions" in out
     assert "3-NN, each row left out of its neighbours: " in out
     assert out.endswith("model: m.st\n")
     model = io.load("m.st")
@@ -142,11 +142,11 @@ BAD_FILES = {
         ("fit iris --rows 0 -o m.st", "at least 1"),
         (
             "fit iris --n-components 99 --method pca -o m.st",
-            "n_components=99 exceeds the 4 features; ask for 4 or fewer",
+            "--n-components 99 exceeds the 4 features; ask for 4 or fewer",
         ),
         (
             "fit iris --rows 60 --n-components 1000 --method pca -o m.st",
-            "=1000 exceeds",
+            "--n-components 1000 exceeds",
         ),
         ("fit iris --jobs 0 -o m.st", "--jobs is 1 or more threads"),
         ("fit iris -o .", "is a folder"),
@@ -161,6 +161,23 @@ BAD_FILES = {
         ("transform good.st iris -o good.st", "is the model"),
         ("neighbors good.st iris --query 150", "There is no row 150"),
         ("neighbors good.st iris --query 0 -k 0", "at least 1 neighbour"),
+        ("fit iris --n-components 0 -o m.st", "--n-components must be at least 1"),
+        ("fit iris --max-iter 0 -o m.st", "--max-iter must be at least 1, not 0"),
+        ("fit iris --method lda --max-iter 9 -o m.st", "leave out --max-iter 9"),
+        ("transform good.st iris -o a.npy --keep target", "a.npy holds one array"),
+        ("neighbors good.st iris -k 0 -o out.csv", "-k (--neighbors) is at least 1"),
+        ("neighbors good.st iris", "write them to a file with --output"),
+        ("neighbors good.st iris --query x", "--query 'x' is no row's number"),
+        ("neighbors good.st iris --query x --id nope", "no column 'nope'"),
+        ("neighbors good.st iris --query x --id target", "no row with 'x'"),
+        ("neighbors good.st iris --query 0 --show zz", "no column 'zz'"),
+        ("neighbors good.st iris -o out.xyz", "must end in one of"),
+        ("neighbors good.st iris -o good.st", "is the model"),
+        ("neighbors good.st iris --among wine -o o.csv", "no column 'sepal length"),
+        ("predict good.st iris --among wine -o o.csv", "no column 'sepal length"),
+        ("predict good.st iris --among one.csv -o one.csv", "is the --among table"),
+        ("predict good.st iris --among iris -k 999 -o o.csv", "999 neighbours"),
+        ("predict good.st iris --among iris -k 0 -o o.csv", "at least 1 neighbour"),
         ("neighbors one.csv iris --query 0", "one.csv is cut short, damaged or no"),
     ],
 )
@@ -223,3 +240,86 @@ def test_numbers_far_too_large_for_the_model(folder: Path) -> None:
     outcome = run("transform", "m.st", "new.csv", "-o", "o.csv")
     assert_error_line(outcome, "too large for the model")
     assert not (folder / "o.csv").exists()
+
+
+def test_new_rows_among_the_training_rows(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--methods", "lda", "-o", "m.st")
+    (folder / "new.csv").write_text(
+        "id,<script>alert(1)</script>,width\nn1,r,3\nn2,g,17\n"
+    )
+    out = works(
+        *["neighbors", "m.st", "new.csv", "--among", "flowers.csv", "--id", "id"],
+        *["-k", "3", "--show", "width", "-o", "near.csv"],
+    )
+    assert out == "6 neighbours of 2 rows: near.csv\n"
+    found = pl.read_csv("near.csv")
+    assert found.columns == [
+        *["query", "query_id", "rank", "row", "row_id", "distance"],
+        *["[bold]kind", "width"],
+    ]
+    assert found["query_id"].to_list() == ["n1"] * 3 + ["n2"] * 3
+    assert found["rank"].to_list() == [1, 2, 3] * 2
+    table = pl.read_csv("flowers.csv")
+    rows = found["row"].to_list()
+    assert found["width"].to_list() == table["width"].gather(rows).to_list()
+    assert found["row_id"].to_list() == rows
+    # By what the column says, and on the terminal.
+    out = works(
+        *["neighbors", "m.st", "new.csv", "--among", "flowers.csv", "--id", "id"],
+        *["--query", "n2"],
+    )
+    assert "n2" in out
+    assert "n1" not in out
+    out = works("neighbors", "m.st", data, "--query", "3", "--query", "5", "-k", "2")
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("│")] == [
+        *["3"] * 2,
+        *["5"] * 2,
+    ]
+
+
+def test_a_row_is_found_by_its_name(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    by_number = works("neighbors", "m.st", data, "--query", "7")
+    assert works("neighbors", "m.st", data, "--query", "7", "--id", "id") == by_number
+
+
+def test_predictions(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    outcome = run(
+        *["predict", "m.st", data, "--among", data, "-o", "p.csv", "--keep", "id"]
+    )
+    assert outcome.exit_code == 0
+    assert "40 rows predicted: p.csv\naccuracy " in outcome.stdout
+    assert "means nothing" in outcome.stderr
+    assert pl.read_csv("p.csv").columns == ["id", "predicted", "share"]
+    works(*f"fit {data} --target width --task regression --method pca -o r.st".split())
+    out = works("predict", "r.st", data, "--among", data, "-o", "r.parquet")
+    assert "R² " in out
+    assert pl.read_parquet("r.parquet").columns == ["predicted"]
+    works("fit", "iris", "--no-target", "--method", "pca", "-o", "n.st")
+    outcome = run(*["predict", "n.st", "iris", "--among", "iris", "-o", "o.csv"])
+    assert_error_line(outcome, "learned without a target")
+
+
+def test_arrays_out(folder: Path) -> None:
+    works("fit", "iris", "--method", "lda", "--n-components", "2", "-o", "m.st")
+    works(*["transform", "m.st", "iris", "-o", "a.npy"])
+    works(*["transform", "m.st", "iris", "-o", "a.npz", "--keep", "target"])
+    array = np.load("a.npy")
+    assert array.shape == (150, 2)
+    with np.load("a.npz") as found:
+        np.testing.assert_array_equal(found["X"], array)
+        assert found["names"].tolist() == ["lda0", "lda1"]
+        assert (
+            found["target"].tolist()
+            == ["setosa"] * 50 + ["versicolor"] * 50 + ["virginica"] * 50
+        )
+    assert sorted(one.name for one in folder.iterdir()) == ["a.npy", "a.npz", "m.st"]
+
+
+def test_iterations_can_be_limited() -> None:
+    works("fit", "iris", "--method", "nca", "--max-iter", "3", "-o", "m.st")
+    assert io.load("m.st").parameters["max_iter"] == 3

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from vicinal.comparison import METHODS, compare
 from vicinal.comparison.data import ComparisonData
+from vicinal.comparison.scores import SCORES
 from vicinal.tables.targets import read_target
 
 USUAL = [m.name for m in METHODS.values() if m.usual and "classification" in m.tasks]
@@ -182,8 +184,22 @@ def test_progress() -> None:
         n_splits=2,
         on_progress=lambda *call: calls.append(call),
     )
-    names = ["euclidean", "lda", "euclidean", "lda"]
-    assert calls == [(done, 4, name) for done, name in enumerate(names, start=1)]
+    names = ["euclidean", "lda", "majority class", "logistic regression"]
+    names += ["gradient boosting"]
+    names = [*names, *names, "done"]
+    assert calls == [(done, 10, name) for done, name in enumerate(names)]
+
+
+def test_references_may_be_left_out() -> None:
+    options: Any = {"methods": "lda", "n_splits": 4}
+    result = compare(WINE_X, WINE_Y, references=False, **options)
+    assert result.references == ()
+    assert "gradient" not in str(result)
+    beside = compare(WINE_X, WINE_Y, **options).references
+    # On the first three of the splits.
+    assert [one.scores.size for one in beside] == [3, 3, 3]
+    assert beside[0].mean == pytest.approx(0.389, abs=0.001)
+    assert min(one.mean for one in beside[1:]) > 0.95
 
 
 def test_fits_that_did_not_converge_are_counted(
@@ -355,14 +371,20 @@ def test_targets_of_any_unit_give_the_same_scores(scale: float) -> None:
 
 def test_a_method_without_a_score_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = iter([np.nan, 0.5])
-    monkeypatch.setattr("vicinal.comparison.data.r2_score", lambda *_: next(scores))
+    scored = replace(SCORES["r2"], values=lambda *_: np.array([next(scores)]))
+    monkeypatch.setitem(SCORES, "r2", scored)
     y = IRIS_X[:, 0]
     result = compare(
-        IRIS_X[:, 1:], y, task="regression", methods="euclidean,pca", n_splits=1
+        IRIS_X[:, 1:],
+        y,
+        task="regression",
+        methods="euclidean,pca",
+        n_splits=1,
+        references=False,
     )
     assert [one.name for one in result.results] == ["pca"]
     note = "euclidean was left out: its score on the test rows is not a number."
-    assert note in result.notes
+    assert note in result.setting.notes
 
 
 @pytest.mark.parametrize(
@@ -371,8 +393,9 @@ def test_a_method_without_a_score_is_left_out(monkeypatch: pytest.MonkeyPatch) -
         (np.tile([0.5, 1.5], 30), "classification"),
         (np.tile([1.0, 2.0], 30), "classification"),
         (np.tile(np.arange(20.0), 6), "classification"),
-        (np.tile(np.arange(21.0), 6), "regression"),
+        (np.tile(np.arange(21.0), 6), "classification"),
         (np.tile(np.arange(21), 6), "classification"),
+        (np.tile(np.arange(21), 4), "regression"),
         (np.tile([0.5, 1.5, 2.5], 20), "regression"),
     ],
 )
@@ -382,7 +405,7 @@ def test_the_rule_for_targets_is_that_of_tables(y: Any, task: str) -> None:
     assert setting.task == task
     classes = [] if task == "regression" else [str(one) for one in np.unique(y)]
     assert list(setting.classes) == classes
-    assert read_target(pl.Series("y", y), known=True).task == task
+    assert read_target(pl.Series("y", y)).task == task
 
 
 def test_splits_without_end_end_with_the_time_budget(
@@ -401,6 +424,34 @@ def test_splits_without_end_end_with_the_time_budget(
     assert 1 <= result.setting.n_splits < 10**6
     assert len(seen) <= result.setting.n_splits + 11
     assert f"of {10**7} splits" in result.notes[0]
+
+
+def test_imbalanced_classes_are_judged_by_balanced_accuracy() -> None:
+    rng = np.random.default_rng(0)
+    y = np.array(["no"] * 180 + ["yes"] * 20)
+    X = rng.normal(size=(200, 2)) + 1.5 * (y == "yes")[:, None]
+    options: Any = {"methods": "euclidean lda", "n_splits": 2}
+    result = compare(X, y, **options)
+    assert result.measure == "balanced accuracy (%)"
+    assert result.notes[0].startswith("90 % of the rows are of class no: ")
+    assert "accuracy (%)" in result.header[4]
+    plain = compare(X, y, score="accuracy", **options)
+    for name in ("euclidean", "lda"):
+        assert result[name].accuracy == pytest.approx(plain[name].mean)
+        assert result[name].mean < plain[name].mean
+    assert result["majority class"].mean == 0.5
+    precision = compare(X, y, score="average-precision", **options)
+    assert 0.1 < precision["euclidean"].mean < 1
+    assert precision["majority class"].mean == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [("r2", "accuracy, balanced-accuracy"), ("average-precision", "needs two classes")],
+)
+def test_scores_that_there_are_not(score: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare(WINE_X, WINE_Y, score=score)
 
 
 def test_later_splits_are_checked_in_their_turn() -> None:

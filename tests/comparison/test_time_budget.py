@@ -1,19 +1,22 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from vicinal.comparison import compare, time_budget
+from vicinal.comparison import Comparison, compare, costs, ledger, runs, time_budget
+from vicinal.comparison.costs import Cost
 from vicinal.comparison.data import ComparisonData, UnfitError
-from vicinal.comparison.time_budget import Plan, fit_to_budget
+from vicinal.comparison.runs import Effort, Run, run_method
 from vicinal.methods.registry import resolve_methods
 
 RNG = np.random.default_rng(0)
 Y = np.repeat([0, 1, 2], [12_000, 7_990, 10])
 X = RNG.normal(size=(20_000, 3)) + Y[:, None]
+NAMES = "euclidean lda nca"
 
 
 def problem(n: int = 20_000) -> ComparisonData:
@@ -24,69 +27,156 @@ def problem(n: int = 20_000) -> ComparisonData:
     return of if n == len(X) else of.part(n)
 
 
-def pretend(monkeypatch: pytest.MonkeyPatch, **costs: tuple[float, float]) -> None:
-    """Let methods take a times n to the power b seconds."""
+class Pretended:
+    """A clock that methods move on by what they are said to take, and their efforts.
 
-    def seconds(part: ComparisonData, method: Any) -> float:
-        a, b = costs[method.name]
-        return float(a * len(part.setting.X) ** b)
+    Parameters
+    ----------
+    **costs : Cost
+        Of each method; those with a stochastic solver as it says.
+    """
 
-    monkeypatch.setattr(time_budget, "_seconds", seconds)
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **said: Cost) -> None:
+        self.now = 0.0
+        self.costs = said
+        self.efforts: list[tuple[str, Effort]] = []
+        for module in (time_budget, costs, ledger, runs):
+            monkeypatch.setattr(module.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(costs, "_seconds_of_a_query", lambda _: 0.0)
+        monkeypatch.setattr(
+            time_budget,
+            "measure_costs",
+            lambda data, methods, *_: ({m.name: said[m.name] for m in methods}, {}),
+        )
+        monkeypatch.setattr(ledger, "run_method", self.run)
+
+    def run(
+        self, data: ComparisonData, method: Any, train: Any, test: Any, effort: Any
+    ) -> Run:
+        effort = effort or Effort()
+        self.efforts.append((method.name, effort))
+        rows = len(train) if effort.rows is None else min(effort.rows, len(train))
+        cost = self.costs[method.name]
+        before = self.now
+        if effort.max_iter is not None:
+            self.now += cost.setup + cost.pace * effort.max_iter
+        else:
+            self.now += cost.of_fit(rows)
+        target: Any = data.target
+        outcome = np.where(test % 10, target[test], 0)
+        return Run(
+            1,
+            float(np.mean(outcome == target[test])),
+            self.now - before,
+            0.001,
+            False,
+            (),
+            outcome,
+            rows,
+            max_iter=effort.max_iter,
+        )
 
 
-def plan_of(names: str, budget: float) -> Plan:
-    asked = Plan(problem(), resolve_methods(names, "classification"), 10)
-    return fit_to_budget(asked, time.perf_counter() + budget, lambda *_: None)
-
-
-def test_enough_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(monkeypatch, lda=(1e-6, 1.0), nca=(1e-9, 2.0))
-    kept = plan_of("lda nca", 60)
-    assert len(kept.problem.setting.X) == 20_000
-    assert kept.n_splits == 10
-    assert kept.notes == ()
-
-
-def test_rows_that_fit_into_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(monkeypatch, nca=(1e-8, 2.0))
-    kept = plan_of("nca", 10)
-    rows = len(kept.problem.setting.X)
-    # Ten splits of 1e-8 n² seconds in three quarters of ten seconds.
-    assert rows == pytest.approx(np.sqrt(0.75 / 1e-8), rel=0.02)
-    assert kept.n_splits == 10
-    assert kept.notes == (
-        f"A random {rows:,} of the 20,000 rows took part, to stay within the time "
-        "budget.",
+def compared(budget: float, n_splits: int = 10, names: str = NAMES) -> Comparison:
+    return compare(
+        X, Y, methods=names, n_splits=n_splits, time_budget=budget, references=False
     )
 
 
-def test_growth_is_measured_and_not_supposed(monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(monkeypatch, nca=(1e-4, 1.0))
-    rows = len(plan_of("nca", 10).problem.setting.X)
-    # From the first trial alone, a faster growth would be feared, and 3,000 taken.
-    assert rows == pytest.approx(0.75 / 1e-4, rel=0.02)
+def test_enough_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    cost = Cost(1000, 0.01, 1.0)
+    Pretended(monkeypatch, euclidean=cost, lda=cost, nca=cost)
+    result = compared(60)
+    assert result.setting.n_splits == 10
+    assert result.notes == []
 
 
-# A second for 500 rows, and three quarters of the budget to fill; never below three.
-@pytest.mark.parametrize(("budget", "n_splits"), [(9, 6), (2, 3)])
-def test_fewer_splits_where_the_smallest_part_is_too_slow(
-    budget: float, n_splits: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pretend(monkeypatch, nca=(2e-3, 1.0))
-    kept = plan_of("nca", budget)
-    # What six splits leave of the time is filled with a few more rows.
-    assert 500 <= len(kept.problem.setting.X) < 560
-    assert kept.n_splits == n_splits
-    assert f"{n_splits} splits instead of 10" in kept.notes[0]
+def test_fewer_splits_before_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    cost = Cost(14_000, 1.0, 1.0)
+    Pretended(monkeypatch, euclidean=cost, lda=cost, nca=cost)
+    result = compared(25)
+    # Three seconds a split, and 85 % of the time to fill.
+    assert result.setting.n_splits == 7
+    (note,) = result.notes
+    assert note.startswith("7 splits instead of 10")
+    assert set(result["nca"].n_learned.tolist()) == {14_000}  # type: ignore[union-attr]
 
 
-def test_a_method_that_is_far_too_slow_is_left_out(
+def test_a_few_hold_outs_are_better_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    cost = Cost(14_000, 1.0, 1.0)
+    Pretended(monkeypatch, euclidean=cost, lda=cost, nca=cost)
+    result = compared(11)
+    assert result.setting.n_splits == 3
+    assert result.notes[0].startswith("3 random hold-outs of 6,000 test rows instead")
+    assert result.evidence.by_rows
+
+
+def test_one_hold_out_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    cheap = Cost(14_000, 0.1, 1.0)
+    clock = Pretended(monkeypatch, euclidean=cheap, lda=cheap, nca=Cost(1000, 1.0, 1.5))
+    result = compared(20)
+    assert [name for name, _ in clock.efforts][:3] == ["euclidean", "lda", "nca"]
+    assert result.setting.n_splits == 1
+    assert len(result.setting.X) == 20_000
+    learned = {one.name: one.n_learned.tolist() for one in result.results}  # type: ignore[union-attr]
+    assert learned["lda"] == [14_000]
+    # What fits: 1,000 rows a second, growing with a power of 1.5, in 95 % of 19.8 s.
+    assert learned["nca"] == pytest.approx([1000 * (0.95 * 19.8) ** (2 / 3)], rel=0.01)
+    assert 0.9 * 20 < clock.now <= 20
+    assert result.notes[0].startswith("One hold-out of 6,000 test rows instead of 10")
+    assert result.notes[1].startswith("nca learned from 7,0")
+
+
+def test_a_stochastic_solver_learns_from_all_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pretend(monkeypatch, lda=(1e-6, 1.0), nca=(1.0, 1.0))
-    kept = plan_of("lda nca", 60)
-    assert [method.name for method in kept.methods] == ["lda"]
-    assert kept.notes == ("nca was left out: too slow for the time budget.",)
+    cheap = Cost(14_000, 0.1, 1.0)
+    nca = Cost(1000, 1.0, 2.0, setup=1.0, pace=1.0)
+    clock = Pretended(monkeypatch, euclidean=cheap, lda=cheap, nca=nca)
+    result = compared(30)
+    assert result["nca"].n_learned.tolist() == [14_000]  # type: ignore[union-attr]
+    assert clock.efforts[-1][1].max_iter == 27
+    assert "nca learned in 27 iterations instead of 50" in result.notes[1]
+    assert 0.9 * 30 < clock.now <= 30
+
+
+def test_what_was_cut_is_fitted_again_where_time_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Feared to be ten times as slow as it is.
+    cheap = Cost(14_000, 0.1, 1.0)
+    clock = Pretended(monkeypatch, euclidean=cheap, lda=cheap, nca=Cost(1000, 1.0, 1.5))
+    clock.costs = {**clock.costs, "nca": Cost(1000, 0.1, 1.5)}
+    result = compared(20)
+    rows = [effort.rows for name, effort in clock.efforts if name == "nca"]
+    assert rows[0] == pytest.approx(7072, abs=5)
+    assert rows[1] is None
+    assert set(result["nca"].n_learned.tolist()) == {14_000}  # type: ignore[union-attr]
+    assert clock.now <= 20
+
+
+def test_a_method_that_fails_on_a_trial_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(data: Any, method: Any, *rest: Any) -> Run:
+        if method.name == "nca":
+            raise UnfitError("it does not like them.")
+        return run_method(data, method, *rest)
+
+    monkeypatch.setattr(costs, "run_method", fail)
+    result = compared(60, n_splits=1)
+    assert [one.name for one in result.results] == ["euclidean", "lda"]
+    assert result.notes[-1] == "nca was left out: it does not like them."
+
+
+def test_a_fit_that_overruns_keeps_its_map() -> None:
+    data = ComparisonData(replace(problem(900).setting, scored="accuracy"))
+    train, test = next(iter(data.splits(1)))
+    (nca,) = resolve_methods("nca", "classification")
+    run = run_method(data, nca, train, test, Effort(until=0.0, many=True))
+    assert run.broken_off
+    assert run.score > 0.6
+    assert not run.stopped
 
 
 def test_a_part_keeps_every_class() -> None:
@@ -123,30 +213,14 @@ def test_a_part_of_many_classes_can_be_split() -> None:
     assert result.setting.n_given == 3000
 
 
-def test_a_method_that_fails_on_a_trial_is_left_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def seconds(part: ComparisonData, method: Any) -> float:
-        if method.name == "nca" or len(part.setting.X) <= 200:
-            raise UnfitError("it does not like them.")
-        return 1e-6 * len(part.setting.X)
-
-    monkeypatch.setattr(time_budget, "_seconds", seconds)
-    kept = plan_of("lda nca", 60)
-    assert [method.name for method in kept.methods] == ["lda"]
-    assert kept.notes == ("nca was left out: it does not like them.",)
-
-
 def test_methods_whose_turn_comes_too_late_are_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = ComparisonData.run
-
-    def slow(self: ComparisonData, *split: Any) -> Any:
+    def slow(*split: Any) -> Run:
         time.sleep(0.2)
-        return run(self, *split)
+        return run_method(*split)
 
-    monkeypatch.setattr(ComparisonData, "run", slow)
+    monkeypatch.setattr(ledger, "run_method", slow)
     y = (X[:100, 0] > 0).astype(int)
     names = "euclidean standardised pca lda"
     result = compare(X[:100], y, methods=names, n_splits=5, time_budget=0.1)

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FRAME = pl.DataFrame(
-    {"<script>": [1.5, 2, None, 4], "c": list("aabb"), "l": [1, 2] * 2}
+    {
+        "<script>": [1.5, 2, None, 4],
+        "c": list("aabb"),
+        "l": [1, 2] * 2,
+        "d": ["31.12.2024", "1.1.2025"] * 2,
+    }
 )
 
 
@@ -56,7 +61,8 @@ def test_transform_is_what_the_file_says(tmp_path: Path) -> None:
     """The four arrays and the header are enough, without vicinal."""
     io.save(tmp_path / "m.safetensors", model())
     t = load_file(tmp_path / "m.safetensors")
-    X = np.array([[1.5, 1, 0], [2, 1, 0], [np.nan, 0, 1], [4, 0, 1]])
+    day = 20088
+    X = np.array([[1.5, 0, day], [2, 0, day + 1], [np.nan, 1, day], [4, 1, day + 1]])
     filled = np.where(np.isnan(X), t["median"], X)
     expected = (filled - t["mean"]) / t["scale"] @ t["components"].T
     np.testing.assert_allclose(model().transform(FRAME), expected)
@@ -175,7 +181,7 @@ def forged(path: Path, edit: Any = None, tensors: dict[str, Any] | None = None) 
         (lambda d: d.update(parameters=[]), "parameters"),
         (lambda d: d.update(versions={"a": 1}), "versions"),
         (lambda d: d.update(columns={}), "description of the columns"),
-        (lambda d: d["columns"]["categories"].update(c=["a"]), "features' names"),
+        (lambda d: d["columns"]["categories"].update(c=["a", "z"]), "features' names"),
         (lambda d: d.update(feature_names=["a", "b", "c"]), "features' names"),
         (lambda d: "[" * 100_000, "is not a model to trust"),
         (lambda d: "{", "is not a model to trust"),
@@ -212,10 +218,12 @@ JUNK = st.recursive(
     ),
     max_leaves=5,
 )
+DECISION = ("column", "kind", "reason", "form", "asked")
 PLACES = [
     *((key,) for key in sorted(io._KEYS)),
-    *(("columns", key) for key in ("decisions", "categories", "dtype")),
-    *(("columns", "decisions", 0, key) for key in ("column", "kind", "reason")),
+    *(("columns", key) for key in ("decisions", "categories", "lengths", "dtype")),
+    *(("columns", "decisions", 3, key) for key in DECISION),
+    *(("columns", "decisions", 0, key) for key in DECISION),
     ("columns", "decisions", 0),
     ("columns", "categories", "c"),
     ("columns", "categories", "c", 0),

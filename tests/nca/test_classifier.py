@@ -15,6 +15,7 @@ from vicinal._typing import FloatArray
 X, y = load_iris(return_X_y=True)
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("estimator", "check"),

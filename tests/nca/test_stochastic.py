@@ -359,6 +359,7 @@ def test_neighbors(early_stopping: bool) -> None:
     assert not hasattr(few, "truncated_mass_")
 
 
+@pytest.mark.filterwarnings("ignore:y has one class only")
 @pytest.mark.parametrize(
     "case", ["all equal", "zero map", "one class", "lone points", "constant column"]
 )

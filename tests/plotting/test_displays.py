@@ -212,8 +212,10 @@ def test_scores_with_their_intervals() -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == ["euclidean", "lda"]
     low, high = result.interval("lda")
     np.testing.assert_allclose(display.intervals[1], [100 * low, 100 * high])
-    once = compare(X, y, methods=["lda"], n_splits=1).plot()
-    assert np.isnan(once.intervals).all()
+    single = compare(X, y, methods=["lda"], n_splits=1)
+    once = single.plot()
+    expected = 100 * np.array([single.interval("lda")])
+    np.testing.assert_allclose(once.intervals, expected)
 
 
 def test_what_is_not_fitted_or_cannot_be_drawn() -> None:
@@ -232,3 +234,11 @@ def test_without_matplotlib_the_error_names_the_extra(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'vicinal\[plot\]'"):
         EmbeddingDisplay(X[:, :2]).plot()
+
+
+def test_long_names_are_not_cut_at_the_edge() -> None:
+    names = [f"a feature with quite a long name {j}" for j in range(5)]
+    display = MetricDisplay(np.full(5, 0.2), names).plot()
+    display.figure_.canvas.draw()
+    for label in display.ax_.get_yticklabels():
+        assert label.get_window_extent().x0 >= 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,4 +72,47 @@ def hostile() -> Comparison:
         n_splits=2,
         feature_names=[f"{HOSTILE}{j}" for j in range(X.shape[1])],
         name=HOSTILE,
+    )
+
+
+def passenger_table() -> dict[str, list[Any]]:
+    """A table as people have them: names, text, gaps."""
+    rng = np.random.RandomState(0)
+    n = 120
+    return {
+        "name": [f"Passenger {i}" for i in range(n)],
+        "age": [None if i % 9 == 4 else int(a) for i, a in enumerate(rng.rand(n) * 80)],
+        "sex": rng.choice(["female", "male"], n).tolist(),
+        "port": rng.choice(["C", "Q", "S"], n).tolist(),
+    }
+
+
+PASSENGER_DECISIONS = [
+    SimpleNamespace(column=column, kind=kind, reason="")
+    for column, kind in [
+        ("name", "identifier"),
+        ("age", "number"),
+        ("sex", "category"),
+        ("port", "category"),
+    ]
+]
+
+
+@cache
+def passengers() -> Comparison:
+    table = passenger_table()
+    age = [np.nan if a is None else a for a in table["age"]]
+    names = ["age", "sex=female", "sex=male", "port=C", "port=Q", "port=S"]
+    hot = [
+        [float(value == wanted) for value in table[column]]
+        for column, _, wanted in (name.partition("=") for name in names[1:])
+    ]
+    y = np.where(np.array(hot[0]) + np.array(hot[2]) > 0, "yes", "no")
+    return compare(
+        np.column_stack([age, *hot]),
+        y,
+        methods=["euclidean", "standardised", "lda"],
+        n_splits=3,
+        feature_names=names,
+        name="passengers",
     )

@@ -6,109 +6,22 @@ VICINAL_NEEDS_BROWSER set, they fail instead.
 
 from __future__ import annotations
 
-import os
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, sync_playwright
 from sklearn.neighbors import NearestNeighbors
 
 from tests.report import comparisons
+from tests.report.driving import click, listed, lonely_row
 from vicinal.comparison import METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.browser
-
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = next(filter(None, map(shutil.which, _NAMES)), None)
-    if path is None:
-        message = f"No browser to test with: none of {', '.join(_NAMES)} is installed."
-        if os.environ.get("VICINAL_NEEDS_BROWSER"):
-            pytest.fail(message)
-        pytest.skip(message)
-    with sync_playwright() as driver:
-        # Inside a container, root has no sandbox to put it in.
-        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pages")
-    for comparison, options in [
-        (comparisons.wine, {}),
-        (comparisons.digits, {"image_shape": (8, 8)}),
-        (comparisons.diabetes, {}),
-        (comparisons.irises, {}),
-        (comparisons.hostile, {}),
-    ]:
-        comparison().to_html(folder / f"{comparison.__name__}.html", **options)
-    return folder
-
-
-@pytest.fixture
-def opened(browser: Browser, pages: Path) -> Iterator[Callable[..., Page]]:
-    """Open a page; when the test is over, nothing must have gone wrong in it."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    troubles: list[str] = []
-
-    def open_page(name: str, **media: Any) -> Page:
-        page = context.new_page()
-        page.on("console", lambda said: troubles.append(said.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("dialog", lambda dialog: troubles.append(dialog.message))
-        page.on("request", lambda request: asked.append(request.url))
-        page.emulate_media(**media)
-        page.goto((pages / f"{name}.html").as_uri())
-        return page
-
-    asked: list[str] = []
-    yield open_page
-    context.close()
-    assert troubles == []
-    assert asked
-    assert all(url.startswith(pages.as_uri()) for url in asked)
-
-
-def click(page: Page, method: int, row: int) -> None:
-    canvas = page.locator(".map canvas").nth(method)
-    canvas.scroll_into_view_if_needed()
-    x, y = page.evaluate("([m, i]) => vicinal.position(m, i)", [method, row])
-    # The border is not part of the drawing.
-    canvas.click(position={"x": x + 1, "y": y + 1})
-
-
-def listed(page: Page, side: str) -> list[int]:
-    buttons = page.locator(f"#near-{side} button").all()
-    return [int(button.get_attribute("data-index") or -1) for button in buttons]
-
-
-def lonely_row(page: Page, method: int) -> int:
-    """A row that no other covers on the map."""
-    return int(
-        page.evaluate(
-            """(m) => {
-              const n = JSON.parse(document.getElementById("data").textContent).n;
-              const places = Array.from({length: n}, (_, i) => vicinal.position(m, i));
-              const room = places.map(([x, y], i) => Math.min(...places.map(
-                ([u, v], j) => i === j ? Infinity : Math.hypot(x - u, y - v))));
-              return room.indexOf(Math.max(...room));
-            }""",
-            method,
-        )
-    )
 
 
 def nearest(name: str, row: int) -> list[int]:
@@ -127,6 +40,7 @@ def test_click_a_point_and_read_its_neighbours(opened: Any) -> None:
     click(page, 0, row)
     assert page.locator("body").get_attribute("data-chosen") == str(row)
     assert f"Row {row}" in page.inner_text("#chosen")
+    page.select_option("#before", label="euclidean")
     assert listed(page, "before") == nearest("euclidean", row)
     page.select_option("#after", label="lda")
     assert listed(page, "after") == nearest("lda", row)
@@ -165,7 +79,7 @@ def test_hidden_classes_disappear_from_all_maps(opened: Any) -> None:
         return {canvas.get_attribute("data-visible") for canvas in canvases}
 
     assert visible() == {"178"}
-    toggle = page.get_by_role("button", name="class_1")
+    toggle = page.get_by_role("button", name="class_1").first
     toggle.click()
     assert visible() == {str(178 - 71)}
     assert toggle.get_attribute("aria-pressed") == "false"
@@ -206,7 +120,9 @@ def test_zoom_by_buttons_and_wheel_and_moving(opened: Any) -> None:
     canvas.hover()
     before = page.evaluate("vicinal.position(0, 0)")
     page.mouse.wheel(0, -100)
-    page.wait_for_function("document.querySelector('.map canvas').dataset.zoom > 1.2")
+    page.wait_for_function(
+        "() => document.querySelector('.map canvas').dataset.zoom > 1.2"
+    )
     box = canvas.bounding_box()
     page.mouse.move(box["x"] + 60, box["y"] + 60)
     held = page.evaluate("vicinal.position(0, 0)")
@@ -237,14 +153,16 @@ def test_all_of_it_by_keyboard(opened: Any) -> None:
     assert f"row {there}" in page.inner_text("#tip")
     page.keyboard.press("Enter")
     assert page.locator("body").get_attribute("data-chosen") == str(there)
+    page.locator("#before").select_option(label="euclidean")
     assert listed(page, "before") == nearest("euclidean", there)
+    canvas.focus()
     page.keyboard.press("+")
     assert float(canvas.get_attribute("data-zoom")) == pytest.approx(1.5)
     page.keyboard.press("0")
     assert float(canvas.get_attribute("data-zoom")) == pytest.approx(1)
     page.keyboard.press("Escape")
     assert page.locator("body").get_attribute("data-chosen") == "-1"
-    assert "No row is chosen" in page.inner_text("#chosen")
+    assert "a row that changes most" in page.inner_text("#chosen")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.tagName") == "BUTTON"
 
@@ -356,15 +274,15 @@ def test_numbers_as_targets(opened: Any) -> None:
     page = opened("diabetes")
     click(page, 1, lonely_row(page, 1))
     assert "Mean target" in page.inner_text("#chosen")
-    assert page.locator("#classes").count() == 0
-    assert page.locator(".scale-marks span").count() == 5
+    assert page.locator("#maps .classes").count() == 0
+    assert page.locator("#maps .scale-marks span").count() == 5
 
 
 def test_no_target(opened: Any) -> None:
     page = opened("irises")
     click(page, 0, lonely_row(page, 0))
     assert "of its cluster" in page.inner_text("#chosen")
-    assert page.locator("#classes button").count() == 8
+    assert page.locator("#maps .classes button").count() == 8
 
 
 def test_names_with_markup_are_only_text(opened: Any) -> None:
@@ -376,7 +294,7 @@ def test_names_with_markup_are_only_text(opened: Any) -> None:
     assert "<script>" in page.title()
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 2
-    assert "<script>" in page.inner_text("#classes")
+    assert "<script>" in page.inner_text("#maps .classes")
 
 
 def test_the_policy_stops_what_is_not_the_pages_own(
@@ -410,6 +328,6 @@ def test_a_narrow_screen_has_nothing_to_scroll_sideways(opened: Any) -> None:
     assert page.evaluate(wider) <= 0
     # Maps and long names have the whole column, and no more.
     column = page.locator("#maps").bounding_box()["width"]
-    for part in ("#classes", ".map canvas"):
+    for part in ("#maps .classes", ".map canvas"):
         width = page.locator(part).first.bounding_box()["width"]
         assert width == pytest.approx(column, abs=1), part

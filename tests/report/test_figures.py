@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -6,9 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.report import comparisons
+from vicinal.comparison import Comparison
 from vicinal.report import figures
 from vicinal.report.displayed import Pixels
 from vicinal.report.fitted import FittedMetric
+from vicinal.report.source_columns import SourceColumns
+
+
+def drawn_of(one: FittedMetric, names: list[str]) -> Any:
+    return figures.contributions(one, names, apart(names))
+
+
+def apart(names: list[str]) -> SourceColumns:
+    return SourceColumns(names, np.arange(len(names)), [None] * len(names))
+
+
+def by_splits(comparison: Comparison) -> Comparison:
+    """The same, judged by the scores of its splits and not by their rows."""
+    setting = replace(comparison.setting, tests=())
+    return replace(comparison, setting=setting, references=())
 
 
 def metric(components: object, name: str = "nca") -> FittedMetric:
@@ -37,51 +54,81 @@ def test_nothing_has_no_sign() -> None:
 
 
 def test_dots_lie_inside_their_intervals() -> None:
-    drawn = figures.dots(comparisons.wine(), 100)
+    drawn = figures.dots(comparisons.wine())
     assert drawn is not None
     for line in drawn["lines"]:
         assert 0 <= line["ends"][0] <= line["at"] <= line["ends"][1] <= 1
-    assert [line["name"] for line in drawn["lines"] if line["best"]] == [
-        comparisons.wine().best.name
+    assert [line["name"] for line in drawn["lines"] if line["advised"]] == [
+        comparisons.wine().recommended
     ]
 
 
+@pytest.mark.parametrize("scores", [[1.0, 0.4, 1.0], [0.0, 0.9, 0.0]])
+def test_no_axis_goes_beyond_what_can_be(scores: list[float]) -> None:
+    comparison = by_splits(comparisons.wine())
+    results = tuple(
+        replace(one, scores=np.array(scores), outcomes=())
+        for one in comparison.results[:2]
+    )
+    drawn = figures.dots(replace(comparison, results=results))
+    assert drawn is not None
+    marks = [float(text) for _, text in drawn["ticks"]]
+    assert 0 <= min(marks) <= max(marks) <= 100
+    for line in drawn["lines"]:
+        assert 0 <= line["ends"][0] <= line["at"] <= line["ends"][1] <= 1
+    # The edge of the figure is the bound itself.
+    assert (0.0, "0") in drawn["ticks"] or (1.0, "100") in drawn["ticks"]
+
+
 def test_one_split_has_no_interval_and_no_score_no_dot() -> None:
-    comparison = comparisons.wine()
+    comparison = by_splits(comparisons.wine())
     first, *rest = comparison.results
-    one = replace(first, scores=first.scores[:1])
+    one = replace(first, scores=first.scores[:1], outcomes=())
     none = [replace(result, scores=np.array([np.nan])) for result in rest]
-    drawn = figures.dots(replace(comparison, results=(one, *none)), 100)
+    drawn = figures.dots(replace(comparison, results=(one, *none)))
     assert drawn is not None
     (line,) = drawn["lines"]
     assert line["ends"] == [line["at"]] * 2
-    assert figures.dots(replace(comparison, results=tuple(none)), 100) is None
+    assert figures.dots(replace(comparison, results=tuple(none))) is None
 
 
 def test_features_in_the_order_of_their_shares() -> None:
-    drawn = figures.contributions(
-        metric([[1.0, 3.0, 0.0], [0.0, 0.0, 2.0]]), list("abc")
-    )
+    drawn = drawn_of(metric([[1.0, 3.0, 0.0], [0.0, 0.0, 2.0]]), list("abc"))
     assert drawn is not None
     assert [bar["feature"] for bar in drawn["bars"]] == ["b", "c", "a"]
     assert [bar["percent"] for bar in drawn["bars"]] == ["64%", "29%", "7.1%"]
     assert drawn["directions"] == ["71%", "29%"]
     # Along the first direction, b counts three times as much as a, and c nothing.
-    assert [bar["loadings"][0][1] for bar in drawn["bars"]] == [
+    assert [bar["loadings"][0][2] for bar in drawn["bars"]] == [
         "+0.95",
         "+0.00",
         "+0.32",
     ]
 
 
+def test_features_of_one_column_are_shown_as_one() -> None:
+    columns = SourceColumns(["age", "port"], np.array([0, 1, 1]), [None, "C", "S"])
+    one = metric([[1.0, 2.0, -2.0]])
+    drawn = figures.contributions(one, ["age", "port=C", "port=S"], columns)
+    assert drawn is not None
+    port, age = drawn["bars"]
+    assert (port["feature"], port["percent"]) == ("port", "89%")
+    assert (age["feature"], age["percent"]) == ("age", "11%")
+    # Its values are on both sides, and told apart in words.
+    minus, plus, text = port["loadings"][0]
+    assert minus == plus == 1
+    assert text == "port=C +0.67, port=S -0.67"
+    assert age["loadings"][0][0] == 0
+
+
 def test_many_features_become_a_few_and_the_rest() -> None:
-    drawn = figures.contributions(metric(np.eye(40)), [f"x{j}" for j in range(40)])
+    drawn = drawn_of(metric(np.eye(40)), [f"x{j}" for j in range(40)])
     assert drawn is not None
     assert (len(drawn["bars"]), drawn["rest"], drawn["rest_share"]) == (15, 25, "62%")
 
 
 def test_plain_metrics_have_no_directions() -> None:
-    drawn = figures.contributions(metric(np.eye(3), "euclidean"), list("abc"))
+    drawn = drawn_of(metric(np.eye(3), "euclidean"), list("abc"))
     assert drawn is not None
     assert drawn["directions"] == []
 
@@ -91,7 +138,7 @@ def test_maps_that_listen_to_nothing(entry: float) -> None:
     empty = metric(np.full((2, 2), entry))
     pixels = Pixels(np.zeros((0, 1, 2), np.uint8), (1, 2), np.arange(2))
     with np.errstate(invalid="ignore"):
-        assert figures.contributions(empty, ["a", "b"]) is None
+        assert drawn_of(empty, ["a", "b"]) is None
         assert figures.contributions_by_pixel(empty, pixels) is None
 
 

@@ -5,15 +5,17 @@ from typing import Any
 import numpy as np
 
 from tests.report import comparisons
+from vicinal.report.before_after import before_and_after
 from vicinal.report.displayed import select_rows
 from vicinal.report.fitted import fit_metrics
-from vicinal.report.map_data import in_view, map_data
+from vicinal.report.map_data import color_stops, in_view, map_data
 
 
 def data_of(comparison: Any) -> dict[str, Any]:
     rows = select_rows(comparison.setting, 1000, None, None)
     metrics, _ = fit_metrics(comparison, rows)
-    return map_data(comparison, rows, metrics)
+    pair = before_and_after(comparison, [metric.name for metric in metrics])
+    return map_data(rows, metrics, *pair)
 
 
 def unpacked(text: str, kind: str) -> Any:
@@ -63,13 +65,14 @@ def test_clusters_where_there_is_no_target() -> None:
     assert data["methods"][data["before"]]["name"] == "standardised"
 
 
-def test_missing_values_are_shown() -> None:
-    comparison = comparisons.diabetes()
-    X = comparison.setting.X.copy()
-    X[5] = np.nan
-    data = data_of(replace(comparison, setting=replace(comparison.setting, X=X)))
-    assert data["cells"][5] == ["missing"] * 5
-    assert data["values"][:2] == [151, 75]
+def test_colours_go_by_rank_where_a_few_numbers_are_far_larger() -> None:
+    even, by_rank = color_stops(np.arange(101.0))
+    assert (even, by_rank) == ([0, 25, 50, 75, 100], False)
+    skewed = np.exp(np.linspace(0, 10, 101))
+    stops, by_rank = color_stops(skewed)
+    assert by_rank
+    np.testing.assert_allclose(stops, np.exp([0, 2.5, 5, 7.5, 10]))
+    assert data_of(comparisons.diabetes())["stops"][0] == 25
 
 
 def test_targets_are_shown_as_they_are_in_the_file() -> None:

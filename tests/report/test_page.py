@@ -5,17 +5,21 @@ import json
 import re
 from base64 import b64decode
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tests.report import comparisons
-from vicinal.comparison import METHODS, Comparison
+from tests.report.driving import read_by_a_shell
+from vicinal.comparison import METHODS, Comparison, compare
 from vicinal.report import page
+from vicinal.report.before_after import before_and_after
 
 ALL = [
     comparisons.wine,
@@ -23,6 +27,7 @@ ALL = [
     comparisons.diabetes,
     comparisons.irises,
     comparisons.hostile,
+    comparisons.passengers,
 ]
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -127,9 +132,9 @@ def test_the_data_of_the_maps() -> None:
     assert (data["n"], data["k"], data["kind"]) == (178, 8, "class")
     assert data["counts"] == [59, 71, 48]
     assert [method["name"] for method in data["methods"]] == comparisons.METHODS
-    assert data["before"] == 0
-    assert data["methods"][data["after"]]["name"] in ("lda", "nca")
-    assert len(data["cells"]) == 178
+    shown = (comparisons.METHODS[data["before"]], comparisons.METHODS[data["after"]])
+    assert shown == before_and_after(comparisons.wine(), comparisons.METHODS)
+    assert len(data["columns"]) == 13
     assert data_of(page(comparisons.diabetes()))["kind"] == "number"
     assert data_of(page(comparisons.irises()))["kind"] == "cluster"
 
@@ -151,7 +156,7 @@ def test_pictures_of_pixels() -> None:
     text = page(comparisons.digits(), image_shape=(8, 8))
     data = data_of(text)
     assert data["pixels"]["height"] == 8
-    assert "cells" not in data
+    assert "columns" not in data
     heats = [attrs for _, attrs in Read(text).tags if attrs.get("class") == "heat"]
     # Shares of three metrics, and two directions of the two that have any.
     assert len(heats) == 7
@@ -194,7 +199,10 @@ def test_a_generator_makes_no_difference_between_pages() -> None:
     setting = replace(comparison.setting, random_state=np.random.RandomState(3))
     drawn = replace(comparison, setting=setting)
     assert page(drawn, max_points=40) == page(drawn, max_points=40)
-    assert "random_state=..." in Read(page(drawn, max_points=40)).text
+    assert (
+        "random_state=None, # a generator was given"
+        in Read(page(drawn, max_points=40)).text
+    )
 
 
 def test_progress_is_reported() -> None:
@@ -250,3 +258,131 @@ def test_markup_in_every_option_is_only_text() -> None:
     # The title twice, three cells, a note, a command; without its control characters.
     assert read.text.count("<script>document.title='broken'</script>\"'&") == 7
     assert "\u202e" not in text
+
+
+def test_rows_are_sorted_by_their_scores() -> None:
+    comparison = comparisons.wine()
+    text = Read(page(comparison, max_points=20)).text
+    table = text[text.index("behind the best by") :]
+    ranked = sorted(comparison.results, key=lambda one: -one.mean)
+    places = [table.index(METHODS[one.name].summary) for one in ranked]
+    assert places == sorted(places)
+
+
+def passengers_page(**options: Any) -> str:
+    frame = comparisons.passenger_table()
+    return page(
+        comparisons.passengers(),
+        frame=frame,
+        decisions=comparisons.PASSENGER_DECISIONS,
+        **options,
+    )
+
+
+def test_values_and_names_of_a_table() -> None:
+    data = data_of(passengers_page(target="survived"))
+    assert data["names"][:2] == ["Passenger 0", "Passenger 1"]
+    names = [one["name"] for one in data["columns"]]
+    # One for each column of the table, whatever features they became.
+    assert sorted(names) == ["age", "port", "sex"]
+    assert data["target"] == "survived"
+    features = re.findall(r'<th scope="row">([^<]*)</th>', passengers_page())
+    assert "port" in features
+    assert "port=C" not in features
+
+
+def test_commands_run_as_they_are() -> None:
+    arguments = ["vicinal", "compare", "my data.csv", "--target", "it's $x\n&"]
+    text = page(comparisons.wine(), max_points=20, command=arguments)
+    shown = re.findall(r"<code>(.*?)</code>", text, re.DOTALL)
+    fit, again, code = map(unescape, shown)
+    assert read_by_a_shell(again) == arguments
+    advised = comparisons.wine().recommended
+    assert read_by_a_shell(fit) == [
+        *["vicinal", "fit", *arguments[2:], "--method", advised],
+        *["-o", f"{advised}.safetensors"],
+    ]
+    compile(code, "code", "exec")
+
+
+def test_a_command_that_had_to_be_cut_is_not_offered_for_copying() -> None:
+    long = ["vicinal", "compare", "x" * 5000]
+    read = Read(page(comparisons.wine(), max_points=20, command=long))
+    copies = [one for _, one in read.tags if "copy" in (one.get("class") or "").split()]
+    # Only the Python code is whole.
+    assert len(copies) == 1
+
+
+def test_residuals_of_numbers_and_a_legend_to_be_read() -> None:
+    comparison = comparisons.diabetes()
+    y = np.exp(comparisons.labels(comparison) / 30)
+    skewed = replace(comparison, setting=replace(comparison.setting, y=y, target=y))
+    read = Read(page(skewed, target="price in $"))
+    assert "residuals" in read.ids
+    assert "price in $ colours by rank" in read.text
+    assert "e+0" not in read.text.partition("Run it again")[0]
+    assert "residuals" not in Read(page(comparisons.wine(), max_points=20)).ids
+
+
+def test_columns_for_other_features_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 columns for 13 features"):
+        page(comparisons.wine(), columns=["a", "b"])
+
+
+def test_a_page_of_fifty_thousand_rows_has_less_than_three_megabytes() -> None:
+    rng = np.random.RandomState(0)
+    n = 50_000
+    X = rng.randn(n, 30)
+    y = rng.randint(3, size=n)
+    X[:, :3] += 2 * np.eye(3)[y]
+    comparison = comparisons.wine()
+    setting = replace(
+        comparison.setting,
+        X=X,
+        y=y,
+        target=y,
+        rows=np.arange(n),
+        n_given=n,
+        feature_names=[f"measurement {j}" for j in range(30)],
+    )
+    frame = {name: X[:, j] for j, name in enumerate(setting.feature_names)}
+    frame["name"] = np.array([f"a rather long name of row {i:,}" for i in range(n)])
+    called = SimpleNamespace(column="name", kind="identifier", reason="")
+    text = page(replace(comparison, setting=setting), frame=frame, decisions=[called])
+    assert data_of(text)["n"] == 1500
+    assert len(text.encode()) < 3_000_000
+
+
+def test_references_stand_apart_from_the_metrics() -> None:
+    comparison = comparisons.wine()
+    assert comparison.references
+    read = Read(page(comparison, max_points=20))
+    apart = read.text[read.text.index("For reference, without neighbours") :]
+    for one in comparison.references:
+        assert one.name in apart
+        assert comparison.score(one.name) in apart
+
+
+def test_a_table_that_was_compared_by_its_name(tmp_path: Path) -> None:
+    table = comparisons.passenger_table()
+    table["survived"] = comparisons.labels(comparisons.passengers()).tolist()
+    frame = pl.DataFrame(table)
+    frame.write_csv(tmp_path / "p.csv")
+    result = compare(
+        tmp_path / "p.csv",
+        "survived",
+        methods=["standardised", "lda"],
+        n_splits=2,
+    )
+    data = data_of(result.to_html())
+    assert data["names"] == table["name"]
+    assert sorted(one["name"] for one in data["columns"]) == ["age", "port", "sex"]
+    assert data["target"] == "survived"
+
+
+def test_the_code_reads_the_same_file() -> None:
+    ran = ["vicinal", "compare", "a.csv", "--target=y", "--drop", "x", "--decimal", ","]
+    text = page(comparisons.wine(), max_points=20, command=ran)
+    code = unescape(re.findall(r"<code>(.*?)</code>", text, re.DOTALL)[-1])
+    compile(code, "code", "exec")
+    assert "'a.csv',\n    'y',\n    overrides={'drop': ['x'], 'decimal': ','}" in code

@@ -65,6 +65,8 @@ def test_marks_can_be_seen(colours: dict[str, str], block: str) -> None:
     for i in range(8):
         # A pale mark is seen by its rim.
         assert max(contrast(rgb(colours[f"c{i}"]), plot), rim) >= 3, i
+    for i in range(10):
+        assert max(contrast(rgb(colours[f"n{i}"]), plot), rim) >= 3, i
     for line in ("faint", "share", "plus", "minus"):
         assert contrast(rgb(colours[line]), rgb(colours["paper"])) >= 3, line
 

@@ -19,7 +19,7 @@ ROWS = list(range(N))
 
 def decision(name: str, values: Any, dtype: Any = None) -> Decision:
     frame = pl.DataFrame({name: pl.Series(values, dtype=dtype, strict=False)})
-    (one,) = Columns.learn(clean(frame), None).decisions
+    (one,) = Columns.learn(typed(clean(frame)).frame, None).decisions
     assert one.column == name
     return one
 
@@ -60,7 +60,15 @@ def decision(name: str, values: Any, dtype: Any = None) -> Decision:
         ("acid", [5, 9, 2], "number", ""),
         ("x", [f"t{i % 60}" for i in range(200)], "text", "60 distinct values, more"),
         ("x", ["a", "b", "c", "a"], "text", "3 distinct values in 4 rows"),
-        ("x", [[1, 2], [3]] * 12, "text", "List(Int64) is neither"),
+        ("x", [[1, 2], [3]] * 12, "text", "lists of 1 to 2 numbers, no vectors"),
+        ("x", [[], []] * 12, "text", "List(Null) is neither"),
+        ("x", [["a"], ["b"]] * 12, "text", "List(String) is neither"),
+        ("x", [[1, 2], [3, 4], None] * 8, "vector", "2 components, 8 missing"),
+        ("x", ["1,5", "2", "?"] * 8, "number", "8 missing"),
+        ("x", ["$1.50", "$2"] * 8, "number", ""),
+        ("x", ["31.12.2024", "1.2.2024"] * 8, "date", "in days, written %d.%m.%Y"),
+        ("x", ["12/31/2024"] + ["1/2/2024"] * 8, "date", "in days, written %m/%d/%Y"),
+        ("x", ["1/2/2024", "2/2/2024"] * 8, "date", "in days, written %m/%d/%Y, or %d"),
     ],
 )
 def test_kinds(name: str, values: Any, kind: str, reason: str) -> None:
@@ -82,16 +90,16 @@ def test_encode() -> None:
             "k": [4] * 4,
         }
     )
-    frame = clean(frame)
+    frame = typed(clean(frame)).frame
     columns = Columns.learn(frame, "label")
-    assert columns.feature_names == ["n", "t=2", "t=x", "b", "d", "s"]
-    assert columns.kept_indexes == [0, 1, 1, 2, 3, 4]
+    assert columns.feature_names == ["n", "t=x", "b", "d", "s"]
+    assert columns.kept_indexes == [0, 1, 2, 3, 4]
     nan = np.nan
     expected = [
-        [1, 1, 0, 1, 2, 1.5],
-        [nan, 0, 1, 0, nan, nan],
-        [3, 1, 0, nan, 0, nan],
-        [1, 0, 1, 1, nan, 2],
+        [1, 0, 1, 2, 1.5],
+        [nan, 1, 0, nan, nan],
+        [3, 0, nan, 0, nan],
+        [1, 1, 1, nan, 2],
     ]
     encoded = columns.encode(frame)
     assert encoded.dtype == np.float64
@@ -110,13 +118,76 @@ def test_encode() -> None:
 
 
 def test_categories_at_encode_time() -> None:
-    columns = Columns.learn(pl.DataFrame({"c": list("aabb")}), None)
+    columns = Columns.learn(pl.DataFrame({"c": list("aabbcc")}), None)
+    assert columns.feature_names == ["c=a", "c=b", "c=c"]
     frame = pl.DataFrame({"c": ["b", "new", None, " a "]})
-    assert columns.encode(clean(frame)).tolist() == [[0, 1], [0, 0], [0, 0], [1, 0]]
+    expected = [[0, 1, 0], [0, 0, 0], [0, 0, 0], [1, 0, 0]]
+    assert columns.encode(clean(frame)).tolist() == expected
     as_categorical = frame.with_columns(pl.col("c").cast(pl.Categorical))
     np.testing.assert_array_equal(
         columns.encode(clean(as_categorical)), columns.encode(clean(frame))
     )
+
+
+def test_two_categories_are_one_feature() -> None:
+    columns = Columns.learn(pl.DataFrame({"c": ["a", "a", "b", "b", None]}), None)
+    assert columns.feature_names == ["c=b"]
+    frame = pl.DataFrame({"c": ["b", "new", None, "a"]})
+    np.testing.assert_array_equal(columns.encode(frame), [[1], [np.nan], [np.nan], [0]])
+
+
+def test_missing_is_a_category_beside_three() -> None:
+    frame = pl.DataFrame({"c": [*"aabbcc", None]})
+    columns = Columns.learn(frame, None)
+    assert columns.feature_names == ["c=a", "c=b", "c=c", "c missing"]
+    # Each row is in one of them: together they are no second constant.
+    assert columns.encode(frame).sum(axis=1).tolist() == [1] * 7
+    new = columns.encode(pl.DataFrame({"c": ["new", None]}))
+    assert new.tolist() == [[0, 0, 0, 0], [0, 0, 0, 1]]
+
+
+@pytest.mark.parametrize("width", [None, 3])
+def test_vectors_become_their_components(width: int | None) -> None:
+    values = [[1.0, 2.0, 3.0], None, [4.0, float("inf"), None]]
+    inner = pl.Float32
+    kind = pl.List(inner) if width is None else pl.Array(inner, width)
+    frame = pl.DataFrame({"e": pl.Series(values, dtype=kind)})
+    columns = Columns.learn(frame, None)
+    assert columns.feature_names == ["e[0]", "e[1]", "e[2]"]
+    assert columns.kept_indexes == [0, 0, 0]
+    nan = np.nan
+    expected = [[1, 2, 3], [nan] * 3, [4, nan, nan]]
+    encoded = columns.encode(frame)
+    assert encoded.dtype == np.float32
+    np.testing.assert_array_equal(encoded, expected)
+    again = Columns.from_dict(json.loads(json.dumps(columns.to_dict())))
+    as_lists = frame.cast(pl.List(pl.Float64))
+    np.testing.assert_array_equal(again.encode(as_lists), expected)
+    nothing = pl.DataFrame({"e": [None, None]})
+    assert np.isnan(again.encode(nothing)).all()
+    with pytest.raises(
+        ValueError, match="held vectors of 3 numbers, but now holds vec"
+    ):
+        again.encode(pl.DataFrame({"e": [[1.0, 2.0]]}))
+    with pytest.raises(ValueError, match="but now holds String is neither"):
+        again.encode(pl.DataFrame({"e": ["x"]}))
+
+
+def test_what_is_learned_of_numbers_and_dates_is_kept() -> None:
+    text = pl.DataFrame(
+        {"n": ["1.234,5 €", "2 €"], "d": ["31.12.2024", "1.1.2025"], "s": ["1", "2"]}
+    )
+    cells = typed(clean(text))
+    columns = Columns.learn(cells.frame, None, forms=cells.forms)
+    assert [one.form for one in columns.decisions] == [",€", "%d.%m.%Y", ""]
+    again = Columns.from_dict(json.loads(json.dumps(columns.to_dict())))
+    np.testing.assert_array_equal(again.encode(text), columns.encode(cells.frame))
+    np.testing.assert_array_equal(again.encode(text)[:, 0], [1234.5, 2])
+    assert np.ptp(again.encode(text)[:, 1]) == 1
+    for wrong in ({"n": ["1.5 $"]}, {"d": ["12/31/2024"]}, {"s": ["1,5"]}):
+        row = {name: [text[name][0]] for name in text.columns} | wrong
+        with pytest.raises(ValueError, match="mend it"):
+            again.encode(pl.DataFrame(row))
 
 
 def test_float32_stays() -> None:
@@ -160,7 +231,15 @@ def test_rows_that_do_not_fit(frame: dict[str, Any], message: str) -> None:
 
 def stored() -> dict[str, Any]:
     frame = pl.DataFrame({"n": [1.5, 2], "c": ["a", "a"], "l": [1, 2]})
-    other = pl.DataFrame({"n": [1.5, 2] * 2, "c": list("abab"), "l": [1, 2] * 2})
+    other = pl.DataFrame(
+        {
+            "n": [1.5, 2] * 3,
+            "c": list("abcabc"),
+            "l": [1, 2] * 3,
+            "v": [[1.0, 2.0]] * 6,
+            "d": ["31.12.2024", "1.2.2024"] * 3,
+        }
+    )
     assert Columns.learn(frame, "l").feature_names == ["n"]
     result: dict[str, Any] = Columns.learn(other, "l").to_dict()
     return result
@@ -170,7 +249,8 @@ def test_round_trip() -> None:
     plain = json.loads(json.dumps(stored()))
     columns = Columns.from_dict(plain)
     assert columns.to_dict() == plain
-    assert columns.feature_names == ["n", "c=a", "c=b"]
+    names = ["n", "c=a", "c=b", "c=c", "v[0]", "v[1]", "d"]
+    assert columns.feature_names == names
 
 
 @pytest.mark.parametrize(
@@ -195,6 +275,20 @@ def test_round_trip() -> None:
         lambda d: d["categories"].update(c=["a", "a"]),
         lambda d: d["categories"].update(c=["a", 1]),
         lambda d: d["categories"].update(c=[str(i) for i in range(1_000_001)]),
+        lambda d: d["categories"].update(c=["a"]),
+        lambda d: d["categories"].update(c=["", "a"]),
+        lambda d: d["lengths"].clear(),
+        lambda d: d["lengths"].update(n=2),
+        lambda d: d["lengths"].update(v=2.0),
+        lambda d: d["lengths"].update(v=True),
+        lambda d: d["lengths"].update(v=0),
+        lambda d: d["lengths"].update(v=10**9),
+        lambda d: d.update(lengths=[2]),
+        lambda d: d["decisions"][0].update(form="%Q"),
+        lambda d: d["decisions"][0].update(form=["."]),
+        lambda d: d["decisions"][4].update(form="%d" * 99),
+        lambda d: d["decisions"][4].update(form="%s"),
+        lambda d: d["decisions"][0].update(asked=1),
     ],
 )
 def test_edited_descriptions(edit: Any) -> None:
@@ -219,6 +313,12 @@ COLUMN = st.one_of(
     st.lists(st.none() | st.sampled_from(["a", "b", "<b>"]), min_size=6, max_size=6),
     st.lists(st.none() | st.dates(), min_size=6, max_size=6),
     st.lists(st.none() | st.text(max_size=3), min_size=6, max_size=6),
+    st.lists(
+        st.none() | st.text("0123456789.,€%$-", max_size=6), min_size=6, max_size=6
+    ),
+    st.lists(
+        st.none() | st.lists(NUMBER, min_size=2, max_size=2), min_size=6, max_size=6
+    ),
 )
 
 
@@ -226,8 +326,10 @@ COLUMN = st.one_of(
 @given(st.dictionaries(NAME, COLUMN, min_size=1, max_size=4))
 def test_any_frame(data: dict[str, list[Any]]) -> None:
     """Whatever is learned can be stored, and encodes its own rows without infinity."""
-    frame = clean(pl.DataFrame(data))
-    columns = Columns.learn(frame, None)
+    text = clean(pl.DataFrame(data))
+    cells = typed(text)
+    frame = cells.frame
+    columns = Columns.learn(frame, None, forms=cells.forms)
     again = Columns.from_dict(json.loads(json.dumps(columns.to_dict())))
     assert again == columns
     encoded = columns.encode(frame)
@@ -236,8 +338,12 @@ def test_any_frame(data: dict[str, list[Any]]) -> None:
     np.testing.assert_array_equal(
         np.concatenate([again.encode(frame[:2]), again.encode(frame[2:])]), encoded
     )
-    # Every feature that was kept tells some rows apart.
-    spread = np.nanmax(encoded, axis=0) - np.nanmin(encoded, axis=0)
+    # From a file in pieces, cells come as text.
+    np.testing.assert_array_equal(again.encode(text), encoded)
+    # Every feature that was kept tells some rows apart; but for those of vectors.
+    single = [i for i, one in enumerate(columns.feature_names) if "[" not in one]
+    values = encoded[:, single]
+    spread = np.nanmax(values, axis=0) - np.nanmin(values, axis=0)
     assert (spread > 0).all()
 
 
@@ -261,7 +367,7 @@ def test_wide_tables_take_no_call_of_polars_for_each_column_of_text(
 
     monkeypatch.setattr(pl.LazyFrame, "collect", counted)
     monkeypatch.setattr(pl.DataFrame, "columns", property(listed, columns.fset))  # type: ignore[attr-defined]
-    frame = typed(clean(text))
+    frame = typed(clean(text)).frame
     assert len(asked) < 20
     assert set(frame.dtypes) == {pl.Float64}
     learned = Columns.learn(frame, None)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -8,6 +8,7 @@ import pytest
 
 from vicinal.datasets import load
 from vicinal.tables.prepared import prepare
+from vicinal.tables.targets import NoTargetError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,8 +32,8 @@ def test_every_decision_is_noted(csv: str) -> None:
     assert prepared.name == "flowers"
     assert prepared.task == "classification"
     assert prepared.target == "kind"
-    assert prepared.feature_names == ["colour=blue", "colour=red", "width"]
-    assert prepared.X.shape == (30, 3)
+    assert prepared.feature_names == ["colour=red", "width"]
+    assert prepared.X.shape == (30, 2)
     assert prepared.y is not None
     assert prepared.y.tolist() == ["a", "b"] * 15
     assert [one.kind for one in prepared.decisions] == [
@@ -58,15 +59,31 @@ def test_the_usual_names_are_taken_with_a_note(csv: str, tmp_path: Path) -> None
 
 
 def test_no_target(csv: str) -> None:
-    prepared = prepare(csv)
+    prepared = prepare(csv, no_target=True)
     assert prepared.task == "none"
     assert prepared.y is None
     assert prepared.target is None
-    assert prepared.X.shape == (31, 5)
+    assert prepared.feature_names == ["colour=red", "width", "kind=b"]
+    assert prepared.X.shape == (31, 3)
     assert prepared.rows.tolist() == list(range(31))
-    assert np.isnan(prepared.X[30, 2])
-    assert prepared.notes[0].startswith("no target:")
-    assert prepare(csv, no_target=True).notes == []
+    assert np.isnan(prepared.X[30, 1:]).all()
+    assert prepared.notes == []
+
+
+def test_a_target_that_nobody_named_is_asked_for(csv: str) -> None:
+    asked: list[Any] = []
+
+    def answer(error: NoTargetError, columns: list[str]) -> str | None:
+        asked.append((error.likely, columns))
+        return answers.pop()
+
+    answers: list[str | None] = [None, "kind"]
+    assert prepare(csv, ask=answer).target == "kind"
+    assert prepare(csv, ask=answer).task == "none"
+    names = ["id", "colour", "width", "kind", "note"]
+    assert asked == [(["kind", "colour", "width"], names)] * 2
+    with pytest.raises(NoTargetError, match=r"flowers has no column called target.*"):
+        prepare(csv)
 
 
 def test_a_known_label_is_no_feature_without_a_target() -> None:

@@ -83,7 +83,7 @@ def test_text_of_many_kinds(tmp_path: Path, content: bytes, note: str | None) ->
 def test_latin_1_far_from_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vicinal.tables.delimited._CHUNK", 16)
+    monkeypatch.setattr("vicinal.tables.text_files._CHUNK", 16)
     source = written(tmp_path / "t.csv", b"a,b\n" + b"1,x\n" * 20 + b"2,\xe9\n")
     assert read_table(source).frame["b"].to_list() == ["x"] * 20 + ["é"]
 
@@ -96,11 +96,10 @@ def test_quoted_cells_and_missing_ones(tmp_path: Path) -> None:
     assert frame["e"].to_list() == [None, None, None]
 
 
-def test_whole_numbers_stay_exact_and_decimal_commas_stay_text(tmp_path: Path) -> None:
-    text = "big;comma;mixed\n9007199254740993;1,5;1\n2;2,5;x\n"
+def test_whole_numbers_stay_exact(tmp_path: Path) -> None:
+    text = "big;mixed\n9007199254740993;1\n2;x\n"
     frame = read_table(written(tmp_path / "t.csv", text.encode())).frame
     assert frame["big"].to_list() == [9007199254740993, 2]
-    assert frame["comma"].to_list() == ["1,5", "2,5"]
     assert frame["mixed"].to_list() == ["1", "x"]
 
 
@@ -128,14 +127,18 @@ def test_names_are_made_distinct(tmp_path: Path) -> None:
         (b"\n \n".replace(b" ", b""), "empty"),
         (b"a,b\n", "no rows"),
         (b"a,b", "no rows"),
-        (b"a,b\n1,2\n\n1,2,3\n", "Line 4 of t.csv has 3 cells, but the header has 2"),
+        (
+            b"a,b\n1,2\n\n1,2,3\n",
+            "Line 4 of t.csv has 3 cells, but the first line has 2",
+        ),
         (b'a,b\n"1\n\n",2\n1\n', "Line 5 of t.csv has 1 cell, but"),
         (b"a,b\n1," + b"x" * 10_000_000 + b"\n", "line 2 of t.csv is longer than"),
         (b'a,b\n1,"' + b"x,\n" * 3_000_000, "line 2 of t.csv is longer than"),
         (b'a,b\n1,"x\n2,y\n', "line 2 of t.csv or later is never closed"),
         (b'a,b\n1,5" x\n2,6" x\n', "quote"),
-        (b"1.5,2\n3,4\n", "holds numbers where the columns' names"),
-        (gzip.compress(b"a,b\n1,2\n", mtime=0), "gzip: decompress it"),
+        (gzip.compress(gzip.compress(b"a,b\n1,2\n")), "with gzip twice: decompress it"),
+        (gzip.compress(b"a,b\n1,2\n")[:-9], "t.csv is cut short or damaged"),
+        (b"\x1f\x8bnonsense", "t.csv is cut short or damaged"),
         (b"PK\x03\x04rest", "zip archive"),
         (b"PAR1rest", "ends in .parquet"),
         (bytes(range(256)), "not text"),
@@ -267,7 +270,7 @@ def test_limit_is_a_sample_that_does_not_depend_on_the_pieces(
     assert rows.mean() == pytest.approx(2500, abs=300)
     assert whole.notes == ["300 of 5,000 rows, drawn at random"]
     monkeypatch.setattr("vicinal.tables.sources.PIECE", 70)
-    monkeypatch.setattr("vicinal.tables.delimited._CHUNK", 1000)
+    monkeypatch.setattr("vicinal.tables.text_files._CHUNK", 1000)
     for suffix in ("parquet", "csv"):
         again = read_table(str(tmp_path / f"t.{suffix}"), limit=300)
         assert_frame_equal(again.frame, whole.frame)
@@ -309,7 +312,7 @@ def test_text_comes_back(
     path = tmp_path / "t.csv"
     path.write_bytes(text.encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vicinal.tables.delimited._CHUNK", chunk)
+        patch.setattr("vicinal.tables.text_files._CHUNK", chunk)
         parts = list(pieces(str(path)))
     cells = [tuple(cell or "" for cell in row) for row in pl.concat(parts).rows()]
     assert cells == rows
@@ -347,6 +350,6 @@ def test_a_file_is_read_once_and_each_column_cleaned_once(
 def test_large_files_are_not_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vicinal.tables.delimited._HELD", 3)
+    monkeypatch.setattr("vicinal.tables.text_files._HELD", 3)
     FRAME.write_csv(tmp_path / "t.csv")
     assert_frame_equal(read_table(str(tmp_path / "t.csv")).frame, FRAME)

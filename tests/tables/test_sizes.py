@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vicinal.tables.prepared import prepare
-from vicinal.tables.sizes import check_features, check_numbers
+from vicinal.tables.sizes import check_features, check_memory, check_numbers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,10 +50,25 @@ def test_a_table_is_checked(
     lines = [f"0,0.5\n{column},1.5\n{column[:-1]}3,2.5\n0,4.5\n"]
     path.write_text("x,z\n" + "".join(lines))
     with pytest.raises(ValueError, match=message):
-        prepare(str(path), target=target, task="regression" if target else None)
+        prepare(
+            str(path),
+            target=target,
+            no_target=target is None,
+            task="regression" if target else None,
+        )
 
 
 def test_a_table_with_large_numbers_is_read(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("x,z\n1e150,0.5\n-1e150,1.5\n0,2.5\n")
-    assert prepare(str(path)).X.shape == (3, 2)
+    assert prepare(str(path), no_target=True).X.shape == (3, 2)
+
+
+def test_tables_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sysconf", lambda _: 1000, raising=False)
+    check_memory(10**6, "t.csv")
+    with pytest.raises(ValueError, match=r"t\.csv holds more than the 0 GB"):
+        check_memory(10**6 + 1, "t.csv")
+    monkeypatch.setattr("os.sysconf", lambda _: 1, raising=False)
+    with pytest.raises(ValueError, match="iris holds more"):
+        prepare("iris")

@@ -8,9 +8,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from vicinal.comparison.targets import encode_target
 from vicinal.tables.cells import clean
+from vicinal.tables.prepared import prepare
 from vicinal.tables.reading import Table, read_table
-from vicinal.tables.targets import choose_target, read_target
+from vicinal.tables.targets import (
+    NoTargetError,
+    choose_target,
+    likely_targets,
+    names_classes,
+    read_target,
+)
 
 
 def table(*names: str, target: str | None = None) -> Table:
@@ -77,10 +85,62 @@ def test_names_that_polars_knows(name: str) -> None:
     assert target.values.tolist() == ["a", "b", "b", "a"]
 
 
-def test_a_known_label_has_as_many_classes_as_it_likes() -> None:
-    column = pl.Series("t", np.tile(np.arange(26), 2))
-    assert read_target(column, known=True).task == "classification"
-    assert read_target(column.cast(pl.Float64), known=True).task == "regression"
+@pytest.mark.parametrize(
+    ("values", "classes"),
+    [
+        (np.repeat(np.arange(40), 10), True),
+        (np.repeat(np.arange(1, 27), 10), True),
+        (np.repeat(np.arange(40), 4), False),
+        (np.repeat(np.arange(2, 42), 10), False),
+        (np.repeat(2 * np.arange(40), 10), False),
+        # Counts and ages have a tail.
+        (np.repeat(np.arange(30), np.r_[[200] * 29, 19]), False),
+        (np.repeat(np.arange(30), np.r_[[200] * 29, 20]), True),
+    ],
+)
+def test_codes_are_classes_in_every_format(
+    tmp_path: Path, values: np.ndarray[Any, Any], classes: bool
+) -> None:
+    task = "classification" if classes else "regression"
+    x = np.random.default_rng(0).normal(size=len(values))
+    frame = pl.DataFrame({"x": x, "target": values})
+    frame.write_csv(tmp_path / "t.csv")
+    frame.write_parquet(tmp_path / "t.parquet")
+    text = frame.with_columns(pl.col("target").cast(pl.String))
+    text.write_parquet(tmp_path / "text.parquet")
+    np.savez(tmp_path / "t.npz", X=x[:, None], y=values)
+    for path in tmp_path.iterdir():
+        assert prepare(str(path)).task == task
+    assert names_classes(values) == names_classes(values.astype(float)) == classes
+    assert encode_target(values, "auto")[0] == task
+
+
+def test_declared_categories_are_classes() -> None:
+    labels = pl.Series("target", [str(i) for i in range(30)] * 3)
+    frame = pl.DataFrame({"x": np.arange(90) % 7, "target": labels})
+    assert prepare(frame).task == "regression"
+    declared = frame.with_columns(pl.col("target").cast(pl.Categorical))
+    assert prepare(declared).task == "classification"
+
+
+def test_likely_targets() -> None:
+    frame = pl.DataFrame(
+        {
+            "number": [1, 2, 5, 3] * 6,
+            "id": range(24),
+            "House_Price": [1.5, 2.5, 3.5, 4.5] * 6,
+            "day": ["2024-01-01", "2024-01-02"] * 12,
+            "same": ["x"] * 24,
+            "colour": ["r", "g", "b"] * 8,
+            "last": [1, 0] * 12,
+        }
+    )
+    expected = ["House_Price", "last", "number", "colour"]
+    assert likely_targets(frame) == expected
+    with pytest.raises(NoTargetError, match=r"name the target \('House_Price', 'last'"):
+        prepare(frame)
+    many = frame.select(pl.col("number").alias(f"x{i}") for i in range(9))
+    assert likely_targets(many) == ["x8", "x0", "x1", "x2", "x3"]
 
 
 def test_the_task_can_be_asked_for() -> None:

@@ -16,6 +16,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from vicinal._typing import FLOATS, FloatArray
+from vicinal.base.advice import advised
 
 
 @dataclass(frozen=True, eq=False)  # hashable, as scikit-learn wants a metric to be
@@ -81,11 +82,16 @@ def unchanged_on_error(
     before = {name: vars(estimator)[name] for name in noted if name in vars(estimator)}
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         if not unless():
             for name in noted:
                 vars(estimator).pop(name, None)
             vars(estimator).update(before)
+        if (
+            isinstance(error, ValueError | TypeError)
+            and (better := advised(estimator, error)) is not None
+        ):
+            raise better from error
         raise
 
 

@@ -59,7 +59,9 @@ def build_app() -> "typer.Typer":
 
     # The long traceback of a bug shows more without a frame drawn around it.
     app = typer.Typer(
-        no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
 
     def print_version(wanted: bool) -> None:
@@ -75,6 +77,7 @@ def build_app() -> "typer.Typer":
             bool,
             typer.Option(
                 "--version",
+                "-V",
                 callback=print_version,
                 is_eager=True,
                 help="Print the version and exit.",

@@ -1,18 +1,30 @@
 """`vicinal compare`: several metrics on one table, in a table, a sentence, a page."""
 
-import shlex
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vicinal._files import written_whole
 from vicinal.cli.column_summary import print_decisions
 from vicinal.cli.errors import report_errors
-from vicinal.cli.options import check_task, seconds_of, shape_of, threads_of
+from vicinal.cli.options import (
+    Categorical,
+    Date,
+    Decimal,
+    Drop,
+    Number,
+    ask_for_target,
+    check_task,
+    overrides_of,
+    seconds_of,
+    shape_of,
+    threads_of,
+)
 from vicinal.cli.output_paths import check_distinct, check_output_path
 from vicinal.tables.names import printable
 
@@ -20,10 +32,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vicinal.comparison import Comparison
+    from vicinal.tables.overrides import Overrides
     from vicinal.tables.prepared import Prepared
 
 __all__ = ["register"]
 
+# The names of the methods, which the help must not load: a test compares them.
+_METHODS = (
+    "euclidean, standardised, whitened, pca, lda, fda, lfda, itml, ldg, nca, nca-log "
+    "(classes); euclidean, standardised, whitened, pca, nca, mlkr (numbers); "
+    "kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target)"
+)
 # Of the time budget, the part that is kept back to draw the report.
 _FOR_THE_REPORT = 0.35
 
@@ -37,8 +56,8 @@ def compare(
     data: Annotated[
         str,
         typer.Argument(
-            help="A CSV, TSV, Parquet, Arrow or npz file, or the name of a data set "
-            "(see `vicinal datasets`)."
+            help="A CSV, TSV, JSON, Excel, Parquet, Arrow, npy or npz file, or the "
+            "name of a data set (see `vicinal datasets`)."
         ),
     ],
     target: Annotated[
@@ -54,10 +73,21 @@ def compare(
     ] = None,
     methods: Annotated[
         str | None,
-        typer.Option(help="Methods, separated by commas, or all."),
+        typer.Option(
+            "--methods",
+            "--method",
+            help=f"Some of {_METHODS}, with commas between them; or all.",
+        ),
     ] = None,
     splits: Annotated[int, typer.Option(help="Number of random splits.")] = 10,
     neighbors: Annotated[int, typer.Option(help="The k of k-NN.")] = 3,
+    score: Annotated[
+        str,
+        typer.Option(
+            help="accuracy, balanced-accuracy or, for two classes, average-precision; "
+            "auto is the second where one class has four fifths of the rows."
+        ),
+    ] = "auto",
     n_components: Annotated[
         int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
     ] = None,
@@ -68,7 +98,8 @@ def compare(
         Path | None, typer.Option(help="Write a report to this HTML file.")
     ] = None,
     json: Annotated[
-        Path | None, typer.Option(help="Write all scores to this JSON file.")
+        Path | None,
+        typer.Option(help="Write all scores to this JSON file; - is standard output."),
     ] = None,
     image_shape: Annotated[
         str | None, typer.Option(help="The rows are images of this size, like 28x28.")
@@ -77,6 +108,11 @@ def compare(
     jobs: Annotated[
         int | None, typer.Option(help="Number of threads; -1 for all cores.")
     ] = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
+    number: Number = None,
+    date: Date = None,
+    decimal: Decimal = None,
 ) -> None:
     """Measure which metric helps nearest neighbours most, on the same random splits.
 
@@ -84,15 +120,18 @@ def compare(
     values are filled inside each split. What was decided is printed first.
     """
     started = time.perf_counter()
-    with report_errors():
+    # Where the scores go to standard output, nothing else does.
+    piped = json is not None and str(json) == "-"
+    with report_errors(), redirect_stdout(sys.stderr) if piped else nullcontext():
         budget = seconds_of(time_budget)
         shape = None if image_shape is None else shape_of(image_shape)
         threads = threads_of(jobs)
         check_task(task)
-        for path in filter(None, (report, json)):
+        for path in filter(None, (report, None if piped else json)):
             check_output_path(path, data)
         check_distinct({"--report": report, "--json": json})
-        prepared = _prepared(data, target, no_target, task)
+        said = overrides_of(drop, categorical, number, date, decimal)
+        prepared = _prepared(data, target, no_target, task, said)
         images = None if shape is None else _images(prepared, shape)
         print_decisions(prepared)
         left = None if budget is None else budget - (time.perf_counter() - started)
@@ -108,6 +147,7 @@ def compare(
                 methods=methods,
                 n_splits=splits,
                 n_neighbors=neighbors,
+                score=score,
                 n_components=n_components,
                 time_budget=None if left is None else max(left, 1.0),
                 feature_names=prepared.feature_names,
@@ -116,6 +156,7 @@ def compare(
                 n_jobs=threads,
                 on_progress=show,
             )
+        typer.echo(printable(result.verdict(), None))
         _print_table(result)
         if report is not None:
             with _progress() as show:
@@ -126,24 +167,37 @@ def compare(
                     image_shape=shape,
                     images=None if images is None else images[result.setting.rows],
                     row_numbers=prepared.rows[result.setting.rows],
-                    command=_command(),
+                    command=["vicinal", *sys.argv[1:]],
+                    frame=prepared.frame[result.setting.rows],
+                    target=prepared.target,
                     on_progress=show,
                 )
             typer.echo(f"report: {printable(report, None)}")
         # Last: where the report fails, nothing is left of the run.
-        if json is not None:
-            _write_json(json, result, prepared)
-    typer.echo(result.verdict())
+        text = _as_json(result, prepared)
+        if json is not None and not piped:
+            with written_whole(json) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+    if piped:
+        typer.echo(text, nl=False)
 
 
 def _prepared(
-    data: str, target: str | None, no_target: bool, task: str | None
+    data: str,
+    target: str | None,
+    no_target: bool,
+    task: str | None,
+    overrides: "Overrides",
 ) -> "Prepared":
     from vicinal.tables.prepared import prepare
+    from vicinal.tables.reading import read_table
 
     with _progress() as show:
         show(0, 1, "reading the data")
-        return prepare(data, target=target, no_target=no_target, task=task)
+        table = read_table(data, overrides=overrides)
+    return prepare(
+        table, target=target, no_target=no_target, task=task, ask=ask_for_target
+    )
 
 
 def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
@@ -172,6 +226,7 @@ def _progress() -> Iterator["Callable[[int, int, str], None]"]:
     from rich.progress import (
         BarColumn,
         Progress,
+        SpinnerColumn,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
@@ -180,6 +235,7 @@ def _progress() -> Iterator["Callable[[int, int, str], None]"]:
     # On standard error, so that standard output can be kept in a file.
     console = Console(stderr=True)
     with Progress(
+        SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
@@ -189,7 +245,7 @@ def _progress() -> Iterator["Callable[[int, int, str], None]"]:
         transient=True,
         disable=not console.is_terminal,
     ) as progress:
-        bar = progress.add_task("", total=1)
+        bar = progress.add_task("starting", total=1)
 
         def show(done: int, total: int, what: str) -> None:
             progress.update(bar, completed=done, total=total, description=what)
@@ -206,24 +262,20 @@ def _print_table(result: "Comparison") -> None:
     for heading in result.header:
         table.add_column(heading, justify="left" if heading == "method" else "right")
     for row in result.rows():
-        best = row[0] == result.best.name
-        table.add_row(*map(Text, row), style="bold" if best else None)
+        chosen = row[0] == result.recommended
+        table.add_row(*map(Text, row), style="bold" if chosen else None)
+    if result.references:
+        table.add_section()
+    for row in result.reference_rows():
+        table.add_row(*map(Text, row))
     console = Console()
     console.print(table)
-    n_others = len(result.results) - 1
-    if result.setting.n_splits > 1 and n_others:
-        typer.echo(
-            "± half of a 95 % interval; * the best method is really better (corrected "
-            f"paired t-test on {result.setting.n_splits} splits, Holm's p < 0.05)"
-        )
-    for note in result.notes:
+    for note in [*result.reading(), *result.notes]:
         console.print(printable(note, None), highlight=False, markup=False)
 
 
-def _write_json(path: Path, result: "Comparison", prepared: "Prepared") -> None:
+def _as_json(result: "Comparison", prepared: "Prepared") -> str:
     import json
-
-    from vicinal._files import written_whole
 
     found = result.to_dict()
     found["target"] = prepared.target
@@ -232,11 +284,4 @@ def _write_json(path: Path, result: "Comparison", prepared: "Prepared") -> None:
         for one in prepared.decisions
     ]
     found["notes"] = [*prepared.notes, *found["notes"]]
-    with written_whole(path) as temporary:
-        text = json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False)
-        temporary.write_text(text + "\n", encoding="utf-8")
-
-
-def _command() -> str:
-    """Return the command line of this process, to be run again."""
-    return shlex.join(["vicinal", *sys.argv[1:]])
+    return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

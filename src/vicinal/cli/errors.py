@@ -1,5 +1,6 @@
 """Errors of the command: one sentence on standard error, and exit code 2."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -7,7 +8,40 @@ import typer
 
 from vicinal.tables.names import printable
 
-__all__ = ["report_errors"]
+__all__ = ["report_errors", "with_flags"]
+
+# What parameters of Python are called on the command line.
+_FLAGS = {
+    "n_components": "--n-components",
+    "n_neighbors": "--neighbors",
+    "n_splits": "--splits",
+    "max_iter": "--max-iter",
+    "time_budget": "--time-budget",
+    "random_state": "--seed",
+    "image_shape": "--image-shape",
+    "methods": "--methods",
+}
+_PARAMETER = re.compile(
+    # Not inside quotes: there it is a column's name, or a value.
+    rf"(?<![\w'\"-])({'|'.join(_FLAGS)})(?:(=)|(?= (?:must|is|exceeds|==|<|>)))"
+)
+
+
+def with_flags(message: str) -> str:
+    """Return a message with the names of options in place of parameters.
+
+    Parameters
+    ----------
+    message : str
+        Of an error that Python code would see.
+
+    Examples
+    --------
+    >>> from vicinal.cli.errors import with_flags
+    >>> with_flags("n_components=99 exceeds the 4 features; ask for 4 or fewer.")
+    '--n-components 99 exceeds the 4 features; ask for 4 or fewer.'
+    """
+    return _PARAMETER.sub(lambda m: _FLAGS[m[1]] + (" " if m[2] else ""), message)
 
 
 @contextmanager
@@ -18,6 +52,7 @@ def report_errors() -> Iterator[None]:
     except (ValueError, OSError, MemoryError) as error:
         # The first line: scikit-learn adds some of advice for those who write code.
         first = str(error).strip().partition("\n")[0] or type(error).__name__
+        first = with_flags(first)
         # What a file holds may be part of it, and be a command to a terminal.
         typer.echo(f"vicinal: {printable(first, None)}", err=True)
         raise typer.Exit(2) from None

@@ -1,4 +1,4 @@
-"""`vicinal fit`, `transform` and `neighbors`: a metric in a file, and at work."""
+"""`vicinal fit`, `transform`, `neighbors`, `predict`: a metric in a file, at work."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,14 +9,25 @@ import typer
 
 from vicinal.cli.column_summary import print_decisions
 from vicinal.cli.errors import report_errors
-from vicinal.cli.options import check_task, threads_of
-from vicinal.cli.output_paths import check_output_path
+from vicinal.cli.neighbor_summary import print_neighbors, print_table, score_line
+from vicinal.cli.options import (
+    Categorical,
+    Date,
+    Decimal,
+    Drop,
+    Number,
+    ask_for_target,
+    check_task,
+    overrides_of,
+    threads_of,
+)
+from vicinal.cli.output_paths import check_output_path, check_table_path
 from vicinal.tables.names import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vicinal.models import Neighborhoods, SavedModel
+    from vicinal.models import SavedModel
     from vicinal.tables.prepared import Prepared
 
 __all__ = ["register"]
@@ -24,15 +35,23 @@ __all__ = ["register"]
 # Beyond so many rows, looking at their neighbours takes long.
 _MOST_COUNTED = 100_000
 _DATA = typer.Argument(
-    help="A CSV, TSV, Parquet, Arrow or npz file, or a data set's name.",
+    help="A CSV, TSV, JSON, Excel, Parquet, Arrow, npy or npz file, or a data set's "
+    "name.",
     show_default=False,
 )
 _MODEL = typer.Argument(help="A file that `vicinal fit` wrote.", show_default=False)
+Neighbors = Annotated[
+    int, typer.Option("-k", "--neighbors", help="How many neighbours.")
+]
+Keep = Annotated[
+    list[str] | None, typer.Option(help="A column to keep; may be repeated.")
+]
+KeepAll = Annotated[bool, typer.Option("--keep-all", help="Keep every column.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
-    for command in (fit, transform, neighbors):
+    for command in (fit, transform, neighbors, predict):
         app.command()(command)
 
 
@@ -42,7 +61,13 @@ def fit(
         Path, typer.Option("--output", "-o", help="File to write: model.safetensors.")
     ],
     method: Annotated[
-        str, typer.Option(help="Method, like nca, lda, ldg, pca, mlkr or lca.")
+        str,
+        typer.Option(
+            "--method",
+            "--methods",
+            help="Method, like nca, lda, ldg, pca, mlkr or lca: one of those that "
+            "`vicinal compare` has.",
+        ),
     ] = "nca",
     target: Annotated[
         str | None,
@@ -58,6 +83,10 @@ def fit(
     n_components: Annotated[
         int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
     ] = None,
+    max_iter: Annotated[
+        int | None,
+        typer.Option(help="At most so many iterations, for methods that iterate."),
+    ] = None,
     rows: Annotated[
         int | None, typer.Option(help="Learn on a random sample of this many rows.")
     ] = None,
@@ -65,6 +94,11 @@ def fit(
     jobs: Annotated[
         int | None, typer.Option(help="Number of threads; -1 for all cores.")
     ] = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
+    number: Number = None,
+    date: Date = None,
+    decimal: Decimal = None,
 ) -> None:
     """Learn a metric on a table, and write it to a file.
 
@@ -76,21 +110,30 @@ def fit(
         check_task(task)
         threads = threads_of(jobs)
         with _waiting("reading the data"):
-            from vicinal.models import learn, method_named
+            from vicinal.models import learn, needs_target
             from vicinal.tables.prepared import prepare
+            from vicinal.tables.reading import read_table
 
-            method_named(method)
-            prepared = prepare(
-                data, target=target, no_target=no_target, task=task, limit=rows
-            )
+            needed = needs_target(method)
+            said = overrides_of(drop, categorical, number, date, decimal)
+            table = read_table(data, limit=rows, overrides=said)
+        prepared = prepare(
+            table,
+            target=target,
+            no_target=no_target,
+            task=task,
+            ask=ask_for_target if needed else lambda *_: None,
+        )
         print_decisions(prepared)
-        with _waiting(f"learning {method}"), _warnings_printed():
+        with _waiting(f"learning {method}") as say, _warnings_printed():
             model = learn(
                 prepared,
                 method,
                 n_components=n_components,
                 random_state=seed,
                 n_jobs=threads,
+                max_iter=max_iter,
+                on_iteration=lambda i: say(f"learning {method}, iteration {i:,}"),
             )
         typer.echo(_dimensions_line(model, n_components))
         with _waiting("counting neighbours"):
@@ -109,36 +152,32 @@ def transform(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="File to write: .csv, .tsv, .parquet or .arrow."
+            "--output",
+            "-o",
+            help="File to write: .csv, .tsv, .parquet, .arrow, .npy or .npz.",
         ),
     ],
-    keep: Annotated[
-        list[str] | None, typer.Option(help="A column to keep; may be repeated.")
-    ] = None,
-    keep_all: Annotated[
-        bool, typer.Option("--keep-all", help="Keep every column.")
-    ] = False,
+    keep: Keep = None,
+    keep_all: KeepAll = False,
 ) -> None:
     """Map the rows of a table by a saved model.
 
     The Euclidean distance of mapped rows is their learned distance. The table may be
     larger than memory.
     """
-    with report_errors():
+    with report_errors(), _waiting("mapping rows") as say:
         from vicinal.models import load, transform_file
 
         learned = load(model)
-        if output.exists() and output.samefile(model):
-            raise ValueError(f"{output} is the model; write to another file.")
-        with _waiting("mapping rows") as say:
-            n_rows = transform_file(
-                learned,
-                data,
-                output,
-                keep=keep or [],
-                keep_all=keep_all,
-                on_rows=lambda done: say(f"mapped {done:,} rows"),
-            )
+        _check_apart(output, {"model": model})
+        n_rows = transform_file(
+            learned,
+            data,
+            output,
+            keep=keep or [],
+            keep_all=keep_all,
+            on_rows=lambda done: say(f"mapped {done:,} rows"),
+        )
     names = learned.names_out
     typer.echo(f"{n_rows:,} rows, {names[0]} to {names[-1]}: {printable(output, None)}")
 
@@ -146,17 +185,171 @@ def transform(
 def neighbors(
     model: Annotated[Path, _MODEL],
     data: Annotated[str, _DATA],
-    query: Annotated[int, typer.Option(help="The row, counted from 0.")],
-    k: Annotated[int, typer.Option("-k", help="How many neighbours.")] = 10,
+    query: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A row, counted from 0, or with --id what that column says of it; may "
+            "be repeated. By default all rows, which need --output.",
+            show_default=False,
+        ),
+    ] = None,
+    k: Neighbors = 10,
+    among: Annotated[
+        str | None,
+        typer.Option(help="Look among the rows of this table; by default, of DATA."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--id", help="A column that says what a row is called."),
+    ] = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to show of the neighbours; may be repeated."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File to write: .csv, .tsv, .parquet or .arrow."
+        ),
+    ] = None,
 ) -> None:
-    """Print a row's nearest rows, under the Euclidean and the learned metric."""
-    with report_errors():
-        from vicinal.models import load, nearest_rows
+    """Find the nearest rows of some rows, or of all, under a learned metric.
 
-        learned = load(model)
-        with _waiting("looking for neighbours"):
-            found = nearest_rows(learned, data, query, k)
-    _print_neighbors(found, learned)
+    Of one row, without other options, they are printed beside those under the
+    Euclidean metric.
+    """
+    with report_errors():
+        with _waiting("looking for neighbours") as say:
+            from vicinal.models import load, nearest_rows, neighbor_table
+
+            _check_k(k)
+            learned = load(model)
+            if output is not None:
+                _check_apart(output, {"model": model, "--among table": among})
+                check_table_path(output, data)
+            rows = _asked_rows(data, query, name)
+            if rows is not None and len(rows) == 1 and not (among or show or output):
+                found = nearest_rows(learned, data, rows[0], k)
+                table = None
+            else:
+                if output is None and rows is None:
+                    raise ValueError(
+                        "All rows are asked about: write them to a file with --output, "
+                        "or name some with --query."
+                    )
+                table = neighbor_table(
+                    learned,
+                    data,
+                    among=among,
+                    rows=rows,
+                    n_neighbors=k,
+                    show=show or [],
+                    name=name,
+                    on_rows=lambda done: say(f"looked through {done:,} rows"),
+                )
+            if table is not None and output is not None:
+                from vicinal.models import write_frame
+
+                write_frame(table, output)
+        if table is None:
+            print_neighbors(found, learned)
+        elif output is None:
+            print_table(table)
+        else:
+            n = table["query"].n_unique()
+            typer.echo(
+                f"{table.height:,} neighbours of {n:,} rows: {printable(output, None)}"
+            )
+
+
+def predict(
+    model: Annotated[Path, _MODEL],
+    data: Annotated[str, _DATA],
+    among: Annotated[
+        str,
+        typer.Option(
+            help="A table of rows whose target is known, like the one that the metric "
+            "was learned from.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="File to write: .csv, .tsv, .parquet or .arrow."
+        ),
+    ],
+    k: Neighbors = 3,
+    keep: Keep = None,
+    keep_all: KeepAll = False,
+) -> None:
+    """Predict the target of a table's rows by their nearest rows with a known one.
+
+    A model holds a metric and no rows: those with a known target are in --among. The
+    new columns are predicted, and for classes share, the part of the neighbours that
+    is of the predicted class.
+    """
+    with report_errors():
+        with _waiting("reading the rows with a target") as say:
+            from vicinal.models import load, predict_file
+
+            _check_k(k)
+            learned = load(model)
+            _check_apart(output, {"model": model, "--among table": among})
+            found = predict_file(
+                learned,
+                data,
+                among,
+                output,
+                n_neighbors=k,
+                keep=keep or [],
+                keep_all=keep_all,
+                on_rows=lambda done: say(f"predicted {done:,} rows"),
+            )
+        typer.echo(f"{found.n_rows:,} rows predicted: {printable(output, None)}")
+        if found.truth:
+            typer.echo(score_line(found, learned.task))
+            if _same(data, among):
+                typer.echo(
+                    "note: DATA and --among are the same rows, and each is its own "
+                    "nearest one: that figure means nothing",
+                    err=True,
+                )
+
+
+def _check_k(k: int) -> None:
+    if k < 1:
+        raise ValueError(f"-k (--neighbors) is at least 1 neighbour, not {k}.")
+
+
+def _asked_rows(data: str, query: list[str] | None, name: str | None) -> Any:
+    """Return the numbers of the rows that were asked about; None for all."""
+    if query is None:
+        return None
+    if name is not None:
+        from vicinal.models import find_rows
+
+        return find_rows(data, name, query)
+    try:
+        return [int(one) for one in query]
+    except ValueError as error:
+        raise ValueError(
+            f"--query {' '.join(query)!r} is no row's number; name the column that "
+            "says what rows are called with --id COLUMN."
+        ) from error
+
+
+def _check_apart(output: Path, others: dict[str, Any]) -> None:
+    for what, path in others.items():
+        if path is not None and _same(str(output), str(path)):
+            raise ValueError(f"{output} is the {what}; write to another file.")
+
+
+def _same(one: str, other: str) -> bool:
+    paths = Path(one), Path(other)
+    if not all(path.exists() for path in paths):
+        return one == other
+    return paths[0].samefile(paths[1])
 
 
 def _dimensions_line(model: "SavedModel", asked: int | None) -> str:
@@ -186,45 +379,6 @@ def _quality_line(model: "SavedModel", prepared: "Prepared") -> str:
         f"3-NN, each row left out of its neighbours: {figures} (on the rows that it "
         f"learned from; {advice})"
     )
-
-
-def _print_neighbors(found: "Neighborhoods", model: "SavedModel") -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    sides = (found.euclidean, found.learned)
-    both = set(found.euclidean.rows.tolist()) & set(found.learned.rows.tolist())
-    labelled = all(side.labels is not None for side in sides)
-    heading = "" if model.target is None else printable(model.target)
-    title = f"nearest to row {found.query}"
-    if found.label is not None:
-        title += f" ({heading}: {printable(found.label)})"
-    table = Table(title=Text(title))
-    table.add_column("", justify="right")
-    for name in ("Euclidean", model.method):
-        table.add_column(Text(f"{printable(name)}: row"), justify="right")
-        if labelled:
-            table.add_column(Text(heading))
-        table.add_column("distance", justify="right")
-    for rank in range(len(found.euclidean.rows)):
-        cells: list[Any] = [str(rank + 1)]
-        for side in sides:
-            row = int(side.rows[rank])
-            cells.append(f"= {row}" if row in both else str(row))
-            if side.labels is not None and labelled:
-                cells.append(Text(printable(side.labels[rank])))
-            cells.append(f"{side.distances[rank]:.4g}")
-        table.add_row(*cells)
-    Console().print(table)
-    n = len(found.euclidean.rows)
-    typer.echo(f"= near under both: {len(both)} of {n}")
-    if labelled and found.label is not None and model.task == "classification":
-        same = [sum(one == found.label for one in side.labels or []) for side in sides]
-        typer.echo(
-            f"of the row's own class: {same[0]} of {n} Euclidean, "
-            f"{same[1]} of {n} {printable(model.method)}"
-        )
 
 
 @contextmanager

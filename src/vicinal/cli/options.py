@@ -1,9 +1,73 @@
-"""Options that are more than a word or a number: times, shapes, threads."""
+"""Options that are more than a word or a number: times, shapes, threads, columns."""
 
 import os
 import re
+import sys
+from typing import TYPE_CHECKING, Annotated
 
-__all__ = ["check_task", "seconds_of", "shape_of", "threads_of"]
+import typer
+
+from vicinal.tables.names import near, printable
+
+if TYPE_CHECKING:
+    from vicinal.tables.overrides import Overrides
+    from vicinal.tables.targets import NoTargetError
+
+__all__ = [
+    "Categorical",
+    "Date",
+    "Decimal",
+    "Drop",
+    "Number",
+    "ask_for_target",
+    "check_task",
+    "overrides_of",
+    "seconds_of",
+    "shape_of",
+    "threads_of",
+]
+
+_COLUMNS = "Columns"
+Drop = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        help="A column to leave out; may be repeated, as all of these.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--categorical",
+        help="A column of names, even if they look like numbers.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Number = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--number",
+        help="A column of numbers; other cells are missing.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Date = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--date",
+        help="A column of dates, like day or day=%d/%m/%Y; other cells are missing.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal",
+        help="What stands before a fraction in text, a comma or a point.",
+        rich_help_panel=_COLUMNS,
+    ),
+]
 
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -61,3 +125,53 @@ def check_task(task: str | None) -> None:
     """Raise ValueError where a task is asked for that there is not."""
     if task not in (None, "classification", "regression"):
         raise ValueError(f"--task is classification or regression, not {task!r}.")
+
+
+def overrides_of(
+    drop: list[str] | None,
+    categorical: list[str] | None,
+    number: list[str] | None,
+    date: list[str] | None,
+    decimal: str | None,
+) -> "Overrides":
+    """Join what a person said of columns."""
+    from vicinal.tables.overrides import Overrides
+
+    return Overrides.of(
+        drop=drop, categorical=categorical, number=number, date=date, decimal=decimal
+    )
+
+
+def ask_for_target(error: "NoTargetError", columns: list[str]) -> str | None:
+    """Ask a person for the target; raise the error where nobody sits there.
+
+    Parameters
+    ----------
+    error : NoTargetError
+        Holds the likely ones.
+    columns : list of str
+        All there are.
+
+    Returns
+    -------
+    str or None
+        A column's name; None to go on without a target.
+    """
+    # A process may be started without either.
+    streams = (sys.stdin, sys.stderr)
+    if not all(one is not None and one.isatty() for one in streams):
+        raise error
+    shown = ", ".join(map(printable, error.likely)) or "none looks like one"
+    typer.echo(f"Which column is the target? Perhaps: {shown}", err=True)
+    while True:
+        answer = typer.prompt(
+            "Its name, or none to go on without",
+            default=error.likely[0] if error.likely else "none",
+            err=True,
+        ).strip()
+        if answer in columns:
+            return str(answer)
+        if answer.lower() == "none":
+            return None
+        hint = near(answer, columns) or f"; there are {', '.join(columns[:10])}"
+        typer.echo(printable(f"There is no column {answer!r}{hint}", None), err=True)

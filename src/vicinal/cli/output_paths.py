@@ -5,7 +5,9 @@ from pathlib import Path
 
 from vicinal._files import check_writable
 
-__all__ = ["check_distinct", "check_output_path"]
+__all__ = ["check_distinct", "check_output_path", "check_table_path"]
+
+_TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
 
 
 def check_output_path(path: Path, data: str) -> None:
@@ -21,6 +23,23 @@ def check_output_path(path: Path, data: str) -> None:
     check_writable(path)
     if path.exists() and Path(data).exists() and path.samefile(data):
         raise ValueError(f"{path} is the data; write to another file.")
+
+
+def check_table_path(path: Path, data: str) -> None:
+    """Raise ValueError where no table can be written to a file, before any work.
+
+    Parameters
+    ----------
+    path : Path
+        The file to be written, whose ending says the format.
+    data : str
+        What is read, which is not written over.
+    """
+    check_output_path(path, data)
+    if path.suffix.lower() not in _TABLES:
+        raise ValueError(
+            f"{path.name!r} must end in one of {', '.join(_TABLES)}, to say its format."
+        )
 
 
 def check_distinct(paths: dict[str, Path | None]) -> None:

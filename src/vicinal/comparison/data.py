@@ -1,18 +1,14 @@
-"""The rows of a comparison, checked; its splits; one method on one split."""
+"""The rows of a comparison, checked, and its splits."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import confusion_matrix, r2_score
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.utils import (
     check_array,
     check_consistent_length,
@@ -20,22 +16,25 @@ from sklearn.utils import (
     column_or_1d,
 )
 
-from vicinal.comparison.fitting import cluster_agreement, fit_catching_warnings
 from vicinal.comparison.records import Setting
-from vicinal.comparison.targets import check_classes, encode_target
-from vicinal.methods.registry import TASKS
+from vicinal.comparison.subsets import random_part
+from vicinal.comparison.tables import read_rows
+from vicinal.comparison.targets import (
+    check_classes,
+    encode_target,
+    warn_of_one_class,
+)
+from vicinal.methods.registry import METHODS, TASKS
 from vicinal.tables.sizes import check_features
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import ArrayLike
-    from sklearn.pipeline import Pipeline
+    from collections.abc import Iterator, Mapping, Sequence
 
     from vicinal._typing import FloatArray, IntArray
     from vicinal.methods.registry import Method
+    from vicinal.tables.overrides import Overrides
 
-__all__ = ["ComparisonData", "Run", "UnfitError"]
+__all__ = ["ComparisonData", "UnfitError"]
 
 # Splits that are checked before the first fit.
 _CHECKED_SPLITS = 10
@@ -43,20 +42,6 @@ _CHECKED_SPLITS = 10
 
 class UnfitError(ValueError):
     """A method cannot learn from these rows, or cannot tell anything of others."""
-
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """One method on one split; the fields are those of `MethodResult`."""
-
-    n_components: int
-    score: float
-    fit_seconds: float
-    query_seconds: float
-    stopped: bool
-    warnings: tuple[str, ...]
-    confusion: IntArray | None = None
-    agreement: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,15 +64,24 @@ class ComparisonData:
     @classmethod
     def of(
         cls,
-        X: ArrayLike,
-        y: ArrayLike | None,
+        X: Any,
+        y: Any,
         *,
         task: str,
         feature_names: Sequence[str] | None,
         n_components: int | None,
+        name: str = "the data",
+        overrides: Overrides | Mapping[str, Any] | None = None,
         **choices: Any,
     ) -> ComparisonData:
         """Check the rows and the target; raise ValueError where they are of no use."""
+        if task not in ("auto", *TASKS):
+            raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")
+        table = read_rows(X, y, task, overrides)
+        if table is not None:
+            X, y, task = table.X, table.y, table.task
+            feature_names = table.feature_names
+            name = table.name if name == "the data" else name
         names = _names(X, feature_names)
         rows = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
         if np.isinf(rows).any():
@@ -99,15 +93,15 @@ class ComparisonData:
                     f"n_components={n_components} exceeds the {d} features; ask for "
                     f"{d} or fewer."
                 )
-        if task not in ("auto", *TASKS):
-            raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")
         labels = None if y is None or task == "none" else column_or_1d(y, warn=True)
         target = None
         classes: tuple[str, ...] = ()
         if labels is not None:
             check_consistent_length(rows, labels)
+            labels = warn_of_one_class(labels, task)
+        if labels is not None:
             task, target, classes = encode_target(labels, task)
-        elif task not in ("auto", "none"):
+        elif y is None and task not in ("auto", "none"):
             raise ValueError(f"task={task!r} needs a target, y.")
         else:
             task = "none"
@@ -117,10 +111,12 @@ class ComparisonData:
             target=target,
             classes=classes,
             task=task,
-            rows=np.arange(len(rows)),
+            rows=np.arange(len(rows)) if table is None else table.rows,
             n_given=len(rows),
             feature_names=names or [f"x{i}" for i in range(rows.shape[1])],
+            name=name,
             n_components=n_components,
+            table=table,
             **choices,
         )
         if len(setting.feature_names) != rows.shape[1]:
@@ -130,6 +126,11 @@ class ComparisonData:
             )
         check_features(rows, setting.feature_names)
         return cls(setting)
+
+    def with_methods(self, methods: Sequence[Method]) -> ComparisonData:
+        """Return the same rows, with the estimators that are not in `METHODS`."""
+        own = tuple(one for one in methods if one.name not in METHODS)
+        return ComparisonData(replace(self.setting, own=own))
 
     @property
     def fewest(self) -> int:
@@ -143,16 +144,8 @@ class ComparisonData:
 
     def part(self, n: int) -> ComparisonData:
         """Return a random part of n rows, the first few of each class before others."""
-        rng = np.random.RandomState(0)
-        order = rng.permutation(len(self.setting.X))
-        if self.setting.task == "classification" and self.target is not None:
-            codes = self.target[order]
-            turn = np.empty(len(order))
-            for code in np.unique(codes):
-                own = np.flatnonzero(codes == code)
-                turn[own] = np.maximum(np.arange(own.size) - 3, 0) / own.size
-            order = order[np.argsort(turn, kind="stable")]
-        rows = np.sort(order[:n])
+        codes = self.target if self.setting.task == "classification" else None
+        rows = random_part(len(self.setting.X), n, codes)
         setting, y, target = self.setting, self.setting.y, self.setting.target
         return ComparisonData(
             replace(
@@ -199,71 +192,6 @@ class ComparisonData:
             raise ValueError(
                 "All training rows are equal: no metric can tell them apart."
             )
-
-    def run(self, method: Method, train: IntArray, test: IntArray) -> Run:
-        """Fit a method on some rows, and score it on others.
-
-        Raises
-        ------
-        UnfitError
-            When it can do nothing with these rows; others may.
-        """
-        try:
-            return self._run(method, train, test)
-        # IndexError: scikit-learn's LDA, where no class has any spread.
-        except (ValueError, IndexError, ArithmeticError) as error:
-            raise UnfitError(" ".join(str(error).partition("\n")[0].split())) from error
-
-    def _run(self, method: Method, train: IntArray, test: IntArray) -> Run:
-        s = self.setting
-        X, X_test = s.X[train], s.X[test]
-        y = None if self.target is None else self.target[train]
-        choices = s.n_components, s.random_state, s.n_jobs
-        metric = method.pipeline(X, y, *choices)
-        start = time.perf_counter()
-        issued = fit_catching_warnings(metric, X, y)
-        seconds = time.perf_counter() - start
-        Z = metric.transform(X)
-        start = time.perf_counter()
-        if y is None:
-            score = float(metric.score(X_test))
-            query = time.perf_counter() - start
-            found: dict[str, Any] = {"agreement": cluster_agreement(metric, X, X_test)}
-        else:
-            score, found = self._predict(metric, Z, y, test)
-            query = time.perf_counter() - start
-        if np.isnan(score):
-            raise UnfitError("its score on the test rows is not a number.")
-        stopped = [issubclass(w.category, ConvergenceWarning) for w in issued]
-        return Run(
-            n_components=Z.shape[1],
-            score=score,
-            fit_seconds=seconds,
-            query_seconds=1000 * query / len(test),
-            stopped=any(stopped),
-            warnings=tuple(
-                " ".join(str(w.message).split())
-                for w, counted in zip(issued, stopped, strict=True)
-                if not counted
-            ),
-            **found,
-        )
-
-    def _predict(
-        self, metric: Pipeline, Z: FloatArray, y: Any, test: IntArray
-    ) -> tuple[float, dict[str, Any]]:
-        """Return k-NN's score on the test rows, and its confusions."""
-        s = self.setting
-        truth: Any = self.target[test] if self.target is not None else None
-        classes = s.task == "classification"
-        kind = KNeighborsClassifier if classes else KNeighborsRegressor
-        knn = kind(s.n_neighbors, n_jobs=s.n_jobs).fit(Z, y)
-        predicted = knn.predict(metric.transform(s.X[test]))
-        if not classes:
-            return float(r2_score(truth, predicted)), {}
-        labels = range(len(s.classes))
-        counts = confusion_matrix(truth, predicted, labels=labels)
-        return float(np.mean(predicted == truth)), {"confusion": counts}
 
 
 def _names(X: Any, given: Sequence[str] | None) -> list[str]:

@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
+from vicinal.comparison.scores import default_score
+from vicinal.methods.registry import METHODS
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from vicinal._typing import FloatArray, IntArray
+    from vicinal.methods.registry import Method
+    from vicinal.tables.prepared import Prepared
 
 __all__ = ["Difference", "MethodResult", "Setting"]
 
@@ -23,12 +28,13 @@ class MethodResult:
     Attributes
     ----------
     name : str
-        One of `METHODS`.
+        One of `METHODS`, or of what they are held against.
     n_components : ndarray of int of shape (n_splits,)
         Dimensions in which the neighbours were sought.
     scores : ndarray of shape (n_splits,)
-        Share of the test rows that k-NN classified correctly; its R² where the target
-        is a number; the mean log-density of the test rows where there is no target.
+        Share of the test rows that k-NN classified correctly, or what else was asked
+        for; its R² where the target is a number; the mean log-density of the test rows
+        where there is no target.
     fit_seconds : ndarray of shape (n_splits,)
         Time to learn the metric; the k-NN search is not part of it.
     query_seconds : ndarray of shape (n_splits,)
@@ -42,6 +48,14 @@ class MethodResult:
     agreement : ndarray of shape (n_splits,) or None
         Without a target: the adjusted Rand index between the clusters of the test
         rows as learned from two halves of the training rows.
+    outcomes : tuple of ndarray
+        For each split, what was predicted of its test rows: classes as integers,
+        the probability of the rarer class for average precision, numbers, or
+        log-densities. `Setting.tests` are these rows.
+    n_learned : ndarray of int of shape (n_splits,) or None
+        From how many of the training rows the metric was learned.
+    broken_off : int
+        Fits that were ended because time was over, and kept the map they had.
     """
 
     name: str
@@ -53,11 +67,21 @@ class MethodResult:
     warnings: tuple[str, ...] = ()
     confusion: IntArray | None = None
     agreement: NDArray[np.float64] | None = None
+    outcomes: tuple[NDArray[Any], ...] = ()
+    n_learned: IntArray | None = None
+    broken_off: int = 0
 
     @property
     def mean(self) -> float:
         """Mean score over the splits."""
         return float(self.scores.mean())
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the test rows of all splits classified correctly; else NaN."""
+        if self.confusion is None:
+            return float("nan")
+        return float(self.confusion.trace() / self.confusion.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +112,15 @@ class Setting:
         As `compare` was asked; `n_splits` is how many were done.
     notes : tuple of str
         What was changed to stay within the time budget.
+    table : Prepared or None
+        Where they came from, if it was a table: what became of its columns.
+    own : tuple of Method
+        The estimators among the methods.
+    scored : str
+        What is measured, a name in `vicinal.comparison.scores.SCORES`; by default the
+        task's usual score.
+    tests : tuple of ndarray of int
+        The test rows of each split, as indices into `X`.
     """
 
     X: FloatArray
@@ -106,6 +139,18 @@ class Setting:
     notes: tuple[str, ...] = ()
     target: IntArray | FloatArray | None = None
     classes: tuple[str, ...] = ()
+    scored: str = ""
+    tests: tuple[IntArray, ...] = ()
+    table: Prepared | None = None
+    own: tuple[Method, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.scored:
+            object.__setattr__(self, "scored", default_score(self.task))
+
+    def method(self, name: str) -> Method:
+        """Return the method that is called so, one of your own included."""
+        return {one.name: one for one in self.own}.get(name) or METHODS[name]
 
     @property
     def ratio(self) -> float:
@@ -117,7 +162,7 @@ class Setting:
     @property
     def step(self) -> float:
         """The smallest difference of two scores: a test row, where rows are counted."""
-        counted = self.task == "classification"
+        counted = self.scored == "accuracy"
         return 1 / math.ceil(self.test_size * len(self.X)) if counted else 0.0
 
 
@@ -132,13 +177,17 @@ class Difference:
     gain : float
         Mean of the differences of the scores.
     p : float
-        Of the corrected paired t-test, and corrected for the number of all pairs of
-        methods: which of them is the best was not known before.
+        Of a paired test, corrected for the number of all pairs of methods: which of
+        them is the best was not known before. Over splits that overlap it is the
+        corrected t-test; with fewer than five splits, a test over their rows.
+    error : float
+        Standard error of the gain, by the same means.
     """
 
     other: str
     gain: float
     p: float
+    error: float = float("nan")
 
     @property
     def real(self) -> bool:

@@ -5,34 +5,37 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state, check_scalar
 
-from vicinal.comparison.data import ComparisonData, UnfitError
-from vicinal.comparison.records import MethodResult
-from vicinal.comparison.result import Comparison
-from vicinal.comparison.time_budget import Plan, fit_to_budget
+from vicinal.comparison.data import ComparisonData
+from vicinal.comparison.ledger import Ledger, run_splits
+from vicinal.comparison.scores import choose_score
+from vicinal.comparison.time_budget import run_within_budget
 from vicinal.methods.registry import resolve_methods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    import os
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
-    from vicinal.comparison.data import Run
-    from vicinal.methods.registry import Method
+    from vicinal.comparison.result import Comparison
+    from vicinal.tables.overrides import Overrides
 
 __all__ = ["compare"]
 
 
 def compare(
-    X: ArrayLike,
-    y: ArrayLike | None = None,
+    X: ArrayLike | str | os.PathLike[str],
+    y: ArrayLike | str | None = None,
     *,
+    target: str | None = None,
+    overrides: Overrides | Mapping[str, Any] | None = None,
     task: str = "auto",
-    methods: str | Iterable[str] | None = None,
+    methods: Any = None,
     n_splits: int = 10,
     test_size: float = 0.3,
     n_neighbors: int = 3,
@@ -40,6 +43,8 @@ def compare(
     time_budget: float | None = None,
     feature_names: Sequence[str] | None = None,
     name: str = "the data",
+    score: str = "auto",
+    references: bool = True,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
     on_progress: Callable[[int, int, str], object] | None = None,
@@ -52,20 +57,29 @@ def compare(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Numbers; NaN where a value is missing.
-    y : array-like of shape (n_samples,), optional
-        Classes, each with at least two rows: the score is k-NN's accuracy. Or
+    X : array-like of shape (n_samples, n_features), path or DataFrame
+        Numbers; NaN where a value is missing. Or a table: the path of a file, or a
+        frame of pandas or polars with numbers, text, dates and missing values, which
+        is read as the command `vicinal compare` does.
+    y : array-like of shape (n_samples,) or str, optional
+        A column of the table; where none is named, one called target, label, class or
+        y. Or classes, each with at least two rows: the score is k-NN's accuracy. Or
         continuous numbers: its R². Without it, the score is the mean log-density of
         the held-out rows, in the units of the standardised features, and the table
         also tells whether two halves of the training rows agree on the clusters.
+    target : str, optional
+        The same as y, for a column of a table.
+    overrides : dict or Overrides, optional
+        What you know better of a table's columns: ``drop``, ``categorical``,
+        ``number`` and ``date`` name columns, ``decimal`` is a comma or a point.
     task : {"auto", "classification", "regression", "none"}, default="auto"
-        What y is. "auto" takes floating-point numbers for a continuous target where
-        there are more than two and they have fractions, or where there are more than
-        20; all else for classes.
-    methods : str or iterable of str, optional
+        What y is. "auto" takes text for classes, and numbers that
+        `vicinal.tables.targets.names_classes` takes for them. "none" learns without y.
+    methods : str, estimator or iterable of these, optional
         Names from `vicinal.comparison.METHODS`, or ``"all"``. By default the usual
-        ones for the kind of target. Those that learn start from standardised features
+        ones for the kind of target. Estimators with `transform`, like ``NCA(2)``, or
+        pairs of a name and an estimator; a pipeline gets the features as they are,
+        missing ones filled. Those that learn start from standardised features
         or from features in one unit, whichever makes better neighbours of the
         training rows.
     n_splits : int, default=10
@@ -131,8 +145,9 @@ def compare(
         )
     problem = ComparisonData.of(
         X,
-        y,
+        y if target is None else target,
         task=task,
+        overrides=overrides,
         test_size=test_size,
         n_neighbors=n_neighbors,
         n_components=n_components,
@@ -141,67 +156,17 @@ def compare(
         random_state=random_state,
         n_jobs=n_jobs,
     )
+    chosen, note = choose_score(
+        score, problem.setting.task, problem.target, problem.setting.classes
+    )
+    notes = (note,) if note else ()
+    problem = ComparisonData(replace(problem.setting, scored=chosen, notes=notes))
     able = resolve_methods(methods, problem.setting.task)
+    problem = problem.with_methods(able)
     problem.check(n_splits)
-    show = on_progress or (lambda *_: None)
-    plan = Plan(problem, able, n_splits)
-    if time_budget is not None:
-        plan = fit_to_budget(plan, started + time_budget, show)
-    runs, plan = _all_runs(
-        plan, None if time_budget is None else started + time_budget, show
-    )
-    results = tuple(_result(method, runs[method.name]) for method in plan.methods)
-    setting = replace(plan.problem.setting, n_splits=plan.n_splits, notes=plan.notes)
-    return Comparison(results, setting)
-
-
-def _all_runs(
-    plan: Plan, deadline: float | None, show: Callable[[int, int, str], object]
-) -> tuple[dict[str, list[Run]], Plan]:
-    """Run every method on every split, as many as there is time for."""
-    runs: dict[str, list[Run]] = {method.name: [] for method in plan.methods}
-    failures: dict[str, UnfitError] = {}
-    total = plan.n_splits * len(plan.methods)
-    begun = time.perf_counter()
-    # Splits outside, methods inside: the time taken then tells the time left, and
-    # when it is over, all methods have seen the same splits.
-    for done, (train, test) in enumerate(plan.problem.splits(plan.n_splits)):
-        now = time.perf_counter()
-        if deadline and done and now + (now - begun) / done > deadline:
-            note = f"The time budget was enough for {done} of {plan.n_splits} splits."
-            plan = replace(plan, n_splits=done, notes=(*plan.notes, note))
-            break
-        plan.problem.check_split(train)
-        for index, method in enumerate(plan.methods, start=1):
-            over = deadline is not None and time.perf_counter() > deadline
-            # Few rows are not planned for, however many columns they have.
-            if over and not done and any(runs.values()):
-                late = UnfitError("the time budget was over before its turn.")
-                failures[method.name] = late
-            # Unfit on one split, it cannot be compared on the others either.
-            if method.name not in failures:
-                try:
-                    runs[method.name].append(plan.problem.run(method, train, test))
-                except UnfitError as error:
-                    failures[method.name] = error
-            show(done * len(plan.methods) + index, total, method.name)
-        if len(failures) == len(plan.methods):
-            break
-    return runs, plan.without(failures)
-
-
-def _result(method: Method, runs: list[Run]) -> MethodResult:
-    confusions = [run.confusion for run in runs if run.confusion is not None]
-    agreements = [run.agreement for run in runs if run.agreement is not None]
-    return MethodResult(
-        name=method.name,
-        n_components=np.array([run.n_components for run in runs]),
-        scores=np.array([run.score for run in runs]),
-        fit_seconds=np.array([run.fit_seconds for run in runs]),
-        query_seconds=np.array([run.query_seconds for run in runs]),
-        not_converged=sum(run.stopped for run in runs),
-        # As often as they were given, they say the same.
-        warnings=tuple(dict.fromkeys(text for run in runs for text in run.warnings)),
-        confusion=sum(confusions[1:], confusions[0]) if confusions else None,
-        agreement=np.array(agreements) if agreements else None,
-    )
+    ledger = Ledger.of(problem, able, references, on_progress or (lambda *_: None))
+    if time_budget is None:
+        run_splits(ledger, n_splits, np.inf)
+    else:
+        run_within_budget(ledger, n_splits, started + time_budget)
+    return ledger.comparison()

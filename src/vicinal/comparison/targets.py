@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray, IntArray
 
-__all__ = ["are_numbers", "check_classes", "encode_target"]
+__all__ = ["are_numbers", "check_classes", "encode_target", "warn_of_one_class"]
 
 
 def are_numbers(y: NDArray[Any]) -> bool:
@@ -31,7 +32,7 @@ def _kind(y: NDArray[Any]) -> str:
             raise ValueError("y contains NaN or infinity.")
     elif (kind := type_of_target(y, input_name="y")) not in ("binary", "multiclass"):
         return kind
-    return "classes" if names_classes(y, known=True) else "numbers"
+    return "classes" if names_classes(y) else "numbers"
 
 
 def encode_target(
@@ -78,6 +79,32 @@ def encode_target(
             f"Each class needs 2 rows or more; there is one of: {', '.join(rare)}."
         )
     return "classification", codes, tuple(map(str, classes.tolist()))
+
+
+def warn_of_one_class(labels: NDArray[Any], task: str) -> NDArray[Any] | None:
+    """Return no labels where they are all the same and may be left out, with a warning.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Classes or numbers.
+    task : str
+        What they are; where "auto" is asked, nothing is learned from one class.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or None
+        The labels, or None.
+    """
+    if task != "auto" or not len(labels) or (labels != labels[0]).any():
+        return labels
+    warnings.warn(
+        f"y is {labels[0]} in every row and tells nothing; densities are compared "
+        "instead, as without it. Name another target, or give task='none'.",
+        UserWarning,
+        stacklevel=4,
+    )
+    return None
 
 
 def _numbers(labels: NDArray[Any]) -> FloatArray:

@@ -1,166 +1,247 @@
-"""How many rows, splits and methods there is time for.
+"""A comparison that ends in time: fewer splits first, then fewer rows to learn from.
 
-The methods are tried on a small part of the rows, and on parts twice as large each time
-until all splits might not fit. Beyond the last one, a method's time
-is taken to grow as a power of the number of rows.
+With many rows, certainty comes from the test rows, not from splits that overlap. So
+rows are kept as long as possible: where ten splits take too long, there is one
+hold-out, on which every method learns from as many of the training rows as there is
+time for. Cheap methods go first, and what they leave is shared among the others.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from math import ceil, floor
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from vicinal.comparison.data import UnfitError
+from vicinal.comparison.costs import ITERATIONS, Cost, measure_costs
+from vicinal.comparison.data import ComparisonData, UnfitError
+from vicinal.comparison.ledger import run_splits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from vicinal.comparison.data import ComparisonData
+    from vicinal._typing import IntArray
+    from vicinal.comparison.ledger import Ledger
+    from vicinal.comparison.runs import Run
     from vicinal.methods.registry import Method
 
-__all__ = ["Plan", "fit_to_budget"]
+__all__ = ["run_within_budget"]
 
 # Up to so many rows, nothing is planned: trying would cost as much as it could save.
 _FEW = 2000
-# The first part that methods are tried on, and how a method's time is taken to grow
-# with the rows as long as there is no second one.
-_TRIAL = 500
-_POWER = 1.5
 # Of the time left, how much a plan may fill: what it expects is not what comes.
-_FILLED = 0.75
-_FEWEST_SPLITS = 3
+_FILLED = 0.85
+# Fewer splits that overlap say less than one hold-out whose rows are counted.
+_FEWEST_SPLITS = 5
+# Test rows of a hold-out: 10,000 tell half a point from chance, and all methods have to
+# find their neighbours.
+_MOST_TESTS, _FEWEST_TESTS = 10_000, 2000
+# Of the time left, how much the search for neighbours may take.
+_FOR_QUERIES = 0.35
+# A second, better fit has to see this many times the rows of the first.
+_WORTH_IT = 1.5
+# Of the time left, what a fit gets in any case; and the least time for one.
+_LEAST_SHARE = 0.03
+_A_MOMENT = 0.05
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What will be run.
-
-    Attributes
-    ----------
-    problem : ComparisonData
-        The rows.
-    methods : list of Method
-        In their order.
-    n_splits : int
-        How many splits.
-    notes : tuple of str
-        What was left out.
-    """
-
-    problem: ComparisonData
-    methods: list[Method]
-    n_splits: int
-    notes: tuple[str, ...] = ()
-
-    def without(self, failures: dict[str, UnfitError]) -> Plan:
-        """Leave out the methods that failed, and say why.
-
-        Raises
-        ------
-        ValueError
-            When there is no other.
-        """
-        methods = [method for method in self.methods if method.name not in failures]
-        if not methods:
-            name, error = next(iter(failures.items()))
-            raise ValueError(f"{name} cannot be used here: {error}") from error
-        notes = [f"{name} was left out: {error}" for name, error in failures.items()]
-        return replace(self, methods=methods, notes=(*self.notes, *notes))
-
-
-def fit_to_budget(
-    plan: Plan, deadline: float, show: Callable[[int, int, str], object]
-) -> Plan:
-    """Return what of a plan can be done by then: fewer rows first, then fewer splits.
+def run_within_budget(ledger: Ledger, n_splits: int, deadline: float) -> None:
+    """Run a comparison by a deadline, and note what was left out for it.
 
     Parameters
     ----------
-    plan : Plan
-        What was asked for.
+    ledger : Ledger
+        What to run, and where to keep it.
+    n_splits : int
+        How many splits are asked for.
     deadline : float
         On the clock of `time.perf_counter`.
-    show : callable
-        Called with the method that is being tried, as ``show(0, total, name)``.
     """
-    n = len(plan.problem.setting.X)
-    # Where there are many classes, a part cannot be small.
-    rows = max(_TRIAL, plan.problem.fewest)
-    if n <= max(_FEW, 2 * rows):
-        return plan
-    plan, costs = _first_trial(plan, rows, show)
-    plan = _quick_enough(plan, costs, _FILLED * (deadline - time.perf_counter()))
-    powers = dict.fromkeys(costs, _POWER)
-    while True:
-        left = _FILLED * (deadline - time.perf_counter())
-        all_splits = plan.n_splits * sum(costs[one.name] for one in plan.methods)
-        if 2 * all_splits > left or 2 * rows >= n:
-            break
-        rows *= 2
-        for method in plan.methods:
-            show(0, 1, f"{method.name}, on a trial of {rows:,} rows")
-            before = costs[method.name]
-            costs[method.name] = _seconds(plan.problem.part(rows), method)
-            growth = np.log2(costs[method.name] / before)
-            powers[method.name] = float(np.clip(growth, 0.5, 3.0))
+    s = ledger.data.setting
+    n = len(s.X)
+    if n <= max(_FEW, 2 * ledger.data.fewest):
+        run_splits(ledger, n_splits, deadline)
+        return
+    begun, show = time.perf_counter(), ledger.show
 
-    def expected(size: float) -> float:
-        grown = (costs[one.name] * (size / rows) ** powers[one.name] for one in methods)
-        return plan.n_splits * sum(grown)
+    def step(what: str) -> None:
+        # Time is what there is a given amount of.
+        passed = (time.perf_counter() - begun) / (deadline - begun)
+        show(min(int(100 * passed), 99), 100, what)
 
-    methods = plan.methods
+    costs, failures = measure_costs(ledger.data, ledger.methods, deadline, step)
+    ledger.failures.update(failures)
+    if not costs or not ledger.able:
+        return
+    train, test = floor((1 - s.test_size) * n), ceil(s.test_size * n)
     left = _FILLED * (deadline - time.perf_counter())
-    sizes = np.geomspace(rows, n, 400)
-    fitting = [size for size in sizes if expected(size) <= left]
-    if len(fitting) == len(sizes):
-        return plan
-    part = plan.problem.part(int(max(fitting, default=rows)))
-    note = (
-        f"A random {len(part.setting.X):,} of the {n:,} rows took part, to stay within "
-        "the time budget."
+    whole = sum(
+        one.of_fit(train) + one.of_queries(train, test) for one in costs.values()
     )
-    return replace(plan, problem=part, notes=(*plan.notes, note))
+    affordable = int(left / whole)
+    if affordable >= min(n_splits, _FEWEST_SPLITS):
+        if affordable < n_splits:
+            ledger.notes.append(
+                f"{affordable} splits instead of {n_splits}, to stay within the time "
+                "budget."
+            )
+        run_splits(ledger, min(affordable, n_splits), deadline)
+        return
+    _run_hold_outs(ledger, costs, n_splits, deadline, step)
+    show(100, 100, "done")
 
 
-def _first_trial(
-    plan: Plan, rows: int, show: Callable[[int, int, str], object]
-) -> tuple[Plan, dict[str, float]]:
-    """Return each method's seconds on so many rows, without those that fail."""
-    costs: dict[str, float] = {}
-    failures: dict[str, UnfitError] = {}
-    part = plan.problem.part(rows)
-    for method in plan.methods:
-        show(0, 1, f"{method.name}, on a trial of {rows:,} rows")
-        try:
-            # Twice: the first time, something may be compiled or loaded.
-            _seconds(part, method)
-            costs[method.name] = _seconds(part, method)
-        except UnfitError as error:
-            failures[method.name] = error
-    return plan.without(failures), costs
+def _run_hold_outs(
+    ledger: Ledger,
+    costs: dict[str, Cost],
+    n_splits: int,
+    deadline: float,
+    step: Callable[[str], None],
+) -> None:
+    """Run one hold-out, as well as time allows; and others if that was no effort."""
+    n_tests = _affordable_tests(ledger.data, costs, deadline)
+    s = ledger.data.setting
+    n = len(s.X)
+    if n_tests < ceil(s.test_size * n):
+        ledger.data = ComparisonData(replace(s, test_size=n_tests / n))
+    most = min(n_splits, _FEWEST_SPLITS - 1)
+    for number, (train, test) in enumerate(ledger.data.splits(most)):
+        began = time.perf_counter()
+        if number == 0:
+            ledger.data.check_split(train)
+            _hold_out(ledger, costs, train, test, deadline, step)
+            ledger.tests.append(test)
+            cut = _cut(ledger, len(train))
+            if cut or not ledger.able:
+                break
+            cost = time.perf_counter() - began
+        elif began + cost / _FILLED > deadline:
+            break
+        else:
+            for method in ledger.able:
+                step(f"{method.name}, split {number + 1}")
+                ledger.run(method, train, test)
+            ledger.tests.append(test)
+    _tell(ledger, n_splits, n - n_tests)
 
 
-def _quick_enough(plan: Plan, costs: dict[str, float], left: float) -> Plan:
-    """Return what can be done of a small part: fewer splits, or not all methods."""
-    methods, notes = list(plan.methods), list(plan.notes)
-    total = sum(costs[method.name] for method in methods)
-    while len(methods) > 1 and _FEWEST_SPLITS * total > left:
-        slowest = max(methods, key=lambda method: costs[method.name])
-        methods.remove(slowest)
-        total -= costs[slowest.name]
-        notes.append(f"{slowest.name} was left out: too slow for the time budget.")
-    n_splits = plan.n_splits
-    if n_splits * total > left:
-        n_splits = min(n_splits, max(int(left / total), _FEWEST_SPLITS))
-    if n_splits < plan.n_splits:
-        notes.append(f"{n_splits} splits instead of {plan.n_splits}: time budget.")
-    return replace(plan, methods=methods, n_splits=n_splits, notes=tuple(notes))
+def _affordable_tests(
+    data: ComparisonData, costs: dict[str, Cost], deadline: float
+) -> int:
+    s = data.setting
+    n = len(s.X)
+    n_tests = min(ceil(s.test_size * n), _MOST_TESTS)
+    queries = sum(one.of_queries(n - n_tests, n_tests) for one in costs.values())
+    affordable = _FOR_QUERIES * (deadline - time.perf_counter()) / max(queries, 1e-9)
+    fewest = max(_FEWEST_TESTS, data.fewest)
+    return min(n_tests, max(int(affordable * n_tests), fewest))
 
 
-def _seconds(problem: ComparisonData, method: Method) -> float:
-    start = time.perf_counter()
-    train, test = next(iter(problem.splits(1)))
-    problem.run(method, train, test)
-    return time.perf_counter() - start
+def _hold_out(
+    ledger: Ledger,
+    costs: dict[str, Cost],
+    train: IntArray,
+    test: IntArray,
+    deadline: float,
+    step: Callable[[str], None],
+) -> None:
+    """Run each method once: what needs little first, so that others get the rest."""
+
+    def expected(method: Method) -> tuple[bool, float]:
+        # What can be shortened by iterations comes last, to fill the time.
+        cost = costs[method.name]
+        return cost.is_stochastic, cost.of_fit(len(train))
+
+    queue = sorted(ledger.able, key=expected)
+    ledger.run_references(train, test, deadline, step)
+    for position, method in enumerate(queue):
+        now = time.perf_counter()
+        if now > deadline and position:
+            late = UnfitError("the time budget was over before its turn.")
+            ledger.failures[method.name] = late
+            continue
+        step(method.name)
+        cost = costs[method.name]
+        queries = cost.of_queries(len(train), len(test))
+        left = max(deadline - now, _A_MOMENT)
+        share = 0.95 * left / (len(queue) - position) - queries
+        effort = cost.effort(len(train), max(share, _LEAST_SHARE * left))
+        ledger.run(method, train, test, effort)
+    _improve(ledger, costs, train, test, deadline, step)
+
+
+def _improve(
+    ledger: Ledger,
+    costs: dict[str, Cost],
+    train: IntArray,
+    test: IntArray,
+    deadline: float,
+    step: Callable[[str], None],
+) -> None:
+    """Fit again, from more rows, what was cut most: as long as there is time."""
+    tired: set[str] = set()
+    while True:
+        cut = [one for one in _cut(ledger, len(train)) if one not in tired]
+        if not cut:
+            return
+        name = min(cut, key=lambda name: ledger.runs[name][-1].n_learned)
+        method = next(one for one in ledger.able if one.name == name)
+        before = ledger.runs[name][-1]
+        seen = replace(costs[name], rows=before.n_learned, fit=before.fit_seconds)
+        queries = before.query_seconds * len(test) / 1000
+        left = 0.95 * (deadline - time.perf_counter()) - queries
+        tired.add(name)
+        if left < _A_MOMENT or before.max_iter is not None:
+            continue
+        effort = seen.effort(len(train), left)
+        if effort.rows is not None and effort.rows < _WORTH_IT * before.n_learned:
+            continue
+        step(f"{name}, once more with more rows")
+        again = ledger.run(method, train, test, effort)
+        if again is not None:
+            ledger.runs[name] = [again]
+            tired.clear()
+        else:
+            # What was there before is not lost.
+            del ledger.failures[name]
+
+
+def _cut(ledger: Ledger, n_train: int) -> list[str]:
+    """Return the names of the methods that could have learned more."""
+    return [
+        one.name
+        for one in ledger.able
+        for run in ledger.runs[one.name][-1:]
+        if run.n_learned < n_train or run.broken_off or _is_short(run)
+    ]
+
+
+def _is_short(run: Run) -> bool:
+    return run.max_iter is not None and run.max_iter < ITERATIONS
+
+
+def _tell(ledger: Ledger, n_splits: int, n_train: int) -> None:
+    """Note how the hold-outs differ from what was asked for."""
+    n_tests = len(ledger.tests[0])
+    done = len(ledger.tests)
+    if done < n_splits:
+        what = "One hold-out" if done == 1 else f"{done} random hold-outs"
+        ledger.notes.append(
+            f"{what} of {n_tests:,} test rows instead of {n_splits} splits, to stay "
+            f"within the time budget: {n_train:,} rows to learn from, and intervals "
+            "and tests over the test rows."
+        )
+    for method in ledger.able:
+        run = ledger.runs[method.name][0]
+        said = []
+        if run.n_learned < n_train:
+            said.append(f"from {run.n_learned:,} of the {n_train:,} training rows")
+        if run.broken_off:
+            said.append("until it was broken off")
+        elif _is_short(run):
+            said.append(f"in {run.max_iter} iterations instead of {ITERATIONS}")
+        if said:
+            ledger.notes.append(
+                f"{method.name} learned {', '.join(said)}, to stay within the time "
+                "budget."
+            )

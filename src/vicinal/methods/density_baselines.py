@@ -37,9 +37,14 @@ class KernelDensityMetric(TransformerMixin, BaseEstimator):
         """Return the rows in units of the bandwidth."""
         return X @ self.components_.T
 
+    def score_samples(self, X: FloatArray) -> FloatArray:
+        """Return the log-density of each row."""
+        densities: FloatArray = self.density_.score_samples(X)
+        return densities
+
     def score(self, X: FloatArray, _y: Any = None) -> float:
         """Return the mean log-density of the rows."""
-        return float(self.density_.score_samples(X).mean())
+        return float(self.score_samples(X).mean())
 
 
 class GaussianMetric(TransformerMixin, BaseEstimator):
@@ -56,9 +61,14 @@ class GaussianMetric(TransformerMixin, BaseEstimator):
         """Return the rows in coordinates where the Gaussian is round."""
         return X @ self.components_.T
 
-    def score(self, X: FloatArray, _y: Any = None) -> float:
-        """Return the mean log-density of the rows."""
+    def score_samples(self, X: FloatArray) -> FloatArray:
+        """Return the log-density of each row."""
         squared = ((X - self.density_.location_) @ self.components_.T) ** 2
         constant = np.log(np.diag(self.components_)).sum()
         constant -= X.shape[1] / 2 * np.log(2 * np.pi)
-        return float(constant - squared.sum(axis=1).mean() / 2)
+        densities: FloatArray = constant - squared.sum(axis=1) / 2
+        return densities
+
+    def score(self, X: FloatArray, _y: Any = None) -> float:
+        """Return the mean log-density of the rows."""
+        return float(self.score_samples(X).mean())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray
 
-__all__ = ["LinearMap", "linear_map"]
+__all__ = ["LinearMap", "affine_map", "linear_map"]
+
+# How far a map may be from an affine one, in parts of what it maps to.
+_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +52,60 @@ def linear_map(pipeline: Pipeline) -> LinearMap:
 def _components(metric: Any, n_features: int) -> FloatArray:
     if isinstance(metric, str):
         return np.eye(n_features)
+    ours = type(metric).__module__.startswith("vicinal.")
+    if not ours and not isinstance(metric, PCA | LinearDiscriminantAnalysis):
+        return affine_map(metric, n_features)[0]
     if isinstance(metric, LinearDiscriminantAnalysis):
         return metric.scalings_[:, : metric.get_feature_names_out().size].T
     components: FloatArray = metric.components_
     if isinstance(metric, PCA) and metric.whiten:
         return components / np.sqrt(metric.explained_variance_)[:, None]
     return components
+
+
+def affine_map(
+    transformer: Any, n_features: int, unit: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return A and b of a fitted transformer that maps a row x to A x + b.
+
+    It is asked where it maps zero and a step along each feature, and then, whether
+    random rows are mapped as follows from these.
+
+    Parameters
+    ----------
+    transformer : estimator
+        With a `transform`.
+    n_features : int
+        How many numbers a row has.
+    unit : ndarray of shape (n_features,), optional
+        How long a step is; by default 1.
+
+    Returns
+    -------
+    components : ndarray of shape (n_components, n_features)
+        A.
+    offset : ndarray of shape (n_components,)
+        b.
+
+    Raises
+    ------
+    ValueError
+        When it is no such map.
+    """
+    step = np.ones(n_features) if unit is None else unit
+    probes = np.random.default_rng(0).normal(size=(8, n_features)) * step
+    asked = np.concatenate([np.zeros((1, n_features)), np.diag(step), probes])
+    with warnings.catch_warnings():
+        # That the columns have no names here, for one.
+        warnings.simplefilter("ignore")
+        mapped = np.asarray(transformer.transform(asked), dtype=np.float64)
+    offset, along, found = mapped[0], mapped[1 : 1 + n_features], mapped[-8:]
+    components = ((along - offset) / step[:, None]).T
+    expected = probes @ components.T + offset
+    error = np.abs(expected - found).max(initial=0)
+    if not error <= _TOLERANCE * np.abs(mapped).max(initial=0):
+        raise ValueError(
+            f"{type(transformer).__name__} is not a linear map: it cannot be written "
+            "as a matrix."
+        )
+    return components, offset

@@ -2,7 +2,7 @@
 
 Each becomes a pipeline of three steps, ``impute``, ``scale`` and ``metric``, that
 learns all it knows from the rows it is fitted on. All of them are affine: see
-`vicinal.methods.linear_map`.
+`vicinal.methods.linear_map`; but estimators of your own may be what they like.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from vicinal.methods.one_hot import BesideCategories, CategoryScaler, one_hot_groups
+from vicinal.methods.own import check_own, is_own, maker, name_of, scales_itself
 from vicinal.methods.scaling import AutoScaler
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from vicinal._typing import FloatArray, IntArray
 
@@ -46,12 +48,12 @@ def _nothing(_: FitRequest) -> Any:
 
 
 def _standard(_: FitRequest) -> Any:
-    return StandardScaler()
+    return CategoryScaler()
 
 
 def _auto_scaler(request: FitRequest) -> Any:
     if request.y is None:
-        return StandardScaler()
+        return CategoryScaler()
     numbers = request.y.dtype.kind == "f"
     return AutoScaler("regression" if numbers else "classification")
 
@@ -124,8 +126,13 @@ def _pca(request: FitRequest) -> Any:
 
 
 def _whitened(request: FitRequest) -> Any:
+    filled = SimpleImputer(strategy="median", keep_empty_features=True).fit_transform(
+        request.X
+    )
+    # Whitened, a category of k values would weigh as much as k - 1 numbers.
+    if groups := one_hot_groups(filled):
+        return BesideCategories(groups)
     # Whitening a direction without variance would blow up its rounding errors.
-    filled = SimpleImputer(strategy="median").fit_transform(request.X)
     rank = np.linalg.matrix_rank(StandardScaler().fit_transform(filled))
     return PCA(int(rank), whiten=True, svd_solver="full")
 
@@ -268,36 +275,56 @@ _LIST = (
 METHODS = {method.name: method for method in _LIST}
 
 
-def resolve_methods(methods: str | Iterable[str] | None, task: str) -> list[Method]:
-    """Return the methods that were asked for, in the order of `METHODS`.
+def resolve_methods(methods: Any, task: str) -> list[Method]:
+    """Return the methods that were asked for.
 
     Parameters
     ----------
-    methods : str, iterable of str or None
+    methods : str, estimator, iterable of these, or None
         Names, in a string with commas between them or one by one; ``"all"`` for all
-        that can do the task, None for the usual ones of them.
+        that can do the task, None for the usual ones of them. Estimators with
+        `transform`, or pairs of a name and an estimator.
     task : str
         One of `TASKS`.
+
+    Returns
+    -------
+    list of Method
+        In the order of `METHODS`, then estimators in theirs.
 
     Raises
     ------
     ValueError
-        When a name is unknown, or that method cannot do the task.
+        When a name is unknown or taken twice, or a method cannot do the task.
     """
     able = {name: m for name, m in METHODS.items() if task in m.tasks}
     if methods is None:
         return [method for method in able.values() if method.usual]
     if isinstance(methods, str):
         methods = methods.replace(",", " ").split()
-    names = list(methods)
+    # A pipeline has a length, but is one method.
+    asked = [methods] if hasattr(methods, "fit") else list(methods)
+    names = [one for one in asked if not is_own(one)]
     if names == ["all"]:
-        return list(able.values())
+        names = list(able)
     unknown = sorted(set(names).difference(able))
-    if unknown or not names:
+    if unknown or not asked:
         got = ", ".join(map(repr, unknown)) or "none"
         beside = {"none": " without a target", "regression": " for a numeric target"}
         raise ValueError(
             f"methods must be some of {', '.join(able)}{beside.get(task, '')}, or all; "
             f"got {got}."
         )
-    return [method for name, method in able.items() if name in names]
+    found = [method for name, method in able.items() if name in names]
+    for one in filter(is_own, asked):
+        name, estimator = name_of(one)
+        check_own(name, estimator, task)
+        scale = _nothing if scales_itself(estimator) else _auto_scaler
+        method = Method(name, TASKS, "your own estimator", maker(estimator), scale)
+        if name in METHODS or any(other.name == name for other in found):
+            raise ValueError(
+                f"There are two methods {name!r}; give yours another name, like "
+                f"('my {name}', …)."
+            )
+        found.append(method)
+    return found

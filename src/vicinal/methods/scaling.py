@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.preprocessing import StandardScaler
 
 from vicinal.base.knn_vote import majority, nearest_points
+from vicinal.methods.one_hot import CategoryScaler
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +30,7 @@ class AutoScaler(TransformerMixin, BaseEstimator):
 
     Both are tried: the one under which the k nearest other training rows predict a row
     better is taken, and the features' own standard deviations where they are equal.
+    The features of a category share theirs: see `vicinal.methods.one_hot`.
 
     Parameters
     ----------
@@ -52,7 +53,7 @@ class AutoScaler(TransformerMixin, BaseEstimator):
 
     def fit(self, X: FloatArray, y: NDArray[Any]) -> Self:
         """Learn the means, both scales, and which to use."""
-        scaler = StandardScaler().fit(X)
+        scaler = CategoryScaler().fit(X)
         self.mean_, own = scaler.mean_, scaler.scale_
         # Their root mean square: distances of the same size as with the others.
         size = float(np.sqrt(np.mean(scaler.var_)))

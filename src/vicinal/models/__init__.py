@@ -1,19 +1,37 @@
 """A metric with the preparation of its table: learned, kept in a file, put to work."""
 
+from vicinal.models._from_estimator import from_estimator
 from vicinal.models._nearest_rows import Found, Neighborhoods, nearest_rows
+from vicinal.models._neighbor_table import find_rows, neighbor_table
+from vicinal.models._predict import NeighborPredictor, Predicted, predict_file
 from vicinal.models._safetensors import load, save
-from vicinal.models._saved import SavedModel, from_pipeline, learn, method_named
+from vicinal.models._saved import (
+    SavedModel,
+    from_pipeline,
+    learn,
+    method_named,
+    needs_target,
+)
 from vicinal.models._transform_file import transform_file
+from vicinal.models._write_rows import write_frame
 
 __all__ = [
     "Found",
+    "NeighborPredictor",
     "Neighborhoods",
+    "Predicted",
     "SavedModel",
+    "find_rows",
+    "from_estimator",
     "from_pipeline",
     "learn",
     "load",
     "method_named",
     "nearest_rows",
+    "needs_target",
+    "neighbor_table",
+    "predict_file",
     "save",
     "transform_file",
+    "write_frame",
 ]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal._files import written_whole
+from vicinal.models._from_estimator import from_estimator
 from vicinal.models._saved import SavedModel
 from vicinal.tables.columns import Columns
 
@@ -40,22 +41,23 @@ _TASKS = ("classification", "regression", "none")
 _LARGEST = 4_000_000_000
 
 
-def save(path: str | os.PathLike[str], model: SavedModel) -> None:
-    """Write a model, whole or not at all.
+def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
+    """Write a model or a fitted estimator, whole or not at all.
 
     Parameters
     ----------
     path : str or path-like
         Usually ends in ``.safetensors``. A file that is there is replaced.
-    model : SavedModel
-        What `vicinal.models._saved.learn` returned.
+    model : SavedModel or estimator
+        What `vicinal.models.learn` returned; or a fitted estimator with a linear
+        `transform`, as `vicinal.models.from_estimator` takes it.
 
     Raises
     ------
     OSError
         When it cannot be written; then nothing is.
     ValueError
-        When the model's parts do not fit each other.
+        When the model's parts do not fit each other, or the estimator is not linear.
 
     Examples
     --------
@@ -71,7 +73,21 @@ def save(path: str | os.PathLike[str], model: SavedModel) -> None:
     ...     again = io.load(path)
     >>> bool((again.components == model.components).all()), again.method
     (True, 'lda')
+
+    An estimator of your own, fitted on an array or a frame:
+
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import NCA
+    >>> X, y = load_iris(return_X_y=True)
+    >>> nca = NCA(2, max_iter=200).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     io.save(Path(folder) / "nca.safetensors", nca)
+    ...     again = io.load(Path(folder) / "nca.safetensors")
+    >>> bool((again.transform(X) == nca.transform(X)).all())
+    True
     """
+    if not isinstance(model, SavedModel):
+        model = from_estimator(model)
     from safetensors.numpy import save as packed
 
     tensors = {name: _plain(getattr(model, name)) for name in _TENSORS}
@@ -172,7 +188,8 @@ def _model(stored: Any, tensors: dict[str, NDArray[Any]]) -> SavedModel:
     n_features = len(names)
     for name, tensor in tensors.items():
         _demand(tensor.dtype in (np.float32, np.float64), f"{name}'s type")
-        _demand(bool(np.isfinite(tensor).all()), f"{name} is not finite")
+        known = tensor[~np.isnan(tensor)] if name == "median" else tensor
+        _demand(bool(np.isfinite(known).all()), f"{name} is not finite")
         if name != "components":
             _demand(tensor.shape == (n_features,), f"{name}'s shape")
     components = tensors["components"]

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vicinal.models._iterations import set_iterations
 from vicinal.tables.cells import clean
+from vicinal.tables.frames import is_frame, to_polars
 from vicinal.tables.names import near
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Callable
+
     from sklearn.pipeline import Pipeline
 
     from vicinal._typing import FloatArray
@@ -22,7 +25,14 @@ if TYPE_CHECKING:
     from vicinal.tables.columns import Columns
     from vicinal.tables.prepared import Prepared
 
-__all__ = ["SavedModel", "from_pipeline", "learn", "method_named"]
+__all__ = [
+    "SavedModel",
+    "from_pipeline",
+    "learn",
+    "method_named",
+    "needs_target",
+    "versions",
+]
 
 # They learn from rows alone, beside any label or none.
 _UNLABELLED = ("euclidean", "standardised", "whitened", "pca")
@@ -44,7 +54,7 @@ class SavedModel:
     columns : Columns
         How a table becomes numbers.
     median, mean, scale : ndarray of shape (n_features,)
-        What prepares the numbers.
+        What prepares the numbers. Where a median is NaN, a missing number is refused.
     components : ndarray of shape (n_components, n_features)
         The map.
     target : str or None
@@ -75,13 +85,14 @@ class SavedModel:
         stem = self.method.replace("-", "_")
         return [f"{stem}{index}" for index in range(len(self.components))]
 
-    def prepare(self, frame: pl.DataFrame) -> FloatArray:
+    def prepare(self, frame: Any) -> FloatArray:
         """Turn rows into numbers, fill the gaps, and scale.
 
         Parameters
         ----------
-        frame : polars.DataFrame
-            Rows with the columns that the model knows.
+        frame : DataFrame or array-like of shape (n_rows, n_features)
+            Rows with the columns that the model knows, as a frame of polars or pandas;
+            or numbers in the order of the features.
 
         Returns
         -------
@@ -93,7 +104,21 @@ class SavedModel:
         ValueError
             When the table does not fit, or its numbers are far too large.
         """
-        return self.scaled(self.columns.encode(clean(self.columns.kept_part(frame))))
+        if not is_frame(frame):
+            return self.scaled(self._numbers(frame))
+        rows = to_polars(frame)
+        return self.scaled(self.columns.encode(clean(self.columns.kept_part(rows))))
+
+    def _numbers(self, rows: Any) -> FloatArray:
+        """Check rows that have no columns' names."""
+        X = np.asarray(rows)
+        n_features = len(self.median)
+        if X.ndim != 2 or X.shape[1] != n_features or X.dtype.kind not in "fiub":
+            raise ValueError(
+                f"Without columns' names, rows are {n_features} numbers each, in the "
+                f"order of columns.feature_names; got {X.dtype} of shape {X.shape}."
+            )
+        return X.astype(self.columns.dtype, copy=False)
 
     def scaled(self, X: FloatArray) -> FloatArray:
         """Fill the gaps of encoded rows, and scale.
@@ -109,17 +134,25 @@ class SavedModel:
             What the map acts on.
         """
         with np.errstate(over="ignore", invalid="ignore"):
-            X = np.where(np.isnan(X), self.median.astype(X.dtype), X)
+            missing = np.isnan(X)
+            if (wrong := missing.any(axis=0) & np.isnan(self.median)).any():
+                name = self.columns.feature_names[int(wrong.argmax())]
+                raise ValueError(
+                    f"Column {name!r} has missing numbers, and the model was learned "
+                    "without any; fill them first."
+                )
+            X = np.where(missing, self.median.astype(X.dtype), X)
             X = (X - self.mean.astype(X.dtype)) / self.scale.astype(X.dtype)
         return _finite(X)
 
-    def transform(self, frame: pl.DataFrame) -> FloatArray:
+    def transform(self, frame: Any) -> FloatArray:
         """Map rows to where Euclidean distance is the learned metric.
 
         Parameters
         ----------
-        frame : polars.DataFrame
-            Rows with the columns that the model knows.
+        frame : DataFrame or array-like of shape (n_rows, n_features)
+            Rows with the columns that the model knows, as a frame of polars or pandas;
+            or numbers in the order of the features.
 
         Returns
         -------
@@ -150,6 +183,8 @@ def learn(
     n_components: int | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
+    max_iter: int | None = None,
+    on_iteration: Callable[[int], object] | None = None,
 ) -> SavedModel:
     """Learn a metric on all rows of a table.
 
@@ -166,6 +201,10 @@ def learn(
         For the methods that draw numbers.
     n_jobs : int, default=None
         Threads, for the methods that use them.
+    max_iter : int, default=None
+        At most how many iterations, for the methods that iterate; else their own.
+    on_iteration : callable, default=None
+        Called with the number of the iteration, where a method tells it.
 
     Returns
     -------
@@ -200,6 +239,7 @@ def learn(
     if y is not None and prepared.task == "classification":
         y = np.unique(y, return_inverse=True)[1]
     pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)
+    set_iterations(pipeline, method, max_iter, on_iteration)
     try:
         pipeline.fit(prepared.X, y)
     # IndexError: scikit-learn's LDA, where no class has any spread.
@@ -207,6 +247,8 @@ def learn(
         reason = str(error).rstrip(".")
         raise ValueError(f"{method} cannot learn from these rows: {reason}.") from error
     parameters = {"n_components": n_components, "random_state": random_state}
+    if max_iter is not None:
+        parameters["max_iter"] = max_iter
     return from_pipeline(pipeline, prepared, method, parameters)
 
 
@@ -240,9 +282,6 @@ def from_pipeline(
     ValueError
         When the metric has no dimensions.
     """
-    import sklearn
-
-    from vicinal import __version__
     from vicinal.methods.linear_map import linear_map
 
     found = linear_map(pipeline)
@@ -265,8 +304,17 @@ def from_pipeline(
         target=prepared.target,
         classes=classes,
         parameters=parameters or {},
-        versions={"vicinal": __version__, "scikit-learn": sklearn.__version__},
+        versions=versions(),
     )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the libraries that learn."""
+    import sklearn
+
+    from vicinal import __version__
+
+    return {"vicinal": __version__, "scikit-learn": sklearn.__version__}
 
 
 def method_named(name: str) -> Method:
@@ -279,10 +327,15 @@ def method_named(name: str) -> Method:
     return METHODS[name]
 
 
+def needs_target(name: str) -> bool:
+    """Whether the method that is called so learns from labels."""
+    return "none" not in method_named(name).tasks and name not in _UNLABELLED
+
+
 def _able(name: str, task: str) -> tuple[Method, bool]:
     """Return the method, and whether it learns from the labels."""
     method = method_named(name)
-    if "none" in method.tasks or name in _UNLABELLED:
+    if not needs_target(name):
         return method, False
     if task not in method.tasks:
         needs = " or ".join(

@@ -1,5 +1,6 @@
 """Neighbourhood components analysis: the estimator."""
 
+import warnings
 from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
@@ -316,6 +317,13 @@ default=False
         if len(points) < 2:
             raise ValueError("Fewer than two rows have a weight above 0.")
         present, codes = np.unique(codes, return_inverse=True)
+        if len(present) == 1:
+            warnings.warn(
+                f"y has one class only, {classes[present[0]]!s}: there is nothing to "
+                "tell apart, and nothing is learned.",
+                UserWarning,
+                stacklevel=4,
+            )
         prior = self._prior(classes, present, codes, weights)
         return ClassificationData(
             points, codes, weights, prior, classes[present], kept, (X, y)

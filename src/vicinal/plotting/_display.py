@@ -41,7 +41,8 @@ class Display:
             raise ImportError(
                 f"{type(self).__name__} needs matplotlib: pip install 'vicinal[plot]'."
             ) from error
-        self.ax_ = plt.subplots()[1] if ax is None else ax
+        # Names beside the axes are as long as they are: the axes make room for them.
+        self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
         self.figure_ = self.ax_.figure
         return self.ax_
 

@@ -58,6 +58,8 @@ class DisplayedRows:
         Where rows are pictures.
     of_all : int
         How many rows took part in the comparison.
+    positions : ndarray of int of shape (n_shown,)
+        Where the rows are among these.
     """
 
     X: FloatArray
@@ -66,6 +68,7 @@ class DisplayedRows:
     numbers: IntArray
     pixels: Pixels | None
     of_all: int
+    positions: IntArray
 
     @property
     def has_all_classes(self) -> bool:
@@ -112,6 +115,7 @@ def select_rows(
         numbers=setting.rows[kept],
         pixels=None if pixels is None else _drawn(pixels[kept], problem.setting.X),
         of_all=n,
+        positions=kept,
     )
 
 

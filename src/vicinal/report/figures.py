@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vicinal._typing import FloatArray, IntArray
-    from vicinal.comparison import Comparison
+    from vicinal.comparison import Comparison, MethodResult
     from vicinal.report.displayed import Pixels
     from vicinal.report.fitted import FittedMetric
+    from vicinal.report.source_columns import SourceColumns
 
 __all__ = [
     "confusion",
@@ -56,55 +57,87 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     return [round(float(i * step), digits) + 0.0 for i in np.arange(first, last + 1)]
 
 
-def dots(comparison: Comparison, factor: float) -> dict[str, Any] | None:
+def dots(comparison: Comparison) -> dict[str, Any] | None:
     """Return the scores with their 95 % intervals, on a scale from 0 to 1.
+
+    Points of reference are drawn where they lie on the scale of the methods.
 
     Parameters
     ----------
     comparison : Comparison
         Whose scores.
-    factor : float
-        What they are multiplied with to be shown.
     """
-    lines = []
-    for one in comparison.results:
-        if np.isfinite(one.mean):
-            ends = [end for end in comparison.interval(one.name) if np.isfinite(end)]
-            lines.append((one, [factor * end for end in ends or [one.mean] * 2]))
-    if not lines:
+    score = comparison.evidence.score
+    known = [
+        (one, _ends(comparison, one))
+        for one in (*comparison.results, *comparison.references)
+        if np.isfinite(one.mean)
+    ]
+    compared = [ends for one, ends in known if one in comparison.results]
+    if not compared:
         return None
-    low = min(ends[0] for _, ends in lines)
-    high = max(ends[1] for _, ends in lines)
+    low, high = min(ends[0] for ends in compared), max(ends[1] for ends in compared)
     margin = 0.04 * (high - low) or abs(high) or 1.0
-    low, high = low - margin, high + margin
+    # An axis ends where scores do.
+    low = max(low - margin, score.factor * score.least)
+    high = min(high + margin, score.factor * score.most)
 
     def position(value: float) -> float:
-        return round((value - low) / (high - low), 4)
+        return round(min(max((value - low) / (high - low), 0.0), 1.0), 4)
 
     return {
         "ticks": [(position(at), f"{at:g}") for at in ticks(low, high)],
         "lines": [
             {
                 "name": one.name,
-                "at": position(factor * one.mean),
+                "at": position(score.factor * one.mean),
                 "ends": [position(end) for end in ends],
-                "best": one is comparison.best,
+                "advised": one.name == comparison.recommended,
                 "score": comparison.score(one.name),
             }
-            for one, ends in lines
+            for one, ends in known
+            if low <= score.factor * one.mean <= high
         ],
     }
 
 
-def contributions(metric: FittedMetric, names: Sequence[str]) -> dict[str, Any] | None:
-    """Return how much each feature contributes to a metric, and its main directions."""
-    share = feature_shares(metric.components)
-    if not np.isfinite(share).all() or not share.any():
+def _ends(comparison: Comparison, one: MethodResult) -> list[float]:
+    factor = comparison.evidence.score.factor
+    ends = [end for end in comparison.interval(one.name) if np.isfinite(end)]
+    return [factor * end for end in ends or [one.mean] * 2]
+
+
+def contributions(
+    metric: FittedMetric, names: Sequence[str], columns: SourceColumns
+) -> dict[str, Any] | None:
+    """Return how much each column contributes to a metric, and its main directions.
+
+    Parameters
+    ----------
+    metric : FittedMetric
+        Whose map.
+    names : sequence of str
+        Of the features.
+    columns : SourceColumns
+        What they came from: features of one column are shown as one.
+    """
+    by_feature = feature_shares(metric.components)
+    if not np.isfinite(by_feature).all() or not by_feature.any():
         return None
+    share = columns.summed(by_feature)
     main = _directions(metric)
     order = np.argsort(-share, kind="stable")[:_MOST_BARS]
     order = order[share[order] >= _LEAST_SHARE]
-    largest = np.abs(main.loadings).max(axis=1, initial=0)
+    # Of a column with several features, those that pull to either side.
+    sides = [
+        np.sqrt(
+            [
+                columns.summed(np.square(part))
+                for part in (row.clip(max=0), row.clip(min=0))
+            ]
+        )
+        for row in main.loadings
+    ]
     return {
         "name": metric.name,
         "directions": [f"{part:.0%}" for part in main.shares],
@@ -112,18 +145,30 @@ def contributions(metric: FittedMetric, names: Sequence[str]) -> dict[str, Any] 
         "rest_share": _percent(max(0.0, 1 - float(share[order].sum()))),
         "bars": [
             {
-                "feature": short(names[j], 34),
-                "full": short(names[j], 300),
+                "feature": short(columns.names[j], 34),
+                "full": short(columns.names[j], 300),
                 "share": round(float(share[j] / share[order[0]]), 4),
                 "percent": _percent(float(share[j])),
                 "loadings": [
-                    (round(float(row[j] / (top or 1)), 4), f"{row[j]:+.2f}")
-                    for row, top in zip(main.loadings, largest, strict=True)
+                    (
+                        *(round(float(size / (both.max() or 1)), 4) for size in own),
+                        _loadings(row, names, columns.features(int(j))),
+                    )
+                    for row, both in zip(main.loadings, sides, strict=True)
+                    for own in [both[:, j]]
                 ],
             }
             for j in order
         ],
     }
+
+
+def _loadings(row: FloatArray, names: Sequence[str], features: IntArray) -> str:
+    if len(features) == 1:
+        return f"{row[features[0]]:+.2f}"
+    largest = features[np.argsort(-np.abs(row[features]), kind="stable")[:4]]
+    more = ", …" if len(features) > len(largest) else ""
+    return ", ".join(f"{short(names[j])} {row[j]:+.2f}" for j in largest) + more
 
 
 def contributions_by_pixel(

@@ -15,7 +15,6 @@ from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 
-from vicinal.comparison import METHODS
 from vicinal.methods.linear_map import linear_map
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from vicinal.comparison import Comparison, Setting
     from vicinal.report.displayed import DisplayedRows
 
-__all__ = ["PLAIN", "FittedMetric", "fit_metrics"]
+__all__ = ["FAILURES", "PLAIN", "FittedMetric", "fit_metrics", "fit_pipeline"]
 
 # Metrics that have learned nothing but units.
 PLAIN = ("euclidean", "standardised")
@@ -36,7 +35,7 @@ _LISTED = 8
 # Up to how many the covariances of all dimensions are quickly decomposed.
 _FEW_DIMENSIONS = 1000
 # What fits may raise on rows that are of no use to them; all else is a bug.
-_FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError)
+FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +101,7 @@ def fit_metrics(
     for done, name in enumerate(names, start=1):
         try:
             found.append(_learned(name, rows, comparison.setting))
-        except _FAILURES as error:
+        except FAILURES as error:
             reason = str(error) or type(error).__name__
             left_out.append(f"{name} is not shown: {reason}")
         if on_progress is not None:
@@ -111,12 +110,13 @@ def fit_metrics(
 
 
 def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
-    flat, messages = _fitted(name, rows, setting, min(2, rows.X.shape[1]))
+    X, target = rows.X, rows.target
+    flat, messages = fit_pipeline(name, X, target, setting, min(2, X.shape[1]))
     points = flat.transform(rows.X)
     full = flat
     # A method with more than two dimensions now has not heeded that two were asked for.
     if points.shape[1] <= 2 and setting.n_components != 2:
-        full, _ = _fitted(name, rows, setting, setting.n_components)
+        full, _ = fit_pipeline(name, X, target, setting, setting.n_components)
     picture, caption = _picture(points)
     points = full.transform(rows.X)
     _check_points(points)
@@ -134,20 +134,34 @@ def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
     )
 
 
-def _fitted(
-    name: str, rows: DisplayedRows, setting: Setting, n_components: int | None
+def fit_pipeline(
+    name: str, X: FloatArray, target: Any, setting: Setting, n_components: int | None
 ) -> tuple[Pipeline, list[str]]:
-    """Return the fitted pipeline, and what it warned about as sentences."""
+    """Return a method's fitted pipeline, and what it warned about as sentences.
+
+    Parameters
+    ----------
+    name : str
+        The method's.
+    X : ndarray of shape (n_rows, n_features)
+        The rows to learn from.
+    target : ndarray of shape (n_rows,) or None
+        Their classes as integers, or numbers.
+    setting : Setting
+        Of the comparison.
+    n_components : int or None
+        Dimensions, for the methods that reduce them.
+    """
     # A generator would have moved on since, and make each page another one.
     seed = setting.random_state
     seed = int(seed) if isinstance(seed, int | np.integer) else 0
-    pipeline = METHODS[name].pipeline(
-        rows.X, rows.target, n_components, seed, setting.n_jobs
+    pipeline = setting.method(name).pipeline(
+        X, target, n_components, seed, setting.n_jobs
     )
     with warnings.catch_warnings(record=True) as caught:
         for kind in (UserWarning, RuntimeWarning):
             warnings.simplefilter("always", kind)
-        pipeline.fit(rows.X, rows.target)
+        pipeline.fit(X, target)
     messages = dict.fromkeys(
         "It stopped at its iteration limit."
         if issubclass(one.category, ConvergenceWarning)

@@ -7,49 +7,54 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.cluster import KMeans
 
-from vicinal.methods.contributions import feature_shares
-from vicinal.report.fitted import PLAIN
 from vicinal.report.sanitize import packed, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vicinal._typing import FloatArray
-    from vicinal.comparison import Comparison
     from vicinal.report.displayed import DisplayedRows
     from vicinal.report.fitted import FittedMetric
 
-__all__ = ["in_view", "map_data"]
+__all__ = ["color_stops", "in_view", "map_data"]
 
 _N_CLUSTERS = 8
-_MAIN_FEATURES = 5
 
 
 def map_data(
-    comparison: Comparison, rows: DisplayedRows, metrics: Sequence[FittedMetric]
+    rows: DisplayedRows,
+    metrics: Sequence[FittedMetric],
+    before: str,
+    after: str,
+    columns: Sequence[dict[str, Any]] = (),
+    names: Sequence[str] | None = None,
+    target: str = "target",
 ) -> dict[str, Any]:
     """Return all that the maps and the lists of neighbours are drawn from.
 
     Parameters
     ----------
-    comparison : Comparison
-        Says which metric did best.
     rows : DisplayedRows
         The rows of the page.
     metrics : sequence of FittedMetric
         At least one.
+    before, after : str
+        The metrics whose neighbours are listed first.
+    columns : sequence of dict
+        The values of the rows, from `vicinal.report.cells.column_data`.
+    names : sequence of str, optional
+        What the rows are called.
+    target : str, default="target"
+        What the target is called.
     """
-    ranked = sorted(comparison.results, key=lambda result: -result.mean)
-    names = [metric.name for metric in metrics]
-    known = [result.name for result in ranked if result.name in names]
-    taught = [name for name in known if name not in PLAIN]
-    best = metrics[names.index((taught or known or names)[0])]
-    before = next((name for name in PLAIN if name in names), names[0])
+    shown = [metric.name for metric in metrics]
+    last = metrics[shown.index(after)]
     data: dict[str, Any] = {
         "n": len(rows.X),
-        "k": int(best.neighbors.shape[1]),
-        "before": names.index(before),
-        "after": names.index(best.name),
+        "k": int(last.neighbors.shape[1]),
+        "before": shown.index(before),
+        "after": shown.index(after),
+        "target": target,
         "rows": packed(rows.numbers, "u4"),
         "methods": [
             {
@@ -59,8 +64,12 @@ def map_data(
             }
             for metric in metrics
         ],
-        **_colors(rows, best),
+        **_colors(rows, last),
     }
+    if names is not None:
+        data["names"] = list(names)
+    if columns:
+        data["columns"] = list(columns)
     if rows.pixels is not None:
         _, height, width = rows.pixels.thumbnails.shape
         data["pixels"] = {
@@ -68,9 +77,24 @@ def map_data(
             "width": width,
             "grey": packed(rows.pixels.thumbnails, "u1"),
         }
-    if rows.pixels is None or rows.pixels.of_features is None:
-        data |= _main_features(rows, best, comparison.setting.feature_names)
     return data
+
+
+def color_stops(target: FloatArray) -> tuple[list[float], bool]:
+    """Return five numbers at even steps of the colours, and whether ranks decide.
+
+    Where half of the numbers would share a sixth of the colours or less, they are
+    the quartiles: otherwise a few large numbers would leave all others one colour.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_shown,)
+        The numbers to be coloured.
+    """
+    quartiles = np.percentile(target, [0, 25, 50, 75, 100])
+    by_rank = bool(quartiles[3] - quartiles[1] < np.ptp(target) / 6)
+    even = np.linspace(quartiles[0], quartiles[-1], 5)
+    return (quartiles if by_rank else even).tolist(), by_rank
 
 
 def in_view(picture: FloatArray) -> FloatArray:
@@ -92,15 +116,19 @@ def in_view(picture: FloatArray) -> FloatArray:
     return (picture - (low + high) / 2) / (size or 1.0) + 0.5
 
 
-def _colors(rows: DisplayedRows, best: FittedMetric) -> dict[str, Any]:
+def _colors(rows: DisplayedRows, last: FittedMetric) -> dict[str, Any]:
     if rows.target is not None and not rows.classes:
         # They are read as well as coloured: as in the file, but for rounding errors.
-        return {"kind": "number", "values": [float(f"{v:.12g}") for v in rows.target]}
+        return {
+            "kind": "number",
+            "values": [float(f"{v:.12g}") for v in rows.target],
+            "stops": color_stops(np.asarray(rows.target, dtype=np.float64))[0],
+        }
     if rows.target is not None:
         names, codes, kind = rows.classes, rows.target, "class"
     else:
-        k = min(_N_CLUSTERS, len(np.unique(best.points, axis=0)))
-        found = KMeans(k, n_init=3, random_state=0).fit(best.points)
+        k = min(_N_CLUSTERS, len(np.unique(last.points, axis=0)))
+        found = KMeans(k, n_init=3, random_state=0).fit(last.points)
         names, codes = [f"cluster {i + 1}" for i in range(k)], found.labels_
         kind = "cluster"
     return {
@@ -108,19 +136,4 @@ def _colors(rows: DisplayedRows, best: FittedMetric) -> dict[str, Any]:
         "classes": [short(name) for name in names],
         "counts": np.bincount(codes, minlength=len(names)).tolist(),
         "codes": packed(codes, "u2"),
-    }
-
-
-def _main_features(
-    rows: DisplayedRows, best: FittedMetric, names: Sequence[str]
-) -> dict[str, Any]:
-    """Return the values of the features that contribute most to the best metric."""
-    share = np.nan_to_num(feature_shares(best.components))
-    largest = np.argsort(-share, kind="stable")[:_MAIN_FEATURES]
-    return {
-        "features": [short(names[j], 28) for j in largest],
-        "cells": [
-            ["missing" if np.isnan(value) else f"{value:.4g}" for value in row]
-            for row in rows.X[:, largest]
-        ],
     }

@@ -13,10 +13,14 @@ from sklearn.utils import check_consistent_length
 
 from vicinal.comparison import METHODS
 from vicinal.report import figures, sections
+from vicinal.report.before_after import before_and_after
+from vicinal.report.cells import column_data, names_of_rows
+from vicinal.report.commands import fit_command, read_command, shown_command
 from vicinal.report.displayed import select_rows
 from vicinal.report.fitted import fit_metrics
 from vicinal.report.map_data import map_data
 from vicinal.report.sanitize import as_json, short
+from vicinal.report.source_columns import find_source_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -53,7 +57,11 @@ def page(
     image_shape: tuple[int, int] | None = None,
     images: ArrayLike | None = None,
     row_numbers: ArrayLike | None = None,
-    command: str | None = None,
+    row_names: ArrayLike | None = None,
+    frame: Any = None,
+    columns: Sequence[str] | None = None,
+    target: str | None = None,
+    command: str | Sequence[str] | None = None,
     max_points: int = 1500,
     on_progress: Callable[[int, int, str], object] | None = None,
 ) -> str:
@@ -80,8 +88,20 @@ def page(
     row_numbers : array-like of int of shape (n_samples,), optional
         What the compared rows are called; by default, their numbers among the rows that
         were given to `vicinal.compare`.
-    command : str, optional
-        The command that made the page.
+    row_names : array-like of shape (n_samples,), optional
+        What the compared rows are called besides; by default, as a column of names or
+        identifiers of `frame` says that no feature was made of.
+    frame : mapping or data frame, optional
+        The compared rows as they came, of pandas or polars, or from columns' names to
+        their values: neighbours are shown with what differs between them. By default
+        the features are shown.
+    columns : sequence of str of length n_features, optional
+        The column that each feature came from; features of one column are shown as
+        one. By default they are those called ``column=value`` for one column.
+    target : str, optional
+        What the target is called.
+    command : str or sequence of str, optional
+        The command that made the page, or its arguments, which are quoted here.
     max_points : int, default=1500
         At most how many rows to show; a random part with all classes where there are
         more.
@@ -114,8 +134,39 @@ def page(
     if row_numbers is not None:
         check_consistent_length(setting.X, row_numbers)
         setting = replace(setting, rows=np.asarray(row_numbers))
+    table = setting.table
+    if table is not None:
+        # Compared by the name of a file, or as a frame: all of it is at hand.
+        decisions = decisions or table.decisions
+        target = target or table.target
+        if frame is None:
+            frame = table.frame[np.searchsorted(table.rows, comparison.setting.rows)]
+    if columns is not None and len(columns) != len(setting.feature_names):
+        raise ValueError(
+            f"There are {len(columns)} columns for {len(setting.feature_names)} "
+            "features; name one for each."
+        )
     rows = select_rows(setting, max(2, max_points), image_shape, images)
     metrics, left_out = fit_metrics(comparison, rows, on_progress)
+    shown = {metric.name: metric for metric in metrics}
+    pair = before_and_after(comparison, list(shown)) if shown else ("", "")
+    sources = find_source_columns(
+        setting.feature_names,
+        rows.X,
+        [one.column for one in decisions if one.kind in ("category", "vector")] or None,
+        columns,
+    )
+    data = None
+    if metrics:
+        pixels = rows.pixels is not None and rows.pixels.of_features is not None
+        data = map_data(
+            rows,
+            metrics,
+            *pair,
+            [] if pixels else column_data(rows, sources, shown[pair[1]], frame),
+            names_of_rows(rows, row_names, frame, decisions),
+            target=short(target or "target", 60),
+        )
     all_notes = dict.fromkeys([*comparison.notes, *notes])
     text: str = template.render(
         title=short(title or setting.name, 120),
@@ -126,26 +177,33 @@ def page(
         facts=sections.facts(comparison, rows),
         header=comparison.header,
         table=sections.table(comparison),
-        dots=figures.dots(comparison, sections.factor(comparison)),
+        references=sections.references(comparison),
+        reading=[_sentence(one.removeprefix("± ")) for one in comparison.reading()],
+        dots=figures.dots(comparison),
         measure=comparison.measure,
         maps=[sections.card(one, comparison) for one in metrics],
-        data=as_json(map_data(comparison, rows, metrics)) if metrics else None,
+        pair=sections.pair(comparison, list(shown), pair),
+        data=None if data is None else as_json(data),
         left_out=[_sentence(short(one, 400)) for one in left_out],
         part=(len(rows.X), rows.of_all) if len(rows.X) < rows.of_all else None,
         all_classes=rows.has_all_classes,
         task=setting.task,
         n_neighbors=setting.n_neighbors,
+        n_splits=setting.n_splits,
+        target=short(target or "target", 60),
         legend=sections.legend(rows),
-        **sections.contributions(metrics, rows, comparison),
+        **sections.contributions(metrics, rows, comparison, sources),
         effective=sections.effective(metrics),
-        confusions=sections.confusions(comparison, rows),
+        confusions=sections.confusions(comparison, rows, pair),
+        residuals=sections.residuals(comparison, pair),
         decisions=[
             (short(one.column), short(one.kind, 80), short(one.reason, 300))
             for one in decisions
         ],
         notes=[_sentence(short(one, 600)) for one in all_notes],
-        command=None if command is None else short(command, 4000),
-        code=sections.code(comparison),
+        command=shown_command(command),
+        fit=shown_command(fit_command(command, comparison.recommended)),
+        code=sections.code(comparison, read_command(command)),
         versions=sections.versions(),
     )
     return text

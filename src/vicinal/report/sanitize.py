@@ -84,7 +84,7 @@ def packed(array: NDArray[Any], kind: str) -> str:
     ----------
     array : ndarray
         Numbers that fit.
-    kind : {"u1", "u2", "u4", "f4"}
-        Unsigned integers or floating point, and how many bytes each has.
+    kind : {"u1", "u2", "u4", "i2", "f4"}
+        Unsigned or signed integers or floating point, and how many bytes each has.
     """
     return b64encode(array.astype(f"<{kind}").tobytes()).decode("ascii")

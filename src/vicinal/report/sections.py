@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal import __version__
-from vicinal.comparison import METHODS
 from vicinal.report import figures
-from vicinal.report.fitted import PLAIN
-from vicinal.report.map_data import in_view
+from vicinal.report.map_data import color_stops, in_view
+from vicinal.report.numbers import readable
+from vicinal.report.residuals import held_out_predictions, residual_figures
 from vicinal.report.sanitize import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vicinal.comparison import Comparison
+    from vicinal.report.commands import Ran
     from vicinal.report.displayed import DisplayedRows
     from vicinal.report.fitted import FittedMetric
+    from vicinal.report.source_columns import SourceColumns
 
 __all__ = [
     "card",
@@ -28,17 +30,22 @@ __all__ = [
     "confusions",
     "contributions",
     "effective",
-    "factor",
     "facts",
     "legend",
+    "pair",
+    "references",
+    "residuals",
     "table",
     "versions",
 ]
 
-
-def factor(comparison: Comparison) -> float:
-    """Return what the scores are multiplied with to be shown."""
-    return 100.0 if comparison.setting.task == "classification" else 1.0
+_REFERENCES = {
+    "majority class": "always the most frequent class",
+    "mean": "always the mean",
+    "logistic regression": "a linear model, without neighbours",
+    "ridge regression": "a linear model, without neighbours",
+    "gradient boosting": "boosted trees, without neighbours",
+}
 
 
 def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
@@ -62,16 +69,21 @@ def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
 
 
 def table(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return the lines of the table of scores."""
+    """Return the lines of the table of scores, the highest score first."""
     differences = {one.other: one for one in comparison.differences()}
+    advised = comparison.recommended
     lines = []
-    for cells in comparison.rows():
+    means = {
+        one.name: np.nan_to_num(one.mean, nan=-np.inf) for one in comparison.results
+    }
+    for cells in sorted(comparison.rows(), key=lambda cells: -means[cells[0]]):
         name, dimensions, score, behind, *rest = cells
         difference = differences.get(name)
         lines.append(
             {
                 "name": name,
-                "summary": METHODS[name].summary,
+                "summary": comparison.setting.method(name).summary,
+                "advised": name == advised,
                 "dimensions": dimensions,
                 "score": score,
                 "behind": behind.rstrip(" *"),
@@ -84,11 +96,24 @@ def table(comparison: Comparison) -> list[dict[str, Any]]:
     return lines
 
 
+def references(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return the lines of what the metrics are held against, as in `table`."""
+    return [
+        {
+            "name": name,
+            "summary": _REFERENCES.get(name, ""),
+            "score": score,
+            "rest": rest,
+        }
+        for name, _, score, _, *rest in comparison.reference_rows()
+    ]
+
+
 def _p(value: float) -> str:
     return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
-def card(metric: FittedMetric, comparison: Comparison) -> dict[str, str]:
+def card(metric: FittedMetric, comparison: Comparison) -> dict[str, Any]:
     """Return what stands around the map of a metric."""
     compared = [result.name for result in comparison.results]
     known = metric.name in compared
@@ -97,25 +122,28 @@ def card(metric: FittedMetric, comparison: Comparison) -> dict[str, str]:
     further = f" {rows} further out; zoom out to see." if outside else ""
     return {
         "name": metric.name,
-        "summary": METHODS[metric.name].summary,
+        "summary": comparison.setting.method(metric.name).summary,
         "caption": short(metric.caption, 400) + further,
         "score": comparison.score(metric.name) if known else "not compared",
-        "best": "best" if metric.name == comparison.best.name else "",
+        "advised": metric.name == comparison.recommended,
     }
 
 
-def legend(rows: DisplayedRows) -> list[str] | None:
+def legend(rows: DisplayedRows) -> dict[str, Any] | None:
     """Return five numbers of a continuous target, to write at its colours."""
     if rows.target is None or rows.classes:
         return None
-    low, high = float(np.min(rows.target)), float(np.max(rows.target))
-    return [f"{at:.4g}" for at in np.linspace(low, high, 5)]
+    stops, by_rank = color_stops(np.asarray(rows.target, dtype=np.float64))
+    return {"marks": [readable(at) for at in stops], "by_rank": by_rank}
 
 
 def contributions(
-    metrics: Sequence[FittedMetric], rows: DisplayedRows, comparison: Comparison
+    metrics: Sequence[FittedMetric],
+    rows: DisplayedRows,
+    comparison: Comparison,
+    columns: SourceColumns,
 ) -> dict[str, Any]:
-    """Return what each metric is made of, features or pixels; the best metric first."""
+    """Return what each metric is made of, columns or pixels; the best metric first."""
     # Under standardised features, all of them count the same.
     drawn = [metric for metric in metrics if metric.name != "standardised"]
     ranked = sorted(comparison.results, key=lambda result: -result.mean)
@@ -125,9 +153,11 @@ def contributions(
     pixels = rows.pixels
     if pixels is not None and pixels.of_features is not None:
         heats = [figures.contributions_by_pixel(metric, pixels) for metric in drawn]
-        return {"heats": [heat for heat in heats if heat], "bars": []}
-    bars = [figures.contributions(metric, names) for metric in drawn]
-    return {"heats": [], "bars": [one for one in bars if one]}
+        shown = [heat for heat in heats if heat]
+        return {"heats": shown, "bars": [], "sided": False}
+    bars = [figures.contributions(metric, names, columns) for metric in drawn]
+    sided = len(columns.names) < len(names)
+    return {"heats": [], "bars": [one for one in bars if one], "sided": sided}
 
 
 def effective(metrics: Sequence[FittedMetric]) -> list[dict[str, Any]]:
@@ -141,32 +171,78 @@ def effective(metrics: Sequence[FittedMetric]) -> list[dict[str, Any]]:
     return drawn
 
 
-def confusions(comparison: Comparison, rows: DisplayedRows) -> list[dict[str, Any]]:
-    """Return the confusions of plain k-NN and of the best metric."""
-    best = comparison.best
-    names = dict.fromkeys(
-        [*(one.name for one in comparison.results if one.name == PLAIN[0]), best.name]
-    )
+def confusions(
+    comparison: Comparison, rows: DisplayedRows, pair: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the confusions before and after, where both were compared."""
+    compared = [one.name for one in comparison.results]
     return [
         figures.confusion(name, counts, rows.classes)
-        for name in names
-        if (counts := comparison[name].confusion) is not None
+        for name in dict.fromkeys(pair)
+        if name in compared and (counts := comparison[name].confusion) is not None
     ]
 
 
-def code(comparison: Comparison) -> str:
-    """Return the comparison as it would be written in Python."""
+def residuals(comparison: Comparison, pair: Sequence[str]) -> list[dict[str, Any]]:
+    """Return how far the predictions of numbers are off, before and after."""
+    if comparison.setting.task != "regression":
+        return []
+    found = {
+        name: held_out_predictions(comparison, name) for name in dict.fromkeys(pair)
+    }
+    return residual_figures({name: one for name, one in found.items() if one})
+
+
+def pair(
+    comparison: Comparison, shown: Sequence[str], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return what stands over the two maps at the top of the page."""
+    compared = [one.name for one in comparison.results]
+    return [
+        {
+            "name": name,
+            "index": list(shown).index(name),
+            "summary": comparison.setting.method(name).summary,
+            "score": _scored(comparison, name) if name in compared else "not compared",
+            "advised": name == comparison.recommended,
+        }
+        for name in dict.fromkeys(filter(None, names))
+    ]
+
+
+def _scored(comparison: Comparison, name: str) -> str:
+    unit = comparison.evidence.score.unit or f" {comparison.measure}"
+    return comparison.score(name) + unit
+
+
+def code(comparison: Comparison, ran: Ran | None = None) -> str:
+    """Return the comparison as it would be written in Python.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What was compared.
+    ran : Ran, optional
+        The command that compared: then the code reads the same file.
+    """
     s = comparison.setting
     seed = s.random_state
-    seed = seed if seed is None or isinstance(seed, int | np.integer) else "..."
+    known = seed is None or isinstance(seed, int | np.integer)
+    seed = f"{seed}," if known else "None,  # a generator was given"
     names = ", ".join(f'"{result.name}"' for result in comparison.results)
+    if ran is None:
+        rows = f"    X,\n    {'None' if s.y is None else 'y'},\n"
+    else:
+        rows = f"    {ran.data!r},\n"
+        rows += "" if ran.target is None else f"    {ran.target!r},\n"
+        rows += f"    overrides={ran.overrides!r},\n" if ran.overrides else ""
     return (
         "from vicinal import compare\n\n"
-        f"result = compare(\n    X,\n    {'None' if s.y is None else 'y'},\n"
+        f"result = compare(\n{rows}"
         f'    task="{s.task}",\n    methods=[{names}],\n'
         f"    n_splits={s.n_splits},\n    test_size={s.test_size},\n"
         f"    n_neighbors={s.n_neighbors},\n    n_components={s.n_components},\n"
-        f"    random_state={seed},\n)\n"
+        f"    random_state={seed}\n)\n"
         'result.to_html("report.html")'
     )
 

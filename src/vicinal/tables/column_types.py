@@ -1,81 +1,191 @@
-"""One column at a time: what kind it is, and its cells as numbers."""
+"""What kind of column a column is, by its cells or by a person's word."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from vicinal.tables.cells import numbers_in
+from vicinal.tables.dates import ASKED, find_form
 from vicinal.tables.names import printable
+from vicinal.tables.notation import possible_forms
+from vicinal.tables.values import NO, YES, as_names, days, numbers, vector_length
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from vicinal._typing import FloatArray
-
-__all__ = ["MOST_CATEGORIES", "days", "kind_of", "numbers", "yes_or_no"]
+__all__ = ["MOST_CATEGORIES", "Kind", "asked_kind", "kind_of"]
 
 #: A column of text with more distinct values than this is not one-hot encoded.
 MOST_CATEGORIES = 50
 _IDENTIFIER = re.compile(
     r"(?i:(.*[_\s.-])?(id|uuid|guid|index|idx|rownum)|unnamed: \d+)|.*[a-z]I[dD]"
 )
-_YES = ["true", "yes", "y", "t"]
-_NO = ["false", "no", "n", "f"]
 # Fewer rows than this may be in order by chance.
 _FEWEST_IN_ORDER = 20
-_DATES = ("%Y-%m-%d", "%Y/%m/%d")
-_TIMES = (
-    "%Y-%m-%d %H:%M:%S%.f",
-    "%Y-%m-%dT%H:%M:%S%.f",
-    "%Y-%m-%dT%H:%M:%S%.fZ",
-    "%Y-%m-%d %H:%M",
-    "%Y-%m-%dT%H:%M",
-)
-_DAY = 86_400_000_000
+# As many categories as a person may ask for.
+_MOST_ASKED = 1_000
 
 
-def kind_of(column: pl.Series) -> tuple[str, str]:
+class Kind(NamedTuple):
+    """What a column is: the fields are those of `vicinal.tables.columns.Decision`.
+
+    Attributes
+    ----------
+    kind, reason, form : str
+        As there.
+    length : int
+        Of each vector; else 0.
+    """
+
+    kind: str
+    reason: str = ""
+    form: str = ""
+    length: int = 0
+
+
+def kind_of(column: pl.Series) -> Kind:
     """Decide what a column is.
 
     Parameters
     ----------
     column : polars.Series
-        Of any type, of a frame that `vicinal.tables.cells.clean` returned.
+        Of any type, of a frame that `vicinal.tables.cells.typed` returned.
 
     Returns
     -------
-    kind, reason : str
-        As in `vicinal.tables.columns.Decision`.
+    Kind
+        With the reason, for a person.
     """
     import polars as pl
 
     present = column.drop_nulls() if column.null_count() else column
     if len(present) == 0:
-        return "empty", "no values"
-    if (parsed := numbers_in(present)) is not None:
-        present = parsed
+        return Kind("empty", "no values")
     if present.dtype.is_numeric():
         return _kind_of_numbers(present, len(column))
     missing = _missing(len(column) - len(present))
+    if present.dtype in (pl.List, pl.Array):
+        return _kind_of_lists(present, missing)
+    form = ""
     if present.dtype == pl.Boolean or _all_yes_or_no(present):
         kind, reason = "yes/no", missing
     elif present.dtype.is_temporal():
         kind, reason = "date", _join("in days", missing)
     elif present.dtype != pl.String:
-        return "text", f"{present.dtype} is neither a number nor a category"
-    elif _parsed_dates(present.unique()) is not None:
-        kind, reason = "date", _join("in days", missing)
+        return Kind("text", f"{present.dtype} is neither a number nor a category")
+    elif (found := find_form(present.unique(maintain_order=True))) is not None:
+        form, other = found
+        written = f"written {form}" if form else ""
+        if other:
+            written += f", or {other}: say which with --date"
+        kind, reason = "date", _join("in days", written, missing)
     else:
         return _kind_of_text(present, missing)
     if present.n_unique() == 1:
-        return "constant", f"always {printable(present[0])}"
-    return kind, reason
+        return Kind("constant", f"always {printable(present[0])}")
+    return Kind(kind, reason, form)
 
 
-def _kind_of_numbers(present: pl.Series, n_rows: int) -> tuple[str, str]:
+def asked_kind(column: pl.Series, kind: str, form: str = "") -> Kind:
+    """Make of a column what a person said it is.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Of any type, of a frame that `vicinal.tables.cells.clean` returned.
+    kind : {"dropped", "category", "number", "date"}
+        What it shall be.
+    form : str, default=""
+        How its numbers or dates are written, where that is known.
+
+    Returns
+    -------
+    Kind
+        Of this kind; "empty" or "constant" where there is nothing else to be seen.
+
+    Raises
+    ------
+    ValueError
+        When no cell can be read so.
+    """
+    if kind == "dropped":
+        return Kind(kind, "asked for")
+    present = column.drop_nulls()
+    if len(present) == 0:
+        return Kind("empty", "no values")
+    if present.dtype.is_nested():
+        raise ValueError(
+            f"Column {column.name!r} holds {present.dtype}, which cannot be read as a "
+            f"{kind}; leave it out with --drop."
+        )
+    if kind == "category":
+        return _asked_category(present)
+    form = form or _form_of(present, kind)
+    read = numbers if kind == "number" else days
+    values = read(column, form, asked=True)
+    finite = values[np.isfinite(values)]
+    if finite.size == 0:
+        raise ValueError(
+            f"No cell of column {column.name!r} is a {kind}; the first one is "
+            f"{printable(present[0])!r}."
+        )
+    if (finite == finite[0]).all():
+        return Kind("constant", f"always {finite[0]:g}")
+    lost = len(present) - finite.size
+    unread = f"{lost:,} cells that are none count as missing" if lost else ""
+    return Kind(
+        kind, _join("asked for", unread, _missing(len(column) - len(present))), form
+    )
+
+
+def _asked_category(present: pl.Series) -> Kind:
+    n = as_names(present).n_unique()
+    if n == 1:
+        return Kind("constant", f"always {printable(present[0])}")
+    if n > _MOST_ASKED:
+        raise ValueError(
+            f"Column {present.name!r} has {n:,} values, more than the "
+            f"{_MOST_ASKED:,} that can be categories."
+        )
+    return Kind("category", _join("asked for", f"{n} values"))
+
+
+def _form_of(present: pl.Series, kind: str) -> str:
+    """Find how numbers or dates are written, where a person says that there are."""
+    import polars as pl
+
+    if kind == "date" and present.dtype.is_integer():
+        return "%Y%m%d"
+    if present.dtype != pl.String:
+        return ""
+    distinct = present.unique(maintain_order=True)
+    if kind == "number":
+        return _commonest_form(distinct)
+    found = find_form(distinct, ASKED)
+    return "" if found is None else found[0]
+
+
+def _commonest_form(values: pl.Series) -> str:
+    """Return the form in which most of some cells are numbers."""
+    counts = Counter(
+        form for one in values.head(1000).to_list() for form in possible_forms([one])
+    )
+    plain = int(values.head(1000).cast(float, strict=False).is_not_null().sum())
+    form, most = max(counts.items(), key=lambda x: (x[1], x[0]), default=("", 0))
+    return form if most > plain else ""
+
+
+def _kind_of_lists(present: pl.Series, missing: str) -> Kind:
+    length, reason = vector_length(present)
+    if not length:
+        return Kind("text", reason)
+    return Kind("vector", _join(f"{length:,} components", missing), length=length)
+
+
+def _kind_of_numbers(present: pl.Series, n_rows: int) -> Kind:
     import polars as pl
 
     n_infinite = 0
@@ -86,34 +196,36 @@ def _kind_of_numbers(present: pl.Series, n_rows: int) -> tuple[str, str]:
             n_infinite = int(np.isinf(values).sum())
             present = present.filter(pl.Series(finite))
     if len(present) == 0:
-        return "empty", "no finite values"
+        return Kind("empty", "no finite values")
     n_distinct = present.n_unique()
     if n_distinct == 1:
-        return "constant", f"always {printable(present[0])}"
+        return Kind("constant", f"always {printable(present[0])}")
     if present.dtype.is_integer() and n_distinct == n_rows:
         if _IDENTIFIER.fullmatch(present.name.strip()):
-            return "identifier", "named like one, and each row has its own value"
+            return Kind("identifier", "named like one, and each row has its own value")
         span = int(present.max()) - int(present.min()) + 1  # type: ignore[arg-type]
         if n_rows >= _FEWEST_IN_ORDER and span == n_rows:
-            return "identifier", "it counts the rows"
+            return Kind("identifier", "it counts the rows")
         if n_rows >= _FEWEST_IN_ORDER and _in_order(present):
-            return "identifier", "it only grows, or only falls, from row to row"
+            return Kind("identifier", "it only grows, or only falls, from row to row")
     infinite = f"{n_infinite:,} infinite values count as missing" if n_infinite else ""
     missing = _missing(n_rows - len(present) - n_infinite)
-    return "number", _join(infinite, missing)
+    return Kind("number", _join(infinite, missing))
 
 
-def _kind_of_text(present: pl.Series, missing: str) -> tuple[str, str]:
+def _kind_of_text(present: pl.Series, missing: str) -> Kind:
     n_distinct = present.n_unique()
     if n_distinct == 1:
-        return "constant", f"always {printable(present[0])}"
+        return Kind("constant", f"always {printable(present[0])}")
     if n_distinct == len(present):
-        return "identifier", "each row has its own value"
+        return Kind("identifier", "each row has its own value")
     if n_distinct > MOST_CATEGORIES:
-        return "text", f"{n_distinct:,} distinct values, more than {MOST_CATEGORIES}"
+        return Kind(
+            "text", f"{n_distinct:,} distinct values, more than {MOST_CATEGORIES}"
+        )
     if 2 * n_distinct > len(present):
-        return "text", f"{n_distinct:,} distinct values in {len(present):,} rows"
-    return "category", _join(f"{n_distinct} values", missing)
+        return Kind("text", f"{n_distinct:,} distinct values in {len(present):,} rows")
+    return Kind("category", _join(f"{n_distinct} values", missing))
 
 
 def _in_order(column: pl.Series) -> bool:
@@ -134,142 +246,4 @@ def _all_yes_or_no(present: pl.Series) -> bool:
     if present.dtype != pl.String:
         return False
     words = present.unique().str.to_lowercase().unique().to_list()
-    return any({yes, no} == set(words) for yes, no in zip(_YES, _NO, strict=True))
-
-
-def yes_or_no(column: pl.Series) -> FloatArray:
-    """Return ones and zeros from booleans, or from their names.
-
-    Parameters
-    ----------
-    column : polars.Series
-        Of a frame that `vicinal.tables.cells.clean` returned.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Float64; NaN where neither is said.
-    """
-    import polars as pl
-
-    if column.dtype != pl.String:
-        return numbers(column)
-    words = column.str.to_lowercase()
-    said = words.is_in([*_YES, "1"])
-    _complain(column, said | words.is_in([*_NO, "0"]), "yes or no")
-    return numbers(said)
-
-
-def numbers(column: pl.Series) -> FloatArray:
-    """Return finite numbers from numbers, booleans, or text that spells them.
-
-    Parameters
-    ----------
-    column : polars.Series
-        Of a frame that `vicinal.tables.cells.clean` returned.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Floating point; NaN where there is no finite number.
-
-    Raises
-    ------
-    ValueError
-        When a cell holds something else.
-    """
-    import polars as pl
-
-    if column.dtype == pl.String:
-        parsed = column.cast(pl.Float64, strict=False)
-        _complain(column, parsed.is_not_null(), "a number")
-        column = parsed
-    elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-        raise ValueError(
-            f"Column {column.name!r} held numbers and now holds {column.dtype}; give "
-            "it its old type."
-        )
-    if column.dtype not in (pl.Float32, pl.Float64):
-        column = column.cast(pl.Float64)
-    # By NumPy, where a null is NaN: polars takes longer for many short columns.
-    values = column.to_numpy()
-    finite = np.isfinite(values)
-    return (
-        values if finite.all() else np.where(finite, values, values.dtype.type("nan"))
-    )
-
-
-def days(column: pl.Series) -> FloatArray:
-    """Return days since 1970 of dates and times, days of durations and times of day.
-
-    Parameters
-    ----------
-    column : polars.Series
-        Of a frame that `vicinal.tables.cells.clean` returned; text is read as ISO 8601.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Float64; NaN where there is no date.
-
-    Raises
-    ------
-    ValueError
-        When a cell holds something else.
-    """
-    import polars as pl
-
-    dtype = column.dtype
-    if dtype == pl.Null:
-        return numbers(column)
-    if dtype == pl.String:
-        parsed = _dates(column)
-        _complain(column, parsed.is_not_null(), "a date")
-        return numbers(parsed.dt.epoch("us") / _DAY)
-    if dtype == pl.Time:
-        return numbers(column.cast(pl.Int64) / (1000 * _DAY))
-    if dtype == pl.Duration:
-        return numbers(column.dt.total_microseconds() / _DAY)
-    if not dtype.is_temporal():
-        raise ValueError(
-            f"Column {column.name!r} held dates and now holds {dtype}; give it its "
-            "old type."
-        )
-    return numbers(column.dt.epoch("us") / _DAY)
-
-
-def _parsed_dates(values: pl.Series) -> pl.Series | None:
-    """Parse text as dates, a few values first: most text is none."""
-    for part in (values.head(20), values):
-        parsed = _dates(part)
-        if parsed.null_count():
-            return None
-    return parsed
-
-
-def _dates(column: pl.Series) -> pl.Series:
-    import polars as pl
-
-    text = pl.col("text")
-    parsed = pl.DataFrame({"text": column}).select(
-        pl.coalesce(
-            *(
-                text.str.to_date(form, strict=False).cast(pl.Datetime("us"))
-                for form in _DATES
-            ),
-            *(
-                text.str.to_datetime(form, strict=False, time_unit="us")
-                for form in _TIMES
-            ),
-        )
-    )
-    return parsed["text"].rename(column.name)
-
-
-def _complain(column: pl.Series, understood: pl.Series, what: str) -> None:
-    wrong = column.filter(~understood.fill_null(False) & column.is_not_null())
-    if len(wrong):
-        raise ValueError(
-            f"Column {column.name!r} held {what} in each row of the table that was "
-            f"learned from, but here holds {printable(wrong[0])!r}; mend it."
-        )
+    return any({yes, no} == set(words) for yes, no in zip(YES, NO, strict=True))

@@ -5,16 +5,20 @@ Missing numbers stay missing (NaN): what fills them is learned inside each split
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.tables.column_types import days, kind_of, numbers, yes_or_no
+from vicinal.tables.column_types import asked_kind, kind_of
+from vicinal.tables.dates import check_form
 from vicinal.tables.names import near
+from vicinal.tables.notation import FORMS
+from vicinal.tables.overrides import Overrides
+from vicinal.tables.values import as_names, days, numbers, vectors, yes_or_no
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     import polars as pl
 
@@ -23,9 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["Columns", "Decision"]
 
 _READERS = {"number": numbers, "yes/no": yes_or_no, "date": days}
-_KINDS = (*_READERS, "category")
-_LEFT_OUT = ("constant", "identifier", "text", "empty", "target")
+_KINDS = (*_READERS, "category", "vector")
+_LEFT_OUT = ("constant", "identifier", "text", "empty", "target", "dropped")
 _MOST_FEATURES = 1_000_000
+_DECISION = ("column", "kind", "reason", "form", "asked")
+_DESCRIPTION = {"decisions", "categories", "lengths", "dtype"}
 
 
 @dataclass(frozen=True)
@@ -37,15 +43,23 @@ class Decision:
     column : str
         Its name in the table.
     kind : str
-        "number", "category", "yes/no" or "date", which are kept; "constant",
-        "identifier", "text", "empty" or "target", which are left out.
+        "number", "category", "yes/no", "date" or "vector", which are kept;
+        "constant", "identifier", "text", "empty", "target" or "dropped", which are
+        left out.
     reason : str
         For a person; may be empty.
+    form : str
+        How its cells spell numbers (`vicinal.tables.notation`) or dates
+        (`vicinal.tables.dates`).
+    asked : bool
+        Whether a person said so: then a cell that is something else is missing.
     """
 
     column: str
     kind: str
     reason: str = ""
+    form: str = ""
+    asked: bool = False
 
     @property
     def kept(self) -> bool:
@@ -62,7 +76,11 @@ class Columns:
     decisions : tuple of Decision
         One for each column of the table, in its order.
     categories : dict of str to tuple of str
-        The values of each column that is one-hot encoded, sorted.
+        The values of each column of categories, sorted. Two are one feature, which is
+        1 for the second of them; more are a feature each. An empty text at the end
+        stands for a missing value, where there were some.
+    lengths : dict of str to int
+        How many components the vectors of a column have.
     dtype : str
         "float32" where all numbers were, else "float64".
 
@@ -73,25 +91,37 @@ class Columns:
     >>> frame = pl.DataFrame({"size": [1.5, None, 2, 4], "colour": list("rgrg")})
     >>> columns = Columns.learn(frame, target=None)
     >>> columns.feature_names
-    ['size', 'colour=g', 'colour=r']
+    ['size', 'colour=r']
     >>> columns.encode(frame).tolist()[:2]
-    [[1.5, 0.0, 1.0], [nan, 1.0, 0.0]]
+    [[1.5, 1.0], [nan, 0.0]]
     """
 
     decisions: tuple[Decision, ...]
     categories: dict[str, tuple[str, ...]]
     dtype: str = "float64"
+    lengths: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def learn(cls, frame: pl.DataFrame, target: str | None) -> Columns:
+    def learn(
+        cls,
+        frame: pl.DataFrame,
+        target: str | None,
+        *,
+        forms: Mapping[str, str] | None = None,
+        overrides: Overrides | None = None,
+    ) -> Columns:
         """Decide what becomes of each column.
 
         Parameters
         ----------
         frame : polars.DataFrame
-            The rows to decide on, as `vicinal.tables.cells.clean` returns them.
+            The rows to decide on, as `vicinal.tables.cells.typed` returns them.
         target : str or None
             The label's column, which is left out.
+        forms : mapping of str to str, default=None
+            How numbers were written before `typed` read them.
+        overrides : Overrides, default=None
+            What a person said, checked against the columns' names.
 
         Returns
         -------
@@ -100,44 +130,64 @@ class Columns:
         """
         import polars as pl
 
-        decisions = []
-        categories = {}
-        kept = []
+        asked = overrides or Overrides()
+        known = forms or {}
+        decisions, kept = [], []
+        categories: dict[str, tuple[str, ...]] = {}
+        lengths: dict[str, int] = {}
         for column in frame.iter_columns():
-            if column.name == target:
-                decisions.append(Decision(column.name, "target"))
+            name = column.name
+            if name == target:
+                decisions.append(Decision(name, "target"))
                 continue
-            decision = Decision(column.name, *kind_of(column))
+            said = asked.kind(name)
+            if said is None:
+                found = kind_of(column)
+            else:
+                found = asked_kind(column, said, asked.date.get(name, ""))
+            form = known.get(name, "") if found.kind == "number" else ""
+            decision = Decision(
+                name, found.kind, found.reason, found.form or form, said is not None
+            )
             decisions.append(decision)
-            if decision.kind == "category":
-                values = column.drop_nulls().unique().sort()
-                categories[column.name] = tuple(values.to_list())
+            if found.kind == "category":
+                categories[name] = _values(column)
+            if found.kind == "vector":
+                lengths[name] = found.length
             if decision.kept:
-                kept.append(column.dtype)
+                kept.append(getattr(column.dtype, "inner", column.dtype))
         single = bool(kept) and all(dtype == pl.Float32 for dtype in kept)
-        return cls(tuple(decisions), categories, "float32" if single else "float64")
+        dtype = "float32" if single else "float64"
+        return cls(tuple(decisions), categories, dtype, lengths)
 
     @property
     def feature_names(self) -> list[str]:
         """One for each column of what `encode` returns."""
-        return [
-            name if value is None else f"{name}={value}"
-            for name, value, _ in self._features()
-        ]
+        return [name for name, _ in self._features()]
 
     @property
     def kept_indexes(self) -> list[int]:
         """Of each feature: its column's index among those that are not the target."""
-        return [index for _, _, index in self._features()]
+        return [index for _, index in self._features()]
 
-    def _features(self) -> list[tuple[str, str | None, int]]:
+    def _features(self) -> list[tuple[str, int]]:
         candidates = [one for one in self.decisions if one.kind != "target"]
         return [
-            (one.column, value, index)
+            (name, index)
             for index, one in enumerate(candidates)
             if one.kept
-            for value in self.categories.get(one.column, (None,))
+            for name in self._names(one)
         ]
+
+    def _names(self, one: Decision) -> list[str]:
+        name = one.column
+        if one.kind == "vector":
+            return [f"{name}[{index}]" for index in range(self.lengths[name])]
+        if one.kind != "category":
+            return [name]
+        values = self.categories[name]
+        shown = values[1:] if len(values) == 2 else values
+        return [f"{name}={value}" if value else f"{name} missing" for value in shown]
 
     def encode(self, frame: pl.DataFrame) -> FloatArray:
         """Turn rows into numbers.
@@ -151,29 +201,26 @@ class Columns:
         Returns
         -------
         ndarray of shape (n_rows, n_features)
-            NaN where a number is missing. An unknown or missing category is zero in
-            all of its column's features.
+            NaN where a number is missing, or which of two categories it is. One of
+            more categories that is unknown is zero in all of its column's features;
+            so is a missing one, unless some were missing when the columns were learned.
 
         Raises
         ------
         ValueError
             When a column is not there, or holds something else than it did.
         """
-        import polars as pl
-
         result = np.empty((frame.height, len(self.kept_indexes)), dtype=self.dtype)
         start = 0
         for one, column in self._kept_columns(frame):
             if one.kind == "category":
-                text = column.cast(pl.String)
-                values = self.categories[one.column]
-                for index, value in enumerate(values, start=start):
-                    result[:, index] = (text == value).fill_null(False).to_numpy()
-                start += len(values)
-                continue
-            read = _READERS[one.kind]
-            result[:, start] = read(column)
-            start += 1
+                part = _indicators(column, self.categories[one.column])
+            elif one.kind == "vector":
+                part = vectors(column, self.lengths[one.column])
+            else:
+                part = _READERS[one.kind](column, one.form, asked=one.asked)[:, None]
+            result[:, start : start + part.shape[1]] = part
+            start += part.shape[1]
         return result
 
     def kept_part(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -225,10 +272,10 @@ class Columns:
         """
         return {
             "decisions": [
-                {"column": one.column, "kind": one.kind, "reason": one.reason}
-                for one in self.decisions
+                {key: getattr(one, key) for key in _DECISION} for one in self.decisions
             ],
             "categories": {name: list(x) for name, x in self.categories.items()},
+            "lengths": dict(self.lengths),
             "dtype": self.dtype,
         }
 
@@ -251,13 +298,11 @@ class Columns:
         ValueError
             When it is anything else.
         """
-        _demand(_keys(stored) == {"decisions", "categories", "dtype"}, "its keys")
+        _demand(_keys(stored) == _DESCRIPTION, "its keys")
         decisions, categories = stored["decisions"], stored["categories"]
         _demand(isinstance(decisions, list), "decisions")
         for one in decisions:
-            _demand(_keys(one) == {"column", "kind", "reason"}, "a decision's keys")
-            _demand(all(isinstance(x, str) for x in one.values()), "a decision")
-            _demand(one["kind"] in _KINDS + _LEFT_OUT, "a column's kind")
+            _check_decision(one)
         names = [one["column"] for one in decisions]
         _demand(len(set(names)) == len(names), "repeated columns")
         one_hot = {one["column"] for one in decisions if one["kind"] == "category"}
@@ -266,14 +311,63 @@ class Columns:
             _demand(isinstance(values, list) and len(values) > 0, "categories")
             _demand(all(isinstance(value, str) for value in values), "categories")
             _demand(len(set(values)) == len(values), "repeated categories")
+            _demand("" not in values[:-1] and len(values) > 1, "categories")
+        lengths = stored["lengths"]
+        wide = {one["column"] for one in decisions if one["kind"] == "vector"}
+        _demand(_keys(lengths) == wide, "the columns with vectors")
+        for length in lengths.values():
+            _demand(type(length) is int and 0 < length <= _MOST_FEATURES, "lengths")
+        total = sum(lengths.values()) + sum(map(len, categories.values()))
+        _demand(total <= _MOST_FEATURES, "the number of features")
         _demand(stored["dtype"] in ("float32", "float64"), "dtype")
         result = cls(
             tuple(Decision(**one) for one in decisions),
             {name: tuple(values) for name, values in categories.items()},
             stored["dtype"],
+            lengths,
         )
         _demand(len(result.kept_indexes) <= _MOST_FEATURES, "the number of features")
         return result
+
+
+def _values(column: pl.Series) -> tuple[str, ...]:
+    """Return the categories, sorted, and a place for missing ones beside three."""
+    values = tuple(as_names(column.drop_nulls()).unique().sort().to_list())
+    return (*values, "") if len(values) > 2 and column.null_count() else values
+
+
+def _indicators(column: pl.Series, values: tuple[str, ...]) -> FloatArray:
+    """Return one feature for two categories, and one each for more of them."""
+    import polars as pl
+
+    text = as_names(column)
+    names = [value for value in values if value]
+    # One pass over the text: which category each row has, or -1 for none of them.
+    codes = text.replace_strict(
+        names, list(range(len(names))), default=-1, return_dtype=pl.Int64
+    ).to_numpy()
+    missing = text.is_null().to_numpy()
+    if len(values) == 2:
+        known = (codes >= 0) & ~missing
+        return np.where(known, codes, np.nan)[:, None]
+    codes = np.where(missing, len(values) - 1 if values[-1] == "" else -1, codes)
+    result = np.zeros((len(codes), len(values)))
+    (rows,) = np.nonzero(codes >= 0)
+    result[rows, codes[rows].astype(np.intp)] = 1
+    return result
+
+
+def _check_decision(one: Any) -> None:
+    """Raise ValueError where a column's description is not what `to_dict` wrote."""
+    _demand(_keys(one) == set(_DECISION), "a decision's keys")
+    texts = [one[key] for key in _DECISION if key != "asked"]
+    _demand(all(isinstance(x, str) for x in texts), "a decision")
+    _demand(isinstance(one["asked"], bool), "a decision")
+    _demand(one["kind"] in _KINDS + _LEFT_OUT, "a column's kind")
+    if one["kind"] == "date":
+        _demand(check_form(one["form"]), "a date's form")
+    else:
+        _demand(FORMS.fullmatch(one["form"]) is not None, "a number's form")
 
 
 def _keys(value: Any) -> set[str] | None:

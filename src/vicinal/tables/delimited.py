@@ -5,14 +5,15 @@ Cells leave here as text. What a column means is decided in `vicinal.tables.colu
 
 from __future__ import annotations
 
-import codecs
-import io
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vicinal.tables.header import has_header
 from vicinal.tables.names import distinct_names
+from vicinal.tables.notation import possible_forms
+from vicinal.tables.text_files import TextFile, open_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,48 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["Delimited", "open_delimited", "pieces_of"]
 
 CELL_LIMIT = 1_000_000
-_CHUNK = 4_000_000
-# Files up to this size are held, and read from the disk once.
-_HELD = 64_000_000
 _DELIMITERS = b",;\t|"
 _LINE, _QUOTE, _RETURN = b'\n"\r'
-_FORMATS = {
-    b"PK\x03\x04": "a zip archive (or an Excel file): save its table as CSV",
-    b"\x1f\x8b": "compressed with gzip: decompress it",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd: decompress it",
-    b"BZh": "compressed with bzip2: decompress it",
-    b"\xfd7zXZ": "compressed with xz: decompress it",
-    b"PAR1": "a Parquet file: give it a name that ends in .parquet",
-    b"ARROW1": "an Arrow file: give it a name that ends in .arrow",
-}
-
-
-@dataclass(frozen=True)
-class _Text:
-    """A file, a codec that decodes all of it, and what it holds where that is held."""
-
-    path: Path
-    encoding: str
-    content: bytes | None = field(repr=False)
-
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the text as UTF-8 with a line feed after each line."""
-        decoder = codecs.getincrementaldecoder(self.encoding)()
-        only_returns: bool | None = None
-        content = self.content
-        with self.path.open("rb") if content is None else io.BytesIO(content) as file:
-            raw = file.read(_CHUNK)
-            while raw:
-                following = file.read(_CHUNK)
-                try:
-                    chunk = decoder.decode(raw, final=not following).encode()
-                except UnicodeError:
-                    sentence = f"{self.path.name} is not {self.encoding} text."
-                    raise ValueError(sentence) from None
-                if only_returns is None:
-                    only_returns = b"\r" in chunk and b"\n" not in chunk
-                yield chunk.replace(b"\r", b"\n") if only_returns else chunk
-                raw = following
+# So many lines show the delimiter, and whether there is a line of names.
+_HEAD = 20
 
 
 @dataclass(frozen=True)
@@ -74,19 +37,22 @@ class Delimited:
 
     Attributes
     ----------
-    text : _Text
+    text : TextFile
         The file, and its encoding.
     delimiter : str
         One character.
     names : tuple of str
         Distinct names of the columns.
+    header : bool
+        Whether the first line holds them.
     notes : tuple of str
         What a reader should know of the choices above.
     """
 
-    text: _Text
+    text: TextFile
     delimiter: str
     names: tuple[str, ...]
+    header: bool
     notes: tuple[str, ...]
 
 
@@ -112,37 +78,53 @@ def open_delimited(path: Path) -> Delimited:
     Parameters
     ----------
     path : Path
-        A file of text. All of it is read, to know its encoding; if it is not large,
-        it is held for `pieces_of`, and not read again.
+        A file of text, perhaps compressed with gzip. All of it is read, to know its
+        encoding; if it is not large, it is held for `pieces_of`, and not read again.
 
     Returns
     -------
     Delimited
         What `pieces_of` reads the rows with.
     """
-    text = _opened(path)
+    text = open_text(path)
     latin = text.encoding == "latin-1"
     notes = ["latin-1 text: it is not UTF-8"] if latin else []
     head = next(_records(text, _DELIMITERS), None)
     if head is None:
         raise ValueError(f"{path.name} is empty; it needs a header and rows.")
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else _sniff(head)
-    first = head.text[: head.ends[0]]
-    cells = [
-        "" if cell is None else str(cell).strip()
-        for cell in _parse(path, first, delimiter, None).row(0)
-    ]
-    if _all_numbers(cells):
-        raise ValueError(
-            f"The first line of {path.name} holds numbers where the columns' names "
-            "should be; add a line with a name for each column."
-        )
+    tabs = path.name.lower().endswith((".tsv", ".tsv.gz", ".tab"))
+    delimiter = "\t" if tabs else _sniff(head)
+    rows = _first_rows(path, head, delimiter)
+    header = has_header(rows)
+    cells = rows[0] if header else [f"x{index}" for index in range(len(rows[0]))]
     names = distinct_names(cells)
+    if not header:
+        notes.append(
+            "no line of names: the first line holds values, and the columns are called "
+            f"{names[0]} to {names[-1]}"
+        )
     if renamed := [new for new, old in zip(names, cells, strict=True) if new != old]:
         shown = ", ".join(repr(name) for name in renamed[:5])
         more = f" and {len(renamed) - 5} more" if len(renamed) > 5 else ""
         notes.append(f"empty or repeated column names became {shown}{more}")
-    return Delimited(text, delimiter, tuple(names), tuple(notes))
+    return Delimited(text, delimiter, tuple(names), header, tuple(notes))
+
+
+def _first_rows(path: Path, head: _Records, delimiter: str) -> list[list[str]]:
+    """Read the first lines, or the first alone where they do not have as many cells."""
+    n = min(_HEAD, len(head.ends))
+    for end in (head.ends[n - 1], head.ends[0]):
+        try:
+            frame = _parse(path, head.text[:end], delimiter, None)
+        except ValueError:
+            if end == head.ends[0]:
+                raise
+            continue
+        break
+    return [
+        ["" if cell is None else str(cell).strip() for cell in row]
+        for row in frame.rows()
+    ]
 
 
 def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
@@ -158,16 +140,16 @@ def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
     polars.DataFrame
         Columns of strings; a cell without text is null.
     """
-    header, path = True, file.text.path
+    header, path = file.header, file.text.path
     for records in _records(file.text, file.delimiter.encode()):
         cells = records.cells()
         if (wrong := np.flatnonzero(cells != len(file.names))).size:
             first = wrong[0]
             n = f"{cells[first]} cell{'' if cells[first] == 1 else 's'}"
             raise ValueError(
-                f"Line {records.lines[first]} of {path.name} has {n}, but "
-                f"the header has {len(file.names)}; mend that line (a cell that holds "
-                'the delimiter or a line break needs " around it).'
+                f"Line {records.lines[first]} of {path.name} has {n}, but the first "
+                f"line has {len(file.names)}; mend that line (a cell that holds the "
+                'delimiter or a line break needs " around it).'
             )
         skip = int(header)
         header = False
@@ -184,37 +166,7 @@ def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
         yield piece
 
 
-def _opened(path: Path) -> _Text:
-    """Read a file to know its encoding; hold what it holds if that is not much."""
-    held: list[bytes] | None = [] if path.stat().st_size <= _HELD else None
-    with path.open("rb") as file:
-        chunk = file.read(_CHUNK)
-        for magic, advice in _FORMATS.items():
-            if chunk.startswith(magic):
-                raise ValueError(f"{path.name} is {advice}.")
-        if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return _Text(path, "utf-16", None)
-        encoding = "utf-8-sig"
-        decoder = codecs.getincrementaldecoder(encoding)()
-        while chunk:
-            if held is not None:
-                held.append(chunk)
-            if b"\0" in chunk:
-                raise ValueError(
-                    f"{path.name} holds bytes that are not text; save the table as "
-                    "CSV, Parquet or Arrow with the ending that belongs to it."
-                )
-            following = file.read(_CHUNK)
-            if encoding != "latin-1":
-                try:
-                    decoder.decode(chunk, final=not following)
-                except UnicodeDecodeError:
-                    encoding = "latin-1"
-            chunk = following
-    return _Text(path, encoding, None if held is None else b"".join(held))
-
-
-def _records(file: _Text, delimiters: bytes) -> Iterator[_Records]:
+def _records(file: TextFile, delimiters: bytes) -> Iterator[_Records]:
     path = file.path
     pending, line = b"", 1
     for chunk in file.chunks():
@@ -274,15 +226,23 @@ def _split(
 def _sniff(head: _Records) -> str:
     """Take the delimiter that cuts the first lines into equally many cells."""
     data = np.frombuffer(head.text, dtype=np.uint8)
-    ends = head.ends[:20]
+    ends = head.ends[:_HEAD]
     cuts = head.cuts[head.cuts < ends[-1]]
     best = (False, 0, ",")
+    agreeing = set()
     for delimiter in _DELIMITERS:
         own = cuts[data[cuts] == delimiter]
         counts = np.diff(np.searchsorted(own, ends), prepend=0)
         agree = bool(counts[0] > 0 and (counts == counts[0]).all())
+        if agree:
+            agreeing.add(chr(delimiter))
         if (agree, counts[0]) > best[:2]:
             best = (agree, int(counts[0]), chr(delimiter))
+    if best[2] == "," and agreeing > {","}:
+        # 1,5;2,5 has as many commas in each line, and they are no delimiters.
+        first = head.text[: ends[0]].decode().split(max(agreeing - {","}))
+        if all(possible_forms([cell.strip()]) for cell in first):
+            return max(agreeing - {","})
     return best[2]
 
 
@@ -304,13 +264,3 @@ def _parse(
             f'{path.name} cannot be read as delimited text: a quote (") stands inside '
             "a cell that has none around it; write it twice, and put quotes around."
         ) from error
-
-
-def _all_numbers(cells: list[str]) -> bool:
-    """Whether a header is a row of data; a plain count of columns is none."""
-    try:
-        numbers = [float(cell) for cell in cells]
-    except ValueError:
-        return False
-    counted = range(len(numbers))
-    return numbers != list(counted) and numbers != [n + 1 for n in counted]

@@ -1,4 +1,4 @@
-"""From a file's name to numbers and labels, with a note on every decision."""
+"""From a file or a frame to numbers and labels, with a note on every decision."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal.tables.columns import Columns, Decision
-from vicinal.tables.reading import read_table
+from vicinal.tables.reading import Table, read_table
 from vicinal.tables.sizes import check_features
-from vicinal.tables.targets import choose_target, read_target
+from vicinal.tables.targets import (
+    NoTargetError,
+    choose_target,
+    likely_targets,
+    read_target,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import polars as pl
     from numpy.typing import NDArray
 
     from vicinal._typing import FloatArray, IntArray
+    from vicinal.tables.overrides import Overrides
 
 __all__ = ["Prepared", "prepare"]
 
@@ -70,27 +78,38 @@ class Prepared:
 
 
 def prepare(
-    source: str,
+    source: Any,
     *,
     target: str | None = None,
+    labels: NDArray[Any] | None = None,
     limit: int | None = None,
     no_target: bool = False,
     task: str | None = None,
+    overrides: Overrides | None = None,
+    ask: Callable[[NoTargetError, list[str]], str | None] | None = None,
 ) -> Prepared:
     """Read a table, find its label and turn its columns into numbers.
 
     Parameters
     ----------
-    source : str
-        As `vicinal.tables.reading.read_table` takes it.
+    source : str, path-like, DataFrame or Table
+        As `vicinal.tables.reading.read_table` takes or returns it.
     target : str, default=None
         The label's column; see `vicinal.tables.targets.choose_target`.
+    labels : ndarray of shape (n_rows,), default=None
+        The labels, where they are no column of the table.
     limit : int, default=None
-        At most so many rows, drawn at random.
+        At most so many rows, drawn at random, where the table is not yet read.
     no_target : bool, default=False
         Learn without labels. A label that is known is not a feature either.
     task : {"classification", "regression"}, default=None
         By default, the label's values tell.
+    overrides : Overrides, default=None
+        What a person says about the columns, where the table is not yet read.
+    ask : callable, default=None
+        Called with an error and all columns' names where no target is named or found;
+        returns the target's name, or None to go on without. By default, the error is
+        raised.
 
     Returns
     -------
@@ -113,34 +132,32 @@ def prepare(
     """
     if no_target and target is not None:
         raise ValueError("Name a target or ask for none, not both.")
-    table = read_table(source, limit=limit)
-    frame, notes = table.frame, list(table.notes)
+    table = (
+        source
+        if isinstance(source, Table)
+        else read_table(source, limit=limit, overrides=overrides)
+    )
+    frame, notes, asked = table.frame, list(table.notes), table.overrides
+    _check_rows(table)
     rows = np.arange(frame.height)
-    label = table.target if no_target else choose_target(table, target)
+    label = table.target if no_target else None
+    column = None
+    if labels is not None:
+        column = _as_column(labels, frame)
+    elif not no_target:
+        label, told = _labelled(table, target, ask)
+        notes += told
+        column = None if label is None else frame[label]
     y: NDArray[Any] | None = None
     found = "none"
-    if label is not None and not no_target:
-        if target is None and table.target is None:
-            notes.append(f"column {label!r} is taken as the target")
-        read = read_target(frame[label], task=task, known=label == table.target)
+    if column is not None:
+        read = read_target(column, task=task)
         notes += read.notes
         y, found = read.values, read.task
         if not read.kept.all():
             frame, rows = frame.filter(read.kept), rows[read.kept]
-    elif not no_target:
-        notes.append(
-            "no target: no column is called target, label, class or y; name it with "
-            "--target COLUMN if there is one"
-        )
-    if frame.height < 2:
-        raise ValueError(f"{table.name} has a single row; there must be neighbours.")
-    columns = Columns.learn(frame, label)
-    if not columns.feature_names:
-        kinds = ", ".join(f"{one.column}: {one.kind}" for one in columns.decisions[:5])
-        raise ValueError(
-            f"{table.name} has no column to learn from ({kinds}); is its delimiter a "
-            "comma, a semicolon, a tab or a bar?"
-        )
+    columns = Columns.learn(frame, label, forms=table.forms, overrides=asked)
+    _check_columns(table, columns)
     X = columns.encode(frame)
     check_features(X, columns.feature_names)
     return Prepared(
@@ -150,7 +167,62 @@ def prepare(
         task=found,
         columns=columns,
         notes=notes,
-        target=None if no_target else label,
+        target=None if column is None else label,
         frame=frame,
         rows=rows,
     )
+
+
+def _labelled(
+    table: Table,
+    target: str | None,
+    ask: Callable[[NoTargetError, list[str]], str | None] | None,
+) -> tuple[str | None, list[str]]:
+    """Find the label's column, or ask for it; return notes on that, too."""
+    frame, asked = table.frame, table.overrides
+    label = choose_target(table, target)
+    notes = []
+    if label is None:
+        _check_columns(table, Columns.learn(frame, None, overrides=asked))
+        error = NoTargetError(table.name, likely_targets(frame))
+        if ask is None:
+            raise error
+        label = ask(error, frame.columns)
+        if label is None:
+            return None, ["no target: name it with --target COLUMN if there is one"]
+    elif target is None and table.target is None:
+        notes.append(f"column {label!r} is taken as the target")
+    if asked.kind(label) is not None:
+        raise ValueError(
+            f"Column {label!r} is the target; what it is can be said with --task."
+        )
+    return label, notes
+
+
+def _as_column(labels: NDArray[Any], frame: pl.DataFrame) -> pl.Series:
+    """Return labels that came beside a table as if they were a column of it."""
+    import polars as pl
+
+    if labels.shape != (frame.height,):
+        raise ValueError(
+            f"There must be one label for each of the {frame.height:,} rows; y has the "
+            f"shape {labels.shape}."
+        )
+    if labels.dtype.kind not in "fiubU":
+        values = [None if one != one else one for one in labels.tolist()]
+        return pl.Series("y", values, strict=False)
+    return pl.Series("y", labels)
+
+
+def _check_rows(table: Table) -> None:
+    if table.frame.height < 2:
+        raise ValueError(f"{table.name} has a single row; there must be neighbours.")
+
+
+def _check_columns(table: Table, columns: Columns) -> None:
+    if not columns.feature_names:
+        kinds = ", ".join(f"{one.column}: {one.kind}" for one in columns.decisions[:5])
+        raise ValueError(
+            f"{table.name} has no column to learn from ({kinds}); is its delimiter a "
+            "comma, a semicolon, a tab or a bar?"
+        )

@@ -1,4 +1,4 @@
-"""Tables from files that nobody has checked: text, Parquet, Arrow, `.npz`, or a name.
+"""Tables that nobody has checked: from files, from frames in memory, or by a name.
 
 Nothing here decides what a column means (`vicinal.tables.columns`) or which is the
 label (`vicinal.tables.targets`). No file is ever unpickled.
@@ -7,16 +7,17 @@ label (`vicinal.tables.targets`). No file is ever unpickled.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.tables.cells import clean, typed
+from vicinal.tables.cells import Cells, clean, typed
+from vicinal.tables.overrides import Overrides
+from vicinal.tables.sizes import check_memory
 from vicinal.tables.sources import PIECE, Source, open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
 
@@ -32,31 +33,41 @@ class Table:
     name : str
         The file's stem, or the data set's name.
     frame : polars.DataFrame
-        As `vicinal.tables.cells.clean` returns it. In a text file, cells that are
-        all numbers have become numbers.
+        As `vicinal.tables.cells.typed` returns it.
     target : str or None
         The column that is known to be the label.
     notes : list of str
         What a reader should know of how it was read.
+    forms : dict of str to str
+        How numbers were written, column by column: see `vicinal.tables.notation`.
+    overrides : Overrides
+        What a person said of the columns, checked against their names.
     """
 
     name: str
     frame: pl.DataFrame
     target: str | None = None
     notes: list[str] = field(default_factory=list)
+    forms: dict[str, str] = field(default_factory=dict)
+    overrides: Overrides = field(default_factory=Overrides)
 
 
-def read_table(source: str, *, limit: int | None = None) -> Table:
+def read_table(
+    source: Any, *, limit: int | None = None, overrides: Overrides | None = None
+) -> Table:
     """Read a table.
 
     Parameters
     ----------
-    source : str
-        The path of a CSV, TSV, Parquet, Arrow or `.npz` file, or the name of a data
-        set that `vicinal.datasets` knows.
+    source : str, path-like or DataFrame
+        The path of a CSV or TSV file (also compressed with gzip), of a JSON, Parquet,
+        Arrow, Excel, `.npy` or `.npz` file; the name of a data set that
+        `vicinal.datasets` knows; or a frame of pandas or polars.
     limit : int, default=None
         Keep a random sample of so many rows, always the same one, in their order.
         The others are never held at once.
+    overrides : Overrides, default=None
+        What a person says about the columns.
 
     Returns
     -------
@@ -75,6 +86,8 @@ def read_table(source: str, *, limit: int | None = None) -> Table:
     >>> wine.frame.shape, wine.target
     ((178, 14), 'target')
     """
+    import polars as pl
+
     opened = open_source(source)
     frame, n_rows = _gather(opened, limit)
     notes = list(opened.notes)
@@ -82,18 +95,48 @@ def read_table(source: str, *, limit: int | None = None) -> Table:
         raise ValueError(f"{opened.name} has a header but no rows; add some.")
     if frame.height < n_rows:
         notes.append(f"{frame.height:,} of {n_rows:,} rows, drawn at random")
-    frame = clean(frame)
-    if opened.text:
-        frame = typed(frame)
-    return Table(Path(opened.name).stem, frame, opened.target, notes)
+    asked = (overrides or Overrides()).resolved(frame.columns)
+    # Who declares categories, means names.
+    declared = [
+        name for name, kind in frame.schema.items() if kind in (pl.Categorical, pl.Enum)
+    ]
+    cells = typed(
+        clean(frame),
+        decimal=asked.decimal,
+        likely=opened.decimal,
+        skip={*declared, *asked.categorical, *asked.date},
+    )
+    notes += _decimal_notes(cells)
+    return Table(opened.stem, cells.frame, opened.target, notes, cells.forms, asked)
 
 
-def pieces(source: str | Source, *, rows: int = PIECE) -> Iterator[pl.DataFrame]:
+def _decimal_notes(cells: Cells) -> list[str]:
+    """Say how numbers were read that other programs would not have read so."""
+    commas = [name for name, form in cells.forms.items() if form.startswith(",")]
+    notes = []
+    if cells.unsure:
+        example = "1,234 is 1.234" if cells.decimal == "," else "1,234 is 1234"
+        other = "." if cells.decimal == "," else ","
+        notes.append(
+            f"numbers with a comma in {_some(cells.unsure)}: {example}; if not, say "
+            f"--decimal {other}"
+        )
+    elif commas:
+        notes.append(f"decimal commas in {_some(commas)}")
+    return notes
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:5]))
+    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def pieces(source: Any, *, rows: int = PIECE) -> Iterator[pl.DataFrame]:
     """Read a table some rows at a time, without holding all of it.
 
     Parameters
     ----------
-    source : str or Source
+    source : str, path-like, DataFrame or Source
         As `read_table` takes it, or what `open_source` made of it: then it can be
         read again without being opened again.
     rows : int, default=50_000
@@ -111,7 +154,7 @@ def pieces(source: str | Source, *, rows: int = PIECE) -> Iterator[pl.DataFrame]
     >>> [piece.height for piece in pieces("wine", rows=100)]
     [100, 78]
     """
-    opened = open_source(source) if isinstance(source, str) else source
+    opened = source if isinstance(source, Source) else open_source(source)
     for piece in opened.pieces():
         yield from piece.iter_slices(rows)
 
@@ -123,7 +166,11 @@ def _gather(opened: Source, limit: int | None) -> tuple[pl.DataFrame, int]:
     parts: list[pl.DataFrame] = []
     n_rows = 0
     if limit is None:
-        parts = list(opened.pieces())
+        size = 0
+        for piece in opened.pieces():
+            size += int(piece.estimated_size())
+            check_memory(size, opened.name)
+            parts.append(piece)
         frame = pl.concat(parts, rechunk=True) if parts else pl.DataFrame()
         return frame, frame.height
     if limit < 1:

@@ -1,7 +1,8 @@
-"""Numbers whose squares floating point holds: features and targets are checked."""
+"""Sizes that can be held: of numbers, whose squares are computed, and of tables."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,13 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray
 
-__all__ = ["LARGEST", "SMALLEST_SPREAD", "check_features", "check_numbers"]
+__all__ = [
+    "LARGEST",
+    "SMALLEST_SPREAD",
+    "check_features",
+    "check_memory",
+    "check_numbers",
+]
 
 #: The squares of larger numbers are close to the end of floating point.
 LARGEST = 1e150
@@ -59,4 +66,25 @@ def check_numbers(values: NDArray[Any], name: str) -> None:
         raise ValueError(
             f"{name} varies by less than {SMALLEST_SPREAD:.0e}, and squares of such "
             "differences vanish; write it in smaller units."
+        )
+
+
+def check_memory(n_bytes: int, name: str) -> None:
+    """Raise ValueError where a table is larger than the machine's memory.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Of the rows that were read so far.
+    name : str
+        The table's.
+    """
+    try:
+        memory = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return
+    if n_bytes > memory:
+        raise ValueError(
+            f"{name} holds more than the {memory / 1e9:,.0f} GB of this machine's "
+            "memory; take a part of its rows, or fewer columns."
         )

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vicinal.tables import other_files
+from vicinal.tables.frames import is_frame, to_polars
 from vicinal.tables.names import distinct_names, near
 
 if TYPE_CHECKING:
@@ -48,24 +50,31 @@ class Source:
         The column that is known to be the label.
     notes : tuple of str
         What a reader should know of it.
-    text : bool
-        Whether all cells are text, whatever they mean.
+    decimal : str
+        What stands before a fraction, where its cells do not tell: a comma in text
+        that semicolons delimit.
     """
 
     name: str
     pieces: Callable[[], Iterator[pl.DataFrame]]
     target: str | None = None
     notes: tuple[str, ...] = ()
-    text: bool = False
+    decimal: str = "."
+
+    @property
+    def stem(self) -> str:
+        """The name without its ending."""
+        name = Path(self.name)
+        return (name.with_suffix("") if name.suffix.lower() == ".gz" else name).stem
 
 
-def open_source(source: str) -> Source:
+def open_source(source: Any) -> Source:
     """Find out what a table can be read from.
 
     Parameters
     ----------
-    source : str
-        A file's path or a data set's name.
+    source : str, path-like or DataFrame
+        A file's path, a data set's name, or a frame of pandas or polars.
 
     Returns
     -------
@@ -78,12 +87,14 @@ def open_source(source: str) -> Source:
         With one sentence that says what to do.
     """
     if find_spec("polars") is None:
-        raise ValueError("Reading files needs an extra: pip install 'vicinal[cli]'.")
-    import polars as pl
-
-    from vicinal.datasets import available, load, read_npz
+        raise ValueError("Reading tables needs an extra: pip install 'vicinal[cli]'.")
+    if is_frame(source):
+        frame = to_polars(source)
+        return Source("the data", lambda: iter([frame]))
+    from vicinal.datasets import available, load
 
     path = Path(source)
+    source = str(source)
     is_name = not path.exists() and not path.suffix and path.name == source
     if source in available():
         return _of_dataset(load(source))
@@ -97,19 +108,36 @@ def open_source(source: str) -> Source:
             sentence = f"There is no file or data set {source!r}{hint}"
             raise ValueError(sentence) from None
     _check_file(path)
-    suffix = path.suffix.lower()
+    return _of_file(path)
+
+
+def _of_file(path: Path) -> Source:
+    import polars as pl
+
+    from vicinal.datasets import read_npz
+    from vicinal.tables import delimited
+
+    suffix = path.with_name(path.name.lower().removesuffix(".gz")).suffix
     if suffix == ".npz":
         return _of_dataset(read_npz(path))
+    if suffix == ".npy":
+        return Source(path.name, lambda: other_files.array_pieces(path, PIECE, _CELLS))
     if suffix == ".parquet":
         _check_ends(path, b"PAR1", "Parquet")
         return Source(path.name, lambda: _lazy_pieces(path, pl.scan_parquet))
     if suffix in _ARROW:
         return _of_arrow(path)
-    from vicinal.tables import delimited
-
+    if suffix in other_files.JSON:
+        return Source(path.name, lambda: iter([other_files.read_json(path)]))
+    if suffix in other_files.EXCEL:
+        frame, notes = other_files.read_excel(path)
+        return Source(path.name, lambda: iter([frame]), notes=tuple(notes))
     file = delimited.open_delimited(path)
     return Source(
-        path.name, lambda: delimited.pieces_of(file), notes=file.notes, text=True
+        path.name,
+        lambda: delimited.pieces_of(file),
+        notes=file.notes,
+        decimal="," if file.delimiter == ";" else ".",
     )
 
 
@@ -205,14 +233,24 @@ def _lazy_pieces(
         # Escaped, because * and [ in a file's name are part of the name.
         lazy = scan(glob.escape(str(path)))
         n_rows = int(lazy.select(pl.len()).collect().item())
-        empty = lazy.head(0).collect()
+        first = lazy.head(1).collect()
     if n_rows == 0:
-        yield empty
-    size = max(1, min(PIECE, _CELLS // max(1, empty.width)))
+        yield first
+    # A vector is as many cells as it has components.
+    width = sum(map(_cells, first.iter_columns()))
+    size = max(1, min(PIECE, _CELLS // max(1, width)))
     for start in range(0, n_rows, size):
         with _damage_reported(path):
             piece = lazy.slice(start, size).collect()
         yield piece
+
+
+def _cells(column: pl.Series) -> int:
+    import polars as pl
+
+    if not column.dtype.is_nested() or column.dtype == pl.Struct or column.is_empty():
+        return 1
+    return int(column.explode().len())
 
 
 @contextmanager

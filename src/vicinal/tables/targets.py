@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vicinal.tables.column_types import kind_of
 from vicinal.tables.names import near, printable
 from vicinal.tables.sizes import check_numbers
+from vicinal.tables.values import as_names
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,11 +19,51 @@ if TYPE_CHECKING:
 
     from vicinal.tables.reading import Table
 
-__all__ = ["MOST_CLASSES", "Target", "choose_target", "names_classes", "read_target"]
+__all__ = [
+    "MOST_CLASSES",
+    "NoTargetError",
+    "Target",
+    "choose_target",
+    "likely_targets",
+    "names_classes",
+    "read_target",
+]
 
-#: More distinct whole numbers than this measure something.
+#: More distinct whole numbers than this measure something, unless they are codes.
 MOST_CLASSES = 20
+# Codes of classes: so often comes the rarest at least, and for each of the commonest.
+_LEAST = 5
+_LEAST_SHARE = 0.1
 _USUAL_NAMES = ("target", "label", "class", "y")
+# Parts of names that a label often has.
+_LIKELY_WORDS = re.compile(
+    r"target|label|class|outcome|response|species|diagnosis|surviv|churn|default|"
+    r"price|quality|rating|score|income|salary|sales|cost|value|status|result|"
+    r"categor|kind|type|grade|fraud|sentiment|^y$|_y$",
+    re.IGNORECASE,
+)
+_SHOWN = 5
+
+
+class NoTargetError(ValueError):
+    """No column was named as the target, and none is called like one.
+
+    Parameters
+    ----------
+    name : str
+        The table's.
+    likely : list of str
+        Columns that may be it.
+    """
+
+    def __init__(self, name: str, likely: list[str]) -> None:
+        self.likely = likely
+        shown = ", ".join(printable(repr(one)) for one in likely)
+        super().__init__(
+            f"{name} has no column called target, label, class or y; name the target "
+            f"({shown or 'none looks like one'}), or ask for densities without one "
+            "(--no-target; task='none' in Python)."
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +124,48 @@ def choose_target(table: Table, asked: str | None) -> str | None:
     return next((by_lower[x] for x in _USUAL_NAMES if x in by_lower), None)
 
 
-def read_target(
-    column: pl.Series, *, task: str | None = None, known: bool = False
-) -> Target:
+def likely_targets(frame: pl.DataFrame) -> list[str]:
+    """Return columns that may be the label, the likeliest first.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        As `vicinal.tables.cells.typed` returns it.
+
+    Returns
+    -------
+    list of str
+        At most five: those named like one, then the last, then others; no column of
+        one value, no identifier, no date, no free text, no vectors.
+    """
+    names = frame.columns
+    order = sorted(
+        range(len(names)),
+        key=lambda i: (
+            not _LIKELY_WORDS.search(names[i]),
+            i != len(names) - 1,
+            i != 0,
+            i,
+        ),
+    )
+    found: list[str] = []
+    for index in order:
+        if kind_of(frame.to_series(index)).kind in ("number", "category", "yes/no"):
+            found.append(names[index])
+        if len(found) == _SHOWN:
+            break
+    return found
+
+
+def read_target(column: pl.Series, *, task: str | None = None) -> Target:
     """Read the labels, and tell classes from measurements.
 
     Parameters
     ----------
     column : polars.Series
-        The label's column, of a frame that `vicinal.tables.cells.clean` returned.
+        The label's column, of a frame that `vicinal.tables.cells.typed` returned.
     task : {"classification", "regression"}, default=None
-        By default: text and booleans are classes, and so are at most twenty
-        distinct whole numbers; other numbers are measurements.
-    known : bool, default=False
-        Whether whole numbers are known to be classes, however many.
+        By default, `names_classes` tells.
 
     Returns
     -------
@@ -131,7 +202,7 @@ def read_target(
             "needs at least two values."
         )
     if task is None:
-        classes = names_classes(present.to_numpy(), known)
+        classes = names_classes(present.to_numpy())
         task = "classification" if classes else "regression"
     if task == "regression":
         if not present.dtype.is_numeric():
@@ -160,38 +231,50 @@ def _understood(column: pl.Series) -> pl.Series:
     return column
 
 
-def names_classes(values: NDArray[Any], known: bool) -> bool:
+def names_classes(values: NDArray[Any]) -> bool:
     """Whether labels name classes, rather than measure something.
+
+    It is the same for every format, and for arrays.
 
     Parameters
     ----------
     values : ndarray of shape (n_samples,)
         The labels, none of them missing.
-    known : bool
-        Whether integers are known to be classes, however many.
 
     Returns
     -------
     bool
-        True for text, for booleans, for two distinct numbers, and for at most twenty
-        distinct whole numbers that come twice each on average.
+        True for text, for booleans, for two distinct numbers, for at most twenty
+        distinct whole numbers that come twice each on average, and for codes: whole
+        numbers from 0 or 1 without a gap, each of which comes at least five times,
+        and the rarest at least a tenth as often as the commonest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.tables.targets import names_classes
+    >>> names_classes(np.array([3, 5, 3, 5])), names_classes(np.array([0.5, 2.5, 7]))
+    (True, False)
+    >>> names_classes(np.repeat(np.arange(26), 10)), names_classes(np.arange(90))
+    (True, False)
     """
     if values.dtype.kind not in "fiu":
         return True
-    n_distinct = np.unique(values).size
-    if values.dtype.kind == "f" and not np.array_equal(values, np.rint(values)):
+    distinct, counts = np.unique(values, return_counts=True)
+    if values.dtype.kind == "f" and not np.array_equal(distinct, np.rint(distinct)):
         # Two levels are two classes, whatever they are written as.
-        return n_distinct == 2
-    if known and values.dtype.kind in "iu":
+        return distinct.size == 2
+    if distinct.size <= max(2, min(MOST_CLASSES, len(values) // 2)):
         return True
-    return n_distinct <= max(2, min(MOST_CLASSES, len(values) // 2))
+    codes = distinct[0] in (0, 1) and distinct[-1] - distinct[0] == distinct.size - 1
+    return bool(codes and counts.min() >= max(_LEAST, _LEAST_SHARE * counts.max()))
 
 
 def _classes(column: pl.Series, notes: list[str]) -> Target:
     import polars as pl
 
     name = column.name
-    text = _class_names(column).rename("class")
+    text = as_names(column).rename("class")
     counts = text.drop_nulls().value_counts()
     if counts.height == text.len() - text.null_count():
         raise ValueError(
@@ -210,21 +293,6 @@ def _classes(column: pl.Series, notes: list[str]) -> Target:
     kept = text.is_not_null().to_numpy()
     values = np.array(text.drop_nulls().to_list(), dtype=np.str_)
     return Target("classification", values, kept, tuple(notes))
-
-
-def _class_names(column: pl.Series) -> pl.Series:
-    """Write labels as text; whole numbers without a decimal point."""
-    import polars as pl
-
-    if not column.dtype.is_float():
-        return column.cast(pl.String)
-    column = column.cast(pl.Float64)
-    labels = column.drop_nulls().unique().to_list()
-    if not all(label.is_integer() for label in labels):
-        return column.cast(pl.String)
-    # Digits beyond 1e16 would be made up: 64 bits do not hold them.
-    names = [str(int(x)) if abs(x) < 1e16 else repr(x) for x in labels]
-    return column.replace_strict(labels, names, return_dtype=pl.String)
 
 
 def _lone_note(lone: list[str]) -> str:

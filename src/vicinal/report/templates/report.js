@@ -31,13 +31,15 @@
   addEventListener("afterprint", repaint);
 
   // ---- pictures of how much each pixel contributes to a metric
-  const scale = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"]
-    .map((hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
   const mix = (a, b, t) => a.map((v, i) => Math.round(v + (b[i] - v) * t));
-  const sequential = (t) => {
-    const position = Math.min(Math.max(t, 0), 1) * (scale.length - 1);
-    const low = Math.min(Math.floor(position), scale.length - 2);
-    return mix(scale[low], scale[low + 1], position - low);
+  const hexes = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
+  // Ten colours from low to high: of the theme for points, cividis for pictures.
+  const cividis = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"].map(hexes);
+  let scale = cividis;
+  const sequential = (t, colours) => {
+    const position = Math.min(Math.max(t, 0), 1) * (colours.length - 1);
+    const low = Math.min(Math.floor(position), colours.length - 2);
+    return mix(colours[low], colours[low + 1], position - low);
   };
   const signed = (t) => mix([236, 236, 233], t > 0 ? [196, 98, 0] : [0, 92, 150], Math.sqrt(Math.abs(t)));
   const painted = (canvas, colours) => {
@@ -49,7 +51,31 @@
   };
   document.querySelectorAll("canvas.heat").forEach((canvas) => {
     const { heat, signed: both } = canvas.dataset;
-    painted(canvas, Array.from(packed(heat || both, Uint8Array), (v) => (heat ? sequential(v / 255) : signed((v - 128) / 127))));
+    painted(canvas, Array.from(packed(heat || both, Uint8Array), (v) => (heat ? sequential(v / 255, cividis) : signed((v - 128) / 127))));
+  });
+  repainted.push(() => { scale = Array.from({ length: 10 }, (_, i) => hexes(colour(`--n${i}`))); });
+
+  // ---- commands to copy
+  const copied = async (text) => {
+    try { await navigator.clipboard.writeText(text); return true; } catch {
+      // Without the right to the clipboard: the old way, from a field that is selected.
+      const field = make("textarea", "away");
+      field.value = text;
+      document.body.append(field);
+      field.select();
+      const done = document.execCommand("copy");
+      field.remove();
+      return done;
+    }
+  };
+  document.querySelectorAll(".copy").forEach((button) => {
+    button.hidden = false;
+    button.addEventListener("click", async () => {
+      const done = await copied(button.parentElement.querySelector("code").textContent);
+      button.focus();
+      button.textContent = done ? "Copied" : "Not copied";
+      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+    });
   });
 
   if (!at("data")) { repaint(); return; }
@@ -71,11 +97,40 @@
     square: [[x - 0.9 * r, y - 0.9 * r], [x + 0.9 * r, y - 0.9 * r], [x + 0.9 * r, y + 0.9 * r], [x - 0.9 * r, y + 0.9 * r]],
     diamond: [[x, y - 1.3 * r], [x + 1.3 * r, y], [x, y + 1.3 * r], [x - 1.3 * r, y]],
   })[shape];
-  const low = codes ? 0 : data.values.reduce((a, b) => Math.min(a, b));
-  const high = codes ? 1 : data.values.reduce((a, b) => Math.max(a, b));
+  // Where a number stands on the scale of colours: even steps between the five stops.
+  const stand = (value) => {
+    const { stops } = data;
+    const j = Math.max(0, Math.min(3, stops.findIndex((_, i) => value <= stops[i + 1] || i === 3)));
+    const width = stops[j + 1] - stops[j];
+    return (j + (width > 0 ? (value - stops[j]) / width : 0)) / 4;
+  };
+  // As people read them: 25,580 and not 25580.0001.
+  const readable = (value, digits = 6) => {
+    const size = Math.abs(value);
+    if (size >= 1e12 || (size > 0 && size < 1e-4)) return value.toPrecision(4);
+    return value.toLocaleString("en-US", { maximumSignificantDigits: Math.max(digits, Math.ceil(Math.log10(size + 1))) });
+  };
   let palette = [];
-  const colourOf = (i) => (codes ? palette[codes[i] % 8] : `rgb(${sequential((data.values[i] - low) / (high - low || 1))})`);
-  const labelOf = (i) => (codes ? data.classes[codes[i]] : String(data.values[i]));
+  const colourOf = (i) => (codes ? palette[codes[i] % 8] : `rgb(${sequential(stand(data.values[i]), scale)})`);
+  const labelOf = (i) => (codes ? data.classes[codes[i]] : readable(data.values[i]));
+  const nameOf = (i) => (data.names ? data.names[i] : "");
+
+  // ---- the values of the rows, and which of them differ most between two
+  const columns = (data.columns || []).map((one) => ({
+    ...one, codes: packed(one.codes, Uint16Array), at: one.at && packed(one.at, Int16Array),
+  }));
+  const valueOf = (column, i) => column.values[column.codes[i]];
+  // In standard deviations; between two values of a text, as between their features.
+  const apart = ({ at: places, weights, codes: own }, i, j) => {
+    if (places) return Math.abs(places[i] - places[j]) / 128;
+    return own[i] === own[j] ? 0 : Math.hypot(weights[own[i]], weights[own[j]]);
+  };
+  const differing = (i, j, most = 3) => columns
+    .filter((column) => valueOf(column, i) !== valueOf(column, j))
+    .map((column) => ({ column, size: apart(column, i, j) }))
+    .sort((a, b) => b.size - a.size)
+    .slice(0, most)
+    .map(({ column }) => column);
   const swatch = (i, code = codes && codes[i]) => {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     svg.setAttribute("viewBox", "0 0 12 12");
@@ -102,17 +157,20 @@
   const maps = [];
   const redraw = () => maps.forEach((map) => map.draw());
   const tip = at("tip");
+  const pairOf = (className, name, value) => {
+    const line = make("span", className);
+    line.append(make("span", "", name), make("span", "", value));
+    return line;
+  };
   const showTip = (i, x, y) => {
     tip.hidden = i < 0;
     if (i < 0) return;
     tip.replaceChildren();
     if (grey) tip.append(thumbnail(i));
-    tip.append(make("b", "", `row ${numbers[i]}`), make("span", "", `${kind === "number" ? "target " : ""}${labelOf(i)}`));
-    (data.features || []).forEach((name, j) => {
-      const line = make("span", "value");
-      line.append(make("span", "", name), make("span", "", data.cells[i][j]));
-      tip.append(line);
-    });
+    tip.append(make("b", "", nameOf(i) || `row ${numbers[i]}`));
+    if (nameOf(i)) tip.append(make("span", "aside", `row ${numbers[i]}`));
+    tip.append(make("span", "", `${kind === "number" ? `${data.target} ` : ""}${labelOf(i)}`));
+    columns.slice(0, 5).forEach((column) => tip.append(pairOf("value", column.name, valueOf(column, i))));
     const box = tip.getBoundingClientRect();
     tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 8))}px`;
     tip.style.top = `${y + 18 + box.height > innerHeight ? Math.max(4, y - box.height - 12) : y + 18}px`;
@@ -205,8 +263,7 @@
       const chosen = state.chosen >= 0 && seen(state.chosen) ? state.chosen : -1;
       const near = chosen < 0 ? [] : Array.from(neighbours(this.method, chosen)).filter(seen);
       let visible = 0;
-      // Bright yellow would drown in a white page.
-      const edge = codes ? colour("--edge") : "rgba(60, 60, 60, .55)";
+      const edge = colour("--edge");
       pen.strokeStyle = edge;
       pen.lineWidth = 0.6;
       pen.globalAlpha = chosen < 0 ? 0.88 : 0.38;
@@ -283,7 +340,7 @@
         if (!pointers.delete(event.pointerId)) return;
         canvas.classList.remove("moving");
         const found = event.type === "pointerup" && travelled <= 4 && !pointers.size ? this.nearest(...this.where(event)) : -1;
-        if (found >= 0) { this.focus = found; choose(found); }
+        if (found >= 0) { this.focus = found; this.choose(found); }
       };
       canvas.addEventListener("pointerup", lifted);
       canvas.addEventListener("pointercancel", lifted);
@@ -302,6 +359,12 @@
       }));
     }
 
+    // The panel comes to the map that was asked.
+    choose(i) {
+      choose(i);
+      place(this.canvas.closest("figure"));
+    }
+
     key(event) {
       const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
       if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -314,7 +377,7 @@
           showTip(this.focus, box.left + x, box.top + y);
         }
         this.draw();
-      } else if ((event.key === "Enter" || event.key === " ") && this.focus >= 0 && seen(this.focus)) choose(this.focus);
+      } else if ((event.key === "Enter" || event.key === " ") && this.focus >= 0 && seen(this.focus)) this.choose(this.focus);
       else if (event.key === "Escape") { tip.hidden = true; choose(-1); }
       else if (event.key === "+" || event.key === "=") this.zoomBy(1.5);
       else if (event.key === "-") this.zoomBy(1 / 1.5);
@@ -322,6 +385,18 @@
       event.preventDefault();
     }
   }
+
+  // ---- where the neighbours are listed: beside the map that was asked, or below it
+  const panel = at("panel");
+  const isNarrow = matchMedia("(max-width: 62rem)");
+  const place = (figure) => {
+    const inMaps = figure.matches(".map");
+    if (inMaps && isNarrow.matches) figure.after(panel);
+    else at(inMaps ? "slot-maps" : "slot-top").append(panel);
+    if (isNarrow.matches) at("chosen").scrollIntoView({ block: "nearest" });
+  };
+  // Turned to its side, a screen may have become wide.
+  isNarrow.addEventListener("change", () => { if (panel.closest(".maps")) at("slot-maps").append(panel); });
 
   // ---- the neighbours of the chosen row
   const selects = [at("before"), at("after")];
@@ -339,7 +414,11 @@
     button.dataset.index = j;
     button.append(grey ? thumbnail(j) : swatch(j));
     const what = make("span", "what");
-    what.append(make("span", "", labelOf(j)), make("span", "", `row ${numbers[j]}`));
+    const first = make("span", "first");
+    first.append(make("span", "", labelOf(j)), make("span", "aside", `row ${numbers[j]}`));
+    what.append(first);
+    if (nameOf(j)) what.append(make("span", "aside", nameOf(j)));
+    differing(i, j).forEach((column) => what.append(pairOf("differs", column.name, `${valueOf(column, i)} → ${valueOf(column, j)}`)));
     button.append(what);
     if (codes) {
       const mark = make("span", `mark ${isSame(i, j) ? "same" : "other"}`, isSame(i, j) ? "✓" : "✗");
@@ -360,7 +439,7 @@
     const near = Array.from(neighbours(Number(selects[side].value), i));
     if (codes) return `${near.filter((j) => isSame(i, j)).length} of ${k}`;
     const mean = near.reduce((sum, j) => sum + data.values[j], 0) / Math.max(k, 1);
-    return Number(mean.toPrecision(4)).toString();
+    return readable(mean, 4);
   };
   const list = () => {
     const i = state.chosen;
@@ -373,9 +452,12 @@
     const words = make("div");
     const label = make("p", "label");
     label.append(swatch(i), make("span", "", labelOf(i)));
-    words.append(make("p", "row", `Row ${numbers[i]}`), label, make("p", "sum", codes
+    words.append(make("p", "row", `${nameOf(i) || "Row"}${nameOf(i) ? ", row" : ""} ${numbers[i]}`), label, make("p", "sum", codes
       ? `Nearest rows of its ${kind}: ${summary(i, 0)} before, ${summary(i, 1)} after.`
-      : `Mean target of its nearest rows: ${summary(i, 0)} before, ${summary(i, 1)} after.`));
+      : `Mean ${data.target} of its nearest rows: ${summary(i, 0)} before, ${summary(i, 1)} after.`));
+    const values = make("div", "values");
+    columns.slice(0, 6).forEach((column) => values.append(pairOf("value", column.name, valueOf(column, i))));
+    if (columns.length) words.append(values);
     at("chosen").replaceChildren(...(grey ? [thumbnail(i)] : []), words);
   };
   const hint = [...at("chosen").childNodes];
@@ -401,7 +483,14 @@
 
   // ---- which classes are seen
   if (codes) {
-    const toggles = data.classes.map((name, code) => {
+    const groups = [...document.querySelectorAll(".classes")];
+    const refresh = () => {
+      document.querySelectorAll(".classes button").forEach((button) => {
+        button.setAttribute("aria-pressed", String(!state.hidden.has(Number(button.dataset.code))));
+      });
+      redraw();
+    };
+    groups.forEach((group) => group.append(...data.classes.map((name, code) => {
       const button = make("button");
       button.type = "button";
       button.dataset.code = code;
@@ -411,21 +500,17 @@
         refresh();
       });
       return button;
-    });
-    const refresh = () => {
-      toggles.forEach((button, code) => button.setAttribute("aria-pressed", String(!state.hidden.has(code))));
-      redraw();
-    };
-    at("classes").append(...toggles);
+    })));
     at("show-all").addEventListener("click", () => { state.hidden.clear(); refresh(); });
     at("hide-all").addEventListener("click", () => { data.classes.forEach((_, code) => state.hidden.add(code)); refresh(); });
     refresh();
   }
 
-  document.querySelectorAll(".map canvas").forEach((canvas) => maps.push(new PointMap(canvas)));
-  repainted.push(() => { palette = Array.from({ length: 8 }, (_, i) => colour(`--c${i}`)); redraw(); });
+  document.querySelectorAll(".map canvas, .big-map canvas").forEach((canvas) => maps.push(new PointMap(canvas)));
+  const mapOf = (method) => maps.find((map) => map.method === method && map.canvas.closest(".map"));
+  repainted.push(() => { palette = Array.from({ length: 8 }, (_, i) => colour(`--c${i}`)); redraw(); if (!codes) list(); });
   repaint();
   list();
   // For scripts that drive the page: where a row is drawn, in pixels of its canvas.
-  Object.defineProperty(window, "vicinal", { value: Object.freeze({ position: (method, i) => maps[method].position(i), choose }) });
+  Object.defineProperty(window, "vicinal", { value: Object.freeze({ position: (method, i) => mapOf(method).position(i), choose }) });
 })();

@@ -1,0 +1,74 @@
+"""Which method to recommend: the simplest of those that are as good as the best."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vicinal.comparison.records import Difference, MethodResult
+
+__all__ = ["PLAIN", "recommend", "simplicity"]
+
+PLAIN = ("euclidean", "standardised", "gaussian", "kernel-density")
+"""Methods that learn no metric: scales at most, or one bandwidth."""
+# From what needs least explaining and computing to what needs most.
+_SIMPLEST_FIRST = (
+    ("euclidean", "gaussian"),
+    ("standardised", "kernel-density"),
+    ("whitened", "pca", "lca-diagonal"),
+    ("lda", "fda", "lca"),
+    ("ldg", "lfda", "itml", "lca-gauss"),
+    ("nca", "nca-log", "mlkr"),
+)
+_RANK = {name: rank for rank, names in enumerate(_SIMPLEST_FIRST) for name in names}
+
+
+def simplicity(name: str) -> int:
+    """Return how simple a method is: 0 for raw features, more for what is learned.
+
+    Parameters
+    ----------
+    name : str
+        Of a method; one that is not known comes after those that are.
+    """
+    return _RANK.get(name, len(_SIMPLEST_FIRST))
+
+
+def recommend(
+    results: Sequence[MethodResult],
+    best: MethodResult,
+    differences: Sequence[Difference],
+    negligible: float = 0.0,
+) -> str:
+    """Return the name of the simplest method within noise of the best.
+
+    Within noise is: behind by no more than one standard error of the difference, the
+    usual rule for choosing among models of different size; or by so little that
+    nobody would care.
+
+    Parameters
+    ----------
+    results : sequence of MethodResult
+        All of them.
+    best : MethodResult
+        The one with the highest score.
+    differences : sequence of Difference
+        The best against each other.
+    negligible : float, default=0.0
+        A difference that is none, however sure it is.
+    """
+    reach = {
+        one.other: np.nan_to_num(one.error, nan=0.0 if one.real else np.inf)
+        for one in differences
+    }
+    behind = {one.other: one.gain for one in differences}
+    able = [
+        one
+        for one in results
+        if one is best or behind[one.name] <= max(reach[one.name], negligible)
+    ]
+    return min(able, key=lambda one: (simplicity(one.name), -one.mean)).name

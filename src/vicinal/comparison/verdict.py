@@ -1,0 +1,187 @@
+"""One sentence to act on, and what it rests on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vicinal.comparison.decision import PLAIN, simplicity
+from vicinal.comparison.runs import MANY_ROWS
+
+if TYPE_CHECKING:
+    from vicinal.comparison.records import MethodResult
+    from vicinal.comparison.result import Comparison
+
+__all__ = ["reading", "verdict"]
+
+# What to do, for the methods that are no learning of a metric.
+_ADVICE = {
+    "euclidean": "Use the features as they are",
+    "standardised": "Standardise",
+    "gaussian": "One Gaussian is enough",
+    "kernel-density": "Use one bandwidth for all directions",
+}
+_SPOKEN = {
+    "euclidean": "raw features",
+    "standardised": "standardised features",
+    "gaussian": "one Gaussian",
+    "kernel-density": "one bandwidth",
+}
+# Queries that are faster by less are not worth a word.
+_FASTER = 2.0
+
+
+def verdict(comparison: Comparison) -> str:
+    """Say in one sentence what to do.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What was found.
+    """
+    chosen = comparison[comparison.recommended]
+    nothing = _beats_nothing(comparison)
+    if nothing:
+        return nothing
+    if len(comparison.results) == 1:
+        return f"{chosen.name}: {_scored(comparison, chosen)}"
+    simpler = [
+        one
+        for one in comparison.results
+        if simplicity(one.name) < simplicity(chosen.name)
+    ]
+    plain = [one for one in simpler if one.name in PLAIN]
+    if chosen.name in _ADVICE:
+        said = _ADVICE[chosen.name]
+    else:
+        said = f"Use {chosen.name}{_dimensions(chosen)}"
+    base = max(plain or simpler, key=_mean, default=None)
+    if base is None:
+        said += f": {_scored(comparison, chosen)}"
+    else:
+        said += f": {_gain(comparison, chosen, base)}"
+        said += f" over {_SPOKEN.get(base.name, base.name)}"
+        raw = next((one for one in plain if one.name == "euclidean"), base)
+        # Of few rows, times are those of other things.
+        if len(comparison.setting.X) > MANY_ROWS and chosen.name not in PLAIN:
+            said += _faster(chosen, raw)
+    return said + _beyond(comparison, chosen)
+
+
+def reading(comparison: Comparison) -> list[str]:
+    """Return sentences on how to read the scores, for below the table.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What was found.
+    """
+    s = comparison.setting
+    lines = []
+    evidence = comparison.evidence
+    known = np.isfinite(evidence.reach(comparison.best))
+    if known and len(comparison.results) > 1:
+        if not evidence.by_rows:
+            how = f"corrected paired t-test on {s.n_splits} splits"
+        elif s.scored == "accuracy" and len(s.tests) == 1:
+            how = f"McNemar's test on {len(s.tests[0]):,} test rows"
+        else:
+            how = "bootstrap of the test rows"
+        lines.append(
+            f"± half of a 95 % interval; * the best method is really better ({how}, "
+            "Holm's p < 0.05)"
+        )
+    return lines + _right_tool(comparison)
+
+
+def _right_tool(comparison: Comparison) -> list[str]:
+    """Say whether something else than neighbours does better."""
+    chosen = comparison[comparison.recommended]
+    ahead = []
+    for reference in comparison.references:
+        gain, error = comparison.evidence.against_reference(chosen, reference)
+        score = comparison.evidence.score
+        if -gain > max(1.96 * error, score.negligible):
+            ahead.append((gain, error, reference))
+    if not ahead:
+        return []
+    gain, error, reference = min(ahead, key=lambda one: one[0])
+    amount = _amount(comparison, -gain, 1.96 * error)
+    return [
+        f"Without neighbours: {reference.name} is better than {chosen.name} by "
+        f"{amount}. Take it if only predictions count."
+    ]
+
+
+def _beats_nothing(comparison: Comparison) -> str:
+    """Say where no metric predicts better than a constant does; else nothing."""
+    best = comparison.best
+    scored = f"{best.name} has {_scored(comparison, best)}"
+    if comparison.setting.task == "regression":
+        return "" if best.mean > 0 else f"No metric beats the mean: {scored}"
+    for reference in comparison.references:
+        if reference.name == "majority class":
+            gain, error = comparison.evidence.against_reference(best, reference)
+            if gain <= max(0.0, error):
+                constant = f"{_scored(comparison, reference, sure=False)}"
+                return f"No metric beats the most frequent class ({constant}): {scored}"
+    return ""
+
+
+def _beyond(comparison: Comparison, chosen: MethodResult) -> str:
+    """Return what the best method would add to the recommended one."""
+    best = comparison.best
+    others = [
+        one
+        for one in comparison.results
+        if simplicity(one.name) > simplicity(chosen.name)
+    ]
+    if not others:
+        return ""
+    what = "learning a metric" if chosen.name in PLAIN else "what is less simple"
+    if comparison.setting.task == "none":
+        what = "what is less simple"
+    gain = best.mean - chosen.mean
+    error = comparison.evidence.error(best, chosen)
+    score = comparison.evidence.score
+    if best is chosen or gain < score.negligible:
+        return f"; {what} adds nothing beyond that on these data"
+    amount = _amount(comparison, gain, 1.96 * error)
+    return f"; {best.name} may add {amount}, which is within noise"
+
+
+def _mean(one: MethodResult) -> float:
+    return float(np.nan_to_num(one.mean, nan=-np.inf))
+
+
+def _gain(comparison: Comparison, chosen: MethodResult, base: MethodResult) -> str:
+    gain = float(np.mean(chosen.scores - base.scores))
+    reach = comparison.evidence.error_reach(chosen, base)
+    return f"{'+' if gain >= 0 else ''}{_amount(comparison, gain, reach)}"
+
+
+def _amount(comparison: Comparison, gain: float, reach: float) -> str:
+    score = comparison.evidence.score
+    margin = f" ± {score.written(reach)}" if np.isfinite(reach) else ""
+    return f"{score.written(gain)}{margin}{score.points}"
+
+
+def _scored(comparison: Comparison, one: MethodResult, sure: bool = True) -> str:
+    score = comparison.evidence.score
+    number = comparison.score(one.name) if sure else score.written(one.mean)
+    return f"{number}{score.unit}"
+
+
+def _dimensions(one: MethodResult) -> str:
+    low, high = one.n_components.min(), one.n_components.max()
+    number = f"{low}" if low == high else f"{low} to {high}"
+    return f" in {number} dimension{'' if high == 1 else 's'}"
+
+
+def _faster(chosen: MethodResult, raw: MethodResult) -> str:
+    """Return how much faster queries are, where it is worth a word."""
+    times = float(np.median(raw.query_seconds) / np.median(chosen.query_seconds))
+    if times < _FASTER or chosen.n_components.max() >= raw.n_components.min():
+        return ""
+    return f", {times:.0f} × faster queries than raw"

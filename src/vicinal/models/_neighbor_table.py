@@ -1,0 +1,337 @@
+"""The nearest rows of many rows, in files of any length, as one table.
+
+One row before and after learning is in `vicinal.models._nearest_rows`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from vicinal.tables.cells import clean
+from vicinal.tables.names import near
+from vicinal.tables.reading import pieces
+from vicinal.tables.sources import open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import polars as pl
+
+    from vicinal._typing import FloatArray, IntArray
+    from vicinal.models._saved import SavedModel
+    from vicinal.tables.sources import Source
+
+__all__ = ["find_rows", "neighbor_table"]
+
+# Distances that are held at once: 32 MB of them.
+_DISTANCES = 4_000_000
+
+
+def find_rows(source: str, column: str, values: Sequence[str]) -> list[int]:
+    """Return the numbers of the rows that have some values in a column.
+
+    Parameters
+    ----------
+    source : str
+        As `vicinal.tables.reading.read_table` takes it.
+    column : str
+        A column of it, like one of identifiers.
+    values : sequence of str
+        What its cells read.
+
+    Returns
+    -------
+    list of int
+        In the order of `values`; all rows of a value that comes repeatedly.
+
+    Raises
+    ------
+    ValueError
+        When there is no such column or value.
+
+    Examples
+    --------
+    >>> from vicinal.models import find_rows
+    >>> find_rows("iris", "target", ["setosa"])[:3]
+    [0, 1, 2]
+    """
+    found: dict[str, list[int]] = {value: [] for value in values}
+    opened = open_source(source)
+    start = 0
+    for piece in pieces(opened):
+        _check_columns(piece.columns, [column], opened.name)
+        for row, text in enumerate(_texts(piece, column), start=start):
+            if text in found:
+                found[text].append(row)
+        start += piece.height
+    for value, rows in found.items():
+        if not rows:
+            raise ValueError(
+                f"{opened.name} has no row with {value!r} in its column {column!r}."
+            )
+    return [row for value in found for row in found[value]]
+
+
+def neighbor_table(
+    model: SavedModel,
+    source: str,
+    *,
+    among: str | None = None,
+    rows: Sequence[int] | None = None,
+    n_neighbors: int = 10,
+    show: Sequence[str] = (),
+    name: str | None = None,
+    on_rows: Callable[[int], None] | None = None,
+) -> pl.DataFrame:
+    """Find the nearest rows of many rows under a learned metric.
+
+    Parameters
+    ----------
+    model : SavedModel
+        Holds the metric.
+    source : str
+        The rows to ask about, as `vicinal.tables.reading.read_table` takes them.
+    among : str, default=None
+        The rows to look among, read in pieces; by default the same, and then a row is
+        no neighbour of itself.
+    rows : sequence of int, default=None
+        The rows of `source` to ask about, counted from 0; by default all of them.
+    n_neighbors : int, default=10
+        How many to find; fewer, where there are no more.
+    show : sequence of str, default=()
+        Columns of `among` to show of the neighbours.
+    name : str, default=None
+        A column of both tables that says what a row is called.
+    on_rows : callable, default=None
+        Called with the number of rows that were looked through, now and then.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row for each neighbour, with the columns ``query`` and ``row`` (numbers of
+        rows), ``rank`` from 1, ``distance``; the names ``query_…`` and ``row_…``; the
+        target, where there is one; and what is shown. Of rows that are equally near,
+        the first ones.
+
+    Raises
+    ------
+    ValueError, OSError
+        With one sentence.
+
+    Examples
+    --------
+    >>> from vicinal.models import learn, neighbor_table
+    >>> from vicinal.tables.prepared import prepare
+    >>> model = learn(prepare("iris"), "lda")
+    >>> found = neighbor_table(model, "iris", rows=[0, 149], n_neighbors=2)
+    >>> found["query"].to_list(), found["target"].to_list()
+    ([0, 0, 149, 149], ['setosa', 'setosa', 'virginica', 'virginica'])
+    """
+    if n_neighbors < 1:
+        raise ValueError(f"Ask for at least 1 neighbour, not {n_neighbors}.")
+    asked = _Queries.read(model, open_source(source), rows, name)
+    same = among is None or _is_same(source, among)
+    opened = open_source(source if among is None else among)
+    wanted = list(dict.fromkeys([*([name] if name else []), *_target(model, opened)]))
+    wanted += [one for one in dict.fromkeys(show) if one not in wanted]
+    near_rows, distances = _search(
+        model, asked.points, opened, n_neighbors, asked.rows if same else None, on_rows
+    )
+    _check_shown(wanted, name)
+    cells = _cells(opened, near_rows, wanted)
+    return _table(asked, near_rows, distances, cells, name)
+
+
+@dataclass(frozen=True, eq=False)
+class _Queries:
+    """The rows that are asked about: mapped, numbered, named."""
+
+    points: FloatArray
+    rows: IntArray
+    names: list[str] | None
+
+    @classmethod
+    def read(
+        cls,
+        model: SavedModel,
+        source: Source,
+        rows: Sequence[int] | None,
+        name: str | None,
+    ) -> _Queries:
+        wanted = None if rows is None else np.unique(np.asarray(rows, dtype=object))
+        points, numbers, names = [], [], []
+        start = 0
+        for piece in pieces(source):
+            if name is not None:
+                _check_columns(piece.columns, [name], source.name)
+            here = np.arange(start, start + piece.height)
+            start += piece.height
+            if wanted is not None:
+                here = here[np.isin(here, [row for row in wanted if 0 <= row < start])]
+            if here.size:
+                part = piece[(here - (start - piece.height)).tolist()]
+                points.append(model.transform(part))
+                numbers.append(here)
+                names += [] if name is None else _texts(part, name)
+        found = np.concatenate(numbers) if numbers else np.empty(0, dtype=np.intp)
+        order = np.arange(found.size)
+        if rows is not None:
+            place = {int(row): i for i, row in enumerate(found)}
+            for row in rows:
+                if row not in place:
+                    raise ValueError(
+                        f"There is no row {row}: {source.name} has {start:,} rows, "
+                        "counted from 0."
+                    )
+            order = np.array([place[row] for row in dict.fromkeys(rows)])
+        if not found.size:
+            raise ValueError(f"{source.name} has a header but no rows; add some.")
+        shown = None if name is None else [names[i] for i in order]
+        return cls(np.concatenate(points)[order], found[order], shown)
+
+
+def _search(
+    model: SavedModel,
+    queries: FloatArray,
+    source: Source,
+    k: int,
+    itself: IntArray | None,
+    on_rows: Callable[[int], None] | None,
+) -> tuple[IntArray, FloatArray]:
+    """Return the nearest rows of each query, −1 where there are no more."""
+    rows = np.full((len(queries), k), -1)
+    distances = np.full((len(queries), k), np.inf)
+    start = 0
+    for piece in pieces(source):
+        Z = model.transform(piece)
+        for block in _blocks(len(queries), len(Z)):
+            found = cdist(queries[block], Z)
+            if itself is not None:
+                own = itself[block] - start
+                here = np.flatnonzero((own >= 0) & (own < len(Z)))
+                found[here, own[here]] = np.inf
+            kept = _smallest(found, k)
+            # Those of earlier rows first: of equals, they stay.
+            both = np.hstack([distances[block], np.take_along_axis(found, kept, 1)])
+            numbers = np.hstack([rows[block], kept + start])
+            order = np.argsort(both, axis=1, kind="stable")[:, :k]
+            distances[block] = np.take_along_axis(both, order, 1)
+            rows[block] = np.take_along_axis(numbers, order, 1)
+        start += piece.height
+        if on_rows is not None:
+            on_rows(start)
+    rows[np.isinf(distances)] = -1
+    return rows, distances
+
+
+def _blocks(n_queries: int, n_rows: int) -> Iterator[slice]:
+    size = max(1, _DISTANCES // max(n_rows, 1))
+    for start in range(0, n_queries, size):
+        yield slice(start, min(start + size, n_queries))
+
+
+def _smallest(distances: FloatArray, k: int) -> IntArray:
+    """Return the columns of each row's k smallest numbers, the first of equals."""
+    n = distances.shape[1]
+    if n <= k:
+        return np.argsort(distances, axis=1, kind="stable")
+    kept = np.argpartition(distances, k - 1, axis=1)[:, :k]
+    last = np.take_along_axis(distances, kept[:, k - 1 : k], 1)
+    for i in np.flatnonzero((distances <= last).sum(axis=1) > k):
+        kept[i] = np.argsort(distances[i], kind="stable")[:k]
+    kept.sort(axis=1)
+    order = np.argsort(np.take_along_axis(distances, kept, 1), axis=1, kind="stable")
+    return np.take_along_axis(kept, order, 1)
+
+
+def _cells(
+    source: Source, rows: IntArray, columns: Sequence[str]
+) -> dict[str, pl.Series]:
+    """Return the cells of some rows, in their order; a second look at the table."""
+    import polars as pl
+
+    wanted = np.unique(rows[rows >= 0])
+    parts = []
+    start = 0
+    for piece in pieces(source):
+        _check_columns(piece.columns, columns, source.name)
+        if not columns:
+            return {}
+        inside = wanted[(wanted >= start) & (wanted < start + piece.height)] - start
+        # By name and not by `select`, to which names like "*" mean more.
+        parts.append(
+            pl.DataFrame([piece.get_column(name) for name in columns])[inside.tolist()]
+        )
+        start += piece.height
+    frame = pl.concat(parts)
+    places = np.searchsorted(wanted, rows[rows >= 0])
+    return {
+        name: frame.to_series(index).gather(places.tolist())
+        for index, name in enumerate(columns)
+    }
+
+
+def _table(
+    asked: _Queries,
+    rows: IntArray,
+    distances: FloatArray,
+    cells: dict[str, pl.Series],
+    name: str | None,
+) -> pl.DataFrame:
+    import polars as pl
+
+    there = rows >= 0
+    ranks = np.broadcast_to(np.arange(1, rows.shape[1] + 1), rows.shape)
+    index = np.broadcast_to(np.arange(len(rows))[:, None], rows.shape)[there]
+    columns = {"query": pl.Series("query", asked.rows[index])}
+    if asked.names is not None:
+        columns[f"query_{name}"] = pl.Series([asked.names[i] for i in index.tolist()])
+    columns["rank"] = pl.Series(ranks[there])
+    columns["row"] = pl.Series(rows[there])
+    if name is not None:
+        columns[f"row_{name}"] = cells.pop(name)
+    columns["distance"] = pl.Series(distances[there])
+    made = pl.DataFrame([one.alias(title) for title, one in columns.items()])
+    return pl.DataFrame([*made.iter_columns(), *cells.values()])
+
+
+def _texts(piece: pl.DataFrame, column: str) -> list[str]:
+    import polars as pl
+
+    cells = clean(piece.get_column(column).to_frame()).to_series()
+    return cells.cast(pl.String).fill_null("").to_list()
+
+
+def _target(model: SavedModel, source: Source) -> list[str]:
+    first = next(pieces(source), None)
+    has = first is not None and model.target in first.columns
+    return [str(model.target)] if has else []
+
+
+def _check_shown(columns: Sequence[str], name: str | None) -> None:
+    own = {"query", "rank", "row", "distance", f"query_{name}", f"row_{name}"}
+    for one in columns:
+        if one in own and one != name:
+            raise ValueError(
+                f"Column {one!r} cannot be shown: the table of neighbours has one of "
+                "that name; rename it."
+            )
+
+
+def _check_columns(columns: list[str], wanted: Sequence[str], table: str) -> None:
+    for one in wanted:
+        if one not in columns:
+            hint: Any = near(one, columns) or f"; it has {', '.join(columns[:10])}."
+            raise ValueError(f"{table} has no column {one!r}{hint}")
+
+
+def _is_same(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    both = Path(one), Path(other)
+    return all(path.exists() for path in both) and both[0].samefile(both[1])

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from vicinal.comparison import METHODS, Difference, MethodResult
+from vicinal.comparison.decision import recommend, simplicity
+
+
+def result(name: str, score: float) -> MethodResult:
+    one = np.ones(1)
+    return MethodResult(name, one.astype(int), score * one, one, one)
+
+
+def recommended(error: float, negligible: float = 0.0, **scores: float) -> str:
+    results = [result(name, score) for name, score in scores.items()]
+    best = max(results, key=lambda one: one.mean)
+    differences = [
+        Difference(one.name, best.mean - one.mean, 0.5, error)
+        for one in results
+        if one is not best
+    ]
+    return recommend(results, best, differences, negligible)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"), [(0.05, "nca"), (0.11, "standardised"), (0.3, "euclidean")]
+)
+def test_the_simplest_within_a_standard_error(error: float, expected: str) -> None:
+    assert recommended(error, euclidean=0.7, standardised=0.8, nca=0.9) == expected
+
+
+def test_what_nobody_would_care_for_is_no_difference() -> None:
+    scores = {"standardised": 0.896, "nca": 0.9}
+    assert recommended(0.0001, **scores) == "nca"
+    assert recommended(0.0001, 0.005, **scores) == "standardised"
+
+
+def test_without_an_error_only_the_test_decides() -> None:
+    results = [result("euclidean", 0.7), result("nca", 0.9)]
+
+    def one(p: float) -> str:
+        return recommend(results, results[1], [Difference("euclidean", 0.2, p)])
+
+    assert one(0.01) == "nca"
+    assert one(0.5) == "euclidean"
+
+
+def test_of_equally_simple_methods_the_better_is_recommended() -> None:
+    assert recommended(0.2, whitened=0.8, pca=0.9) == "pca"
+
+
+def test_every_method_has_its_place() -> None:
+    assert all(simplicity(name) < simplicity("unknown") for name in METHODS)

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vicinal import compare
+from vicinal.comparison import Comparison, MethodResult, Setting
+
+RNG = np.random.default_rng(0)
+
+
+def result(
+    name: str, mean: float, noise: float = 0.001, d: int = 5, query: float = 1.0
+) -> MethodResult:
+    ups = np.tile([1.0, -1.0], 5) * noise
+    times = np.full(10, query)
+    return MethodResult(name, np.full(10, d), mean + ups, times, times)
+
+
+def comparison(
+    *results: MethodResult, task: str = "classification", n: int = 5000
+) -> Comparison:
+    setting = Setting(np.zeros((n, 5)), None, task, np.arange(n), n, list("abcde"))
+    return Comparison(results, setting)
+
+
+@pytest.mark.parametrize(
+    ("results", "sentence"),
+    [
+        (
+            [
+                result("euclidean", 0.7),
+                result("standardised", 0.82),
+                result("nca", 0.82),
+            ],
+            "Standardise: +12.0 ± 0.0 points over raw features; learning a metric adds "
+            "nothing beyond that on these data",
+        ),
+        (
+            [
+                result("euclidean", 0.7, query=20.0, d=30),
+                result("standardised", 0.8),
+                result("nca", 0.896, 0.003),
+            ],
+            "Use nca in 5 dimensions: +9.6 ± 0.3 points over standardised features, "
+            "20 × faster queries than raw",
+        ),
+        (
+            [result("euclidean", 0.9), result("nca", 0.9)],
+            "Use the features as they are: 90.0 ± 0.2 %; learning a metric adds "
+            "nothing beyond that on these data",
+        ),
+        (
+            [result("standardised", 0.8), result("nca", 0.83, 0.2)],
+            "Standardise: 80.0 ± 0.2 %; nca may add 3.0 ± 29.9 points, which is within "
+            "noise",
+        ),
+        ([result("nca", 0.8)], "nca: 80.0 ± 0.2 %"),
+    ],
+)
+def test_one_sentence_to_act_on(results: list[MethodResult], sentence: str) -> None:
+    assert comparison(*results).verdict() == sentence
+
+
+def test_numbers_that_nothing_predicts() -> None:
+    bad = [result("euclidean", -0.3), result("nca", -0.02)]
+    one = comparison(*bad, task="regression")
+    assert one.verdict() == "No metric beats the mean: nca has -0.020 ± 0.002"
+
+
+def test_classes_that_nothing_predicts() -> None:
+    X, y = RNG.normal(size=(200, 3)), (np.arange(200) % 10 > 2).astype(int)
+    one = compare(X, y, methods="euclidean standardised", n_splits=6)
+    assert one.verdict().startswith("No metric beats the most frequent class (70.0 %)")
+
+
+def test_a_model_without_neighbours_that_is_better_is_named() -> None:
+    X = RNG.normal(size=(600, 30))
+    y = (X.sum(axis=1) > 0).astype(int)
+    one = compare(X, y, methods="euclidean", n_splits=3)
+    (line,) = [said for said in one.reading() if "Without neighbours" in said]
+    assert line.startswith("Without neighbours: logistic regression is better than")
+    names = [each.name for each in one.references]
+    assert names == ["majority class", "logistic regression", "gradient boosting"]
+
+
+@pytest.mark.parametrize("task", ["none", "regression"])
+def test_densities_have_no_reference(task: str) -> None:
+    X: Any = RNG.normal(size=(60, 2))
+    y = None if task == "none" else X[:, 0] + X[:, 1]
+    method = "gaussian" if task == "none" else "euclidean"
+    one = compare(X, y, methods=method, n_splits=2)
+    names = [each.name for each in one.references]
+    expected = ["mean", "ridge regression", "gradient boosting"]
+    assert names == ([] if task == "none" else expected)
