@@ -135,3 +135,52 @@ def ngca_beta(
         terms.append(x * h(omega @ x) - gradient)
     beta = np.mean(terms, axis=0)
     return beta, float(np.mean([(t - beta) @ (t - beta) for t in terms]))
+
+
+def lmnn_loss(
+    X: FloatArray, y: NDArray[Any], A: FloatArray, n_neighbors: int, r: float
+) -> float:
+    """LMNN's pull and push, summed over all triples."""
+
+    def squared(u: FloatArray, v: FloatArray) -> float:
+        return float(((A @ (u - v)) ** 2).sum())
+
+    pull = push = 0.0
+    for i in range(len(X)):
+        same = [j for j in range(len(X)) if j != i and y[j] == y[i]]
+        same.sort(key=lambda j: float(((X[i] - X[j]) ** 2).sum()))
+        for j in same[:n_neighbors]:
+            pull += squared(X[i], X[j])
+            for k in range(len(X)):
+                if y[k] != y[i]:
+                    margin = 1 + squared(X[i], X[j]) - squared(X[i], X[k])
+                    push += max(margin, 0.0)
+    return r * pull + (1 - r) * push
+
+
+def lmnn_energies(
+    X: FloatArray, y: NDArray[Any], A: FloatArray, n_neighbors: int, r: float, x: Any
+) -> list[float]:
+    """The loss that a point x would add in each class: as a centre, as an impostor."""
+
+    def squared(u: FloatArray, v: FloatArray) -> float:
+        return float(((A @ (u - v)) ** 2).sum())
+
+    found = []
+    for c in np.unique(y):
+        members = sorted(np.flatnonzero(y == c), key=lambda j: squared(x, X[j]))
+        others = np.flatnonzero(y != c)
+        energy = 0.0
+        for j in members[:n_neighbors]:
+            energy += r * squared(x, X[j])
+            for k in others:
+                margin = 1 + squared(x, X[j]) - squared(x, X[k])
+                energy += (1 - r) * max(margin, 0.0)
+        for i in others:
+            same = [j for j in range(len(X)) if j != i and y[j] == y[i]]
+            same.sort(key=lambda j: float(((X[i] - X[j]) ** 2).sum()))
+            for j in same[:n_neighbors]:
+                margin = 1 + squared(X[i], X[j]) - squared(X[i], x)
+                energy += (1 - r) * max(margin, 0.0)
+        found.append(energy)
+    return found

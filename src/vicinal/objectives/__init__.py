@@ -1,5 +1,6 @@
 """Objectives: a number and its gradient at a map. No iterations live here."""
 
+from vicinal.objectives.lmnn import LMNNObjective
 from vicinal.objectives.minibatch import MinibatchSampler
 from vicinal.objectives.nca import NCAObjective
 from vicinal.objectives.penalized import Penalized
@@ -8,6 +9,7 @@ from vicinal.objectives.retrieval import RetrievalObjective
 from vicinal.objectives.truncated import TruncatedNCA
 
 __all__ = [
+    "LMNNObjective",
     "MinibatchSampler",
     "NCAObjective",
     "Penalized",
