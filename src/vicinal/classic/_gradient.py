@@ -79,10 +79,21 @@ class GradientMetric(CallbackSupportMixin, SupervisedMetric):
 
         with Monitor(self, X, codes, start, attributes_of) as monitor:
             solution = solver.maximize(objective, start, monitor)
-        self.__dict__.update(attributes_of(solution.components))
+        found = attributes_of(solution.components)
+        self.__dict__.update(found | self._more(objective, X, codes, **found))
         self.n_iter_ = max(1, solution.n_iter)
         self.objective_curve_ = -np.array(solution.curve)
         self._warn_unless_converged(solution)
+
+    def _more(
+        self,
+        objective: Any,  # noqa: ARG002
+        X: FloatArray,  # noqa: ARG002
+        codes: IntArray,  # noqa: ARG002
+        components_: FloatArray,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        """Return what else is kept of a fit."""
+        return {}
 
     def _start(
         self,
