@@ -38,6 +38,7 @@ from vicinal.nca._model_selection import (
 )
 from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._partial_fit import PartialFitMixin
+from vicinal.nca._sparse import as_rows, check_settings
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
 from vicinal.objectives.nca import KINDS, check_class_prior
@@ -210,6 +211,7 @@ default=False
         "class_prior": ["array-like", StrOptions({"empirical"}), None],
     }
 
+    _accept_sparse: ClassVar[list[str] | bool] = ["csr"]
     _optional_attributes: ClassVar[tuple[str, ...]] = (
         "feature_weights_",
         "validation_curve_",
@@ -275,8 +277,8 @@ default=False
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The points.
+        X : array-like or sparse array of shape (n_samples, n_features)
+            The points; sparse ones are not made dense, and need a small n_components.
         y : array-like of shape (n_samples,)
             Their classes.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -310,7 +312,15 @@ default=False
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> ClassificationData:
         """Return the rows that count, with their classes as integers."""
-        points, labels = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
+        points, labels = validate_data(
+            self,
+            X,
+            y,
+            dtype=FLOATS,
+            accept_sparse=self._accept_sparse,
+            ensure_min_samples=2,
+        )
+        points = as_rows(points)
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
         weights = _check_sample_weight(
@@ -413,6 +423,7 @@ default=False
 
     def _check_settings(self, X: FloatArray) -> None:
         """Raise an error where settings exclude each other, before any work."""
+        check_settings(self, X)
         if self.solver == "stochastic":
             for name, usual in (("anneal", False), ("neighbors", "all")):
                 if getattr(self, name) != usual:

@@ -6,8 +6,18 @@ Beside `kernels`, the only compiled code. Importing this module loads Numba.
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 import numpy as np
+from numba import njit
 
-from vicinal.neighborhood.kernels import _insert, _kernel, _least
+from vicinal.neighborhood.kernels import _FLAGS, _insert, _kernel
+
+
+@njit(nogil=True, fastmath=_FLAGS)
+def _count_below(row, start, stop, radius):
+    """Return how many of some columns are below a radius."""
+    near = np.int32(0)
+    for c in range(start, stop):
+        near += np.int32(1) if row[c] < radius else np.int32(0)
+    return near
 
 
 @_kernel
@@ -16,17 +26,14 @@ def count_within(block, query_norms, norms, radii, starts, stops, counts):
 
     The columns starts[r] … stops[r] − 1 are of the row's own class, and not counted.
     """
-    zero = block.dtype.type(0)
+    zero, two = block.dtype.type(0), block.dtype.type(2)
     for r in range(block.shape[0]):
-        row, radius, near = block[r], radii[r], 0
-        for c in range(row.shape[0]):
-            distance = (query_norms[r] + norms[c]) - 2 * row[c]
-            distance = distance if distance > zero else zero
-            row[c] = distance
-            near += distance < radius
-        for c in range(starts[r], stops[r]):
-            near -= row[c] < radius
-        counts[r] = near
+        row, n = block[r], block.shape[1]
+        for c in range(n):
+            distance = (query_norms[r] + norms[c]) - two * row[c]
+            row[c] = distance if distance > zero else zero
+        counts[r] = _count_below(row, 0, starts[r], radii[r])
+        counts[r] += _count_below(row, stops[r], n, radii[r])
 
 
 @_kernel
@@ -38,25 +45,31 @@ def list_within(block, own, radii, starts, stops, kept, counts, columns):
     """
     written, step = 0, 64
     for r in range(block.shape[0]):
-        row, before = block[r], written
-        if counts[r] > 0:
-            for start in range(0, row.shape[0], step):
-                part = row[start : start + step]
-                if _least(part) >= radii[r]:
-                    continue
-                for k in range(part.shape[0]):
-                    c = start + k
-                    if part[k] < radii[r] and (c < starts[r] or c >= stops[r]):
-                        mixed = np.uint64(own[r]) * np.uint64(0x9E3779B97F4A7C15)
-                        mixed = mixed ^ (np.uint64(c) * np.uint64(0xC2B2AE3D27D4EB4F))
-                        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(
-                            0xBF58476D1CE4E5B9
-                        )
-                        if (mixed >> np.uint64(32)) < kept:
-                            columns[written] = c
-                            written += 1
+        row, before, left = block[r], written, counts[r]
+        for start in range(0, block.shape[1], step):
+            stop = min(start + step, block.shape[1])
+            if left == 0:
+                break
+            if _count_below(row, start, stop, radii[r]) == 0:
+                continue
+            for c in range(start, stop):
+                if row[c] < radii[r] and (c < starts[r] or c >= stops[r]):
+                    left -= 1
+                    if _hash(own[r], c) < kept:
+                        columns[written] = c
+                        written += 1
         counts[r] = written - before
     return written
+
+
+@njit(nogil=True)
+def _hash(i, j):
+    """Return 32 bits that look as if drawn for a pair of numbers (as splitmix64)."""
+    mixed = np.uint64(i) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= np.uint64(j) * np.uint64(0xC2B2AE3D27D4EB4F)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed >> np.uint64(32)
 
 
 @_kernel

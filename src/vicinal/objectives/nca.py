@@ -41,7 +41,7 @@ class NCAObjective(PairObjective):
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or sparse array of shape (n_samples, n_features)
         The points. float32 is computed with in float32, except at maps under which
         it could not tell distances apart; anything else in float64.
     y : array-like of shape (n_samples,)
@@ -91,7 +91,9 @@ class NCAObjective(PairObjective):
     ) -> None:
         if kind not in _RULES:
             raise ValueError(f"kind must be one of {sorted(_RULES)}, got {kind!r}.")
-        points, labels = check_X_y(X, y, dtype=FLOATS, ensure_min_samples=2)
+        points, labels = check_X_y(
+            X, y, dtype=FLOATS, accept_sparse="csr", ensure_min_samples=2
+        )
         check_classification_targets(labels)
         counts = _check_sample_weight(
             sample_weight, points, dtype=np.float64, ensure_non_negative=True
@@ -153,7 +155,7 @@ class NCAObjective(PairObjective):
         """
         A = self._checked(components).astype(self.X.dtype)
         Z = self._map(A)[self._order]
-        queries = check_array(X, dtype=self.X.dtype)
+        queries = check_array(X, dtype=self.X.dtype, accept_sparse="csr")
         Q = queries * A if A.ndim == 1 else queries @ A.T
         masses, n_classes = self._masses(Z.dtype), int(self._codes.max()) + 1
         return vote(Q, Z, self._codes, n_classes, masses, self._n_threads)
