@@ -1,5 +1,6 @@
 """The methods that the papers compare with."""
 
+from vicinal.classic.dann import DANNClassifier
 from vicinal.classic.fda import FDA
 from vicinal.classic.itml import ITML
 from vicinal.classic.lfda import LFDA
@@ -11,4 +12,4 @@ from vicinal.classic.mrmr import MRMR
 from vicinal.classic.ngca import NGCA
 from vicinal.classic.transfer_itml import TransferITML
 
-__all__ = ["FDA", "ITML", "LFDA", "LMNN", "LMNNClassifier", "MCML", "MLKR", "MRMR", "NGCA", "TransferITML"]
+__all__ = ["FDA", "DANNClassifier", "ITML", "LFDA", "LMNN", "LMNNClassifier", "MCML", "MLKR", "MRMR", "NGCA", "TransferITML"]
