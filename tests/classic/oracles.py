@@ -184,3 +184,40 @@ def lmnn_energies(
                 energy += (1 - r) * max(margin, 0.0)
         found.append(energy)
     return found
+
+
+def dann_metric(
+    points: FloatArray, y: NDArray[Any], weights: FloatArray, epsilon: float
+) -> FloatArray:
+    """Σ of one query from its weighted neighbours, W shrunk, with a trace of D."""
+    n, d = points.shape
+    weights = weights / weights.sum()
+    middle = sum(w * x for w, x in zip(weights, points, strict=True))
+    within, between = np.zeros((2, d, d))
+    for c in np.unique(y):
+        share = weights[y == c].sum()
+        mean = sum(
+            w * x for w, x in zip(weights[y == c], points[y == c], strict=True)
+        ) / share
+        between += share * np.outer(mean - middle, mean - middle)
+        for w, x in zip(weights[y == c], points[y == c], strict=True):
+            within += w * np.outer(x - mean, x - mean)
+    shrinkage = d / (d + n)
+    within = (1 - shrinkage) * within + shrinkage * np.trace(within) / d * np.eye(d)
+    values, axes = np.linalg.eigh(within)
+    root = axes @ np.diag(values**-0.5) @ axes.T
+    metric = root @ (root @ between @ root + epsilon * np.eye(d)) @ root
+    return metric * d / np.trace(metric)
+
+
+def mcml_value(X: FloatArray, y: NDArray[Any], A: FloatArray) -> float:
+    """Mean of log p_ij over each point's class, summed over the points."""
+    value = 0.0
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        exponent = -(((X[i] - X) @ A.T) ** 2).sum(axis=1)
+        log_p = exponent - np.logaddexp.reduce(exponent[others])
+        same = others & (y == y[i])
+        if same.any():
+            value += float(log_p[same].mean())
+    return value
