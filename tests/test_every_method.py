@@ -13,7 +13,18 @@ from sklearn.datasets import load_iris
 
 from vicinal import LDG, LocalQDA, TransferLDG
 from vicinal._typing import FloatArray
-from vicinal.classic import FDA, ITML, LFDA, MRMR, NGCA, TransferITML
+from vicinal.classic import (
+    FDA,
+    ITML,
+    LFDA,
+    LMNN,
+    MCML,
+    MRMR,
+    NGCA,
+    DANNClassifier,
+    LMNNClassifier,
+    TransferITML,
+)
 
 X, y = load_iris(return_X_y=True)
 # Iris has many points at equal distances, and nearest is then whatever comes first.
@@ -26,6 +37,10 @@ METHODS = [
     LFDA(2),
     ITML(0.1, random_state=0),
     TransferITML(0.1, random_state=0),
+    LMNN(n_components=2, max_iter=5, random_state=0),
+    LMNNClassifier(max_iter=5, random_state=0),
+    MCML(2, max_iter=5, random_state=0),
+    DANNClassifier(),
     MRMR(2),
     NGCA(2, n_functions=10, random_state=0),
 ]

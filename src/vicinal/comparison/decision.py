@@ -22,7 +22,7 @@ _SIMPLEST_FIRST = (
     ("whitened", "pca", "lca-diagonal"),
     ("lda", "fda", "lca"),
     ("ldg", "lfda", "itml", "lca-gauss"),
-    ("nca", "nca-log", "mlkr"),
+    ("nca", "nca-log", "mlkr", "lmnn", "mcml"),
 )
 _RANK = {name: rank for rank, names in enumerate(_SIMPLEST_FIRST) for name in names}
 

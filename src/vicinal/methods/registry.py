@@ -163,6 +163,32 @@ def _itml(request: FitRequest) -> Any:
     return ITML(random_state=request.random_state)
 
 
+def _lmnn(request: FitRequest) -> Any:
+    from vicinal.classic import LMNN
+
+    return LMNN(
+        n_components=_at_most_rank(request),
+        random_state=request.random_state,
+        n_jobs=request.n_jobs,
+    )
+
+
+def _mcml(request: FitRequest) -> Any:
+    from vicinal.classic import MCML
+
+    return MCML(
+        _at_most_rank(request),
+        random_state=request.random_state,
+        n_jobs=request.n_jobs,
+    )
+
+
+def _at_most_rank(request: FitRequest) -> int | None:
+    """Return the dimensions asked for; no more than rows differ in."""
+    d = request.n_components
+    return d and min(d, len(request.X) - 1)
+
+
 def _ldg(request: FitRequest) -> Any:
     from vicinal.ldg import LDG
 
@@ -252,6 +278,8 @@ _LIST = (
     Method("fda", _CLASSES, "Fisher's discriminants, shrunk", _fda, usual=False),
     Method("lfda", _CLASSES, "local Fisher discriminant analysis", _lfda),
     Method("itml", _CLASSES, "information-theoretic metric", _itml, usual=False),
+    Method("lmnn", _CLASSES, "large-margin nearest neighbours", _lmnn, usual=False),
+    Method("mcml", _CLASSES, "each class collapsed to a point", _mcml, usual=False),
     Method("ldg", _CLASSES, "local discriminative Gaussians", _ldg),
     Method("nca", _LABELLED, "neighbourhood components analysis", _nca),
     Method("nca-log", _CLASSES, "NCA, likelihood of the labels", _nca_log, usual=False),
