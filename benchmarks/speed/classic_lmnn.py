@@ -23,7 +23,12 @@ from benchmarks.speed.timing import table
 from vicinal.datasets import load
 
 PEERS = Path(tempfile.gettempdir()) / "vicinal-lmnn-peers"
-REQUIREMENTS = ["scikit-learn==1.5.2", "numpy<2", "metric-learn==0.7.0", "pylmnn==1.6.4"]
+REQUIREMENTS = [
+    "scikit-learn==1.5.2",
+    "numpy<2",
+    "metric-learn==0.7.0",
+    "pylmnn==1.6.4",
+]
 N_ROWS, N_COMPONENTS, N_ITER = 5_000, 50, 50
 # A peer that takes longer is stopped, and its time given as more than that.
 LIMIT = 300
@@ -38,8 +43,8 @@ model = LMNN(3, n_components={d}, max_iter={n_iter}, random_state=0)
 A = model.fit(X, y).components_
 """,
     "pylmnn": """
-from pylmnn import LargeMarginNearestNeighbor
-model = LargeMarginNearestNeighbor(3, n_components={d}, max_iter={n_iter}, random_state=0)
+from pylmnn import LargeMarginNearestNeighbor as LMNN
+model = LMNN(3, n_components={d}, max_iter={n_iter}, random_state=0)
 A = model.fit(X, y).components_
 """,
     "metric-learn": """
@@ -91,7 +96,9 @@ def small() -> None:
             cells = [f"{taken:.1f}", f"{worked:.1f}", f"{peak:.0f}", f"{error:.2f}"]
             rows.append([name, *cells])
             print(rows[-1], flush=True)
-    print(f"\nLMNN, MNIST's first {N_ROWS:,} rows → {N_COMPONENTS}, {N_ITER} iterations\n")
+    print(
+        f"\nLMNN, MNIST's first {N_ROWS:,} rows → {N_COMPONENTS}, {N_ITER} iterations\n"
+    )
     header = ["", "s", "s of all cores", "peak MB", "3-NN test error, %"]
     print(table(header, rows), "\n", flush=True)
 
@@ -112,7 +119,9 @@ def sparse_memory() -> None:
             text=True,
         )
         before, peaks[kind] = json.loads(outcome.stdout.splitlines()[-1])
-        print(f"NCA(10) on {kind} rows: {before:.0f} MB before there are rows, ", end="")
+        print(
+            f"NCA(10) on {kind} rows: {before:.0f} MB before there are rows, ", end=""
+        )
         print(f"{peaks[kind]:.0f} MB more with rows and fit")
     share = peaks["sparse"] / peaks["dense"]
     print(f"sparse takes {share:.3f} of dense\n", flush=True)

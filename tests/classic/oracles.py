@@ -196,9 +196,10 @@ def dann_metric(
     within, between = np.zeros((2, d, d))
     for c in np.unique(y):
         share = weights[y == c].sum()
-        mean = sum(
-            w * x for w, x in zip(weights[y == c], points[y == c], strict=True)
-        ) / share
+        mean = (
+            sum(w * x for w, x in zip(weights[y == c], points[y == c], strict=True))
+            / share
+        )
         between += share * np.outer(mean - middle, mean - middle)
         for w, x in zip(weights[y == c], points[y == c], strict=True):
             within += w * np.outer(x - mean, x - mean)

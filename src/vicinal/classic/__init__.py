@@ -12,4 +12,16 @@ from vicinal.classic.mrmr import MRMR
 from vicinal.classic.ngca import NGCA
 from vicinal.classic.transfer_itml import TransferITML
 
-__all__ = ["FDA", "DANNClassifier", "ITML", "LFDA", "LMNN", "LMNNClassifier", "MCML", "MLKR", "MRMR", "NGCA", "TransferITML"]
+__all__ = [
+    "FDA",
+    "ITML",
+    "LFDA",
+    "LMNN",
+    "MCML",
+    "MLKR",
+    "MRMR",
+    "NGCA",
+    "DANNClassifier",
+    "LMNNClassifier",
+    "TransferITML",
+]

@@ -43,7 +43,9 @@ def local_roots(
     """
     # Tricube weights: smooth, and 0 from the farthest neighbour on.
     reach = distances.max(axis=1, keepdims=True)
-    relative = np.divide(distances, reach, out=np.zeros_like(distances), where=reach > 0)
+    relative = np.divide(
+        distances, reach, out=np.zeros_like(distances), where=reach > 0
+    )
     weights = (1 - 0.999 * relative**3) ** 3
     weights /= weights.sum(axis=1, keepdims=True)
     near = points[neighbors]

@@ -10,4 +10,4 @@ from vicinal.nca._initialization import STARTS, initial_components
 from vicinal.nca._nca import NCA
 from vicinal.nca._regressor import NCARegressor
 
-__all__ = ["STARTS", "NCA", "NCAClassifier", "NCARegressor", "initial_components"]
+__all__ = ["NCA", "STARTS", "NCAClassifier", "NCARegressor", "initial_components"]
