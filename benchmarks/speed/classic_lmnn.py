@@ -32,7 +32,7 @@ REQUIREMENTS = [
 N_ROWS, N_COMPONENTS, N_ITER = 5_000, 50, 50
 # A peer that takes longer is stopped, and its time given as more than that.
 LIMIT = 300
-N_COMPONENTS_ALL, N_ITER_ALL = 100, 100
+N_COMPONENTS_ALL, N_ITER_ALL = 100, 30
 SPARSE_SHAPE, DENSITY = (5_000, 20_000), 0.005
 
 # How each is called; all see the same rows, and are given the same bounds.

@@ -59,7 +59,7 @@ def test_3_nn_gains_from_it() -> None:
 
 
 def test_rounds_end_where_exact_evaluations_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings_ = {"n_components": 4, "max_iter": 200}
+    settings_: dict[str, Any] = {"n_components": 4, "max_iter": 200}
     exact = LMNN(**settings_).fit(WINE_X, WINE_Y)
     monkeypatch.setattr(module, "FEW_ROWS", 10)
     rounds = LMNN(**settings_).fit(WINE_X, WINE_Y)

@@ -25,7 +25,6 @@ from vicinal.classic._scatter import scattered_span
 from vicinal.classic._supervised import SupervisedMetric
 from vicinal.nca import STARTS, initial_components
 from vicinal.solvers import Solution
-from vicinal.solvers.base import Solver
 
 at_least_one = Interval(Integral, 1, None, closed="left")
 # How often a scale is halved or doubled at most, and how exactly it is found.
@@ -61,7 +60,7 @@ class GradientMetric(CallbackSupportMixin, SupervisedMetric):
     @abstractmethod
     def _problem(
         self, X: FloatArray, codes: IntArray, seed: int
-    ) -> tuple[Any, Solver, Evaluate]:
+    ) -> tuple[Any, Any, Evaluate]:
         """Return the objective, its solver, and what finds the scale of a start."""
 
     def _learn(self, X: FloatArray, codes: IntArray) -> None:
