@@ -26,7 +26,7 @@ def test_compare_prints_what_compare_returns() -> None:
     expected = compare(wine.X, wine.y, methods="lda euclidean", n_splits=3)
     assert outcome.exit_code == 0, outcome.output
     for one in expected.results:
-        line = next(x for x in outcome.stdout.splitlines() if f" {one.name} " in x[:15])
+        line = next(x for x in outcome.stdout.splitlines() if f"│ {one.name} " in x)
         assert expected.score(one.name) in line
     # The sentence first, then what it rests on.
     lines = outcome.stdout.splitlines()
@@ -195,7 +195,7 @@ def test_images_keep_their_constant_pixels(
     [
         ("nope", "nope"),
         ("iris --methods lmn", "methods must be some of euclidean"),
-        ("iris --splits 0", "n_splits == 0"),
+        ("iris --splits 0", "--splits == 0, must be >= 1"),
         ("iris --n-components 9", "exceeds the 4 features"),
         ("iris --time-budget soon", "write it like 60s"),
         ("iris --time-budget 0", "write it like 60s"),

@@ -14,7 +14,7 @@ from vicinal._typing import FloatArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.lca._data import ScaledData
-from vicinal.lca._density_mixin import DensityMixin
+from vicinal.lca._density_mixin import DensityMixin, KnownScores
 from vicinal.lca._e_step import Kernel, expectation
 from vicinal.lca._em import Model, OnIteration, Reached, Start, exact_em
 from vicinal.lca._minibatch_em import N_EXACT, Sampling, sampling_of, stochastic_em
@@ -169,7 +169,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
                 delattr(self, name)
         self._weight = 1.0
         self._contamination = self.contamination
-        self._loo_scores = self._offset = None
+        self._known = KnownScores()
         for name, value in attributes.items():
             setattr(self, name, value)
 
