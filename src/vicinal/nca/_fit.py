@@ -22,7 +22,7 @@ from vicinal.nca._optimizer import ExactOptimizer, KeptStart, Optimizer
 from vicinal.nca._preconditioner import Preconditioner
 from vicinal.nca._scale import in_sight
 from vicinal.nca._stochastic import STEPS, StochasticOptimizer, part_size
-from vicinal.neighborhood import single_threaded_blas
+from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives.base import PairObjective
 from vicinal.solvers import SOLVERS, Solution
 from vicinal.solvers.base import OnIteration
@@ -138,7 +138,7 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
         if self._is_warm(X):
             return self.components_
         random_state = check_random_state(self.random_state)
-        given = (n_components, random_state)
+        given = (n_components, random_state, effective_n_threads(self.n_jobs))
         if preconditioner is None:
             start = initial_components(self.init, X, codes, *given)
             if not isinstance(self.init, str):

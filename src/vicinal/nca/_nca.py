@@ -38,7 +38,7 @@ from vicinal.nca._model_selection import (
 )
 from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._partial_fit import PartialFitMixin
-from vicinal.neighborhood import single_threaded_blas
+from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
 from vicinal.objectives.nca import KINDS, check_class_prior
 from vicinal.solvers import Solution
@@ -130,8 +130,9 @@ default=False
     verbose : int, default=0
         Above 0, prints a line for each iteration.
     random_state : int, RandomState or None, default=None
-        For all that is drawn: init="random", the randomised PCA of large data, what is
-        held out, and the parts of the stochastic solver.
+        For all that is drawn: init="random", the randomised PCA of data of more than
+        2,000 rows and features, what is held out, and the parts of the stochastic
+        solver.
     n_jobs : int or None, default=None
         Threads. None is as many as BLAS would use; −1 is all cores. The result is
         the same for any number.
@@ -282,7 +283,7 @@ default=False
         -------
         self
         """
-        with self._unchanged_on_error():
+        with self._unchanged_on_error(), single_threaded_blas():
             data = self._validated(X, y, sample_weight)
             self._check_settings(data.X)
             solution = self._learn(data)
@@ -400,7 +401,13 @@ default=False
         else:
             random_state = check_random_state(self.random_state)
             starts = candidate_starts(
-                init, data.X, data.codes, d, random_state, weights=data.weights
+                init,
+                data.X,
+                data.codes,
+                d,
+                random_state,
+                weights=data.weights,
+                n_threads=effective_n_threads(self.n_jobs),
             )
         if not isinstance(init, str):
             return starts

@@ -28,6 +28,7 @@ from vicinal.neighborhood import (
     NeighborWeights,
     average,
     effective_n_threads,
+    single_threaded_blas,
 )
 from vicinal.objectives import TargetObjective
 from vicinal.solvers import Solution
@@ -166,7 +167,7 @@ verbose, random_state, n_jobs
         -------
         self
         """
-        with self._unchanged_on_error():
+        with self._unchanged_on_error(), single_threaded_blas():
             data = self._validated(X, y, sample_weight)
             solution = self._learn(data)
         self._warn_unless_learned(solution)
@@ -249,6 +250,7 @@ verbose, random_state, n_jobs
             check_random_state(self.random_state),
             data.targets,
             data.weights,
+            effective_n_threads(self.n_jobs),
         )
         if not isinstance(self.init, str):
             return starts
