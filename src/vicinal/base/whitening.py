@@ -164,20 +164,25 @@ def spread(
     codes: IntArray | None = None,
     weights: FloatArray | None = None,
     n_threads: int = 1,
+    measured: FloatArray | None = None,
 ) -> Spread:
     """Return along which axes points vary about their classes' means, and how much.
 
     Parameters
     ----------
     X, codes, weights
-        As for `within_class_residuals`; the type and size of X tell what rounding is.
+        As for `within_class_residuals`.
     n_threads : int, default=1
         The result is the same, bit for bit, for any number.
+    measured : ndarray of shape (n_samples, n_features) or None, default=None
+        The points as they came, whose type and size tell what rounding is; None is X.
     """
     n, n_features = X.shape
+    measured = X if measured is None else measured
+    noise = rounding(measured)
     if n < n_features:  # the covariance would be larger than the points
         residuals = within_class_residuals(X, codes, weights)
-        units = deviations(residuals, X)
+        units = deviations(residuals, measured)
         varying = units > 0
         scaled = residuals[:, varying] / units[varying]
         with single_threaded_blas():
@@ -186,13 +191,13 @@ def spread(
     else:
         C, unit = covariance(X, codes, weights, n_threads)
         found = np.sqrt(np.diag(C))
-        units = np.where(unit * found > rounding(X), unit * found, 0.0)
+        units = np.where(unit * found > noise, unit * found, 0.0)
         varying = units > 0
         scaled = C[np.ix_(varying, varying)]
         scaled /= np.multiply.outer(found[varying], found[varying])
         with single_threaded_blas():
             variances, axes = np.linalg.eigh(scaled)
-    noise = np.square(axes).T @ np.square(rounding(X)[varying] / units[varying])
+    noise = np.square(axes).T @ np.square(noise[varying] / units[varying])
     floor = np.maximum(_PRECISION * variances.max(initial=0), noise)
     kept = variances > floor
     whole = np.zeros((n_features, int(kept.sum())))
