@@ -20,7 +20,7 @@ from vicinal import compare
 
 Found = dict[str, dict[str, Any]]
 # Splits of a long run, for tables of up to so many rows.
-_LONG = ((1000, 40), (3000, 20), (10_000, 8), (10**9, 3))
+_LONG = ((1000, 30), (3000, 12), (10_000, 6), (10**9, 3))
 
 
 def asked(rows: Rows, budget: float) -> dict[str, Any]:

@@ -22,10 +22,14 @@ def report(found: dict[str, dict[str, Any]]) -> str:
     heads = ["table", "rows", "recommended", "best, long run", "behind", "s"]
     heads += ["really better", "of them right"]
     right = [behind(one) <= _point(one) for one in done.values()]
+    not_worse = [
+        behind(one) <= _point(one) + 2 * error_of(one) for one in done.values()
+    ]
     claims = [claim for one in done.values() for claim in judged_claims(one)]
     clear = [gain for gain, error in claims if abs(gain) > error]
     counts = [
         ["recommended within a point of the best", *_share(right)],
+        ["… or by no more than two standard errors", *_share(not_worse)],
         ["“really better” is right", *_share([gain > 0 for gain, _ in claims])],
         ["… where the long run is sure", *_share([gain > 0 for gain in clear])],
     ]

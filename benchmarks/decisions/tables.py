@@ -28,9 +28,13 @@ from vicinal.datasets import available, load
 
 SEED = 7
 _CLASSES = (
-    "balance_scale", "ionosphere", "german_numeric", "satimage", "ringnorm",
-    "talent_mfeat_factors", "olivetti",
-)  # fmt: skip
+    "balance_scale",
+    "ionosphere",
+    "german_numeric",
+    "satimage",
+    "ringnorm",
+    "talent_mfeat_factors",
+)
 _NUMBERS = ("boston_housing", "talent_cpu_act")
 
 Rows = tuple[FloatArray, NDArray[Any] | None]
@@ -99,7 +103,7 @@ def _mixed_units(rng: Generator) -> Rows:
 
 
 def _spheres(rng: Generator) -> Rows:
-    """Classes that raw features tell apart as well as anything learned."""
+    """Return classes that raw features tell apart as well as anything learned."""
     y = rng.integers(5, size=4000)
     return 1.5 * rng.normal(size=(5, 6))[y] + rng.normal(size=(4000, 6)), y
 
