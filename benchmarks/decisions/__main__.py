@@ -11,11 +11,12 @@ What is done is kept in a file: the next run goes on from there.
 import argparse
 import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from benchmarks.decisions.judged import report
-from benchmarks.decisions.tables import Rows, tables
+from benchmarks.decisions.tables import Rows, Table, tables, tuning_tables
 from vicinal import compare
 
 Found = dict[str, dict[str, Any]]
@@ -41,12 +42,12 @@ def long_run(rows: Rows, methods: list[str], score: str) -> dict[str, Any]:
     ).to_dict()  # fmt: skip
 
 
-def run(path: Path, budget: float, part: str, until: float, only: list[str]) -> Found:
+def run(
+    chosen: Iterable[Table], path: Path, budget: float, part: str, until: float
+) -> Found:
     """Run what has not been run, until the time is over; return all that has."""
     found: Found = json.loads(path.read_text()) if path.exists() else {}
-    for table in tables():
-        if only and not any(word in table.name for word in only):
-            continue
+    for table in chosen:
         known = found.setdefault(table.name, {})
         wanted = [one for one in ("asked", "long") if part in (one, "both")]
         for one in wanted:
@@ -79,10 +80,16 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--minutes", type=float, default=120, help="of this run")
     parser.add_argument("--tables", nargs="+", default=[], help="with such a word")
+    parser.add_argument("--tuning", action="store_true", help="the tables tuned on")
     parser.add_argument("--json", type=Path, default=Path("decisions.json"))
     given = parser.parse_args()
     until = time.perf_counter() + 60 * given.minutes
-    found = run(given.json, given.budget, given.part, until, given.tables)
+    chosen = [
+        one
+        for one in (tuning_tables() if given.tuning else tables())
+        if not given.tables or any(word in one.name for word in given.tables)
+    ]
+    found = run(chosen, given.json, given.budget, given.part, until)
     print(report(found))
 
 

@@ -254,18 +254,24 @@ def _progress() -> Iterator["Callable[[int, int, str], None]"]:
 
 
 def _print_table(result: "Comparison") -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(printable(result.setting.name, None)))
-    for heading in result.header:
-        table.add_column(heading, justify="left" if heading == "method" else "right")
+    from vicinal.comparison.result import BESIDE
+
+    # Without frames between the columns, all of it has room in 80 characters.
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    first, *others = result.header
+    table.add_column(first, no_wrap=True)
+    for heading in others:
+        table.add_column(heading, justify="right")
     for row in result.rows():
         chosen = row[0] == result.recommended
         table.add_row(*map(Text, row), style="bold" if chosen else None)
     if result.references:
-        table.add_section()
+        table.add_row(f"({BESIDE})", style="dim")
     for row in result.reference_rows():
         table.add_row(*map(Text, row))
     console = Console()

@@ -14,9 +14,10 @@ from vicinal.comparison.evidence import Evidence
 from vicinal.comparison.records import Difference, MethodResult, Setting
 from vicinal.comparison.verdict import reading, verdict
 
-__all__ = ["Comparison"]
+__all__ = ["BESIDE", "Comparison"]
 
-_BESIDE = "without neighbours"
+BESIDE = "without neighbours"
+"""What references are, beside methods that have neighbours."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +99,7 @@ class Comparison:
     def header(self) -> tuple[str, ...]:
         """The headings of `rows`."""
         first = ("method", "dimensions", self.measure)
-        last = ("best by", "fit (s)", "query (µs/row)")
+        last = ("behind", "fit (s)", "query (µs)")
         more: tuple[str, ...] = ()
         if self.setting.task == "none":
             more = ("cluster agreement",)
@@ -168,7 +169,7 @@ class Comparison:
         ]
         lines = [line.rstrip() for line in lines]
         if self.references:
-            lines.insert(1 + len(self.results), _BESIDE)
+            lines.insert(1 + len(self.results), f"({BESIDE})")
         return "\n".join([*lines, *self.reading(), *self.notes])
 
     def reading(self) -> list[str]:

@@ -19,6 +19,7 @@ __all__ = ["reading", "verdict"]
 _ADVICE = {
     "euclidean": "Use the features as they are",
     "standardised": "Standardise",
+    "whitened": "Whiten",
     "gaussian": "One Gaussian is enough",
     "kernel-density": "Use one bandwidth for all directions",
 }
@@ -62,6 +63,8 @@ def verdict(comparison: Comparison) -> str:
     else:
         said += f": {_gain(comparison, chosen, base)}"
         said += f" over {_SPOKEN.get(base.name, base.name)}"
+        if not _is_sure(comparison, chosen, base):
+            said += ", which may be chance"
         raw = next((one for one in plain if one.name == "euclidean"), base)
         # Of few rows, times are those of other things.
         if len(comparison.setting.X) > MANY_ROWS and chosen.name not in PLAIN:
@@ -139,14 +142,13 @@ def _beyond(comparison: Comparison, chosen: MethodResult) -> str:
     ]
     if not others:
         return ""
-    what = "learning a metric" if chosen.name in PLAIN else "what is less simple"
-    if comparison.setting.task == "none":
-        what = "what is less simple"
+    learns = chosen.name in PLAIN and comparison.setting.task != "none"
+    what = "learning a metric adds" if learns else "methods that are less simple add"
     gain = best.mean - chosen.mean
     error = comparison.evidence.error(best, chosen)
     score = comparison.evidence.score
     if best is chosen or gain < score.negligible:
-        return f"; {what} adds nothing beyond that on these data"
+        return f"; {what} nothing beyond that on these data"
     amount = _amount(comparison, gain, 1.96 * error)
     return f"; {best.name} may add {amount}, which is within noise"
 
@@ -159,6 +161,13 @@ def _gain(comparison: Comparison, chosen: MethodResult, base: MethodResult) -> s
     gain = float(np.mean(chosen.scores - base.scores))
     reach = comparison.evidence.error_reach(chosen, base)
     return f"{'+' if gain >= 0 else ''}{_amount(comparison, gain, reach)}"
+
+
+def _is_sure(comparison: Comparison, chosen: MethodResult, base: MethodResult) -> bool:
+    """Return whether the 95 % interval of a gain has no loss in it."""
+    gain = float(np.mean(chosen.scores - base.scores))
+    reach = comparison.evidence.error_reach(chosen, base)
+    return not np.isfinite(reach) or gain > reach
 
 
 def _amount(comparison: Comparison, gain: float, reach: float) -> str:
