@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vicinal.comparison.records import MethodResult
     from vicinal.comparison.result import Comparison
 
-__all__ = ["reading", "verdict"]
+__all__ = ["reading", "right_tool", "used_test", "verdict"]
 
 # What to do, for the methods that are no learning of a metric.
 _ADVICE = {
@@ -80,26 +80,43 @@ def reading(comparison: Comparison) -> list[str]:
     comparison : Comparison
         What was found.
     """
-    s = comparison.setting
+    test = used_test(comparison)
     lines = []
-    evidence = comparison.evidence
-    known = np.isfinite(evidence.reach(comparison.best))
-    if known and len(comparison.results) > 1:
-        if not evidence.by_rows:
-            how = f"corrected paired t-test on {s.n_splits} splits"
-        elif s.scored == "accuracy" and len(s.tests) == 1:
-            how = f"McNemar's test on {len(s.tests[0]):,} test rows"
-        else:
-            how = "bootstrap of the test rows"
+    if test:
         lines.append(
-            f"± half of a 95 % interval; * the best method is really better ({how}, "
-            "Holm's p < 0.05)"
+            "± half of a 95 % interval; * the best method is really better "
+            f"({test}, Holm's p < 0.05)"
         )
-    return lines + _right_tool(comparison)
+    return lines + right_tool(comparison)
 
 
-def _right_tool(comparison: Comparison) -> list[str]:
-    """Say whether something else than neighbours does better."""
+def used_test(comparison: Comparison) -> str:
+    """Return what differences were tested by, in words; nothing where none were.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What was found.
+    """
+    s, evidence = comparison.setting, comparison.evidence
+    known = np.isfinite(evidence.reach(comparison.best))
+    if not known or len(comparison.results) < 2:
+        return ""
+    if not evidence.by_rows:
+        return f"corrected paired t-test on {s.n_splits} splits"
+    if s.scored == "accuracy" and len(s.tests) == 1:
+        return f"McNemar's test on {len(s.tests[0]):,} test rows"
+    return "bootstrap of the test rows"
+
+
+def right_tool(comparison: Comparison) -> list[str]:
+    """Say whether something else than neighbours does better; nothing where it doesn't.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What was found.
+    """
     chosen = comparison[comparison.recommended]
     ahead = []
     for reference in comparison.references:
