@@ -21,7 +21,7 @@ from vicinal import compare
 
 Found = dict[str, dict[str, Any]]
 # Splits of a long run, for tables of up to so many rows.
-_LONG = ((1000, 30), (3000, 12), (10_000, 6), (10**9, 3))
+_LONG = ((1000, 20), (3000, 8), (10_000, 4), (10**9, 2))
 
 
 def asked(rows: Rows, budget: float) -> dict[str, Any]:

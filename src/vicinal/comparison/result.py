@@ -45,8 +45,9 @@ class Comparison:
 
     def __repr__(self) -> str:
         s = self.setting
+        noun = "method" if len(self.results) == 1 else "methods"
         return (
-            f"<Comparison of {len(self.results)} methods on {s.name}, {len(s.X):,} "
+            f"<Comparison of {len(self.results)} {noun} on {s.name}, {len(s.X):,} "
             f"rows; recommended: {self.recommended}>"
         )
 
