@@ -26,7 +26,9 @@ def test_compare_prints_what_compare_returns() -> None:
     expected = compare(wine.X, wine.y, methods="lda euclidean", n_splits=3)
     assert outcome.exit_code == 0, outcome.output
     for one in expected.results:
-        line = next(x for x in outcome.stdout.splitlines() if x.startswith(f"{one.name} "))
+        line = next(
+            x for x in outcome.stdout.splitlines() if x.startswith(f"{one.name} ")
+        )
         assert expected.score(one.name) in line
     # The sentence first, then what it rests on.
     lines = outcome.stdout.splitlines()
