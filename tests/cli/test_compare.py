@@ -103,7 +103,10 @@ def test_a_file_with_columns_of_every_kind(table: Path) -> None:
     assert "100.0" in outcome.stdout
 
 
-def test_the_table_has_room_on_a_terminal(table: Path) -> None:
+def test_the_table_has_room_on_a_terminal(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     outcome = run("compare", table, "--target", "price", "--splits", 2)
     lines = outcome.stdout.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("method "))
