@@ -29,7 +29,7 @@ REQUIREMENTS = [
     "metric-learn==0.7.0",
     "pylmnn==1.6.4",
     "six",
-    "scipy<1.14",
+    "scipy<1.11",
 ]
 N_ROWS, N_COMPONENTS, N_ITER = 5_000, 50, 50
 # A peer that takes longer is stopped, and its time given as more than that.
