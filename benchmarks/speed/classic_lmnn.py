@@ -5,7 +5,6 @@ fit runs in a process of its own, whose seconds and memory are those of the fit.
 """
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -62,7 +61,7 @@ A = model.fit(X, y).components_
 """,
 }
 AROUND = """
-import json, resource, time, warnings
+import json, time, warnings
 import numpy as np
 warnings.simplefilter("ignore")
 data = np.load({data!r})
@@ -71,7 +70,8 @@ start, worked = time.perf_counter(), time.process_time()
 {fit}
 taken, worked = time.perf_counter() - start, time.process_time() - worked
 np.save({out!r}, A)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+status = open("/proc/self/status").read().splitlines()
+peak = float(next(line for line in status if "VmHWM" in line).split()[1]) / 1e3
 print(json.dumps([taken, worked, peak]))
 """
 
@@ -216,8 +216,12 @@ def _run(python: str, program: str) -> list[float] | None:
 
 
 def _peak() -> float:
-    """Return the most memory that the process has held, in megabytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    """Return the most memory that the process has held, in megabytes.
+
+    Not `getrusage`, whose number begins with that of the process it was started by.
+    """
+    status = Path("/proc/self/status").read_text("ascii").splitlines()
+    return float(next(line for line in status if "VmHWM" in line).split()[1]) / 1e3
 
 
 if __name__ == "__main__":
