@@ -20,7 +20,7 @@ from vicinal.nca._initialization import FROM_THE_DATA, STARTS, initial_component
 from vicinal.nca._model_selection import ITERATIONS
 from vicinal.nca._optimizer import ExactOptimizer, KeptStart, Optimizer
 from vicinal.nca._preconditioner import Preconditioner
-from vicinal.nca._scale import in_sight
+from vicinal.nca._scale import data_unit, in_sight
 from vicinal.nca._stochastic import STEPS, StochasticOptimizer, part_size
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives.base import PairObjective
@@ -140,7 +140,8 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
         random_state = check_random_state(self.random_state)
         given = (n_components, random_state)
         if preconditioner is None:
-            start = initial_components(self.init, X, codes, *given)
+            unit = data_unit(objective)
+            start = initial_components(self.init, X, codes, *given, unit)
             if not isinstance(self.init, str):
                 return start
             return self._in_sight(objective, start)

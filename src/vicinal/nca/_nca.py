@@ -38,8 +38,10 @@ from vicinal.nca._model_selection import (
 )
 from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._partial_fit import PartialFitMixin
+from vicinal.nca._scale import data_unit
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
+from vicinal.objectives.change_of_basis import InUnit
 from vicinal.objectives.nca import KINDS, check_class_prior
 from vicinal.solvers import Solution
 
@@ -70,14 +72,16 @@ class NCA(PartialFitMixin):
         of [2]_), in which small classes count as much as large ones.
     form : {"full", "diagonal"}, default="full"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`,
-        and mixes no features. Starts are then "auto" (all 1), "identity", "whiten"
+        and mixes no features. Starts are then "auto", "identity" (all 1), "whiten"
         (1 / standard deviation) or an array of shape (n_features,).
     init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
 array-like, default="auto"
         The map to start from. "auto" is "lda" where n_components is below the number
-        of classes, else "pca" where that reduces the dimension, else "identity".
-        "rca" and "whiten" give the classes, or all points, unit covariance. An array
-        has shape (n_components, n_features).
+        of classes, else "pca" where that reduces the dimension, else "identity",
+        both over the unit of the data, a power of two that is 1 where X is
+        standardised: multiplying X by 2 divides the learned map by 2. "rca" and
+        "whiten" give the classes, or all points, unit covariance. An array has shape
+        (n_components, n_features).
     solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay", \
 "stochastic"}, default="auto"
         How to optimise. "stochastic" takes 25 small steps an iteration, each on random
@@ -512,7 +516,7 @@ default=False
         if self._is_diagonal:
             if self._is_warm(X) and self.components_.shape[0] == X.shape[1]:
                 return self._warm_map()
-            start = diagonal_start(self.init, X)
+            start = diagonal_start(self.init, X, data_unit(objective))
             if not isinstance(self.init, str) or optimizer.is_stochastic:
                 return start
             return self._in_sight(objective, start)
@@ -539,7 +543,8 @@ default=False
         annealing = Annealing(partial(least_row, X, self.anneal))
         with single_threaded_blas():
             penalized = Penalized(objective, alpha * objective.n_points)
-            return annealing.reduce(penalized, full, d)
+            unit = 1 / data_unit(objective)
+            return unit * annealing.reduce(InUnit(penalized, unit), full / unit, d)
 
     def _shortened(self, data: ClassificationData) -> FloatArray:
         """Return the rows of a map of full rank that n_components="auto" keeps."""

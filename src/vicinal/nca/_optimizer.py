@@ -10,7 +10,7 @@ import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.nca._preconditioner import Preconditioner
-from vicinal.nca._scale import queries_of_all
+from vicinal.nca._scale import data_unit, power_of_two, queries_of_all
 from vicinal.objectives import Penalized
 from vicinal.objectives.base import PairObjective
 from vicinal.objectives.change_of_basis import InUnit
@@ -49,17 +49,29 @@ class Optimizer(Protocol):
 
 
 def maximize_in_unit(
-    solver: Solver, objective: Objective, start: FloatArray, on_iteration: OnIteration
+    solver: Solver,
+    objective: Objective,
+    start: FloatArray,
+    on_iteration: OnIteration,
+    unit: float = 1.0,
 ) -> Solution:
     """Maximise, with maps in a unit in which the start is neither tiny nor huge.
 
-    A solver's tolerance on gradients, and its first step, mean something only then. Of
-    ordinary data the unit is 1, and nothing is changed.
+    A solver's tolerance on gradients, and its first step, mean something only then.
+
+    Parameters
+    ----------
+    solver, objective, start, on_iteration
+        As for `vicinal.solvers.base.Solver`.
+    unit : float, default=1.0
+        Of the map's entries, a power of two; that of the start takes its place where
+        the start has other than ordinary sizes in it.
     """
-    size = float(np.abs(start).max(initial=0))
-    if size == 0 or 1 / _ORDINARY <= size <= _ORDINARY:
+    size = float(np.abs(start).max(initial=0)) / unit
+    if size > 0 and not 1 / _ORDINARY <= size <= _ORDINARY:
+        unit *= power_of_two(size)
+    if unit == 1:
         return solver.maximize(objective, start, on_iteration)
-    unit = 2.0 ** float(np.round(np.log2(size)))
     reached = solver.maximize(
         InUnit(objective, unit),
         start / unit,
@@ -105,7 +117,8 @@ class ExactOptimizer:
         target: Objective = objective
         if self.alpha:
             target = Penalized(objective, self.alpha * objective.n_points)
-        reached = maximize_in_unit(solver, target, start, on_iteration)
+        unit = 1 / data_unit(objective)
+        reached = maximize_in_unit(solver, target, start, on_iteration, unit)
         if self.short and reached.reason == "max_iter" and reached.n_iter:
             return replace(reached, reason="converged", message=_AS_PLANNED)
         return reached
