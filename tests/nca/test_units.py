@@ -28,6 +28,8 @@ FITS: list[tuple[Any, Any]] = [
     (NCA(init="whiten", solver="bold-driver"), y),
     (NCA(2, anneal=True), y),
     (NCA("auto"), y),
+    (NCA(2, neighbors=5), y),
+    (NCA(2, neighbors="auto", init="lda"), y),
     (NCAClassifier(), y),
     (NCAClassifier(2), y),
     (NCARegressor(), NUMBERS),

@@ -17,7 +17,7 @@ from sklearn.utils import gen_batches
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.n_components import ordered_by_size
 from vicinal.nca._data import ClassificationData, RegressionData
-from vicinal.nca._optimizer import maximize_in_unit
+from vicinal.nca._optimizer import SolverInUnit
 from vicinal.nca._scale import (
     best_scale,
     data_unit,
@@ -368,11 +368,11 @@ def _path(
     """Yield penalties, from infinite to none, with λ for each point and the map."""
     yield np.inf, np.inf, start
     size = float(np.square(start).sum())
-    A, unit = start, 1 / data_unit(objective)
+    A, in_unit = start, SolverInUnit(solver, 1 / data_unit(objective))
     for penalty in PENALTIES:
         alpha = penalty / size if size > 0 else 0.0
         penalized = Penalized(objective, alpha * objective.n_points)
-        A = maximize_in_unit(solver, penalized, A, lambda *_: False, unit).components
+        A = in_unit.maximize(penalized, A, lambda *_: False).components
         yield penalty, alpha, A
 
 

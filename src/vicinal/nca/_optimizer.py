@@ -48,36 +48,40 @@ class Optimizer(Protocol):
         """Return the points whose neighbours are counted in the end; None is all."""
 
 
-def maximize_in_unit(
-    solver: Solver,
-    objective: Objective,
-    start: FloatArray,
-    on_iteration: OnIteration,
-    unit: float = 1.0,
-) -> Solution:
-    """Maximise, with maps in a unit in which the start is neither tiny nor huge.
+@dataclass(frozen=True)
+class SolverInUnit:
+    """A solver of maps in a unit in which the start is neither tiny nor huge.
 
     A solver's tolerance on gradients, and its first step, mean something only then.
 
     Parameters
     ----------
-    solver, objective, start, on_iteration
-        As for `vicinal.solvers.base.Solver`.
+    solver : Solver
+        Which one.
     unit : float, default=1.0
         Of the map's entries, a power of two; that of the start takes its place where
         the start has other than ordinary sizes in it.
     """
-    size = float(np.abs(start).max(initial=0)) / unit
-    if size > 0 and not 1 / _ORDINARY <= size <= _ORDINARY:
-        unit *= power_of_two(size)
-    if unit == 1:
-        return solver.maximize(objective, start, on_iteration)
-    reached = solver.maximize(
-        InUnit(objective, unit),
-        start / unit,
-        lambda components, curve: on_iteration(unit * components, curve),
-    )
-    return replace(reached, components=unit * reached.components)
+
+    solver: Solver
+    unit: float = 1.0
+
+    def maximize(
+        self, objective: Objective, start: FloatArray, on_iteration: OnIteration
+    ) -> Solution:
+        """Maximise the objective; see `vicinal.solvers.base.Solver`."""
+        unit = self.unit
+        size = float(np.abs(start).max(initial=0)) / unit
+        if size > 0 and not 1 / _ORDINARY <= size <= _ORDINARY:
+            unit *= power_of_two(size)
+        if unit == 1:
+            return self.solver.maximize(objective, start, on_iteration)
+        reached = self.solver.maximize(
+            InUnit(objective, unit),
+            start / unit,
+            lambda components, curve: on_iteration(unit * components, curve),
+        )
+        return replace(reached, components=unit * reached.components)
 
 
 @dataclass(frozen=True)
@@ -112,13 +116,16 @@ class ExactOptimizer:
         self, objective: PairObjective, start: FloatArray, on_iteration: OnIteration
     ) -> Solution:
         """Optimise from a start; see `vicinal.solvers.base.Solver`."""
-        kind = SOLVERS[self.solver]
-        solver = objective.make_solver(kind, self.max_iter, self.tol)
+        unit = 1 / data_unit(objective)
+
+        def make(*, max_iter: int, tol: float) -> Solver:
+            return SolverInUnit(SOLVERS[self.solver](max_iter=max_iter, tol=tol), unit)
+
+        solver = objective.make_solver(make, self.max_iter, self.tol)
         target: Objective = objective
         if self.alpha:
             target = Penalized(objective, self.alpha * objective.n_points)
-        unit = 1 / data_unit(objective)
-        reached = maximize_in_unit(solver, target, start, on_iteration, unit)
+        reached = solver.maximize(target, start, on_iteration)
         if self.short and reached.reason == "max_iter" and reached.n_iter:
             return replace(reached, reason="converged", message=_AS_PLANNED)
         return reached
