@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 
-from benchmarks.hostile.cases import Tally, run, to_json
+from benchmarks.hostile.cases import MOST_BYTES, Tally, run, to_json
 from benchmarks.speed.timing import table as markdown
 
 # How much of the time each attack gets.
@@ -54,7 +54,9 @@ def main() -> int:
     if arguments.child is not None or arguments.case is not None:
         module = importlib.import_module(f"benchmarks.hostile.{names[0]}")
         seconds = arguments.child or 0.0
-        tally = run(names[0], module.case, arguments.seed, seconds, arguments.case)
+        bound = None if names[0] == "browser" else MOST_BYTES
+        seed, only = arguments.seed, arguments.case
+        tally = run(names[0], module.case, seed, seconds, only, bound)
         tally.note = getattr(module, "NOTE", "")
         print(to_json(tally))
         return 0

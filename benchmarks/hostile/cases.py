@@ -88,7 +88,12 @@ def generator(seed: int, attack: str, number: int) -> Generator:
 
 
 def run(
-    name: str, attack: Attack, seed: int, seconds: float, only: int | None = None
+    name: str,
+    attack: Attack,
+    seed: int,
+    seconds: float,
+    only: int | None = None,
+    most_bytes: int | None = MOST_BYTES,
 ) -> Tally:
     """Run cases until the time is up, or one of them alone.
 
@@ -102,8 +107,11 @@ def run(
         When to begin no further case.
     only : int or None
         The number of a case; it then fails with its traceback.
+    most_bytes : int or None
+        The memory that the process may ask for; browsers ask for all there is.
     """
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    if most_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
     if only is not None:
         print("refused" if attack(generator(seed, name, only)) else "passed")
         return Tally(name, 1)

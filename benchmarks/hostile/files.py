@@ -42,10 +42,11 @@ for line in sys.stdin:
     json.dump([code or 0, *said], answers)
     answers.write("\\n"); answers.flush()
 """
-_WORDS = ["", " ", "a", "ja", "nein", "1", "2", "3.5", "-1e400", "1e20", "1e-320", "NaN",
-          "inf", "NULL", "2020-01-01", "31.12.1999", "1,5", "0x10", "١٢", "\x1b[31m",
+_WORDS = ["", " ", "a", "ja", "nein", "1", "2", "3.5", "-1e400", "1e20", "1e-320",
+          "NaN", "inf", "NULL", "2020-01-01", "31.12.1999", "1,5", "0x10", "١٢",
           "<script>alert(1)</script>", "=cmd|' /C calc'!A0", "é", "𝒳", '"', "a" * 3000,
-          "True", "99999999999999999999", "\u202e", "#", "\\"]  # fmt: skip
+          "True", "99999999999999999999", "\x1b[31m", "\u202e", "#",
+          "\\"]  # fmt: skip
 _ESCAPES = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u202a-\u202e]")
 _workers: list["subprocess.Popen[str]"] = []
 
@@ -97,8 +98,8 @@ def case(rng: Generator) -> bool:
         maker = choose(rng, _text, _text, _text, _bytes, _parquet, _npz, _cut, _typed)
         path = maker(rng, folder)
         target = choose(rng, ["--target", "y"], ["--target", "y"], ["--no-target"])
-        fit = ["fit", path.name, *target, "-o", "m.safetensors", "--max-iter", "2"]
-        fit += ["--method", choose(rng, "nca", "pca", "ldg", "lda")]
+        fit = ["fit", path.name, *target, "-o", "m.safetensors", "--method"]
+        fit += choose(rng, ["nca", "--max-iter", "2"], ["pca"], ["ldg"], ["lda"])
         compare = ["compare", path.name, *target, "--splits", "1"]
         compare += ["--methods", "euclidean,pca", "--report", "r.html"]
         arguments = choose(rng, fit, fit, compare)

@@ -26,6 +26,11 @@ def case(rng: Generator) -> bool:
     return choose(rng, _nca, _nca, _targets, _density)(rng, X, A)
 
 
+def _squares(X: FloatArray) -> float:
+    """Return the largest squared distance or so: sums of such round by its digits."""
+    return float(np.square(X - np.median(X, axis=0)).sum(axis=1).max())
+
+
 def _close(found: object, naive: object, size: float, what: str) -> None:
     gap = float(np.max(np.abs(np.asarray(found) - np.asarray(naive)), initial=0))
     if not gap <= 1e-6 * (size + float(np.max(np.abs(np.asarray(naive))))):
@@ -43,10 +48,10 @@ def _nca(rng: Generator, X: FloatArray, A: FloatArray) -> bool:
             naive, gradient = nca_value_and_gradient(X, y, A, kind)
         if not np.isfinite(naive) or not np.isfinite(gradient).all():
             return
-        _close(value, naive, 1.0, f"value of {kind}")
+        # The naive log p_i is a difference of such sums.
+        _close(value, naive, 1 + 1e-8 * _squares(X @ A.T), f"value of {kind}")
         # What cancels in the gradient, in size: the yardstick of rounding.
-        gaps = np.square(X - np.median(X, axis=0)).sum(axis=1).max()
-        size = float(np.abs(A).max() * gaps) * len(X)
+        size = float(np.abs(A).max()) * _squares(X) * len(X)
         _close(slope, gradient, 1e-3 * size, f"gradient of {kind}")
 
     return refused(work)
@@ -74,6 +79,8 @@ def _density(_: Generator, X: FloatArray, __: FloatArray) -> bool:
             return
         naive = leave_one_out(X, model.covariance_)
         if np.isfinite(naive).all():
-            _close(model.loo_score_samples_, naive, 1.0, "LCA's log-densities")
+            # The naive sum inverts the covariance.
+            size = 1 + 1e-8 * np.linalg.cond(model.covariance_)
+            _close(model.loo_score_samples_, naive, size, "LCA's log-densities")
 
     return refused(work)

@@ -108,3 +108,13 @@ def test_raw_units_of_wine_are_learned_in() -> None:
     points, labels = load_wine(return_X_y=True)
     curve = NCA(2, init="pca").fit(points, labels).objective_curve_
     assert NCA(2).fit(points, labels).objective_curve_[-1] > 0.9 * curve[-1]
+
+
+@pytest.mark.parametrize("model", [NCARegressor(), MLKR(alpha=0.1), NCAClassifier()])
+def test_points_too_close_for_a_penalty_are_refused(model: Any) -> None:
+    with pytest.raises(ValueError, match="Scale the data"):
+        model.fit(X * 1e-200, y)
+
+
+def test_the_largest_float_has_a_power_of_two() -> None:
+    assert power_of_two(1.7e308) == 2.0**1023

@@ -11,10 +11,11 @@ from sklearn.base import BaseEstimator, ClusterMixin, _fit_context, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors, radius_neighbors_graph
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import unchanged_on_error
+from vicinal.base.validation import validate_data
 from vicinal.lca._density_mixin import DensityMixin
 from vicinal.lca._lca import LCA
 

@@ -10,10 +10,10 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context, clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.monitor import Monitor
+from vicinal.base.validation import validate_data
 from vicinal.nca._data import ClassificationData
 from vicinal.nca._model_selection import MOST_ROWS, strongest
 from vicinal.nca._optimizer import Optimizer

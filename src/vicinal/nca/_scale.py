@@ -37,7 +37,8 @@ _OCTAVES = np.arange(-2.0, 6.0)
 def power_of_two(size: float) -> float:
     """Return the power of two nearest to a size: dividing by it rounds nothing."""
     fraction, exponent = np.frexp(size)
-    return float(np.ldexp(1.0, int(exponent) - int(fraction < np.sqrt(0.5))))
+    nearest = int(exponent) - int(fraction < np.sqrt(0.5))
+    return float(np.ldexp(1.0, min(nearest, 1023)))  # no float is larger
 
 
 def data_unit(objective: PairObjective) -> float:
@@ -59,10 +60,10 @@ def typical_distance(objective: PairObjective, A: FloatArray) -> float:
     """
     X, counts = objective.X, objective.row_counts
     with np.errstate(over="ignore", invalid="ignore"):
-        Z = (X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)).astype(np.float64)
-    if not np.isfinite(Z).all():
+        mapped = (X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)).astype(np.float64)
+    if not np.isfinite(mapped).all():
         return np.inf
-    Z, counts, unit = _centred(Z, counts)
+    Z, counts, unit = _centred(mapped, counts)
     return unit * float(np.sqrt(np.average(np.square(Z).sum(axis=1), weights=counts)))
 
 
