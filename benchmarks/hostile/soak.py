@@ -1,15 +1,14 @@
 """Soak: many fits in one process on many threads; a large file through the command.
 
 The first counts what a process holds after each round of fits, and compares maps and
-BLAS's threads with those of the beginning. The second feeds a table to
-``vicinal transform`` through a pipe, piece by piece, and watches its memory.
+BLAS's threads with those of the beginning. The second writes a table piece by piece,
+gives it to ``vicinal transform``, which takes regular files only, and watches its memory.
 """
 
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -70,7 +69,7 @@ def _fits(n_fits: int) -> bool:
 
 
 def _transform(gigabytes: float) -> bool:
-    """Map a large table that comes through a pipe, and watch the command's memory."""
+    """Map a table that is larger than memory need be, and watch what is held."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rng = np.random.default_rng(0)
@@ -99,12 +98,11 @@ def _transform(gigabytes: float) -> bool:
             check=True,
             capture_output=True,
         )
-        os.mkfifo(folder / "b.csv")
         n_pieces = max(3, round(gigabytes * 1e9 / len(lines)))
-        feeder = threading.Thread(
-            target=_feed, args=(folder / "b.csv", header, lines, n_pieces), daemon=True
-        )
-        feeder.start()
+        with (folder / "b.csv").open("w") as file:
+            file.write(header)
+            for _ in range(n_pieces):
+                file.write(lines)
         sizes = []
         began = time.monotonic()
         arguments = ["transform", "m.safetensors", "b.csv", "-o", "o.parquet"]
@@ -123,14 +121,7 @@ def _transform(gigabytes: float) -> bool:
         whole = rows in said and process.returncode == 0
         # After a third the libraries are loaded and the first pieces are through.
         third, last = max(sizes[: len(sizes) // 3 or 1]), max(sizes)
-        print(f"transform of {n_pieces * len(lines) / 1e9:.2f} GB through a pipe in "
+        print(f"transform of {n_pieces * len(lines) / 1e9:.2f} GB in "
               f"{time.monotonic() - began:.0f} s: {third:.0f} MB in the first third, "
               f"{last:.0f} MB at most; {said.strip()}")  # fmt: skip
         return whole and last <= _GROWTH * third + 20
-
-
-def _feed(path: Path, header: str, lines: str, n_pieces: int) -> None:
-    with path.open("w") as pipe:
-        pipe.write(header)
-        for _ in range(n_pieces):
-            pipe.write(lines)
