@@ -2,7 +2,7 @@
 
 The first counts what a process holds after each round of fits, and compares maps and
 BLAS's threads with those of the beginning. The second writes a table piece by piece,
-gives it to ``vicinal transform``, which takes regular files only, and watches its memory.
+gives it to ``vicinal transform``, and watches that process.
 """
 
 import os
