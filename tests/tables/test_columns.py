@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vicinal.tables.cells import clean, typed
-from vicinal.tables.columns import Columns, Decision
+from vicinal.tables.columns import Columns
+from vicinal.tables.decisions import Decision
 
 N = 24
 ROWS = list(range(N))

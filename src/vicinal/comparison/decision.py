@@ -43,12 +43,14 @@ def recommend(
     best: MethodResult,
     differences: Sequence[Difference],
     negligible: float = 0.0,
+    point: float = np.inf,
 ) -> str:
     """Return the name of the simplest method within noise of the best.
 
     Within noise is: behind by no more than one standard error of the difference, the
-    usual rule for choosing among models of different size; or by so little that
-    nobody would care.
+    usual rule for choosing among models of different size, and by no more than a
+    point, since the error of few rows is large; or by so little that nobody would
+    care.
 
     Parameters
     ----------
@@ -60,6 +62,8 @@ def recommend(
         The best against each other.
     negligible : float, default=0.0
         A difference that is none, however sure it is.
+    point : float, default=inf
+        What is given up for simplicity at most.
     """
     reach = {
         one.other: np.nan_to_num(one.error, nan=0.0 if one.real else np.inf)
@@ -69,6 +73,7 @@ def recommend(
     able = [
         one
         for one in results
-        if one is best or behind[one.name] <= max(reach[one.name], negligible)
+        if one is best
+        or behind[one.name] <= max(min(reach[one.name], point), negligible)
     ]
     return min(able, key=lambda one: (simplicity(one.name), -one.mean)).name

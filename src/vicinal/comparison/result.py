@@ -67,8 +67,10 @@ class Comparison:
     @property
     def recommended(self) -> str:
         """Name of the simplest method that is within noise of the best."""
-        negligible = self.evidence.score.negligible
-        return recommend(self.results, self.best, self.differences(), negligible)
+        score = self.evidence.score
+        return recommend(
+            self.results, self.best, self.differences(), score.negligible, score.point
+        )
 
     @property
     def measure(self) -> str:
