@@ -31,39 +31,6 @@ MOST_CLASSES = 20
 # Codes of classes: so often comes the rarest at least, and for each of the commonest.
 _LEAST = 5
 _LEAST_SHARE = 0.1
-<<<<<<< HEAD
-=======
-_USUAL_NAMES = ("target", "label", "class", "y")
-# Parts of names that a label often has.
-_LIKELY_WORDS = re.compile(
-    r"target|label|class|outcome|response|species|diagnosis|surviv|churn|default|"
-    r"price|quality|rating|score|income|salary|sales|cost|value|status|result|"
-    r"category|kind|type|grade|fraud|sentiment|^y$|_y$",
-    re.IGNORECASE,
-)
-_SHOWN = 5
-
-
-class NoTargetError(ValueError):
-    """No column was named as the target, and none is called like one.
-
-    Parameters
-    ----------
-    name : str
-        The table's.
-    likely : list of str
-        Columns that may be it.
-    """
-
-    def __init__(self, name: str, likely: list[str]) -> None:
-        self.likely = likely
-        shown = ", ".join(printable(repr(one)) for one in likely)
-        super().__init__(
-            f"{name} has no column called target, label, class or y; name the target "
-            f"({shown or 'none looks like one'}), or ask for densities without one "
-            "(--no-target; task='none' in Python)."
-        )
->>>>>>> origin/main
 
 
 @dataclass(frozen=True, eq=False)
