@@ -39,10 +39,17 @@ def test_what_nobody_would_care_for_is_no_difference() -> None:
 
 
 def test_no_more_than_a_point_is_given_up_for_simplicity() -> None:
-    scores = {"euclidean": 0.85, "standardised": 0.892, "nca": 0.9}
-    assert recommended(0.1, point=0.01, **scores) == "standardised"
-    assert recommended(0.1, point=0.001, **scores) == "nca"
-    assert recommended(0.1, 0.005, 0.001, lda=0.896, nca=0.9) == "lda"
+    scores = {"euclidean": 0.86, "standardised": 0.892, "nca": 0.9}
+    assert recommended(0.05, **scores) == "euclidean"
+    assert recommended(0.05, point=0.01, **scores) == "standardised"
+    assert recommended(0.01, point=0.001, **scores) == "nca"
+    assert recommended(0.001, 0.005, 0.001, lda=0.896, nca=0.9) == "lda"
+
+
+def test_half_a_standard_error_is_no_evidence() -> None:
+    scores = {"euclidean": 0.86, "nca": 0.9}
+    assert recommended(0.081, point=0.01, **scores) == "euclidean"
+    assert recommended(0.079, point=0.01, **scores) == "nca"
 
 
 def test_without_an_error_only_the_test_decides() -> None:
