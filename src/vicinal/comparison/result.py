@@ -208,7 +208,12 @@ class Comparison:
         from vicinal.report import page
 
         if table := self.setting.table:
-            known = {"decisions": table.decisions, "row_numbers": self.setting.rows}
+            known = {
+                "decisions": table.decisions,
+                "row_numbers": self.setting.rows,
+                "frame": table.frame,
+                "target": table.target,
+            }
             options = known | options
         text = page(self, **options)
         if path is not None:
