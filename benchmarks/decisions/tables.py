@@ -6,6 +6,7 @@ with other seeds.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def tables() -> Iterator[Table]:
     """Yield the tables to report on: real ones that there are, then made ones."""
     for name in (*_CLASSES, *_NUMBERS):
         if name in available():
-            yield Table(name, lambda name=name: _loaded(name))
+            yield Table(name, partial(_loaded, name))
     yield Table("diabetes", lambda: load_diabetes(return_X_y=True))
     yield Table("diabetes, no target", lambda: (load_diabetes().data, None))
     yield from _made(SEED)
@@ -64,18 +65,22 @@ def tuning_tables() -> Iterator[Table]:
     """Yield the tables to tune on."""
     for name in _TUNED_ON:
         if name in available():
-            yield Table(name, lambda name=name: _loaded(name))
+            yield Table(name, partial(_loaded, name))
     yield from _made(TUNING_SEED)
 
 
 def _made(seed: int) -> Iterator[Table]:
     for name, make in _MADE.items():
-        yield Table(f"made: {name}", lambda make=make: make(_generator(seed, make)))
+        yield Table(f"made: {name}", partial(_drawn, make, seed))
 
 
 def _loaded(name: str) -> Rows:
     data = load(name)
     return np.asarray(data.X, dtype=np.float64), data.y
+
+
+def _drawn(make: Callable[[Generator], Rows], seed: int) -> Rows:
+    return make(_generator(seed, make))
 
 
 def _generator(seed: int, make: Callable[[Generator], Rows]) -> Generator:
@@ -89,7 +94,7 @@ def _seed(rng: Generator) -> int:
 
 def _classes(n: int, d: int, informative: int, n_classes: int, **options: Any) -> Any:
     def classes(rng: Generator) -> Rows:
-        return make_classification(  # type: ignore[no-any-return]
+        return make_classification(
             n, d, n_informative=informative, n_redundant=d // 5, n_classes=n_classes,
             random_state=_seed(rng), **options,
         )  # fmt: skip
@@ -156,15 +161,15 @@ def _wave(rng: Generator) -> Rows:
 
 
 def _friedman_1(rng: Generator) -> Rows:
-    return make_friedman1(5000, 12, noise=1.0, random_state=_seed(rng))  # type: ignore[no-any-return]
+    return make_friedman1(5000, 12, noise=1.0, random_state=_seed(rng))
 
 
 def _friedman_2(rng: Generator) -> Rows:
-    return make_friedman2(1500, noise=80.0, random_state=_seed(rng))  # type: ignore[no-any-return]
+    return make_friedman2(1500, noise=80.0, random_state=_seed(rng))
 
 
 def _linear(rng: Generator) -> Rows:
-    return make_regression(  # type: ignore[no-any-return]
+    return make_regression(
         3000, 20, n_informative=6, noise=40.0, random_state=_seed(rng)
     )
 
