@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from vicinal.tables.cells import clean, typed
 from vicinal.tables.column_types import kind_of
-from vicinal.tables.columns import Columns, Decision
+from vicinal.tables.columns import Columns
+from vicinal.tables.decisions import Decision
 
 N = 24
 ROWS = list(range(N))
