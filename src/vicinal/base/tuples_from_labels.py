@@ -49,7 +49,7 @@ def pairs_from_labels(
     >>> from vicinal.classic import pairs_from_labels
     >>> pairs, labels = pairs_from_labels(["a", "a", "b", "b"], 4, random_state=0)
     >>> sorted((*pair, label) for pair, label in zip(pairs.tolist(), labels.tolist()))
-    [(0, 1, 1), (0, 3, -1), (1, 2, -1), (2, 3, 1)]
+    [(0, 1, 1), (0, 2, -1), (0, 3, -1), (2, 3, 1)]
     """
     draw = _Draw.of(y, n_pairs, "n_pairs", random_state)
     near = draw.distinct(draw.alike, (n_pairs + 1) // 2)
@@ -83,7 +83,7 @@ def triplets_from_labels(
     --------
     >>> from vicinal.classic import triplets_from_labels
     >>> triplets_from_labels([0, 0, 1], 10, random_state=0).tolist()
-    [[0, 1, 2], [1, 0, 2]]
+    [[1, 0, 2], [0, 1, 2]]
     """
     draw = _Draw.of(y, n_triplets, "n_triplets", random_state)
 
@@ -158,7 +158,7 @@ def chunklets_from_labels(
     --------
     >>> from vicinal.classic import chunklets_from_labels
     >>> chunklets_from_labels([0, 0, 0, 1, 1], 2, random_state=0).tolist()
-    [1, -1, 1, 0, 0]
+    [-1, 1, 1, 0, 0]
     """
     if chunklet_size < 2:
         raise ValueError(f"chunklet_size must be at least 2; got {chunklet_size}.")
