@@ -13,7 +13,20 @@ from sklearn.datasets import load_iris
 
 from vicinal import LDG, LocalQDA, TransferLDG
 from vicinal._typing import FloatArray
-from vicinal.classic import FDA, ITML, LFDA, MRMR, NGCA, TransferITML
+from vicinal.classic import (
+    FDA,
+    ITML,
+    LFDA,
+    LSML,
+    MMC,
+    MRMR,
+    NGCA,
+    RCA,
+    SCML,
+    SDML,
+    Covariance,
+    TransferITML,
+)
 
 X, y = load_iris(return_X_y=True)
 # Iris has many points at equal distances, and nearest is then whatever comes first.
@@ -27,13 +40,20 @@ METHODS = [
     ITML(0.1, random_state=0),
     TransferITML(0.1, random_state=0),
     MRMR(2),
+    RCA(),
+    MMC(random_state=0),
+    MMC("diagonal", random_state=0),
+    SDML(0.1, random_state=0),
+    LSML(random_state=0),
+    SCML(random_state=0),
+    Covariance(),
     NGCA(2, n_functions=10, random_state=0),
 ]
 every_method = pytest.mark.parametrize(
     "method", METHODS, ids=lambda method: type(method).__name__
 )
 every_supervised = pytest.mark.parametrize(
-    "method", METHODS[:-1], ids=lambda method: type(method).__name__
+    "method", METHODS[:-2], ids=lambda method: type(method).__name__
 )
 
 

@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ldg": OPTIMIZING,
     "classic": OPTIMIZING | {"nca"},
     "adapters": OPTIMIZING,
+    "compat": FAMILIES | {"base"},
     "methods": FAMILIES | {"base"},
     "datasets": set(),
     "tables": {"datasets"},

@@ -55,7 +55,15 @@ class Differences:
         """V itself, where there are no more pairs than points."""
         if len(self.first) > len(self.points):
             return None
-        return self.points[self.first] - self.points[self.second]
+        moved: FloatArray = self.points[self.first] - self.points[self.second]
+        return moved
+
+    def vectors(self) -> FloatArray:
+        """Return V itself, of shape (n_pairs, n_features)."""
+        if self._vectors is not None:
+            return self._vectors
+        moved: FloatArray = self.points[self.first] - self.points[self.second]
+        return moved
 
     def project(self, components: FloatArray) -> FloatArray:
         """Return V Aᵀ, of shape (n_pairs, n_components)."""

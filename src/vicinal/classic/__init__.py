@@ -6,6 +6,7 @@ from vicinal.base.tuples_from_labels import (
     quadruplets_from_labels,
     triplets_from_labels,
 )
+from vicinal.classic._nearest_triplets import nearest_triplets
 from vicinal.classic.covariance import Covariance
 from vicinal.classic.fda import FDA
 from vicinal.classic.itml import ITML
@@ -35,6 +36,7 @@ __all__ = [
     "Covariance",
     "TransferITML",
     "chunklets_from_labels",
+    "nearest_triplets",
     "pairs_from_labels",
     "quadruplets_from_labels",
     "triplets_from_labels",

@@ -2,16 +2,16 @@
 
 import numpy as np
 from numpy.random import RandomState
-from scipy.linalg import eigh
+from scipy.linalg import cholesky, eigh, solve_triangular
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.knn_vote import nearest_points
 from vicinal.base.tuples import Tuples
-from vicinal.base.whitening import discriminant_rows, spread, within_class_residuals
+from vicinal.base.whitening import class_means
 
 # How many points of each class a region has; with more features, more.
 SCALES, WIDE_SCALES, WIDE = (10, 20), (20, 50), 50
-# How far a region's scatter is drawn to that of independent features.
+# What is added to a region's scatter within classes, relative to the total variance.
 SHRINKAGE = 0.1
 
 
@@ -90,12 +90,22 @@ def triplet_discriminants(
 
 
 def _discriminants(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
-    names, codes = np.unique(codes, return_inverse=True)
-    within = spread(within_class_residuals(X, codes), X)
-    if not len(within.variances) or len(names) < 2:
+    """Return the main directions of S_b v = λ S_w v, with S_w drawn to the identity."""
+    means = class_means(X, codes)
+    residuals = X - means[codes]
+    within = residuals.T @ residuals / len(X)
+    counts = np.bincount(codes)
+    apart = np.sqrt(counts / len(X))[:, None] * (means - X.mean(axis=0))
+    ridge = SHRINKAGE * float(np.square(X - X.mean(axis=0)).sum(axis=1).mean())
+    if not ridge:
         return np.empty((0, X.shape[1]))
-    shrunk = (1 - SHRINKAGE) * within.variances + SHRINKAGE
-    return discriminant_rows(X, codes, within._replace(variances=shrunk), d)
+    within[np.diag_indices(len(within))] += ridge / len(within)
+    factor = cholesky(within, lower=True)
+    axes = np.linalg.svd(
+        solve_triangular(factor, apart.T, lower=True), full_matrices=False
+    )[0]
+    rows: FloatArray = solve_triangular(factor, axes[:, :d], lower=True, trans="T").T
+    return rows
 
 
 def _unit_rows(rows: FloatArray) -> FloatArray:

@@ -1,9 +1,10 @@
 """Triplets of near points: for each point, near ones of its class and of others."""
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.knn_vote import nearest_points
+from vicinal.neighborhood import effective_n_threads
 
 
 def nearest_triplets(
@@ -27,15 +28,15 @@ def nearest_triplets(
         Rows, ordered by class, then by the first of the three.
     """
     found = [np.empty((0, 3), dtype=np.intp)]
+    n = effective_n_threads(None)
     for c in range(int(codes.max()) + 1):
         own, other = np.flatnonzero(codes == c), np.flatnonzero(codes != c)
         k, m = min(n_near, len(own) - 1), min(n_far, len(other))
         if k < 1 or m < 1:
             continue
-        near = NearestNeighbors(n_neighbors=k).fit(X[own])
-        far = NearestNeighbors(n_neighbors=m).fit(X[other])
-        alike = own[near.kneighbors(return_distance=False)]
-        unlike = other[far.kneighbors(X[own], return_distance=False)]
+        places = np.arange(len(own))
+        alike = own[nearest_points(X[own], X[own], k, own=places, n_threads=n)[0]]
+        unlike = other[nearest_points(X[own], X[other], m, n_threads=n)[0]]
         shape = (len(own), k, m)
         parts = (own[:, None, None], alike[:, :, None], unlike[:, None, :])
         found.append(

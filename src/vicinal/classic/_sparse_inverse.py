@@ -26,7 +26,7 @@ def blocks_of(P: FloatArray, sparsity: float) -> IntArray:
 
 
 def sparsity_for_blocks(P: FloatArray) -> float:
-    """Return 0.01, or the least λ, to 1 %, without blocks of more than 200 features."""
+    """Return 0.01, or the least λ, to 5 %, without blocks of more than 200 features."""
 
     def largest(sparsity: float) -> int:
         return int(np.bincount(blocks_of(P, sparsity)).max())
@@ -35,7 +35,7 @@ def sparsity_for_blocks(P: FloatArray) -> float:
         return SPARSITY
     low = SPARSITY
     high = float(np.abs(P - np.diag(np.diagonal(P))).max())
-    while high > 1.01 * low:
+    while high > 1.05 * low:
         middle = float(np.sqrt(low * high))
         if largest(middle) <= LARGEST_BLOCK:
             high = middle

@@ -34,10 +34,10 @@ class MMC(PairClassifier):
     ----------
     form : {"full", "diagonal"}, default="full"
         Whether M has all entries or a weight for each feature only (eq. 3 of [1]_).
-    reg : float, default=0.01
+    reg : float, default=1.0
         Added to the scatter of the pairs that are alike, relative to its mean
-        eigenvalue: a direction in which no two of them differ could else be stretched
-        without end.
+        eigenvalue. With 0, as in [1]_, M is mostly of rank one or two, and a direction
+        in which no alike pair differs would be stretched without end.
     n_constraints : int or "auto", default="auto"
         How many pairs to draw from labels, as for :class:`vicinal.classic.ITML`.
     max_iter : int, default=200
@@ -115,7 +115,7 @@ default=None
         self,
         form: str = "full",
         *,
-        reg: float = 0.01,
+        reg: float = 1.0,
         n_constraints: int | str = "auto",
         max_iter: int = 200,
         tol: float = 1e-6,
@@ -159,8 +159,12 @@ default=None
             )
         root = self._root_of_scatter(near)
         diagonal = self.form == "diagonal"
-        white = points * root if diagonal else points @ root
-        objective = FarApart(Differences(white, far.first, far.second, n_threads))
+        objective: FarApart | FarApartByFeature
+        if diagonal:
+            objective = FarApartByFeature(np.square(far.vectors() * root))
+        else:
+            white = Differences(points @ root, far.first, far.second, n_threads)
+            objective = FarApart(white)
         start = np.ones(len(root)) if diagonal else np.eye(len(root))
         found = maximize(self, objective, start)
         B = found.components / np.linalg.norm(found.components)
@@ -200,10 +204,10 @@ default=None
 
 
 class FarApart:
-    """log Σ ‖B u‖ − log ‖B‖, for differences u; B is square, or a diagonal.
+    """log Σ ‖B u‖ − log ‖B‖, for differences u and a square B.
 
     It has the same value for any multiple of B. In N = BᵀB / ‖B‖² it is concave, and
-    in a square B it has no other maxima.
+    in B it has no other maxima.
     """
 
     def __init__(self, differences: Differences) -> None:
@@ -212,15 +216,36 @@ class FarApart:
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and its derivative with respect to B."""
         B = components
-        square = B if B.ndim == 2 else np.diag(B)
-        Z = self.differences.project(square)
+        Z = self.differences.project(B)
         lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
         total, size = float(lengths.sum()), float(np.square(B).sum())
         if not (total > 0 and size > 0):
             # Where a line search has gone too far: so low that it turns back.
             return -np.finfo(np.float64).max, np.zeros_like(B)
         Z /= np.maximum(lengths, np.finfo(np.float64).tiny)[:, None] * total
-        gradient = self.differences.back_project(Z)
-        if B.ndim == 1:
-            gradient = np.diagonal(gradient)
-        return float(np.log(total) - np.log(size) / 2), gradient - B / size
+        gradient = self.differences.back_project(Z) - B / size
+        return float(np.log(total) - np.log(size) / 2), gradient
+
+
+class FarApartByFeature:
+    """The same of a diagonal B, given as its diagonal.
+
+    Parameters
+    ----------
+    squares : ndarray of shape (n_pairs, n_features)
+        u² of the differences.
+    """
+
+    def __init__(self, squares: FloatArray) -> None:
+        self.squares = squares
+
+    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value and its derivative with respect to the diagonal."""
+        b = components
+        lengths = np.sqrt(self.squares @ np.square(b))
+        total, size = float(lengths.sum()), float(np.square(b).sum())
+        if not (total > 0 and size > 0):
+            return -np.finfo(np.float64).max, np.zeros_like(b)
+        inverse = 1 / np.maximum(lengths, np.finfo(np.float64).tiny)
+        gradient = b * (inverse @ self.squares) / total - b / size
+        return float(np.log(total) - np.log(size) / 2), gradient

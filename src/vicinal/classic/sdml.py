@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import of_unscaled
 from vicinal.base.pair_classifier import PairClassifier
+from vicinal.base.row_space import span_of
 from vicinal.base.tuples import Preprocessor, Tuples
 from vicinal.base.tuples_from_labels import pairs_from_labels
 from vicinal.classic._prior import prior_space
@@ -157,7 +158,16 @@ default=None
         counts = np.where(signs > 0, (signs > 0).sum(), (signs < 0).sum())
         scatter = differences.scatter(signs / counts)
         inverse, root, of_data = self._prior_inverse(known.points)
-        most = _largest_balance(scatter, root)
+        if root is not None:
+            most = _largest_balance(root.T @ scatter @ root)
+        elif len(points) < points.shape[1]:  # the same, in the span of the points
+            span = span_of(points)
+            coordinates = Tuples(span.coordinates * span.unit, known.indices)
+            most = _largest_balance(
+                coordinates.differences(0, 1).scatter(signs / counts)
+            )
+        else:
+            most = _largest_balance(scatter)
         balance = self._balance(most, scatter)
         P = inverse + balance * scatter
         size = float(np.diagonal(P).mean())
@@ -198,16 +208,8 @@ default=None
         return 1.0 / max(float(np.abs(scatter).max()), np.finfo(np.float64).tiny)
 
 
-def _largest_balance(scatter: FloatArray, root: FloatArray | None) -> float:
-    """Return the η from which on M₀⁻¹ + η S is not positive definite; inf if none."""
-    seen = scatter if root is None else root.T @ scatter @ root
-    n = len(seen)
-    least = float(np.linalg.eigvalsh(seen)[0] if n <= 500 else _least_eigenvalue(seen))
-    rounding = n * 1e-14 * float(np.abs(seen).max(initial=0))
+def _largest_balance(scatter: FloatArray) -> float:
+    """Return the η from which on 1 + η S is not positive definite; inf if none."""
+    least = float(np.linalg.eigvalsh(scatter)[0])
+    rounding = len(scatter) * 1e-14 * float(np.abs(scatter).max(initial=0))
     return -1.0 / least if least < -rounding else np.inf
-
-
-def _least_eigenvalue(matrix: FloatArray) -> float:
-    from scipy.linalg import eigh
-
-    return float(eigh(matrix, eigvals_only=True, subset_by_index=[0, 0])[0])
