@@ -16,7 +16,7 @@ X, y = load_iris(return_X_y=True)
 X = scale(X)
 PAIRS, ALIKE = pairs_from_labels(y, 200, random_state=0)
 NEAR, FAR = (
-    X[PAIRS[ALIKE == sign, 0]] - X[PAIRS[ALIKE == sign, 1]] for sign in (1, -1)
+    X[PAIRS[sign == ALIKE, 0]] - X[PAIRS[sign == ALIKE, 1]] for sign in (1, -1)
 )
 
 

@@ -84,6 +84,7 @@ def test_a_class_of_one_counts_for_nothing() -> None:
     np.testing.assert_allclose(found, expected.get_mahalanobis_matrix(), rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
 @pytest.mark.parametrize(
     ("chunks", "message"),
     [

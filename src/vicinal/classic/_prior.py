@@ -35,18 +35,28 @@ class PriorSpace(NamedTuple):
             return self.span.coordinates
         return self.of_points(points)
 
-    def to_map(self, A: FloatArray, dtype: Any) -> FloatArray:
-        """Return a map of coordinates as one of features: Λ^½ Lᵀ of M = L Λ Lᵀ.
+    def rows(self, A: FloatArray) -> FloatArray:
+        """Return a map of coordinates as one of features in their unit: Λ^½ Lᵀ.
 
-        The largest eigenvalue comes first.
+        That is of M = L Λ Lᵀ; the largest eigenvalue comes first.
         """
         if self.span is None:
             _, sizes, axes = np.linalg.svd(A @ self.root.T, full_matrices=False)
-            rows = sizes[:, None] * axes
-        else:
-            _, sizes, axes = np.linalg.svd(A, full_matrices=False)
-            rows = sizes[:, None] * self.span.basis_to_features(axes.T)
-        return of_unscaled(rows, self.unit if self.of_data else 1.0, dtype)
+            return sizes[:, None] * axes
+        _, sizes, axes = np.linalg.svd(A, full_matrices=False)
+        rows: FloatArray = sizes[:, None] * self.span.basis_to_features(axes.T)
+        return rows
+
+    def to_map(self, A: FloatArray, dtype: Any) -> FloatArray:
+        """Return the map of a metric near the prior, which is the same in any unit.
+
+        But a prior that was taken from the data is in their unit.
+        """
+        return of_unscaled(self.rows(A), self.unit if self.of_data else 1.0, dtype)
+
+    def to_unscaled_map(self, A: FloatArray, dtype: Any) -> FloatArray:
+        """Return the map of a metric whose scale is that of the data."""
+        return of_unscaled(self.rows(A), self.unit, dtype)
 
 
 def prior_space(points: FloatArray, prior: str | ArrayLike) -> PriorSpace:

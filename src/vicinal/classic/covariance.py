@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import LinearMetric, of_unscaled
 from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import centred
+from vicinal.base.row_space import centred, orthonormal
 from vicinal.base.whitening import spread
 from vicinal.neighborhood import single_threaded_blas
 
@@ -89,9 +89,13 @@ class Covariance(LinearMetric):
                 self.n_components, rank, f"the {rank} directions that X varies in"
             )
             # The covariance of a sample: divided by n - 1.
-            rows = total.whitening() * np.sqrt((len(points) - 1) / len(points))
+            white = total.whitening() * np.sqrt((len(points) - 1) / len(points))
+            if rank < points.shape[1]:  # nothing but what the points vary in
+                units = np.where(np.isfinite(total.units), total.units, 0.0)
+                varying = orthonormal(units[:, None] * total.axes)
+                white = varying @ (varying.T @ white)
             self.components_ = of_unscaled(
-                _by_variance(rows)[:d], float(unit), points.dtype
+                _by_variance(white)[:d], float(unit), points.dtype
             )
         return self
 

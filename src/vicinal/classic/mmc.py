@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.differences import Differences
+from vicinal.base.metric import of_unscaled
 from vicinal.base.pair_classifier import PairClassifier
 from vicinal.base.tuples import Preprocessor, Tuples
 from vicinal.base.tuples_from_labels import pairs_from_labels
@@ -174,9 +175,9 @@ default=None
             kept = kept[np.argsort(-np.abs(weights[kept]), kind="stable")]
             components = np.zeros((len(kept), len(weights)))
             components[np.arange(len(kept)), kept] = np.abs(weights[kept])
-            self.components_ = components.astype(pairs.points.dtype)
+            self.components_ = of_unscaled(components, space.unit, pairs.points.dtype)
         else:
-            self.components_ = space.to_map(B @ root, pairs.points.dtype)
+            self.components_ = space.to_unscaled_map(B @ root, pairs.points.dtype)
         self.n_iter_ = max(1, found.n_iter)
         self.objective_curve_ = -np.array(found.curve)
         warn_unless_converged(self, found)

@@ -11,7 +11,9 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.metric import of_unscaled
 from vicinal.base.order_classifier import TripletClassifier
+from vicinal.base.row_space import centred
 from vicinal.base.tuples import Preprocessor, Tuples
 from vicinal.classic._local_bases import local_discriminants, triplet_discriminants
 from vicinal.classic._nearest_triplets import nearest_triplets
@@ -144,9 +146,9 @@ default=None
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         random_state = check_random_state(self.random_state)
-        space = prior_space(X, "identity")
-        points = space.coordinates(X)
-        points = points - points.mean(axis=0)
+        moved = centred(X)
+        space = prior_space(moved.points, "identity")
+        points = space.coordinates(moved.points)
         triplets = nearest_triplets(points, codes, self.n_near, self.n_far)
         if not len(triplets):
             raise ValueError("No two rows that could be paired are of one class.")
@@ -155,19 +157,24 @@ default=None
         if basis is None:
             wanted = self._wanted(points.shape[1])
             basis = local_discriminants(points, codes, wanted, random_state)
-        self._combine(Tuples(points, triplets), basis, space, random_state, X.dtype)
+        unit = float(moved.unit) * space.unit
+        self._combine(
+            Tuples(points, triplets), basis, space, unit, random_state, X.dtype
+        )
 
     def _learn_tuples(self, tuples: Tuples, **_: Any) -> None:
         random_state = check_random_state(self.random_state)
         known = tuples.used()
-        space = prior_space(known.points, "identity")
-        points = space.coordinates(known.points)
-        seen = Tuples(points - points.mean(axis=0), known.indices)
+        moved = centred(known.points)
+        space = prior_space(moved.points, "identity")
+        points = space.coordinates(moved.points)
+        seen = Tuples(points, known.indices)
         basis = self._given_basis(space)
         if basis is None:
             wanted = self._wanted(points.shape[1])
             basis = triplet_discriminants(seen, wanted, random_state)
-        self._combine(seen, basis, space, random_state, tuples.points.dtype)
+        unit = float(moved.unit) * space.unit
+        self._combine(seen, basis, space, unit, random_state, tuples.points.dtype)
 
     def _wanted(self, n_coordinates: int) -> int:
         if isinstance(self.n_basis, str):
@@ -196,6 +203,7 @@ default=None
         triplets: Tuples,
         basis: FloatArray,
         space: PriorSpace,
+        unit: float,
         random_state: RandomState,
         dtype: Any,
     ) -> None:
@@ -208,20 +216,22 @@ default=None
         room = sklearn.get_config()["working_memory"] * 2**20
         most = max(1, int(room / 4 / (4 * len(basis))))
         indices = _some(triplets.indices, most, random_state)
-        margins, unit = _margins(triplets.points @ basis.T, indices)
+        margins, size = _margins(triplets.points @ basis.T, indices)
         objective = OrderedTriplets(margins, self.beta)
         start = np.full(len(basis), 1 / np.sqrt(len(basis)))
         found = maximize(self, objective, start)
         roots = np.abs(found.components)
-        kept = roots > 1e-4 * roots.max(initial=0)
-        if not kept.any():
+        kept = roots > 1e-2 * roots.max()  # weights are their squares
+        if found.curve[-1] < -(1 - ROUNDED / 2) + 1e-6:  # as good as no weight at all
             raise ValueError(
                 f"beta={self.beta} leaves no direction any weight: use less."
             )
-        A = roots[kept, None] * basis[kept] / np.sqrt(unit)
-        rows = space.to_map(A, np.float64)
+        A = roots[kept, None] * basis[kept] / np.sqrt(size)
+        rows = space.rows(A)
         sizes = np.linalg.norm(rows, axis=1)
-        self.components_ = rows[sizes > 1e-7 * sizes[0]].astype(dtype)
+        # M has no more rank than directions with a weight.
+        rows = rows[sizes > 1e-7 * sizes[0]]
+        self.components_ = of_unscaled(rows, unit, dtype)
         self.n_basis_ = int(kept.sum())
         self.n_iter_ = max(1, found.n_iter)
         self.objective_curve_ = -np.array(found.curve)
