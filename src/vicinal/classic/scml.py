@@ -41,8 +41,9 @@ class SCML(TripletClassifier):
 
     Parameters
     ----------
-    beta : float, default=1e-4
-        β: larger values use fewer directions.
+    beta : float, default=0.01
+        β: larger values use fewer directions. It is relative to the mean of d²(a, c)
+        along a direction.
     basis : array-like of shape (n_basis, n_features) or "auto", default="auto"
         The directions. "auto" looks for them: from labels by discriminant analysis in
         random regions, from triplets by their scatters in random parts.
@@ -121,7 +122,7 @@ default=None
 
     def __init__(
         self,
-        beta: float = 1e-4,
+        beta: float = 0.01,
         *,
         basis: str | ArrayLike = "auto",
         n_basis: int | str = "auto",
@@ -269,7 +270,9 @@ class OrderedTriplets:
 
 
 def _margins(projected: FloatArray, triplets: IntArray) -> tuple[FloatArray, float]:
-    """Return d²(a, c) − d²(a, b) along each direction, in units of the mean d²(a, c).
+    """Return d²(a, c) − d²(a, b) along each direction, and their unit.
+
+    The unit is the mean of d²(a, c) over triplets and directions.
 
     In float32, which is exact enough for a hinge, a block of triplets at a time.
     """
@@ -281,7 +284,7 @@ def _margins(projected: FloatArray, triplets: IntArray) -> tuple[FloatArray, flo
         far = np.square(a - c)
         total += float(far.sum())
         margins[rows] = far - np.square(a - b)
-    unit = total / len(triplets) or 1.0
+    unit = total / margins.size or 1.0
     margins /= unit
     return margins, unit
 

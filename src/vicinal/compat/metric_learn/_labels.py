@@ -48,7 +48,7 @@ class NCA(MetricLearnNames, nca.NCA):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # type: ignore[override]
         """Learn from points, or their indices, and labels."""
         with self._as_ours(tol=TOL if self.tol is None else self.tol):
-            return super().fit(self._points(X), y)
+            return super().fit(self._given_points(X), y)
 
 
 class MLKR(MetricLearnNames, classic.MLKR):
@@ -86,7 +86,7 @@ class MLKR(MetricLearnNames, classic.MLKR):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # type: ignore[override]
         """Learn from points, or their indices, and numbers."""
         with self._as_ours(tol=TOL if self.tol is None else self.tol):
-            return super().fit(self._points(X), y)
+            return super().fit(self._given_points(X), y)
 
 
 class LFDA(MetricLearnNames, classic.LFDA):
@@ -118,7 +118,7 @@ class LFDA(MetricLearnNames, classic.LFDA):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and labels."""
-        points = self._points(X)
+        points = self._given_points(X)
         k = self.k
         if k is None:
             k = max(1, min(7, int(np.shape(points)[1]) - 1))
@@ -146,7 +146,7 @@ class RCA(MetricLearnNames, classic.RCA):
 
     def fit(self, X: ArrayLike, chunks: ArrayLike) -> Self:
         """Learn from points, or their indices, and the chunk of each, or -1."""
-        points = self._points(X)
+        points = self._given_points(X)
         codes = np.asarray(chunks)
         sizes = np.unique(codes[codes != -1], return_counts=True)[1]
         # As metric-learn does, without shrinkage, where the covariance has an inverse.
@@ -212,4 +212,4 @@ class Covariance(MetricLearnNames, classic.Covariance):
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from points, or their indices."""
-        return super().fit(self._points(X), y)
+        return super().fit(self._given_points(X), y)

@@ -37,13 +37,13 @@ class _Pairs(MetricLearnNames):
                 "Expected pairs, an array of shape (n_pairs, 2, n_features), or with a "
                 f"preprocessor of indices; got shape {given.shape}."
             )
-        with self._as_ours(**self._translated(pairs), **more):
+        with self._as_ours(**self._translated(self._tuple_width(pairs)), **more):
             super().fit(pairs, y)  # type: ignore[misc]
         if calibration:
             self.calibrate_threshold(pairs, y, **calibration)  # type: ignore[attr-defined]
         return self
 
-    def _translated(self, X: Any) -> dict[str, Any]:
+    def _translated(self, n_features: int) -> dict[str, Any]:
         """Return our estimator's parameters."""
         raise NotImplementedError
 
@@ -58,9 +58,13 @@ class _FromLabels:
         return self._fit_labels(X, y)
 
     def _fit_labels(self: Any, X: Any, y: Any, **more: Any) -> Any:
-        points = self._points(X)
+        points = self._given_points(X)
         n = n_pairs_of(self._renamed("num_constraints", "n_constraints"), y)
-        ours = {**self._translated(points), "n_constraints": 2 * n, **more}
+        ours = {
+            **self._translated(int(np.shape(points)[1])),
+            "n_constraints": 2 * n,
+            **more,
+        }
         with self._as_ours(**ours, preprocessor=None):
             super(_Pairs, self).fit(points, y)
         return self
@@ -110,9 +114,9 @@ class ITML(_Pairs, classic.ITML):
         """Learn from pairs and 1 or -1 for each; then set the threshold."""
         return self._fit_pairs(pairs, y, calibration_params, bounds=_pair(bounds))
 
-    def _translated(self, X: Any) -> dict[str, Any]:
+    def _translated(self, n_features: int) -> dict[str, Any]:
         tol = self._renamed("convergence_threshold", "tol")
-        prior = self._prior(self.prior, self._width(X), self.random_state)
+        prior = self._known_prior(self.prior, n_features, self.random_state)
         return {"tol": tol, "prior": prior}
 
 
@@ -211,7 +215,7 @@ class MMC(_Pairs, classic.MMC):
                 np.sqrt(self.diagonal_c / 2)
             )
 
-    def _translated(self, X: Any) -> dict[str, Any]:  # noqa: ARG002
+    def _translated(self, n_features: int) -> dict[str, Any]:  # noqa: ARG002
         self._ignored(max_proj=10000, init="identity")
         tol = min(self._renamed("convergence_threshold", "tol"), 1e-6)
         return {"tol": tol, "form": "diagonal" if self.diagonal else "full"}
@@ -291,12 +295,12 @@ class SDML(_Pairs, classic.SDML):
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def _translated(self, X: Any) -> dict[str, Any]:
+    def _translated(self, n_features: int) -> dict[str, Any]:
         self._ignored(balance_param=0.5)
         usual = self.sparsity_param == 0.01
         return {
             "sparsity": "auto" if usual else self.sparsity_param,
-            "prior": self._prior(self.prior, self._width(X), self.random_state),
+            "prior": self._known_prior(self.prior, n_features, self.random_state),
         }
 
 

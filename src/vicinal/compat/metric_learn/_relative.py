@@ -49,11 +49,11 @@ class LSML(MetricLearnNames, classic.LSML):
     ) -> Self:
         """Learn from quadruplets."""
         _check_tuples(quadruplets, self.preprocessor, "quadruplets", 4)
-        with self._as_ours(**self._translated(quadruplets)):
+        with self._as_ours(**self._translated(self._tuple_width(quadruplets))):
             return super().fit(quadruplets, None, weights)
 
-    def _translated(self, X: Any) -> dict[str, Any]:
-        prior = self._prior(self.prior, self._width(X), self.random_state)
+    def _translated(self, n_features: int) -> dict[str, Any]:
+        prior = self._known_prior(self.prior, n_features, self.random_state)
         return {"tol": min(self.tol, 1e-6), "prior": prior}
 
 
@@ -92,9 +92,13 @@ class LSML_Supervised(LSML):  # noqa: N801
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # type: ignore[override]
         """Learn from points, or their indices, and labels."""
         self._ignored(weights=None)
-        points = self._points(X)
+        points = self._given_points(X)
         n = n_pairs_of(self._renamed("num_constraints", "n_constraints"), y)
-        ours = {**self._translated(points), "n_constraints": n, "preprocessor": None}
+        ours = {
+            **self._translated(int(np.shape(points)[1])),
+            "n_constraints": n,
+            "preprocessor": None,
+        }
         with self._as_ours(**ours):
             return classic.LSML.fit(self, points, y)
 
@@ -192,7 +196,7 @@ preprocessor, random_state
         """Learn from points, or their indices, and labels."""
         near = {"n_near": self.k_genuine, "n_far": self.k_impostor}
         ours = {**self._translated(), **near, "preprocessor": None}
-        points = self._points(X)
+        points = self._given_points(X)
         with self._as_ours(**ours):
             return classic.SCML.fit(self, points, y)
 

@@ -35,7 +35,7 @@ class MetricLearnNames:
         -------
         ndarray of shape (n_samples, n_components)
         """
-        return super().transform(self._points(X))  # type: ignore[misc]
+        return super().transform(self._given_points(X))  # type: ignore[misc]
 
     def score_pairs(self, pairs: ArrayLike) -> FloatArray:
         """Return distances, as `pair_distance` does; deprecated by metric-learn.
@@ -56,7 +56,7 @@ class MetricLearnNames:
         )
         return self.pair_distance(pairs)  # type: ignore[attr-defined]
 
-    def _points(self, X: Any) -> Any:
+    def _given_points(self, X: Any) -> Any:
         """Return points, where X may be indices that the preprocessor knows."""
         if self.preprocessor is None or np.ndim(X) != 1:
             return X
@@ -99,7 +99,7 @@ class MetricLearnNames:
         warn_caller(f"{old!r} has been renamed to {new!r}.", FutureWarning)
         return value
 
-    def _prior(self, prior: Any, n_features: int, seed: Any) -> Any:
+    def _known_prior(self, prior: Any, n_features: int, seed: Any) -> Any:
         """Return a prior that we know: "random" is a random matrix."""
         if isinstance(prior, str) and prior == "random":
             from sklearn.datasets import make_spd_matrix
@@ -107,12 +107,10 @@ class MetricLearnNames:
             return make_spd_matrix(n_features, random_state=check_random_state(seed))
         return prior
 
-    def _width(self, X: Any) -> int:
-        """Return how many features tuples or points have."""
+    def _tuple_width(self, X: Any) -> int:
+        """Return how many features the points of tuples have."""
         if np.ndim(X) == 3:
             return int(np.shape(X)[2])
-        if self.preprocessor is None:
-            return int(np.shape(X)[-1])
         if callable(self.preprocessor):
             return int(np.shape(self.preprocessor(np.ravel(X)[:1]))[1])
         return int(np.shape(self.preprocessor)[1])
