@@ -65,7 +65,7 @@ def test_thresholds() -> None:
     assert (said[labels == -1] == -1).mean() >= 0.9
     for wrong in ("far", None, np.nan):
         with pytest.raises(ValueError, match="threshold must be a number"):
-            model.set_threshold(wrong)  # type: ignore[arg-type]
+            model.set_threshold(wrong)
     with pytest.raises(ValueError, match="inconsistent"):
         model.calibrate_threshold(rest, labels[:-1])
 

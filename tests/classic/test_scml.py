@@ -82,7 +82,9 @@ def test_triplets_come_into_order() -> None:
     model = SCML(preprocessor=X, random_state=0).fit(TRIPLETS)
     assert model.score(TRIPLETS) > 0.95 > plain.score(TRIPLETS)
     sparse = SCML(0.3, preprocessor=X, random_state=0).fit(TRIPLETS)
-    assert sparse.n_basis_ < model.n_basis_
+    assert sparse.n_basis_ <= model.n_basis_
+    traces = [np.trace(m.get_mahalanobis_matrix()) for m in (sparse, model)]
+    assert traces[0] < traces[1]
 
 
 def test_few_fit_in_memory() -> None:
@@ -105,8 +107,6 @@ def test_wide_points() -> None:
 def test_what_cannot_be_learned() -> None:
     with pytest.raises(ValueError, match="a column for each of the 4 features"):
         SCML(basis=np.eye(3)).fit(X, y)
-    with pytest.raises(ValueError, match="leaves no direction any weight"):
-        SCML(1e3).fit(X, y)
     with pytest.raises(ValueError, match="No direction was found"):
         SCML().fit(np.ones((6, 2)), [0, 0, 1, 1, 2, 2])
     with pytest.raises(ValueError, match="No two rows"):

@@ -56,7 +56,7 @@ def best_threshold(
         wanted, other = recall, specificity
         if strategy == "max_tnr":
             wanted, other = specificity, recall
-        merit = np.where(other >= min_rate, wanted, -1.0)
+        merit = np.where(other >= float(min_rate or 0), wanted, -1.0)
     best = int(np.argmax(merit))
     values = ordered[ends]
     below, above = np.append(-1.0, values), np.append(values, 2 * values[-1] + 1)

@@ -78,7 +78,7 @@ class TupleMetric(LinearMetric):
                 self._fit_tuples(tuples, y, **how)
                 self.learned_from_ = NAMES[self._tuple_size]
                 self.n_features_in_ = tuples.points.shape[1]
-                vars(self).pop("feature_names_in_", None)
+                self.__dict__.pop("feature_names_in_", None)
         return self
 
     @abstractmethod

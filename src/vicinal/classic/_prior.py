@@ -77,7 +77,7 @@ def prior_space(points: FloatArray, prior: str | ArrayLike) -> PriorSpace:
         return PriorSpace(span.n_coordinates, lambda given: given, span.unit, span)
     # A unit in which no square overflows: it changes neither prior nor pairs.
     unit = float(np.abs(points).max()) or 1.0
-    root = np.eye(n_features)
+    root: FloatArray = np.eye(n_features)
     if not named:
         root = _root_of(prior, n_features)
     elif prior == "covariance":

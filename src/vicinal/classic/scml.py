@@ -223,10 +223,6 @@ default=None
         found = maximize(self, objective, start)
         roots = np.abs(found.components)
         kept = roots > 1e-2 * roots.max()  # weights are their squares
-        if found.curve[-1] < -(1 - ROUNDED / 2) + 1e-6:  # as good as no weight at all
-            raise ValueError(
-                f"beta={self.beta} leaves no direction any weight: use less."
-            )
         A = roots[kept, None] * basis[kept] / np.sqrt(size)
         rows = space.rows(A)
         sizes = np.linalg.norm(rows, axis=1)

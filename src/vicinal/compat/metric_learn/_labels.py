@@ -45,7 +45,7 @@ class NCA(MetricLearnNames, nca.NCA):
         self.tol = tol  # type: ignore[assignment]
         self.preprocessor = preprocessor
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # type: ignore[override]
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and labels."""
         with self._as_ours(tol=TOL if self.tol is None else self.tol):
             return super().fit(self._given_points(X), y)
@@ -83,7 +83,7 @@ class MLKR(MetricLearnNames, classic.MLKR):
         self.tol = tol  # type: ignore[assignment]
         self.preprocessor = preprocessor
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # type: ignore[override]
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and numbers."""
         with self._as_ours(tol=TOL if self.tol is None else self.tol):
             return super().fit(self._given_points(X), y)

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from vicinal import classic
 from vicinal._typing import FloatArray
+from vicinal.base.pair_classifier import PairClassifier
 from vicinal.compat.metric_learn._shared import (
     DEPRECATED,
     MetricLearnNames,
@@ -66,7 +67,7 @@ class _FromLabels:
             **more,
         }
         with self._as_ours(**ours, preprocessor=None):
-            super(_Pairs, self).fit(points, y)
+            PairClassifier.fit(self, points, y)
         return self
 
 
@@ -104,7 +105,7 @@ class ITML(_Pairs, classic.ITML):
         self.random_state = random_state
         self.convergence_threshold = convergence_threshold
 
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         pairs: ArrayLike,
         y: ArrayLike,
@@ -120,7 +121,7 @@ class ITML(_Pairs, classic.ITML):
         return {"tol": tol, "prior": prior}
 
 
-class ITML_Supervised(_FromLabels, ITML):  # type: ignore[misc]  # noqa: N801
+class ITML_Supervised(_FromLabels, ITML):  # noqa: N801
     """ITML from labels.
 
     Parameters
@@ -221,7 +222,7 @@ class MMC(_Pairs, classic.MMC):
         return {"tol": tol, "form": "diagonal" if self.diagonal else "full"}
 
 
-class MMC_Supervised(_FromLabels, MMC):  # type: ignore[misc]  # noqa: N801
+class MMC_Supervised(_FromLabels, MMC):  # noqa: N801
     """MMC from labels.
 
     Parameters
@@ -304,7 +305,7 @@ class SDML(_Pairs, classic.SDML):
         }
 
 
-class SDML_Supervised(_FromLabels, SDML):  # type: ignore[misc]  # noqa: N801
+class SDML_Supervised(_FromLabels, SDML):  # noqa: N801
     """SDML from labels.
 
     Parameters

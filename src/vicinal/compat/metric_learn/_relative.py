@@ -44,7 +44,7 @@ class LSML(MetricLearnNames, classic.LSML):
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def fit(  # type: ignore[override]
+    def fit(
         self, quadruplets: ArrayLike, weights: ArrayLike | None = None
     ) -> Self:
         """Learn from quadruplets."""
@@ -143,7 +143,7 @@ class SCML(MetricLearnNames, classic.SCML):
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def fit(self, triplets: ArrayLike) -> Self:  # type: ignore[override]
+    def fit(self, triplets: ArrayLike) -> Self:
         """Learn from triplets."""
         _check_tuples(triplets, self.preprocessor, "triplets", 3)
         with self._as_ours(**self._translated()):
