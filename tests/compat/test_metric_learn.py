@@ -33,6 +33,8 @@ PARAMETERS = {
     "preprocessor random_state num_constraints",
     "NCA": "init n_components max_iter tol verbose preprocessor random_state",
     "LFDA": "n_components k embedding_type preprocessor",
+    "LMNN": "init n_neighbors min_iter max_iter learn_rate regularization "
+    "convergence_tol verbose preprocessor n_components random_state k",
     "RCA": "n_components preprocessor",
     "RCA_Supervised": "n_components n_chunks chunk_size preprocessor random_state "
     "num_chunks",
@@ -48,7 +50,7 @@ PARAMETERS = {
 }
 SUPERVISED = [
     "ITML_Supervised", "LSML_Supervised", "SDML_Supervised", "NCA", "LFDA",
-    "RCA_Supervised", "MMC_Supervised", "SCML_Supervised", "Covariance",
+    "RCA_Supervised", "MMC_Supervised", "SCML_Supervised", "Covariance", "LMNN",
 ]  # fmt: skip
 
 

@@ -8,10 +8,14 @@ from vicinal.base.tuples_from_labels import (
 )
 from vicinal.classic._nearest_triplets import nearest_triplets
 from vicinal.classic.covariance import Covariance
+from vicinal.classic.dann import DANNClassifier
 from vicinal.classic.fda import FDA
 from vicinal.classic.itml import ITML
 from vicinal.classic.lfda import LFDA
+from vicinal.classic.lmnn import LMNN
+from vicinal.classic.lmnn_classifier import LMNNClassifier
 from vicinal.classic.lsml import LSML
+from vicinal.classic.mcml import MCML
 from vicinal.classic.mlkr import MLKR
 from vicinal.classic.mmc import MMC
 from vicinal.classic.mrmr import MRMR
@@ -25,7 +29,9 @@ __all__ = [
     "FDA",
     "ITML",
     "LFDA",
+    "LMNN",
     "LSML",
+    "MCML",
     "MLKR",
     "MMC",
     "MRMR",
@@ -34,6 +40,8 @@ __all__ = [
     "SCML",
     "SDML",
     "Covariance",
+    "DANNClassifier",
+    "LMNNClassifier",
     "TransferITML",
     "chunklets_from_labels",
     "nearest_triplets",

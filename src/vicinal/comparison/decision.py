@@ -20,9 +20,9 @@ _SIMPLEST_FIRST = (
     ("euclidean", "gaussian"),
     ("standardised", "kernel-density"),
     ("whitened", "pca", "lca-diagonal"),
-    ("lda", "fda", "lca"),
-    ("ldg", "lfda", "itml", "lca-gauss"),
-    ("nca", "nca-log", "mlkr"),
+    ("lda", "fda", "rca", "lca"),
+    ("ldg", "lfda", "itml", "mmc", "sdml", "lsml", "scml", "lca-gauss"),
+    ("nca", "nca-log", "mlkr", "lmnn", "mcml"),
 )
 _RANK = {name: rank for rank, names in enumerate(_SIMPLEST_FIRST) for name in names}
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray, IntArray
@@ -16,6 +17,7 @@ from vicinal.base.whitening import (
     spread,
     within_class_residuals,
 )
+from vicinal.nca._sparse import sparse_start
 
 FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
 STARTS = (*FROM_THE_DATA, "identity", "random")
@@ -56,6 +58,8 @@ def initial_components(
     d = checked_n_components(
         n_components, X.shape[1], f"the {X.shape[1]} features of X"
     )
+    if issparse(X):
+        return sparse_start(init, X, d, random_state)
     if init == "auto":
         return _auto(X, codes, d, random_state)
     if init == "identity":
@@ -106,7 +110,7 @@ def candidate_starts(
     )
     plain = "pca" if d < min(n_features, n) else "identity"
     starts = {plain: initial_components(plain, X, codes, d, random_state)}
-    if codes is not None:
+    if codes is not None and not issparse(X):
         # With few rows for each feature, their covariance is mostly noise.
         n_points = n if weights is None else float(weights.sum())
         shrinkage = float(np.clip(n_features / n_points, 1e-3, 1.0))

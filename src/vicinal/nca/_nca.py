@@ -38,6 +38,7 @@ from vicinal.nca._model_selection import (
 )
 from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._partial_fit import PartialFitMixin
+from vicinal.nca._sparse import as_rows, check_settings
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
 from vicinal.objectives.nca import KINDS, check_class_prior
@@ -63,14 +64,17 @@ class NCA(PartialFitMixin):
         number of features. "auto" learns a map of full rank, orders its rows by their
         singular values, keeps the fewest whose leave-one-out 3-NN accuracy is within
         a standard error of the best, and goes on from there.
-    objective : {"expected", "log", "class-density"}, default="expected"
+    objective : {"expected", "log", "class-density", "squared-error"}, \
+default="expected"
         What to maximise: "expected" is f (eq. 3 of [1]_), the expected number of
         points classified rightly; "log" is g (eq. 6), their log-probability, which
         heeds the worst points most; "class-density" is f of class densities (eq. 3.13
-        of [2]_), in which small classes count as much as large ones.
+        of [2]_), in which small classes count as much as large ones. "squared-error"
+        is minus the squared error of the neighbours' votes, summed over the classes:
+        with form="diagonal", the metric of Lowe's variable-kernel classifier [3]_.
     form : {"full", "diagonal"}, default="full"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`,
-        and mixes no features. Starts are then "auto" (all 1), "identity", "whiten"
+        and mixes no features; a weight may become 0. Starts are then "auto" (all 1), "identity", "whiten"
         (1 / standard deviation) or an array of shape (n_features,).
     init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
 array-like, default="auto"
@@ -171,6 +175,8 @@ default=False
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
        Analysis. Advances in Neural Information Processing Systems 17, 2004.
     .. [2] Oneață. Fast low-rank metric learning. University of Edinburgh, 2011.
+    .. [3] Lowe. Similarity Metric Learning for a Variable-Kernel Classifier. Neural
+       Computation 7, 1995.
 
     Examples
     --------
@@ -205,6 +211,7 @@ default=False
         "class_prior": ["array-like", StrOptions({"empirical"}), None],
     }
 
+    _accept_sparse: ClassVar[list[str] | bool] = ["csr"]
     _optional_attributes: ClassVar[tuple[str, ...]] = (
         "feature_weights_",
         "validation_curve_",
@@ -270,8 +277,8 @@ default=False
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The points.
+        X : array-like or sparse array of shape (n_samples, n_features)
+            The points; sparse ones are not made dense, and need a small n_components.
         y : array-like of shape (n_samples,)
             Their classes.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -305,7 +312,15 @@ default=False
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> ClassificationData:
         """Return the rows that count, with their classes as integers."""
-        points, labels = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
+        points, labels = validate_data(
+            self,
+            X,
+            y,
+            dtype=FLOATS,
+            accept_sparse=self._accept_sparse,
+            ensure_min_samples=2,
+        )
+        points = as_rows(points)
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
         weights = _check_sample_weight(
@@ -408,6 +423,7 @@ default=False
 
     def _check_settings(self, X: FloatArray) -> None:
         """Raise an error where settings exclude each other, before any work."""
+        check_settings(self, X)
         if self.solver == "stochastic":
             for name, usual in (("anneal", False), ("neighbors", "all")):
                 if getattr(self, name) != usual:
@@ -415,6 +431,11 @@ default=False
                         f"solver='stochastic' does not go with {name}="
                         f"{getattr(self, name)!r}; leave the solver at 'auto'."
                     )
+        if self.objective == "squared-error" and self.neighbors != "all":
+            raise ValueError(
+                "objective='squared-error' needs the votes of all points; leave "
+                "neighbors at 'all'."
+            )
         fixed = self._is_diagonal or self.anneal
         if self.n_components == "auto" and fixed and not self._is_warm(X):
             raise ValueError(
@@ -431,7 +452,7 @@ default=False
 
     @property
     def _in_two_phases(self) -> bool:
-        return self.objective != "log"
+        return self.objective not in ("log", "squared-error")
 
     @property
     def _is_diagonal(self) -> bool:

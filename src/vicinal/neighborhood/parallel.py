@@ -13,6 +13,7 @@ from numbers import Integral
 import joblib
 import numpy as np
 import sklearn
+from scipy.sparse import issparse
 from sklearn.utils import check_scalar
 
 from vicinal._typing import FloatArray
@@ -149,7 +150,13 @@ def run_in_threads(
 
 
 def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray:
-    """Return Z = X Aᵀ, in blocks of rows, in the wider type of the two."""
+    """Return Z = X Aᵀ, in blocks of rows, in the wider type of the two.
+
+    X may be sparse, as for `back_project`; Z is dense.
+    """
+    if issparse(X):
+        image: FloatArray = np.asarray(X @ components.T)
+        return image
     dtype = np.result_type(X, components)
     Z = np.empty((len(X), len(components)), dtype=dtype)
 
@@ -164,6 +171,9 @@ def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray
 
 def back_project(G: FloatArray, X: FloatArray, n_threads: int) -> FloatArray:
     """Return GᵀX, summed over blocks of rows, in the wider type of the two."""
+    if issparse(X):
+        gradient: FloatArray = np.ascontiguousarray((X.T @ G).T)
+        return gradient
     shape = (G.shape[1], X.shape[1])
     dtype = np.result_type(G, X)
     product = ReproducibleSum(np.zeros(shape, dtype=dtype))

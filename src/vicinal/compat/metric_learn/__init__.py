@@ -22,6 +22,7 @@ nothing here warn once.
 from vicinal.compat.metric_learn._constraints import Constraints, wrap_pairs
 from vicinal.compat.metric_learn._labels import (
     LFDA,
+    LMNN,
     MLKR,
     NCA,
     RCA,
@@ -46,6 +47,7 @@ from vicinal.compat.metric_learn._relative import (
 __all__ = [
     "ITML",
     "LFDA",
+    "LMNN",
     "LSML",
     "MLKR",
     "MMC",

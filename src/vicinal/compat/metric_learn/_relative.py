@@ -44,9 +44,7 @@ class LSML(MetricLearnNames, classic.LSML):
         self.preprocessor = preprocessor
         self.random_state = random_state
 
-    def fit(
-        self, quadruplets: ArrayLike, weights: ArrayLike | None = None
-    ) -> Self:
+    def fit(self, quadruplets: ArrayLike, weights: ArrayLike | None = None) -> Self:
         """Learn from quadruplets."""
         _check_tuples(quadruplets, self.preprocessor, "quadruplets", 4)
         with self._as_ours(**self._translated(self._tuple_width(quadruplets))):
