@@ -2,13 +2,23 @@
 
 import argparse
 
-from benchmarks.speed import classic_lmnn, command, imports, lca, ldg, nca, scale
+from benchmarks.speed import (
+    classic,
+    classic_lmnn,
+    command,
+    imports,
+    lca,
+    ldg,
+    nca,
+    scale,
+)
 
 BENCHMARKS = {
     "nca": nca.main,
     "scale": scale.main,
     "lca": lca.main,
     "ldg": ldg.main,
+    "classic": classic.main,
     "classic-lmnn": classic_lmnn.main,
     "command": command.main,
     "imports": imports.main,
