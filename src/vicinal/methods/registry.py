@@ -312,7 +312,7 @@ _LIST = (
     Method("mmc", _CLASSES, "pairs of two classes far apart", _mmc, usual=False),
     Method("sdml", _CLASSES, "a sparse metric of pairs", _sdml, usual=False),
     Method(
-        "lsml", _CLASSES, "distances in order, squared residuals", _lsml, usual=False
+        "lsml", _CLASSES, "distances in order, by residuals", _lsml, usual=False
     ),
     Method("scml", _CLASSES, "a few local discriminants, weighed", _scml, usual=False),
     Method("lmnn", _CLASSES, "large-margin nearest neighbours", _lmnn, usual=False),
