@@ -173,14 +173,14 @@ def lmnn_energies(
         energy = 0.0
         for j in members[:n_neighbors]:
             energy += r * squared(x, X[j])
-            for k in others:
-                margin = 1 + squared(x, X[j]) - squared(x, X[k])
+            for other in others:
+                margin = 1 + squared(x, X[j]) - squared(x, X[other])
                 energy += (1 - r) * max(margin, 0.0)
         for i in others:
             same = [j for j in range(len(X)) if j != i and y[j] == y[i]]
             same.sort(key=lambda j: float(((X[i] - X[j]) ** 2).sum()))
-            for j in same[:n_neighbors]:
-                margin = 1 + squared(X[i], X[j]) - squared(X[i], x)
+            for target in same[:n_neighbors]:
+                margin = 1 + squared(X[i], X[target]) - squared(X[i], x)
                 energy += (1 - r) * max(margin, 0.0)
         found.append(energy)
     return found

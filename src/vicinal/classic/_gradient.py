@@ -1,7 +1,7 @@
 """What the classic methods that follow a gradient share: start, scale, solver, result.
 
-They work in coordinates of the rows' own: centred, in a unit in which no square
-overflows and, with more features than rows, in as many dimensions as the rows span.
+They work in coordinates of the rows' own: centred, in a unit in which rows are as far
+from the middle as 1 on average and, with more features than rows, in as many dimensions as the rows span.
 """
 
 import warnings
@@ -25,7 +25,6 @@ from vicinal.classic._scatter import scattered_span
 from vicinal.classic._supervised import SupervisedMetric
 from vicinal.nca import STARTS, initial_components
 from vicinal.solvers import Solution
-from vicinal.solvers.base import Solver
 
 at_least_one = Interval(Integral, 1, None, closed="left")
 # How often a scale is halved or doubled at most, and how exactly it is found.
@@ -61,21 +60,25 @@ class GradientMetric(CallbackSupportMixin, SupervisedMetric):
     @abstractmethod
     def _problem(
         self, X: FloatArray, codes: IntArray, seed: int
-    ) -> tuple[Any, Solver, Evaluate]:
+    ) -> tuple[Any, Any, Evaluate]:
         """Return the objective, its solver, and what finds the scale of a start."""
 
     def _learn(self, X: FloatArray, codes: IntArray) -> None:
         random_state = check_random_state(self.random_state)
         seed = int(random_state.randint(2**31 - 1))
         span = scattered_span(X)
-        start = self._start(span, X, codes, random_state)
-        objective, solver, evaluate = self._problem(span.coordinates, codes, seed)
+        points = span.coordinates
+        # Solvers take their first steps in a unit of their own: here it is the data's.
+        size = float(np.sqrt(np.mean(np.square(points)) * points.shape[1]))
+        points /= size
+        start = self._start(span, size, X, codes, random_state)
+        objective, solver, evaluate = self._problem(points, codes, seed)
         if isinstance(self.init, str):
             start = scaled_along_ray(evaluate, start)
 
         def attributes_of(A: FloatArray) -> dict[str, Any]:
             rows = span.to_features(A.T)
-            return {"components_": of_unscaled(rows, span.unit, X.dtype)}
+            return {"components_": of_unscaled(rows, span.unit * size, X.dtype)}
 
         with Monitor(self, X, codes, start, attributes_of) as monitor:
             solution = solver.maximize(objective, start, monitor)
@@ -98,6 +101,7 @@ class GradientMetric(CallbackSupportMixin, SupervisedMetric):
     def _start(
         self,
         span: Span,
+        size: float,
         X: FloatArray,
         codes: IntArray,
         random_state: np.random.RandomState,
@@ -117,7 +121,7 @@ class GradientMetric(CallbackSupportMixin, SupervisedMetric):
                 f"init must have shape ({rows}, {X.shape[1]}), got {given.shape}."
             )
         basis = span.basis_to_features(np.eye(span.n_coordinates))
-        start: FloatArray = span.unit * (given @ basis.T)
+        start: FloatArray = span.unit * size * (given @ basis.T)
         return start
 
     def _warn_unless_converged(self, found: Solution) -> None:

@@ -27,10 +27,10 @@ FEWEST_NEIGHBORHOOD = 50
 class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
     """Discriminant adaptive nearest neighbours.
 
-    k-NN with a metric of its own for each query: around it, neighbourhoods are stretched
-    along the directions in which the classes do not differ, and shrunk along those in
-    which they do [1]_. From the query's nearest points, weighted by their distance,
-    come the covariances W within and B between the classes, and from these
+    k-NN with a metric of its own for each query: around it, neighbourhoods are
+    stretched along the directions in which the classes do not differ, and shrunk along
+    those in which they do [1]_. From the query's nearest points, weighted by their
+    distance, come the covariances W within and B between the classes, and from these
     Σ = W^(−½) [W^(−½) B W^(−½) + ε I] W^(−½) (eq. 9 of [1]_); `n_updates` times, each
     with the nearest points under the metric before.
 

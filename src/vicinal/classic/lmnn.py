@@ -15,7 +15,6 @@ from vicinal.classic._gradient import Evaluate, GradientMetric, at_least_one
 from vicinal.objectives import LMNNObjective
 from vicinal.solvers import LBFGS, Objective
 from vicinal.solvers.adam import Stochastic
-from vicinal.solvers.base import Solver
 from vicinal.solvers.refreshed import Refreshed
 
 # Up to so many rows impostors are found anew at each evaluation.
@@ -162,7 +161,7 @@ array-like, default="auto"
 
     def _problem(
         self, X: FloatArray, codes: IntArray, seed: int
-    ) -> tuple[Any, Solver, Evaluate]:
+    ) -> tuple[Any, Any, Evaluate]:
         if np.bincount(codes).max() < 2:
             raise ValueError(
                 f"{type(self).__name__} needs a class of two rows at least: where each "

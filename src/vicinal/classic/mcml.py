@@ -10,7 +10,6 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.classic._gradient import Evaluate, GradientMetric
 from vicinal.objectives import MCMLObjective
 from vicinal.solvers import LBFGS
-from vicinal.solvers.base import Solver
 
 # Points at which the scale of the start is judged.
 _SAMPLE = 512
@@ -122,7 +121,7 @@ array-like, default="auto"
 
     def _problem(
         self, X: FloatArray, codes: IntArray, seed: int
-    ) -> tuple[Any, Solver, Evaluate]:
+    ) -> tuple[Any, Any, Evaluate]:
         if np.bincount(codes).max() < 2:
             raise ValueError(
                 "MCML needs a class of two rows at least: where each row is alone in "

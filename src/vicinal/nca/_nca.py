@@ -74,8 +74,9 @@ default="expected"
         with form="diagonal", the metric of Lowe's variable-kernel classifier [3]_.
     form : {"full", "diagonal"}, default="full"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`,
-        and mixes no features; a weight may become 0. Starts are then "auto" (all 1), "identity", "whiten"
-        (1 / standard deviation) or an array of shape (n_features,).
+        and mixes no features; a weight may become 0. Starts are then "auto" (all 1),
+        "identity", "whiten" (1 / standard deviation) or an array of shape
+        (n_features,).
     init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
 array-like, default="auto"
         The map to start from. "auto" is "lda" where n_components is below the number

@@ -72,6 +72,37 @@ def _hash(i, j):
     return mixed >> np.uint64(32)
 
 
+@njit(nogil=True, fastmath=_FLAGS)
+def _squared_distance(points, i, j):
+    """Return ‖z_i − z_j‖², from differences."""
+    total = points.dtype.type(0)
+    for a in range(points.shape[1]):
+        gap = points[i, a] - points[j, a]
+        total += gap * gap
+    return total
+
+
+@njit(nogil=True, fastmath=_FLAGS)
+def _add_edge(points, i, j, weight, product):
+    """Add an edge's part of L Z: w (z_i − z_j) to i, and less it to j."""
+    for a in range(points.shape[1]):
+        term = weight * (points[i, a] - points[j, a])
+        product[i, a] += term
+        product[j, a] -= term
+
+
+@njit(nogil=True, fastmath=_FLAGS)
+def _violations(distance, reach, active):
+    """Count the margins that a distance is inside of; return that and their excess."""
+    violated, excess = 0, 0.0
+    for t in range(reach.shape[0]):
+        if distance < reach[t]:
+            violated += 1
+            active[t] += 1
+            excess += reach[t] - distance
+    return violated, excess
+
+
 @_kernel
 def hinges(
     points, queries, targets, ends, columns, margin, pull, push, values, product
@@ -83,47 +114,51 @@ def hinges(
     and push for each impostor that is nearer than it plus the margin; that to an
     impostor −push for each such target.
     """
-    n_targets, d = targets.shape[1], points.shape[1]
+    n_targets = targets.shape[1]
     reach, active = np.empty(n_targets), np.empty(n_targets)
     for r in range(queries.shape[0]):
-        i, value, farthest = queries[r], 0.0, -1.0
+        i, value = queries[r], 0.0
         for t in range(n_targets):
             active[t], reach[t] = 0, -1.0
             if targets[r, t] >= 0:
-                distance = 0.0
-                for a in range(d):
-                    gap = points[i, a] - points[targets[r, t], a]
-                    distance += gap * gap
+                distance = _squared_distance(points, i, targets[r, t])
                 value += pull * distance
                 reach[t] = distance + margin
-                farthest = max(farthest, reach[t])
         for place in range(ends[r], ends[r + 1]):
-            j, sum_of_squares = columns[place], points.dtype.type(0)
-            for a in range(d):
-                difference = points[i, a] - points[j, a]
-                sum_of_squares += difference * difference
-            if sum_of_squares >= farthest:
-                continue
-            violated = 0
-            for t in range(n_targets):
-                if sum_of_squares < reach[t]:
-                    violated += 1
-                    active[t] += 1
-                    value += push * (reach[t] - sum_of_squares)
-            weight = points.dtype.type(push * violated)
-            for a in range(d):
-                term = weight * (points[i, a] - points[j, a])
-                product[i, a] -= term
-                product[j, a] += term
+            j = columns[place]
+            distance = _squared_distance(points, i, j)
+            violated, excess = _violations(distance, reach, active)
+            if violated:
+                value += push * excess
+                weight = points.dtype.type(-push * violated)
+                _add_edge(points, i, j, weight, product)
         for t in range(n_targets):
-            j = targets[r, t]
-            if j >= 0:
+            if targets[r, t] >= 0:
                 weight = points.dtype.type(pull + push * active[t])
-                for a in range(d):
-                    term = weight * (points[i, a] - points[j, a])
-                    product[i, a] += term
-                    product[j, a] -= term
+                _add_edge(points, i, targets[r, t], weight, product)
         values[r] = value
+
+
+@njit(nogil=True, fastmath=_FLAGS)
+def _list_class(row, query_norm, norms, start, stop, nearest, numbers):
+    """Turn a class's inner products into squared distances, and list the least."""
+    zero, last = row.dtype.type(0), nearest.shape[0] - 1
+    nearest[:] = row.dtype.type(3e38)
+    for j in range(start, stop):
+        distance = (query_norm + norms[j]) - 2 * row[j]
+        row[j] = distance if distance > zero else zero
+        if row[j] < nearest[last]:
+            _insert(nearest, numbers, row[j], j)
+
+
+@njit(nogil=True, fastmath=_FLAGS)
+def _add_pushes(distance, own, nearest, found, scales, energy):
+    """Add what a point of class own at this distance costs in each other class."""
+    for c in range(found.shape[0]):
+        if c != own:
+            for t in range(found[c]):
+                gap = nearest[c, t] + 1 - distance
+                energy[c] += scales[c] * gap if gap > 0 else 0.0
 
 
 @_kernel
@@ -132,45 +167,29 @@ def energies(block, query_norms, norms, bounds, reach, n_neighbors, pull, push, 
 
     Class c are the columns bounds[c] … bounds[c + 1] − 1; reach[l] are the squared
     distances from training point l to its target neighbours, plus the margin, and −1
-    for nobody.
+    for nobody. A class of fewer than n_neighbors points counts as if it had so many.
     """
-    n_classes, zero = bounds.shape[0] - 1, block.dtype.type(0)
+    n_classes, n_targets = bounds.shape[0] - 1, reach.shape[1]
     nearest = np.empty((n_classes, n_neighbors), dtype=block.dtype)
     numbers = np.empty(n_neighbors, dtype=np.int64)
-    found = np.empty(n_classes, dtype=np.int64)
-    invaded = np.empty(n_classes)
+    found = np.minimum(n_neighbors, bounds[1:] - bounds[:-1])
+    invaded, unused = np.empty(n_classes), np.empty(n_targets)
     for r in range(block.shape[0]):
         row, energy, farthest = block[r], out[r], -1.0
         for c in range(n_classes):
-            size = bounds[c + 1] - bounds[c]
-            k = min(n_neighbors, size)
-            found[c], invaded[c], energy[c] = k, 0, 0
-            nearest[c] = block.dtype.type(3e38)
-            for j in range(bounds[c], bounds[c + 1]):
-                distance = (query_norms[r] + norms[j]) - 2 * row[j]
-                row[j] = distance if distance > zero else zero
-                if row[j] < nearest[c, k - 1]:
-                    _insert(nearest[c, :k], numbers[:k], row[j], j)
-            for t in range(k):
-                # A class of fewer points has a sum as of n_neighbors.
-                energy[c] += pull * nearest[c, t] * n_neighbors / k
+            k = found[c]
+            _list_class(
+                row, query_norms[r], norms, bounds[c], bounds[c + 1],
+                nearest[c, :k], numbers[:k],
+            )  # fmt: skip
+            energy[c] = pull * nearest[c, :k].sum() * n_neighbors / k
             farthest = max(farthest, nearest[c, k - 1] + 1)
-        invasions = 0.0
         for c in range(n_classes):
+            invaded[c] = 0
             for j in range(bounds[c], bounds[c + 1]):
-                distance = row[j]
-                for t in range(reach.shape[1]):
-                    if distance < reach[j, t]:
-                        invaded[c] += reach[j, t] - distance
-                if distance < farthest:
-                    for other in range(n_classes):
-                        if other != c:
-                            for t in range(found[other]):
-                                gap = nearest[other, t] + 1 - distance
-                                if gap > 0:
-                                    energy[other] += (
-                                        push * gap * n_neighbors / found[other]
-                                    )
-            invasions += invaded[c]
-        for c in range(n_classes):
-            energy[c] += push * (invasions - invaded[c])
+                invaded[c] += _violations(row[j], reach[j], unused)[1]
+                if row[j] < farthest:
+                    _add_pushes(
+                        row[j], c, nearest, found, push * n_neighbors / found, energy
+                    )
+        energy += push * (invaded.sum() - invaded)
