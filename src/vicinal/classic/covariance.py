@@ -81,7 +81,7 @@ class Covariance(LinearMetric):
         with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
             moved, _, unit = centred(points)
-            total = spread(moved - moved.mean(axis=0, dtype=np.float64), points / unit)
+            total = spread(moved, measured=points / unit)
             if not len(total.variances):
                 raise ValueError("All rows of X are equal: there is no covariance.")
             rank = len(total.variances)
