@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ldg": OPTIMIZING,
     "classic": OPTIMIZING | {"nca"},
     "adapters": OPTIMIZING,
+    "compat": FAMILIES | {"base"},
     "methods": FAMILIES | {"base"},
     "datasets": set(),
     "tables": {"datasets"},
@@ -38,7 +39,7 @@ EVERYBODYS = {"_typing", "_files", "__version__"}
 # `Comparison.plot` and `Comparison.to_html` look up, when they are called.
 LOOKS_UP = {("comparison/result.py", "plotting"), ("comparison/result.py", "report")}
 HEAVY = {
-    "numba": {"neighborhood/kernels.py"},
+    "numba": {"neighborhood/kernels.py", "neighborhood/impostor_kernels.py"},
     "polars": {"tables", "models"},
     "typer": {"cli"},
     "rich": {"cli"},

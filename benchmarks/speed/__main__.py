@@ -4,13 +4,26 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.speed import command, imports, lca, ldg, nca, ratios, scale, scaling
+from benchmarks.speed import (
+    classic,
+    classic_lmnn,
+    command,
+    imports,
+    lca,
+    ldg,
+    nca,
+    ratios,
+    scale,
+    scaling,
+)
 
 BENCHMARKS = {
     "nca": nca.main,
     "scale": scale.main,
     "lca": lca.main,
     "ldg": ldg.main,
+    "classic": classic.main,
+    "classic-lmnn": classic_lmnn.main,
     "command": command.main,
     "imports": imports.main,
 }

@@ -135,3 +135,90 @@ def ngca_beta(
         terms.append(x * h(omega @ x) - gradient)
     beta = np.mean(terms, axis=0)
     return beta, float(np.mean([(t - beta) @ (t - beta) for t in terms]))
+
+
+def lmnn_loss(
+    X: FloatArray, y: NDArray[Any], A: FloatArray, n_neighbors: int, r: float
+) -> float:
+    """LMNN's pull and push, summed over all triples."""
+
+    def squared(u: FloatArray, v: FloatArray) -> float:
+        return float(((A @ (u - v)) ** 2).sum())
+
+    pull = push = 0.0
+    for i in range(len(X)):
+        same = [j for j in range(len(X)) if j != i and y[j] == y[i]]
+        same.sort(key=lambda j: float(((X[i] - X[j]) ** 2).sum()))
+        for j in same[:n_neighbors]:
+            pull += squared(X[i], X[j])
+            for k in range(len(X)):
+                if y[k] != y[i]:
+                    margin = 1 + squared(X[i], X[j]) - squared(X[i], X[k])
+                    push += max(margin, 0.0)
+    return r * pull + (1 - r) * push
+
+
+def lmnn_energies(
+    X: FloatArray, y: NDArray[Any], A: FloatArray, n_neighbors: int, r: float, x: Any
+) -> list[float]:
+    """The loss that a point x would add in each class: as a centre, as an impostor."""
+
+    def squared(u: FloatArray, v: FloatArray) -> float:
+        return float(((A @ (u - v)) ** 2).sum())
+
+    found = []
+    for c in np.unique(y):
+        members = sorted(np.flatnonzero(y == c), key=lambda j: squared(x, X[j]))
+        others = np.flatnonzero(y != c)
+        energy = 0.0
+        for j in members[:n_neighbors]:
+            energy += r * squared(x, X[j])
+            for other in others:
+                margin = 1 + squared(x, X[j]) - squared(x, X[other])
+                energy += (1 - r) * max(margin, 0.0)
+        for i in others:
+            same = [j for j in range(len(X)) if j != i and y[j] == y[i]]
+            same.sort(key=lambda j: float(((X[i] - X[j]) ** 2).sum()))
+            for target in same[:n_neighbors]:
+                margin = 1 + squared(X[i], X[target]) - squared(X[i], x)
+                energy += (1 - r) * max(margin, 0.0)
+        found.append(energy)
+    return found
+
+
+def dann_metric(
+    points: FloatArray, y: NDArray[Any], weights: FloatArray, epsilon: float
+) -> FloatArray:
+    """Σ of one query from its weighted neighbours, W shrunk, with a trace of D."""
+    n, d = points.shape
+    weights = weights / weights.sum()
+    middle = sum(w * x for w, x in zip(weights, points, strict=True))
+    within, between = np.zeros((2, d, d))
+    for c in np.unique(y):
+        share = weights[y == c].sum()
+        mean = (
+            sum(w * x for w, x in zip(weights[y == c], points[y == c], strict=True))
+            / share
+        )
+        between += share * np.outer(mean - middle, mean - middle)
+        for w, x in zip(weights[y == c], points[y == c], strict=True):
+            within += w * np.outer(x - mean, x - mean)
+    shrinkage = d / (d + n)
+    within = (1 - shrinkage) * within + shrinkage * np.trace(within) / d * np.eye(d)
+    values, axes = np.linalg.eigh(within)
+    root = axes @ np.diag(values**-0.5) @ axes.T
+    metric = root @ (root @ between @ root + epsilon * np.eye(d)) @ root
+    return metric * d / np.trace(metric)
+
+
+def mcml_value(X: FloatArray, y: NDArray[Any], A: FloatArray) -> float:
+    """Mean of log p_ij over each point's class, summed over the points."""
+    value = 0.0
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        exponent = -(((X[i] - X) @ A.T) ** 2).sum(axis=1)
+        log_p = exponent - np.logaddexp.reduce(exponent[others])
+        same = others & (y == y[i])
+        if same.any():
+            value += float(log_p[same].mean())
+    return value

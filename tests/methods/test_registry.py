@@ -37,7 +37,9 @@ def test_linear_map_gives_the_pipeline_s_distances(name: str, task: str) -> None
     np.testing.assert_allclose(pairwise_distances(Z), expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["pca", "lda", "fda", "lfda", "ldg", "nca", "nca-log"])
+@pytest.mark.parametrize(
+    "name", ["pca", "lda", "fda", "lfda", "ldg", "lmnn", "mcml", "nca", "nca-log"]
+)
 def test_dimensions_as_asked(name: str) -> None:
     pipeline = METHODS[name].pipeline(WINE_X, WINE_Y, n_components=2)
     assert pipeline.fit(WINE_X, WINE_Y).transform(WINE_X).shape == (178, 2)

@@ -64,3 +64,15 @@ def target_value(
         else:
             value -= (t[i] - p @ t[others]) ** 2
     return float(value)
+
+
+def vote_value(X: FloatArray, y: NDArray[Any], A: FloatArray) -> float:
+    """−Σ_i Σ_c ([c_i = c] − Σ_{j ∈ c} p_ij)²: Lowe's error of the vote."""
+    value = 0.0
+    for i in range(len(X)):
+        others = np.arange(len(X)) != i
+        p = np.zeros(len(X))
+        p[others] = softmax(-(((X[i] - X[others]) @ A.T) ** 2).sum(axis=1))
+        for c in np.unique(y):
+            value -= ((y[i] == c) - p[y == c].sum()) ** 2
+    return float(value)

@@ -20,9 +20,9 @@ _SIMPLEST_FIRST = (
     ("euclidean", "gaussian"),
     ("standardised", "kernel-density"),
     ("whitened", "pca", "lca-diagonal"),
-    ("lda", "fda", "lca"),
-    ("ldg", "lfda", "itml", "lca-gauss"),
-    ("nca", "nca-log", "mlkr"),
+    ("lda", "fda", "rca", "lca"),
+    ("ldg", "lfda", "itml", "mmc", "sdml", "lsml", "scml", "lca-gauss"),
+    ("nca", "nca-log", "mlkr", "lmnn", "mcml"),
 )
 # Of a standard error: what is no evidence at all, however many points it is.
 _HALF = 0.5

@@ -6,7 +6,8 @@ by mini-batches in the coordinates of `_preconditioner`, `_partial_fit` in piece
 """
 
 from vicinal.nca._classifier import NCAClassifier
+from vicinal.nca._initialization import STARTS, initial_components
 from vicinal.nca._nca import NCA
 from vicinal.nca._regressor import NCARegressor
 
-__all__ = ["NCA", "NCAClassifier", "NCARegressor"]
+__all__ = ["NCA", "STARTS", "NCAClassifier", "NCARegressor", "initial_components"]

@@ -33,6 +33,7 @@ from vicinal.nca._model_selection import (
 from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._scale import data_unit
 from vicinal.nca._selecting import SelectingMetric
+from vicinal.nca._sparse import as_rows, check_settings
 from vicinal.neighborhood import effective_n_threads
 from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
 from vicinal.objectives.change_of_basis import InUnit
@@ -56,7 +57,15 @@ class ClassMetric(SelectingMetric):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> ClassificationData:
         """Return the rows that count, with their classes as integers."""
-        points, labels = validate_data(self, X, y, dtype=FLOATS, ensure_min_samples=2)
+        points, labels = validate_data(
+            self,
+            X,
+            y,
+            dtype=FLOATS,
+            accept_sparse=self._accept_sparse,
+            ensure_min_samples=2,
+        )
+        points = as_rows(points)
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
         weights = _check_sample_weight(
@@ -96,6 +105,7 @@ class ClassMetric(SelectingMetric):
 
     def _check_settings(self, X: FloatArray) -> None:
         """Raise an error where settings exclude each other, before any work."""
+        check_settings(self, X)
         if self.solver == "stochastic":
             for name, usual in (("anneal", False), ("neighbors", "all")):
                 if getattr(self, name) != usual:
@@ -103,6 +113,11 @@ class ClassMetric(SelectingMetric):
                         f"solver='stochastic' does not go with {name}="
                         f"{getattr(self, name)!r}; leave the solver at 'auto'."
                     )
+        if self.objective == "squared-error" and self.neighbors != "all":
+            raise ValueError(
+                "objective='squared-error' needs the votes of all points; leave "
+                "neighbors at 'all'."
+            )
         fixed = self._is_diagonal or self.anneal
         if self.n_components == "auto" and fixed and not self._is_warm(X):
             raise ValueError(
@@ -248,7 +263,7 @@ class ClassMetric(SelectingMetric):
 
     @property
     def _in_two_phases(self) -> bool:
-        return self.objective != "log"
+        return self.objective not in ("log", "squared-error")
 
     @property
     def _is_diagonal(self) -> bool:

@@ -31,7 +31,7 @@ class NCAClassifier(ClassifierMixin, NCA):
 anneal, early_stopping, validation_fraction, n_iter_no_change, warm_start, \
 max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.NCA`.
-    objective : {"log", "expected", "class-density"}, default="log"
+    objective : {"log", "expected", "class-density", "squared-error"}, default="log"
         What to maximise, as for :class:`vicinal.NCA`; "log" gives the best
         probabilities.
     alpha : float or "auto", default="auto"

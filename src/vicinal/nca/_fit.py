@@ -254,7 +254,9 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
     def _queries(self, X: ArrayLike) -> FloatArray:
         """Validate new points and map them to where the training points are."""
         check_is_fitted(self)
-        points: FloatArray = validate_data(self, X, reset=False, dtype=FLOATS)
+        points: FloatArray = validate_data(
+            self, X, reset=False, dtype=FLOATS, accept_sparse=self._accept_sparse
+        )
         return points.astype(self.components_.dtype, copy=False) @ self.components_.T
 
     def _store(self, reached: Solution | Monitor, attributes: dict[str, Any]) -> None:

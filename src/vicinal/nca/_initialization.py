@@ -7,19 +7,22 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh
+from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import unit_of
 from vicinal.base.whitening import (
-    Spread,
-    class_means,
     covariance,
+    discriminant_rows,
+    filled,
     mean,
+    relevant_components,
     spread,
     within_class_residuals,
 )
+from vicinal.nca._sparse import sparse_start
 
 FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
 STARTS = (*FROM_THE_DATA, "identity", "random")
@@ -68,6 +71,8 @@ def initial_components(
     d = checked_n_components(
         n_components, X.shape[1], f"the {X.shape[1]} features of X"
     )
+    if issparse(X):
+        return sparse_start(init, X, d, random_state)
     if init == "auto":
         return _auto(X, codes, d, random_state, n_threads, unit)
     if init == "identity":
@@ -80,7 +85,7 @@ def initial_components(
         return _whiten(X, d, n_threads)
     if codes is None:
         raise ValueError(f"init={init!r} needs classes; use 'pca' or 'whiten' here.")
-    start = _lda if init == "lda" else _rca
+    start = _lda if init == "lda" else relevant_components
     return start(X, codes, d, n_threads=n_threads)
 
 
@@ -121,11 +126,11 @@ def candidate_starts(
     )
     plain = "pca" if d < min(n_features, n) else "identity"
     starts = {plain: made(plain, X, codes, d)}
-    if codes is not None:
+    if codes is not None and not issparse(X):
         # With few rows for each feature, their covariance is mostly noise.
         n_points = n if weights is None else float(weights.sum())
         shrinkage = float(np.clip(n_features / n_points, 1e-3, 1.0))
-        starts["rca"] = _rca(X, codes, d, shrinkage, weights, n_threads)
+        starts["rca"] = relevant_components(X, codes, d, shrinkage, weights, n_threads)
     if targets is not None:
         starts["linear"] = _linear(X, targets, starts[plain], weights, n_threads)
     return starts
@@ -252,7 +257,7 @@ def _lda(X: FloatArray, codes: IntArray, d: int, n_threads: int = 1) -> FloatArr
             "init='lda' finds no direction: no class has points that differ; use "
             "init='pca' or 'identity'."
         )
-    return _discriminant(X, codes, within, d)
+    return discriminant_rows(X, codes, within, d)
 
 
 def _whiten(X: FloatArray, d: int, n_threads: int = 1) -> FloatArray:
@@ -260,40 +265,7 @@ def _whiten(X: FloatArray, d: int, n_threads: int = 1) -> FloatArray:
     total = spread(X, n_threads=n_threads)
     if d == X.shape[1]:
         return total.inverse_root()
-    return _filled(total.whitening().T[::-1][:d], d)
-
-
-def _rca(
-    X: FloatArray,
-    codes: IntArray,
-    d: int,
-    shrinkage: float = 0.0,
-    weights: FloatArray | None = None,
-    n_threads: int = 1,
-) -> FloatArray:
-    """Return S_W^(−1/2), or at low rank the main directions of what it maps to."""
-    within = spread(X, codes, weights, n_threads)
-    if d == X.shape[1]:
-        return within.inverse_root(shrinkage)
-    if shrinkage > 0:
-        shrunk = (1 - shrinkage) * within.variances + shrinkage
-        within = within._replace(variances=shrunk)
-    return _discriminant(X, codes, within, d, weights)
-
-
-def _discriminant(
-    X: FloatArray,
-    codes: IntArray,
-    within: Spread,
-    d: int,
-    weights: FloatArray | None = None,
-) -> FloatArray:
-    """Return d rows that whiten the classes, those that tell them apart first."""
-    white = within.whitening()
-    apart = (class_means(X, codes, weights) - mean(X, weights)) @ white
-    apart *= np.sqrt(np.bincount(codes, weights))[:, None]
-    directions = np.linalg.svd(apart, full_matrices=d > min(apart.shape))[2]
-    return _filled((white @ directions[:d].T).T, d)
+    return filled(total.whitening().T[::-1][:d], d)
 
 
 def _linear(
@@ -324,8 +296,3 @@ def _linear(
         return start + stretch * np.outer(start @ direction, direction)
     row = _STRETCH * np.linalg.norm(start[0]) * direction
     return np.vstack([start[:-1], row])
-
-
-def _filled(rows: FloatArray, d: int) -> FloatArray:
-    """Return d rows: zeros where the data have fewer dimensions."""
-    return np.vstack([rows, np.zeros((d - len(rows), rows.shape[1]))])

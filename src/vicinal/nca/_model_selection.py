@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import gen_batches
 
 from vicinal._typing import FloatArray, IntArray
@@ -24,6 +25,7 @@ from vicinal.nca._scale import (
     power_of_two,
     typical_distance,
 )
+from vicinal.nca._sparse import row_keys
 from vicinal.neighborhood import NeighborWeights, average, effective_n_threads
 from vicinal.objectives import NCAObjective, Penalized, TargetObjective
 from vicinal.objectives.base import PairObjective
@@ -242,6 +244,8 @@ def _lots(X: FloatArray) -> FloatArray:
     It is a hash of the row to three digits of each feature's range: rounding to
     float32, or another unit or origin of the data, seldom changes it.
     """
+    if issparse(X):
+        X = row_keys(X)[:, None]
     rng = np.random.default_rng(0)
     factors = rng.integers(2**63, size=X.shape[1], dtype=np.uint64) * 2 + 1
     least = X.min(axis=0).astype(np.float64)

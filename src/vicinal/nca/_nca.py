@@ -37,15 +37,19 @@ class NCA(PartialFitMixin):
         number of features. "auto" learns a map of full rank, orders its rows by their
         singular values, keeps the fewest whose leave-one-out 3-NN accuracy is within
         a standard error of the best, and goes on from there.
-    objective : {"expected", "log", "class-density"}, default="expected"
+    objective : {"expected", "log", "class-density", "squared-error"}, \
+default="expected"
         What to maximise: "expected" is f (eq. 3 of [1]_), the expected number of
         points classified rightly; "log" is g (eq. 6), their log-probability, which
         heeds the worst points most; "class-density" is f of class densities (eq. 3.13
-        of [2]_), in which small classes count as much as large ones.
+        of [2]_), in which small classes count as much as large ones. "squared-error"
+        is minus the squared error of the neighbours' votes, summed over the classes:
+        with form="diagonal", the metric of Lowe's variable-kernel classifier [3]_.
     form : {"full", "diagonal"}, default="full"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`,
-        and mixes no features. Starts are then "auto", "identity" (all 1), "whiten"
-        (1 / standard deviation) or an array of shape (n_features,).
+        and mixes no features; a weight may become 0. Starts are then "auto",
+        "identity" (all 1), "whiten" (1 / standard deviation) or an array of shape
+        (n_features,).
     init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
 array-like, default="auto"
         The map to start from. "auto" is "lda" where n_components is below the number
@@ -148,6 +152,8 @@ default=False
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
        Analysis. Advances in Neural Information Processing Systems 17, 2004.
     .. [2] Oneață. Fast low-rank metric learning. University of Edinburgh, 2011.
+    .. [3] Lowe. Similarity Metric Learning for a Variable-Kernel Classifier. Neural
+       Computation 7, 1995.
 
     Examples
     --------
@@ -182,6 +188,7 @@ default=False
         "class_prior": ["array-like", StrOptions({"empirical"}), None],
     }
 
+    _accept_sparse: ClassVar[list[str] | bool] = ["csr"]
     _optional_attributes: ClassVar[tuple[str, ...]] = (
         "feature_weights_",
         "validation_curve_",
@@ -247,8 +254,8 @@ default=False
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The points.
+        X : array-like or sparse array of shape (n_samples, n_features)
+            The points; sparse ones are not made dense, and need a small n_components.
         y : array-like of shape (n_samples,)
             Their classes.
         sample_weight : array-like of shape (n_samples,) or None, default=None

@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 from numpy.random import Generator
+from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.whitening import class_means, deviations, within_class_residuals
@@ -72,6 +73,8 @@ class Preconditioner:
             Leave none out, as these points do not speak for all there will be.
         """
         rows = sample_rows(X, rng)
+        if issparse(X):  # a unit for each feature would make rare ones loud
+            return cls(rows, None, np.ones(X.shape[1]))
         points: FloatArray = X[rows]
         labels = np.zeros(len(rows), dtype=int) if codes is None else codes[rows]
         if diagonal or X.shape[1] > _TOO_MANY_FEATURES:
@@ -105,7 +108,7 @@ class Preconditioner:
 def sample_rows(X: FloatArray, rng: Generator) -> IntArray:
     """Return the rows of a sample that is large enough for a covariance."""
     n, D = X.shape
-    enough = min(max(5000, 10 * D), max(1000, _SAMPLE_BYTES // (D * X.itemsize)))
+    enough = min(max(5000, 10 * D), max(1000, _SAMPLE_BYTES // (D * X.dtype.itemsize)))
     return np.sort(rng.choice(n, min(n, enough), replace=False))
 
 

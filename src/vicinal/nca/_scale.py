@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.random import Generator
 from scipy.optimize import brentq, minimize_scalar
+from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives.base import PairObjective
@@ -47,8 +48,15 @@ def data_unit(objective: PairObjective) -> float:
     It is the root mean variance of the features that vary, without rows far out. What
     is measured in it, is multiplied by 2 where all of X is.
     """
-    Z, counts, unit = _centred(objective.X.astype(np.float64), objective.row_counts)
-    variances = counts @ np.square(Z) / counts.sum()
+    X, counts = objective.X.astype(np.float64), objective.row_counts
+    if issparse(X):
+        # No row is looked at by itself: rows far out count as any other.
+        unit = power_of_two(float(np.abs(X.data).max(initial=0)) or 1.0)
+        Z, weights = X / unit, counts / counts.sum()
+        variances = Z.power(2).T @ weights - np.square(Z.T @ weights)
+    else:
+        Z, counts, unit = _centred(X, counts)
+        variances = counts @ np.square(Z) / counts.sum()
     varying = variances[variances > _ROUNDING]
     return unit * (power_of_two(np.sqrt(varying.mean())) if len(varying) else 1.0)
 

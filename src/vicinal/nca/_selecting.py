@@ -5,6 +5,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 
 from vicinal._typing import FloatArray
@@ -86,7 +87,8 @@ class SelectingMetric(GradientFittedMetric):
     def _reduces(self, X: FloatArray) -> bool:
         """Return whether a map of full rank can help to find one of low rank."""
         return (
-            isinstance(self.n_components, Integral)
+            not issparse(X)
+            and isinstance(self.n_components, Integral)
             and int(self.n_components) < X.shape[1] <= MOST_FEATURES
             and isinstance(self.init, str)
             and self.init == "auto"

@@ -43,6 +43,7 @@ from vicinal.neighborhood.parallel import (
 from vicinal.neighborhood.rules import (
     Affinities,
     ClassRuns,
+    CollapsedClasses,
     ExpectedMatches,
     LogMatches,
     NeighborWeights,
@@ -50,12 +51,14 @@ from vicinal.neighborhood.rules import (
     Responsibilities,
     SoftMatches,
     SquaredErrors,
+    SquaredVotes,
 )
 from vicinal.neighborhood.soft_neighbors import soft_neighbors
 
 __all__ = [
     "Affinities",
     "ClassRuns",
+    "CollapsedClasses",
     "ExpectedMatches",
     "LogMatches",
     "NeighborWeights",
@@ -66,6 +69,7 @@ __all__ = [
     "Scatter",
     "SoftMatches",
     "SquaredErrors",
+    "SquaredVotes",
     "average",
     "back_project",
     "effective_n_threads",

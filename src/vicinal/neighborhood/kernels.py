@@ -242,6 +242,83 @@ def matches(
 
 
 @_kernel
+def collapsed_classes(
+    block, own, norms_of, starts, stops, self_log_offsets, norms, log_offsets, values
+):
+    """Weigh by MCML: v_ij = p_ij − [c_i = c_j] / (n_i − 1), n_i the size of i's class.
+
+    Values are the mean of log p_ij over the other points of the class. A point that
+    is alone in its class adds nothing.
+    """
+    for r in range(block.shape[0]):
+        row, i = block[r], own[r]
+        others = stops[r] - starts[r] - 1
+        if others < 1:
+            row[:] = 0
+            values[r] = 0
+            continue
+        nearest = _to_distances_of(
+            row, i, norms_of[r], norms, log_offsets, self_log_offsets[r]
+        )
+        inside = row.dtype.type(0)
+        for j in range(starts[r], stops[r]):
+            inside += row[j] - nearest if j != i else row.dtype.type(0)
+        total = _to_exponentials(row, nearest)
+        values[r] = -inside / others - np.log(total)
+        _scale(row, 1 / total)
+        for j in range(starts[r], stops[r]):
+            row[j] -= row.dtype.type(1) / others
+        row[i] = 0
+
+
+@_kernel
+def squared_votes(
+    block,
+    own,
+    norms_of,
+    starts,
+    self_log_offsets,
+    counts,
+    norms,
+    log_offsets,
+    bounds,
+    values,
+):
+    """Weigh by squared errors of the vote: v_ij = p_ij (Σ_c g_c q_c − g_{c_j}).
+
+    q_c = Σ_{j ∈ c} p_ij is the vote for class c, the columns bounds[c] … bounds[c + 1]
+    − 1, and g_c = 2 ([c_i = c] − q_c); the value is −Σ_c ([c_i = c] − q_c)².
+    """
+    n_classes = bounds.shape[0] - 1
+    sums = np.empty(n_classes, dtype=block.dtype)
+    for r in range(block.shape[0]):
+        row = block[r]
+        nearest = _to_distances_of(
+            row, own[r], norms_of[r], norms, log_offsets, self_log_offsets[r]
+        )
+        total = row.dtype.type(0)
+        for c in range(n_classes):
+            sums[c] = _to_exponentials(row[bounds[c] : bounds[c + 1]], nearest)
+            total += sums[c]
+        value, mean = row.dtype.type(0), row.dtype.type(0)
+        for c in range(n_classes):
+            # What the others got: 1 − q_c would cancel where q_c is nearly 1.
+            error = -sums[c] / total
+            if bounds[c] == starts[r]:
+                error = (total - sums[c]) / total
+            value -= error * error
+            mean += 2 * error * (sums[c] / total)
+        values[r] = value
+        for c in range(n_classes):
+            error = -sums[c] / total
+            if bounds[c] == starts[r]:
+                error = (total - sums[c]) / total
+            _scale(
+                row[bounds[c] : bounds[c + 1]], counts[r] * (mean - 2 * error) / total
+            )
+
+
+@_kernel
 def soft_matches(
     block, own, norms_of, self_log_offsets, counts, norms, log_offsets, targets, values
 ):

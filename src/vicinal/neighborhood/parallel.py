@@ -13,6 +13,7 @@ from numbers import Integral
 import joblib
 import numpy as np
 import sklearn
+from scipy.sparse import issparse
 from sklearn.utils import check_scalar
 
 from vicinal._typing import FloatArray
@@ -149,7 +150,13 @@ def run_in_threads(
 
 
 def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray:
-    """Return Z = X Aᵀ, in blocks of rows, in the wider type of the two."""
+    """Return Z = X Aᵀ, in blocks of rows, in the wider type of the two.
+
+    X may be sparse, as for `back_project`; Z is dense.
+    """
+    if issparse(X):
+        image: FloatArray = np.asarray(X @ components.T)
+        return image
     dtype = np.result_type(X, components)
     if X.size * len(components) <= SMALL:
         with single_threaded_blas():
@@ -166,6 +173,9 @@ def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray
 
 def back_project(G: FloatArray, X: FloatArray, n_threads: int) -> FloatArray:
     """Return GᵀX, summed over blocks of rows, in the wider type of the two."""
+    if issparse(X):
+        gradient: FloatArray = np.ascontiguousarray((X.T @ G).T)
+        return gradient
     dtype = np.result_type(G, X)
     if G.size * X.shape[1] <= SMALL:
         with single_threaded_blas():

@@ -190,3 +190,43 @@ class Affinities:
     def reference_args(self) -> tuple[FloatArray, ...]:
         """What the kernel needs to know of the points as columns."""
         return (self.sharpness,)
+
+
+@dataclass(frozen=True)
+class CollapsedClasses:
+    """MCML: the value is the mean of log p_ij over the other points j of i's class."""
+
+    classes: ClassRuns
+    masses: NeighborWeights
+    kernel = "collapsed_classes"
+
+    @property
+    def query_args(self) -> tuple[FloatArray | IntArray, ...]:
+        """What the kernel needs to know of the points as rows."""
+        return (self.classes.starts, self.classes.stops, self.masses.self_log_offsets)
+
+    @property
+    def reference_args(self) -> tuple[FloatArray, ...]:
+        """What the kernel needs to know of the points as columns."""
+        return (self.masses.log_offsets,)
+
+
+@dataclass(frozen=True)
+class SquaredVotes:
+    """The neighbours' vote against the class: −Σ_c ([c_i = c] − Σ_{j ∈ c} p_ij)²."""
+
+    classes: ClassRuns
+    masses: NeighborWeights
+    kernel = "squared_votes"
+
+    @property
+    def query_args(self) -> tuple[FloatArray | IntArray, ...]:
+        """What the kernel needs to know of the points as rows."""
+        starts = self.classes.starts
+        return (starts, self.masses.self_log_offsets, self.masses.counts)
+
+    @property
+    def reference_args(self) -> tuple[FloatArray, ...]:
+        """What the kernel needs to know of the points as columns."""
+        bounds: Any = np.append(np.unique(self.classes.starts), self.classes.stops[-1:])
+        return (self.masses.log_offsets, bounds)

@@ -1,5 +1,7 @@
 """Objectives: a number and its gradient at a map. No iterations live here."""
 
+from vicinal.objectives.lmnn import LMNNObjective
+from vicinal.objectives.mcml import MCMLObjective
 from vicinal.objectives.minibatch import MinibatchSampler
 from vicinal.objectives.nca import NCAObjective
 from vicinal.objectives.penalized import Penalized
@@ -8,6 +10,8 @@ from vicinal.objectives.retrieval import RetrievalObjective
 from vicinal.objectives.truncated import TruncatedNCA
 
 __all__ = [
+    "LMNNObjective",
+    "MCMLObjective",
     "MinibatchSampler",
     "NCAObjective",
     "Penalized",

@@ -70,7 +70,7 @@ class PairObjective(ABC):
     @property
     def n_rows(self) -> int:
         """How many rows there are."""
-        return len(self.X)
+        return int(self.X.shape[0])
 
     @property
     def row_counts(self) -> FloatArray:

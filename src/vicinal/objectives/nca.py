@@ -18,14 +18,16 @@ from vicinal.neighborhood import (
     LogMatches,
     NeighborWeights,
     Rule,
+    SquaredVotes,
     average,
 )
 from vicinal.objectives.base import PairObjective
 
-_RULES: dict[str, type[ExpectedMatches]] = {
+_RULES: dict[str, type[ExpectedMatches | SquaredVotes]] = {
     "expected": ExpectedMatches,
     "log": LogMatches,
     "class-density": ExpectedMatches,
+    "squared-error": SquaredVotes,
 }
 KINDS = tuple(_RULES)
 
@@ -39,17 +41,18 @@ class NCAObjective(PairObjective):
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    X : array-like or sparse array of shape (n_samples, n_features)
         The points. float32 is computed with in float32, except at maps under which
         it could not tell distances apart; anything else in float64.
     y : array-like of shape (n_samples,)
         Their classes.
-    kind : {"expected", "log", "class-density"}, default="expected"
+    kind : {"expected", "log", "class-density", "squared-error"}, default="expected"
         "expected" is f(A) = Σ_i p_i (eq. 3), the expected number of points that are
         classified rightly. "log" is g(A) = Σ_i log p_i (eq. 6); a point alone in its
         class has p_i = 0 under any map, and g leaves its term out. "class-density" is
         Σ_i p(c_i | A x_i) for the class densities of [2]_ (eq. 3.12 and 3.13): the
-        neighbours of class c weigh p(c) / N_c each.
+        neighbours of class c weigh p(c) / N_c each. "squared-error" is minus the
+        squared error of the vote, −Σ_i Σ_c ([c_i = c] − Σ_{j ∈ c} p_ij)² [3]_.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         How many equal points each row stands for. Rows of weight 0 are left out.
     class_prior : array-like of shape (n_classes,), "empirical" or None, default=None
@@ -62,6 +65,8 @@ class NCAObjective(PairObjective):
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
        Analysis. Advances in Neural Information Processing Systems 17, 2004.
     .. [2] Oneață. Fast low-rank metric learning. University of Edinburgh, 2011.
+    .. [3] Lowe. Similarity Metric Learning for a Variable-Kernel Classifier. Neural
+       Computation 7, 1995.
 
     Examples
     --------
@@ -86,7 +91,9 @@ class NCAObjective(PairObjective):
     ) -> None:
         if kind not in _RULES:
             raise ValueError(f"kind must be one of {sorted(_RULES)}, got {kind!r}.")
-        points, labels = check_X_y(X, y, dtype=FLOATS, ensure_min_samples=2)
+        points, labels = check_X_y(
+            X, y, dtype=FLOATS, accept_sparse="csr", ensure_min_samples=2
+        )
         check_classification_targets(labels)
         counts = _check_sample_weight(
             sample_weight, points, dtype=np.float64, ensure_non_negative=True
@@ -163,9 +170,10 @@ class NCAObjective(PairObjective):
     ) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
         """Return g, and exp, which makes f's terms p_i of log p_i; None for g itself.
 
-        f's gradient vanishes at points far from all of their class; g's does not.
+        f's gradient vanishes at points far from all of their class; g's does not. No
+        function of p_i alone gives a squared error, which does without, too.
         """
-        if self._kind is LogMatches:
+        if self._kind is not ExpectedMatches:
             return None
         other = copy(self)
         other._kind, other._rules = LogMatches, {}
@@ -188,7 +196,7 @@ class NCAObjective(PairObjective):
         """
         A = self._checked(components).astype(self.X.dtype)
         Z = self._map(A)[self._order]
-        queries = check_array(X, dtype=self.X.dtype)
+        queries = check_array(X, dtype=self.X.dtype, accept_sparse="csr")
         Q = queries * A if A.ndim == 1 else queries @ A.T
         masses, n_classes = self._masses(Z.dtype), int(self._codes.max()) + 1
         return vote(Q, Z, self._codes, n_classes, masses, self._n_threads)

@@ -1,0 +1,139 @@
+"""Metric learning by collapsing classes."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.classic._gradient import Evaluate, GradientMetric
+from vicinal.objectives import MCMLObjective
+from vicinal.solvers import LBFGS
+
+# Points at which the scale of the start is judged.
+_SAMPLE = 512
+
+
+class MCML(GradientMetric):
+    """Metric learning by collapsing classes.
+
+    Learns the map under which the neighbours that point i picks,
+    p_ij ∝ exp(−‖A x_i − A x_j‖²), come nearest to those it would have if each class
+    were one point, far from all others: the other points of its class, all alike [1]_.
+    What is minimised is the mean divergence of p_i from these,
+
+        −Σ_i Σ_{j ≠ i, c_j = c_i} log p_ij / (N_c − 1).
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of the map. None is the number of features or, with more features than
+        rows, of the dimensions that the rows differ in.
+    init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
+array-like, default="auto"
+        The map to start from, as for :class:`vicinal.NCA`; one that has a name is
+        scaled as the objective wants it. An array has shape (n_components, n_features).
+    max_iter : int, default=50
+        Iterations of L-BFGS at most.
+    tol : float, default=1e-5
+        Stop when an iteration gains less than this, relative to the objective.
+    callback : callable or None, default=None
+        Called after each iteration with the flattened map and the iteration's number,
+        from 1; raising StopIteration ends the fit there. The map is that of the
+        centred, scaled rows.
+    verbose : int, default=0
+        Above 0, prints a line for each iteration.
+    random_state : int, RandomState or None, default=None
+        For init="random", and the randomised PCA of large data.
+    n_jobs : int or None, default=None
+        Threads. None is as many as BLAS would use; −1 is all cores. The result is
+        the same for any number.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The learned map A; float32 if X is.
+    n_iter_ : int
+        Iterations, 1 at least.
+    objective_curve_ : ndarray of shape (n_iter_ + 1,)
+        What is minimised, at the start and after each iteration.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has names that are all strings.
+
+    Notes
+    -----
+    The objective is convex in M = AᵀA, and the set of all M convex, too, as long as the
+    rank is not bounded: with n_components=None the optimum does not depend on the
+    start. [1]_ projects M onto that set after each step; here L-BFGS moves the factor
+    A, which needs no eigendecomposition. With fewer components the problem is not
+    convex, and the start matters. A cost of O(n²) per iteration, without an n×n array.
+
+    A class of several clusters cannot collapse without taking what lies between along:
+    for such data NCA or LMNN are made.
+
+    References
+    ----------
+    .. [1] Globerson, Roweis. Metric Learning by Collapsing Classes. Advances in Neural
+       Information Processing Systems 18, 2005.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from vicinal.classic import MCML
+    >>> X, y = load_wine(return_X_y=True)
+    >>> learned = MCML(n_components=2, max_iter=500)
+    >>> model = make_pipeline(StandardScaler(), learned, KNeighborsClassifier(3))
+    >>> bool(cross_val_score(model, X, y).mean() > 0.95)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **GradientMetric._parameter_constraints
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        init: str | ArrayLike = "auto",
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        callback: Callable[[FloatArray, int], object] | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _problem(
+        self, X: FloatArray, codes: IntArray, seed: int
+    ) -> tuple[Any, Any, Evaluate]:
+        if np.bincount(codes).max() < 2:
+            raise ValueError(
+                "MCML needs a class of two rows at least: where each row is alone in "
+                "its class, there is nothing to collapse."
+            )
+        objective = MCMLObjective(X, codes, n_jobs=self.n_jobs)
+        rng = np.random.default_rng(seed)
+        n = len(X)
+        sample = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))
+
+        def evaluate(components: FloatArray) -> tuple[float, FloatArray]:
+            terms, gradient = objective.terms_and_gradient(components, sample)
+            return float(terms.sum()), gradient
+
+        return objective, LBFGS(self.max_iter, self.tol), evaluate

@@ -1,0 +1,59 @@
+"""LMNN's energies of new points, whose neighbours are the points of a fit."""
+
+import numpy as np
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.neighborhood.new_points import _of_new_points
+from vicinal.neighborhood.pairs import Pairs, for_each_block, pass_by
+
+
+def hinge_energies(
+    queries: FloatArray,
+    points: FloatArray,
+    bounds: IntArray,
+    reach: FloatArray,
+    n_neighbors: int,
+    weights: tuple[float, float],
+    n_threads: int = 1,
+) -> FloatArray:
+    """Return what each new point would add to LMNN's loss in each class.
+
+    Parameters
+    ----------
+    queries : ndarray of shape (n_queries, n_components)
+        New points.
+    points : ndarray of shape (n_points, n_components)
+        The points of the fit, sorted by class; of the queries' type.
+    bounds : ndarray of shape (n_classes + 1,)
+        Where each class begins, and the end.
+    reach : ndarray of shape (n_points, n_targets)
+        Squared distances to target neighbours, plus the margin; −1 for nobody.
+    n_neighbors : int
+        Nearest points of the class whose distances count.
+    weights : tuple of two floats
+        Of the pulls and of the pushes.
+    n_threads : int, default=1
+        The result is the same for any number.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_classes)
+        In float64.
+    """
+    from vicinal.neighborhood import impostor_kernels  # loads Numba
+
+    pull, push = weights
+
+    def energies_of(pairs: Pairs) -> FloatArray:
+        found = np.empty((pairs.shape[0], len(bounds) - 1))
+
+        def fill(block: FloatArray, rows: slice) -> None:
+            norms = pairs.fill(block, rows)
+            impostor_kernels.energies(
+                block, *norms, bounds, reach, n_neighbors, pull, push, found[rows]
+            )
+
+        for_each_block(pairs.shape, points.dtype, fill, lambda: pass_by, n_threads)
+        return found
+
+    return _of_new_points(queries, points, energies_of)
