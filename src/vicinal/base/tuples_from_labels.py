@@ -163,7 +163,7 @@ def chunklets_from_labels(
     if chunklet_size < 2:
         raise ValueError(f"chunklet_size must be at least 2; got {chunklet_size}.")
     codes = _codes(y)
-    random_state = check_random_state(random_state)
+    rng: RandomState = check_random_state(random_state)
     sizes = np.bincount(codes)
     most = int((sizes // chunklet_size).sum())
     if not 1 <= n_chunklets <= most:
@@ -173,12 +173,10 @@ def chunklets_from_labels(
         )
     # A class's rows in random order, cut into chunklets; the r-th chunklets of all
     # classes, in random order, come before the (r+1)-th.
-    rows = [
-        random_state.permutation(np.flatnonzero(codes == c)) for c in range(len(sizes))
-    ]
+    rows = [rng.permutation(np.flatnonzero(codes == c)) for c in range(len(sizes))]
     turns = np.concatenate([np.arange(size // chunklet_size) for size in sizes])
     owners = np.repeat(np.arange(len(sizes)), sizes // chunklet_size)
-    order = np.lexsort([random_state.permutation(len(turns)), turns])[:n_chunklets]
+    order = np.lexsort([rng.permutation(len(turns)), turns])[:n_chunklets]
     chunklets = np.full(len(codes), -1, dtype=np.intp)
     for number, (turn, owner) in enumerate(
         zip(turns[order], owners[order], strict=True)

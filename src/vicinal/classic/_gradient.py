@@ -1,8 +1,8 @@
 """What the classic methods that follow a gradient share: start, scale, solver, result.
 
 They work in coordinates of the rows' own: centred, in a unit in which rows are as far
-from the middle as 1 on average and, with more features than rows, in as many dimensions
-as the rows span.
+from the middle as 1 on average and, with more features than rows, in as many
+dimensions as the rows span.
 """
 
 import warnings

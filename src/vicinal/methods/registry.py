@@ -311,9 +311,7 @@ _LIST = (
     Method("itml", _CLASSES, "information-theoretic metric", _itml, usual=False),
     Method("mmc", _CLASSES, "pairs of two classes far apart", _mmc, usual=False),
     Method("sdml", _CLASSES, "a sparse metric of pairs", _sdml, usual=False),
-    Method(
-        "lsml", _CLASSES, "distances in order, by residuals", _lsml, usual=False
-    ),
+    Method("lsml", _CLASSES, "distances in order, by residuals", _lsml, usual=False),
     Method("scml", _CLASSES, "a few local discriminants, weighed", _scml, usual=False),
     Method("lmnn", _CLASSES, "large-margin nearest neighbours", _lmnn, usual=False),
     Method("mcml", _CLASSES, "each class collapsed to a point", _mcml, usual=False),

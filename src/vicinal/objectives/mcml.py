@@ -46,7 +46,7 @@ class MCMLObjective(PairObjective):
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
     >>> value, gradient = MCMLObjective(X, [0, 0, 1, 1]).value_and_gradient(np.eye(2))
     >>> round(value, 4), gradient.shape
-    (-0.265, (2, 2))
+    (-0.2635, (2, 2))
     """
 
     def __init__(

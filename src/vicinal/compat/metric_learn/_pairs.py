@@ -52,8 +52,6 @@ class _Pairs(MetricLearnNames):
 class _FromLabels:
     """A fit to points, or their indices, and labels."""
 
-    n_constraints: int | None
-
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and labels."""
         return self._fit_labels(X, y)
@@ -222,7 +220,7 @@ class MMC(_Pairs, classic.MMC):
         return {"tol": tol, "form": "diagonal" if self.diagonal else "full"}
 
 
-class MMC_Supervised(_FromLabels, MMC):  # noqa: N801
+class MMC_Supervised(_FromLabels, MMC):  # type: ignore[misc]  # noqa: N801
     """MMC from labels.
 
     Parameters
@@ -305,7 +303,7 @@ class SDML(_Pairs, classic.SDML):
         }
 
 
-class SDML_Supervised(_FromLabels, SDML):  # noqa: N801
+class SDML_Supervised(_FromLabels, SDML):  # type: ignore[misc]  # noqa: N801
     """SDML from labels.
 
     Parameters
