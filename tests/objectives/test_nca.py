@@ -226,3 +226,15 @@ def test_bad_input_is_named() -> None:
         NCAObjective(np.where(X > 2, np.nan, X), y)
     with pytest.raises(ValueError, match=r"shape \(n_components, 5\), got \(2, 4\)"):
         NCAObjective(X, y).value_and_gradient(np.eye(2, 4))
+
+
+def test_log_terms_where_all_matches_are_out_of_sight() -> None:
+    """exp underflows for both matches of the first point, and not for its others."""
+    X = np.array([[0.0], [50.0], [-50.0], [1.0], [-1.0], [1.5]])
+    y = np.array([0, 0, 0, 1, 1, 1])
+    squares = np.square(X[0] - X[1:, 0])
+    others = np.logaddexp.reduce(-squares)
+    expected = np.logaddexp.reduce(-squares[:2]) - others
+    found = NCAObjective(X, y, "log").terms(np.eye(1), np.arange(6))
+    assert found.min() == pytest.approx(expected, abs=1e-9)
+    assert np.exp(-squares[:2]).sum() == 0

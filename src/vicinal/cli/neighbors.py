@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
+from vicinal._files import is_same_file
 from vicinal.cli.errors import report_errors
 from vicinal.cli.neighbor_summary import print_neighbors, print_table, score_line
 from vicinal.cli.options import Data, Keep, KeepAll, Model, Neighbors
-from vicinal.cli.output_paths import check_apart, check_table_path, is_same_file
+from vicinal.cli.output_paths import check_apart, check_table_path
 from vicinal.cli.progress import waiting
 from vicinal.tables.names import printable
 
