@@ -38,7 +38,7 @@ EVERYBODYS = {"_typing", "_files", "__version__"}
 # `Comparison.plot` and `Comparison.to_html` look up, when they are called.
 LOOKS_UP = {("comparison/result.py", "plotting"), ("comparison/result.py", "report")}
 HEAVY = {
-    "numba": {"neighborhood/kernels.py"},
+    "numba": {"neighborhood/kernels.py"},  # and, through it, match_kernels.py
     "polars": {"tables", "models"},
     "typer": {"cli"},
     "rich": {"cli"},

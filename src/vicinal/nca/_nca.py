@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import _fit_context
+from sklearn.base import _fit_context, is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -38,6 +38,7 @@ from vicinal.nca._model_selection import (
 )
 from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._partial_fit import PartialFitMixin
+from vicinal.nca._soft_labels import fit_soft, is_soft
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
 from vicinal.objectives.nca import KINDS, check_class_prior
@@ -272,8 +273,11 @@ default=False
         ----------
         X : array-like of shape (n_samples, n_features)
             The points.
-        y : array-like of shape (n_samples,)
-            Their classes.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes), or sparse \
+matrix of shape (n_samples, n_samples)
+            Their classes; or soft labels, each row the probabilities of the classes, so
+            that i and j match by Σ_c y_ic y_jc; or, sparse, how much each two match,
+            between 0 and 1 (section 5 of [1]_).
         sample_weight : array-like of shape (n_samples,) or None, default=None
             How many equal points each row stands for. The starts "pca", "lda", "rca"
             and "whiten" do not look at it.
@@ -283,9 +287,12 @@ default=False
         self
         """
         with self._unchanged_on_error():
-            data = self._validated(X, y, sample_weight)
-            self._check_settings(data.X)
-            solution = self._learn(data)
+            if is_soft(y) and not is_classifier(self):
+                solution = fit_soft(self, X, y, sample_weight)
+            else:
+                data = self._validated(X, y, sample_weight)
+                self._check_settings(data.X)
+                solution = self._learn(data)
         self._warn_unless_learned(solution)
         return self
 
