@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -62,7 +63,7 @@ class RetrievalAdapter(BaseEstimator):
         How many of the first documents count in the scores.
     n_folds : int, default=5
         How many parts of the queries are held out, one after the other; with more than
-        4,000 queries, 1,000 of them are held out once.
+        4,000 queries, 500 of them are held out once.
     batch_size : int, default=512
         Queries in a mini-batch, where there are too many pairs of queries and documents
         to look at all of them in every step.
@@ -228,6 +229,10 @@ class RetrievalAdapter(BaseEstimator):
                 ks=check_k(self.k),
                 n_folds=self.n_folds,
             )
+        if learned.evaluation is not None and learned.evaluation.queries is not None:
+            numbers = asked[learned.evaluation.queries]
+            told = replace(learned.evaluation, queries=numbers)
+            learned = replace(learned, evaluation=told)
         self._store(learned, metric, Q.dtype)
         if not learned.is_adapted:
             warnings.warn(
@@ -335,7 +340,7 @@ class RetrievalAdapter(BaseEstimator):
             )
             for vectors in (plain, mapped)
         )
-        return Evaluation(before, after)
+        return Evaluation(before, after, queries=asked)
 
     def _store(self, learned: Learned, metric: str, dtype: Any) -> None:
         maps = learned.components.astype(dtype)

@@ -12,10 +12,10 @@ matrices.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray
 from vicinal.neighborhood import back_project
-from vicinal.objectives import RetrievalObjective
 from vicinal.objectives.base import sample_indices
 
 # Documents whose covariance stands for that of all.
@@ -44,9 +44,10 @@ class GaussianDocuments:
     pull: FloatArray
 
     @classmethod
-    def of(cls, objective: RetrievalObjective) -> "GaussianDocuments":
-        """Measure an objective's queries and documents."""
-        Q, X, n_threads = objective.queries, objective.documents, objective.n_threads
+    def of(
+        cls, Q: FloatArray, X: FloatArray, weights: csr_array, n_threads: int
+    ) -> "GaussianDocuments":
+        """Measure queries and documents; weights of relevance sum to 1 for a query."""
         rows = sample_indices(np.random.default_rng(0), len(X), _MOST_DOCUMENTS)
         sample = X[rows] if len(rows) < len(X) else X
         middle = sample.mean(axis=0)
@@ -54,7 +55,7 @@ class GaussianDocuments:
         spread, document_axes = np.linalg.eigh(covariance.astype(np.float64))
         moment = back_project(Q, Q, n_threads)
         power, query_axes = np.linalg.eigh(moment.astype(np.float64))
-        wanted = objective.weights @ X - middle
+        wanted = weights @ X - middle
         pull = back_project(wanted, Q, n_threads).astype(np.float64) / len(Q)
         return cls(
             np.maximum(spread, 0) / len(sample),
