@@ -29,9 +29,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tables": {"datasets"},
     "models": {"methods", "tables"},
     "comparison": {"methods", "tables"},
-    "report": {"comparison", "methods"},
+    "report": {"adapters", "comparison", "methods"},
     "plotting": {"comparison", "methods"},
-    "cli": {"comparison", "datasets", "methods", "models", "report", "tables"},
+    "cli": {"adapters", "comparison", "datasets", "methods", "models"}
+    | {"report", "tables"},
     "": FAMILIES | {"cli", "comparison", "models"},
 }
 EVERYBODYS = {"_typing", "_files", "__version__"}

@@ -43,17 +43,11 @@ class PairNCAOfLabels(PairNCA):
         return super().fit(X, pairs)
 
 
-# Checks in which y itself is at stake, which PairNCA never sees.
-ABOUT_LABELS = {
-    "check_requires_y_none": "pairs are asked for by another name",
-    "check_supervised_y_2d": "two columns are pairs",
-}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [PairNCAOfLabels(max_iter=5, random_state=0)],
-    expected_failed_checks=lambda _: ABOUT_LABELS,
 )
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
