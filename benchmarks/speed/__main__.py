@@ -2,7 +2,7 @@
 
 import argparse
 
-from benchmarks.speed import command, imports, lca, ldg, nca, scale
+from benchmarks.speed import adapters, command, imports, lca, ldg, nca, scale
 
 BENCHMARKS = {
     "nca": nca.main,
@@ -11,6 +11,7 @@ BENCHMARKS = {
     "ldg": ldg.main,
     "command": command.main,
     "imports": imports.main,
+    "adapters": adapters.main,
 }
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)

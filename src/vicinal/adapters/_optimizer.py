@@ -21,8 +21,8 @@ from vicinal.solvers.scipy_minimize import LBFGS
 
 # An evaluation over all documents of more multiplications than this is sampled.
 _WORTH_SAMPLING = 2e10
-# Queries whose terms set the temperature, and the span in which it is looked for.
-_MOST_QUERIES = 512
+# Queries and documents whose terms set the temperature, and the span in which it is looked for.
+_MOST_QUERIES, _MOST_DOCUMENTS = 512, 4096
 _TEMPERATURES = (1e-3, 10.0)
 
 
@@ -111,8 +111,7 @@ def fit_temperature(objective: RetrievalObjective, start: FloatArray) -> float:
         The maps at which it is judged.
     """
     rng = np.random.default_rng(0)
-    n_documents = len(objective.documents)
-    sample = draw_batch(objective, _MOST_QUERIES, min(n_documents, 20_000), rng)
+    sample = draw_batch(objective, _MOST_QUERIES, _MOST_DOCUMENTS, rng)
 
     def loss(log_temperature: float) -> float:
         sample.temperature = float(np.exp(log_temperature))

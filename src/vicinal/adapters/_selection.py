@@ -113,6 +113,7 @@ def select(
         The best settings, and the evidence.
     """
     folds = list(_folds(objective, relevance, n_folds, seed))
+    thinned = [_thinned(fold, seed) for fold in folds]
     warmest = objective.temperature
     tried: list[Trial] = []
 
@@ -125,8 +126,8 @@ def select(
             fold.learning.temperature = temperature
             maps.append(optimizer.maximize(fold.learning, alpha, first).components)
         scores = [
-            _scores(_thinned(fold, seed), components, ks)
-            for fold, components in zip(folds, maps, strict=True)
+            _scores(fold, components, ks)
+            for fold, components in zip(thinned, maps, strict=True)
         ]
         tried.append(Trial(alpha, temperature, maps, scores))
 

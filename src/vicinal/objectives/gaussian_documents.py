@@ -19,7 +19,7 @@ from vicinal.neighborhood import back_project
 from vicinal.objectives.base import sample_indices
 
 # Documents whose covariance stands for that of all.
-_MOST_DOCUMENTS = 50_000
+_MOST_DOCUMENTS = 20_000
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class GaussianDocuments:
     ) -> "GaussianDocuments":
         """Measure queries and documents; weights of relevance sum to 1 for a query."""
         rows = sample_indices(np.random.default_rng(0), len(X), _MOST_DOCUMENTS)
-        sample = X[rows] if len(rows) < len(X) else X
-        middle = sample.mean(axis=0)
-        covariance = back_project(sample - middle, sample - middle, n_threads)
+        middle = X[rows].mean(axis=0)
+        sample = X[rows] - middle
+        covariance = back_project(sample, sample, n_threads)
         spread, document_axes = np.linalg.eigh(covariance.astype(np.float64))
         moment = back_project(Q, Q, n_threads)
         power, query_axes = np.linalg.eigh(moment.astype(np.float64))
