@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.adapters import ranking_scores
+from vicinal.neighborhood import effective_n_threads
 
 # Tuned over these, and over the number of epochs, on a fifth of the learning queries.
 RATES = (1e-4, 1e-3)
@@ -48,6 +49,7 @@ def train(
     from torch.nn import functional
 
     torch.manual_seed(seed)
+    torch.set_num_threads(effective_n_threads(None))
     Q, X = torch.from_numpy(queries), torch.from_numpy(documents)
     couples = torch.from_numpy(pairs)
     A = torch.nn.Parameter(torch.eye(Q.shape[1]))
