@@ -43,7 +43,9 @@ def test_the_runtime_maps_as_the_adapter_does(metric: str, side: str) -> None:
 def test_a_metric_goes_too() -> None:
     X, y = load_iris(return_X_y=True)
     nca = NCA(2, max_iter=200).fit(X, y)
-    np.testing.assert_allclose(run(to_onnx(nca), X), nca.transform(X), rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(
+        run(to_onnx(nca), X), nca.transform(X), rtol=1e-3, atol=1e-3
+    )
 
 
 def test_what_is_wrong_is_said() -> None:

@@ -34,7 +34,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-COMMAND = "adapt --queries q.parquet --documents d.parquet --relevance r.csv".split()
+COMMAND = ["adapt", "--queries", "q.parquet", "--documents", "d.parquet"]
+COMMAND += ["--relevance", "r.csv"]
 
 
 def run(*more: str) -> tuple[int, str]:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _num_samples
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import _num_samples
 
 from vicinal import PairNCA
 from vicinal._typing import FloatArray, IntArray
@@ -41,8 +41,6 @@ class PairNCAOfLabels(PairNCA):
         if not len(pairs):
             pairs = np.array([[0, 1]])
         return super().fit(X, pairs)
-
-
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

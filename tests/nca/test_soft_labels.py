@@ -33,7 +33,9 @@ def test_doubt_counts() -> None:
     rng = np.random.default_rng(0)
     points = rng.normal(size=(200, 4))
     p = 1 / (1 + np.exp(-3 * points[:, 0]))  # the first feature alone says which
-    model = NCA(1, max_iter=200, objective="log").fit(points, np.column_stack([p, 1 - p]))
+    model = NCA(1, max_iter=200, objective="log").fit(
+        points, np.column_stack([p, 1 - p])
+    )
     assert np.abs(model.components_[0]).argmax() == 0
 
 

@@ -1,4 +1,4 @@
-"""The objective of pairs against eq. 8 written naively, and what is wrong with pairs."""
+"""The objective of pairs against eq. 8 written naively; pairs that are wrong."""
 
 from typing import Any
 

@@ -124,7 +124,9 @@ def learn(
     )
 
 
-def first_maps(documents: FloatArray, side: str, n_components: int | None) -> FloatArray:
+def first_maps(
+    documents: FloatArray, side: str, n_components: int | None
+) -> FloatArray:
     """Return the maps that cost nothing: the identity, or the main axes, if fewer.
 
     Parameters

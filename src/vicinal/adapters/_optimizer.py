@@ -21,7 +21,7 @@ from vicinal.solvers.scipy_minimize import LBFGS
 
 # An evaluation over all documents of more multiplications than this is sampled.
 _WORTH_SAMPLING = 2e10
-# Queries and documents whose terms set the temperature, and the span in which it is looked for.
+# Queries and documents whose terms set the temperature, and where it is looked for.
 _MOST_QUERIES, _MOST_DOCUMENTS = 512, 4096
 _TEMPERATURES = (1e-3, 10.0)
 

@@ -212,9 +212,7 @@ def _cross_fitted(
         after.append(found)
     rows = np.concatenate([fold.rows for fold in folds])
     order = np.argsort(rows)
-    return Evaluation(
-        _joined(before, order), _joined(after, order), seed, rows[order]
-    )
+    return Evaluation(_joined(before, order), _joined(after, order), seed, rows[order])
 
 
 def _scores(

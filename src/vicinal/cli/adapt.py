@@ -58,7 +58,8 @@ def adapt(
         int | None, typer.Option(help="Number of dimensions, for both or two.")
     ] = None,
     metric: Annotated[
-        str, typer.Option(help="cosine or euclidean; auto goes by the vectors' lengths.")
+        str,
+        typer.Option(help="cosine or euclidean; auto goes by the vectors' lengths."),
     ] = "auto",
     query_text: Annotated[
         str | None, typer.Option(help="The column of the queries' texts.")

@@ -171,9 +171,7 @@ verbose, random_state, n_jobs
         self._warn_unless_learned(solution)
         return self
 
-    def _learn(
-        self, objective: GivenPairsObjective, data: tuple[Any, Any]
-    ) -> Solution:
+    def _learn(self, objective: GivenPairsObjective, data: tuple[Any, Any]) -> Solution:
         """Start, optimise, and store what was found."""
         X = objective.X
         optimizer = self._make_optimizer(X, None, float(self.alpha))

@@ -74,7 +74,7 @@ def listed_matches(
     power,
     values,
 ):
-    """Weigh by given matches κ_ij: v_ij = κ_i^power (p_ij − q_ij), q_ij = p_ij κ_ij / κ_i.
+    """Weigh by given matches κ_ij: v_ij = κ_i^power p_ij (1 − κ_ij / κ_i).
 
     With power 1 the value is κ_i = Σ_j p_ij κ_ij, with power 0 its logarithm. A point
     without matches adds nothing.
@@ -113,6 +113,27 @@ def listed_matches(
 
 
 @_kernel
+def _agreements(kappa, labels_of, labels):
+    """Write Σ_c Y_ic Y_jc of one row i and all j; most classes have no part in it."""
+    kappa[:] = 0
+    for c in range(labels.shape[0]):
+        weight = labels_of[c]
+        if weight > 0:
+            for j in range(kappa.shape[0]):
+                kappa[j] += weight * labels[c, j]
+
+
+@_kernel
+def _nearest_match(row, kappa):
+    """Return the least squared distance to what has κ > 0; −1 where nothing has."""
+    least = row.dtype.type(-1)
+    for j in range(row.shape[0]):
+        if kappa[j] > 0 and (least < 0 or row[j] < least):
+            least = row[j]
+    return least
+
+
+@_kernel
 def soft_labels(
     block,
     own,
@@ -133,22 +154,14 @@ def soft_labels(
     kappa = np.empty(block.shape[1], dtype=block.dtype)
     for r in range(block.shape[0]):
         row, zero = block[r], block.dtype.type(0)
-        kappa[:] = zero
-        for c in range(labels.shape[0]):
-            weight = labels_of[r, c]
-            if weight > zero:
-                for j in range(row.shape[0]):
-                    kappa[j] += weight * labels[c, j]
+        _agreements(kappa, labels_of[r], labels)
         if self_log_offsets[r] > 1e30:  # a single point does not match itself
             kappa[own[r]] = zero
         nearest = _to_distances_of(
             row, own[r], norms_of[r], norms, log_offsets, self_log_offsets[r]
         )
-        nearest_match, found = zero, False
-        for j in range(row.shape[0]):
-            if kappa[j] > zero and (not found or row[j] < nearest_match):
-                nearest_match, found = row[j], True
-        if not found:
+        nearest_match = _nearest_match(row, kappa)
+        if nearest_match < zero:
             row[:] = zero
             values[r] = zero
             continue

@@ -77,4 +77,3 @@ class Minibatch:
         mean = np.average(self.report(terms).astype(np.float64), weights=counts)
         scale = self.n_points / counts.sum()
         return self.n_points * float(mean), gradient.astype(np.float64) * scale
-

@@ -71,7 +71,7 @@ class RetrievalObjective:
 
     @property
     def has_closed_form(self) -> bool:
-        """Whether `closed_form` is there: where queries alone are mapped, by cosines."""
+        """Whether there is a `closed_form`: queries alone are mapped, by cosines."""
         return self.side == "query" and self.unit_length
 
     def closed_form(self, alpha: float) -> FloatArray:

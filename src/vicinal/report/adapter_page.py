@@ -73,7 +73,9 @@ def adapter_page(
     style = _style()
     before, after = evaluation.before[score], evaluation.after[score]
     gains = after - before
-    numbers = np.arange(len(gains)) if evaluation.queries is None else evaluation.queries
+    numbers = (
+        np.arange(len(gains)) if evaluation.queries is None else evaluation.queries
+    )
     order = np.argsort(-gains, kind="stable")
     wanted = _first_relevant(relevance)
 
@@ -100,7 +102,11 @@ def adapter_page(
         facts=_facts(adapter),
         scores=[_row(name, one) for name, one in evaluation.changes.items()],
         measure=_NAMES.get(score, score),
-        counts=(int((gains > 0).sum()), int((gains < 0).sum()), int((gains == 0).sum())),
+        counts=(
+            int((gains > 0).sum()),
+            int((gains < 0).sum()),
+            int((gains == 0).sum()),
+        ),
         gained=gained,
         lost=lost,
         command=None if command is None else short(command, 2000),
@@ -143,7 +149,11 @@ def _verdict(adapter: RetrievalAdapter) -> str:
 
 def _facts(adapter: RetrievalAdapter) -> list[str]:
     d, n_features = adapter.query_components_.shape
-    sides = {"query": "queries are mapped", "both": "one map for both", "two": "two maps"}
+    sides = {
+        "query": "queries are mapped",
+        "both": "one map for both",
+        "two": "two maps",
+    }
     return [
         sides[adapter.side],
         f"{n_features:,} to {d:,} dimensions",

@@ -164,7 +164,9 @@ def _check_names(ids: list[str], column: str, table: str) -> None:
 
 def _vectors(frame: pl.DataFrame, others: set[str | None], table: str) -> FloatArray:
     lists = [
-        one for one in frame.iter_columns() if getattr(one.dtype, "inner", None) is not None
+        one
+        for one in frame.iter_columns()
+        if getattr(one.dtype, "inner", None) is not None
     ]
     if lists:
         column = lists[0]
@@ -197,9 +199,7 @@ def _vectors(frame: pl.DataFrame, others: set[str | None], table: str) -> FloatA
     return found
 
 
-def _relevance_columns(
-    columns: list[str], table: str
-) -> tuple[str, str, str | None]:
+def _relevance_columns(columns: list[str], table: str) -> tuple[str, str, str | None]:
     if len(columns) < 2:
         raise ValueError(
             f"{table} must have a column of queries and one of documents, and may have "
@@ -208,7 +208,11 @@ def _relevance_columns(
     lower = [column.lower() for column in columns]
 
     def called(*beginnings: str) -> str | None:
-        found = [c for c, low in zip(columns, lower, strict=True) if low.startswith(beginnings)]
+        found = [
+            c
+            for c, low in zip(columns, lower, strict=True)
+            if low.startswith(beginnings)
+        ]
         return found[0] if found else None
 
     asked, wanted = called("query", "qid", "question"), called("doc", "passage")
