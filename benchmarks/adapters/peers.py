@@ -39,8 +39,8 @@ def train(
     setting: Setting,
     batch_size: int,
     seed: int,
-) -> Iterator[tuple[FloatArray, float]]:
-    """Yield the map after each epoch, and the seconds that training has taken.
+) -> Iterator[tuple[FloatArray, float, float]]:
+    """Yield the map after each epoch, and the seconds of clock and processor so far.
 
     Pairs come in random batches. InfoNCE takes the batch's other documents as wrong
     ones; the triplet loss takes a random document for each pair.
@@ -54,9 +54,9 @@ def train(
     couples = torch.from_numpy(pairs)
     A = torch.nn.Parameter(torch.eye(Q.shape[1]))
     optimizer = torch.optim.Adam([A], lr=setting.rate)
-    taken = 0.0
+    taken, worked = 0.0, 0.0
     for _ in range(setting.epochs):
-        started = time.perf_counter()
+        started, begun = time.perf_counter(), time.process_time()
         for batch in torch.randperm(len(couples)).split(batch_size):
             asking, wanted = couples[batch].T
             U = functional.normalize(Q[asking] @ A.T, dim=1)
@@ -66,7 +66,8 @@ def train(
             loss.backward()
             optimizer.step()
         taken += time.perf_counter() - started
-        yield A.detach().numpy().copy(), taken
+        worked += time.process_time() - begun
+        yield A.detach().numpy().copy(), taken, worked
 
 
 def _loss(torch: Any, functional: Any, setting: Setting, U: Any, V: Any, X: Any) -> Any:
@@ -101,14 +102,14 @@ def tuned_map(
             batch_size,
             seed,
         )
-        for epoch, (A, _) in enumerate(maps, start=1):
+        for epoch, (A, *_) in enumerate(maps, start=1):
             scores = ranking_scores(
                 queries[judging] @ A.T, documents, relevance[judging], k=10
             )
             found = float(np.nanmean(scores["map"]))
             if found > best:
                 best, chosen = found, Setting(loss, softness, rate, epoch)
-    *_, (A, _) = train(
+    *_, (A, _, _) = train(
         queries, documents, pairs_of(relevance), chosen, batch_size, seed
     )
     return A, chosen

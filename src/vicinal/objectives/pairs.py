@@ -110,7 +110,7 @@ class GivenPairsObjective(PairObjective):
         peak = log_sums.max()
         parts = np.exp(log_sums - peak)
         asked = np.arange(self.n_rows) if queries is None else queries
-        attraction = np.zeros(self.n_rows)
+        attraction: FloatArray = np.zeros(self.n_rows)
         attraction[asked] = self.counts[asked]
         # All points push each other apart, by their parts of the one sum.
         repulsion = attraction.sum() * parts / parts.sum()
@@ -159,7 +159,7 @@ class GivenPairsObjective(PairObjective):
     def _set_weights(self, weights: csr_array) -> None:
         self.weights = weights
         self._totals: FloatArray = np.asarray(weights.sum(axis=1), dtype=np.float64)
-        self._forces = self._totals, self._totals
+        self._forces: tuple[FloatArray, FloatArray] = self._totals, self._totals
 
     def _masses(self, dtype: np.dtype[Any]) -> NeighborWeights:
         # Weights are of pairs: as neighbours, all points weigh the same.
