@@ -56,9 +56,10 @@ def main(n_splits: int | None) -> None:
 MODELS = [
     ("3-NN", KNeighborsClassifier(3)),
     ("15-NN", KNeighborsClassifier(15)),
-    ("NCA rule, f", NCAClassifier()),
-    ("NCA rule, g", NCAClassifier(objective="log")),
+    ("NCA rule, f", NCAClassifier(objective="expected", alpha=0.0)),
+    ("NCA rule, g", NCAClassifier(objective="log", alpha=0.0)),
     ("NCA rule, g, alpha=0.01", NCAClassifier(objective="log", alpha=0.01)),
+    ("NCA rule, defaults", NCAClassifier()),
 ]
 
 

@@ -6,6 +6,7 @@ from sklearn.covariance import empirical_covariance
 
 from vicinal.base.whitening import (
     class_means,
+    covariance,
     deviations,
     spread,
     within_class_residuals,
@@ -33,8 +34,7 @@ def test_weights_are_counts() -> None:
     np.testing.assert_allclose(
         class_means(X, CODES, weights), class_means(repeated, codes), rtol=1e-12
     )
-    one = spread(within_class_residuals(X, CODES, weights), X)
-    other = spread(within_class_residuals(repeated, codes), repeated)
+    one, other = spread(X, CODES, weights), spread(repeated, codes)
     np.testing.assert_allclose(one.variances, other.variances, rtol=1e-9)
     np.testing.assert_allclose(one.units, other.units, rtol=1e-9)
 
@@ -42,7 +42,7 @@ def test_weights_are_counts() -> None:
 @pytest.mark.parametrize("n", [200, 5])
 def test_whitened_residuals_have_unit_covariance(n: int) -> None:
     residuals = within_class_residuals(X[:n], CODES[:n])
-    found = spread(residuals, X[:n])
+    found = spread(X[:n], CODES[:n])
     assert len(found.variances) == np.linalg.matrix_rank(residuals)
     white = residuals @ found.whitening()
     np.testing.assert_allclose(
@@ -57,7 +57,7 @@ def test_whitened_residuals_have_unit_covariance(n: int) -> None:
 
 def test_shrinkage_leads_to_independent_features() -> None:
     residuals = within_class_residuals(X, None)
-    found = spread(residuals, X)
+    found = spread(X)
     np.testing.assert_allclose(
         found.inverse_root(1.0), np.diag(1 / residuals.std(axis=0)), atol=1e-12
     )
@@ -78,7 +78,7 @@ def test_rounding_is_no_direction(dtype: Any, unit: float) -> None:
     points = (wide * unit).astype(dtype)
     residuals = within_class_residuals(points, CODES)
     assert deviations(residuals, points)[-1] == 0
-    found = spread(residuals, points)
+    found = spread(points, CODES)
     assert len(found.variances) == 6
     assert np.abs(found.inverse_root()).max() * unit < 1e3
 
@@ -86,11 +86,10 @@ def test_rounding_is_no_direction(dtype: Any, unit: float) -> None:
 def test_features_of_any_unit_are_directions() -> None:
     units = 10.0 ** np.array([-9, -6, -3, 0, 3, 6])
     points = X * units
-    residuals = within_class_residuals(points, None)
-    found = spread(residuals, points)
+    found = spread(points)
     assert len(found.variances) == 6
     one = found.inverse_root() * units
-    other = spread(within_class_residuals(X, None), X).inverse_root()
+    other = spread(X).inverse_root()
     np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
@@ -99,3 +98,26 @@ def test_deviations_neither_overflow_nor_vanish(size: float) -> None:
     residuals = within_class_residuals(X * size, None)
     found = deviations(residuals, X * size)
     np.testing.assert_allclose(found / size, X.std(axis=0), rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_covariance_by_blocks_is_that_of_the_residuals(dtype: Any) -> None:
+    points = RNG.normal(size=(5000, 40)).astype(dtype) * 10.0 ** np.arange(-20, 20)
+    points = (points + points.std(axis=0)).astype(dtype)
+    codes = RNG.integers(7, size=5000)
+    weights = RNG.uniform(0.5, 2, size=5000)
+    residuals = within_class_residuals(points, codes, weights)
+    C, units = covariance(points, codes, weights)
+    scale = np.multiply.outer(units, units)
+    np.testing.assert_allclose(
+        C, residuals.T @ residuals / 5000 / scale, rtol=1e-9, atol=1e-13
+    )
+    np.testing.assert_array_equal(covariance(points, codes, weights, 3)[0], C)
+
+
+def test_means_of_many_classes() -> None:
+    codes = RNG.integers(50, size=200) * 2  # every other class has no points
+    means = class_means(X, codes)
+    for c in range(codes.max() + 1):
+        expected = X[codes == c].mean(axis=0) if (codes == c).any() else 0.0
+        np.testing.assert_allclose(means[c], expected, rtol=1e-12)

@@ -26,7 +26,9 @@ def test_compare_prints_what_compare_returns() -> None:
     expected = compare(wine.X, wine.y, methods="lda euclidean", n_splits=3)
     assert outcome.exit_code == 0, outcome.output
     for one in expected.results:
-        line = next(x for x in outcome.stdout.splitlines() if f" {one.name} " in x[:15])
+        line = next(
+            x for x in outcome.stdout.splitlines() if x.startswith(f"{one.name} ")
+        )
         assert expected.score(one.name) in line
     # The sentence first, then what it rests on.
     lines = outcome.stdout.splitlines()
@@ -99,6 +101,21 @@ def test_a_file_with_columns_of_every_kind(table: Path) -> None:
     for line in ("category: colour", "constant: shop", "identifier: customer_id"):
         assert line in outcome.stdout
     assert "100.0" in outcome.stdout
+
+
+def test_the_table_has_room_on_a_terminal(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = run("compare", table, "--target", "price", "--splits", 2)
+    lines = outcome.stdout.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("method "))
+    end = next(i for i, line in enumerate(lines) if line.startswith("±"))
+    assert max(map(len, lines[start:end])) <= 80
+    assert any(line.startswith("(without neighbours)") for line in lines)
+    # No name of a method or of a reference goes on in a second line.
+    assert any(line.startswith("gradient boosting  ") for line in lines)
+    assert any(line.startswith("ridge regression  ") for line in lines)
 
 
 def test_numbers_to_predict(table: Path) -> None:
@@ -195,7 +212,7 @@ def test_images_keep_their_constant_pixels(
     [
         ("nope", "nope"),
         ("iris --methods lmn", "methods must be some of euclidean"),
-        ("iris --splits 0", "n_splits == 0"),
+        ("iris --splits 0", "--splits == 0"),
         ("iris --n-components 9", "exceeds the 4 features"),
         ("iris --time-budget soon", "write it like 60s"),
         ("iris --time-budget 0", "write it like 60s"),

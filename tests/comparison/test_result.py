@@ -53,9 +53,9 @@ def test_table() -> None:
     assert one.best.name == "pca"
     assert str(one) == f"{one.verdict()}\n\n{one.table()}"
     assert one.table().splitlines() == [
-        "method     dimensions  accuracy (%)  best by  fit (s)  query (µs/row)",
-        "pca              9-10    90.7 ± 2.2     best    0.250             2.5",
-        "euclidean          13    50.3 ± 2.2   40.3 *    0.250             2.5",
+        "method     dimensions  accuracy (%)  behind  fit (s)  query (µs)",
+        "pca              9-10    90.7 ± 2.2    best    0.250         2.5",
+        "euclidean          13    50.3 ± 2.2  40.3 *    0.250         2.5",
         "± half of a 95 % interval; * the best method is really better (corrected "
         "paired t-test on 10 splits, Holm's p < 0.05)",
     ]
@@ -79,7 +79,7 @@ def test_references_stand_apart() -> None:
     assert beside.best.name == "pca"
     assert [row[0] for row in beside.rows()] == ["pca", "euclidean"]
     lines = beside.table().splitlines()
-    assert lines[3] == "without neighbours"
+    assert lines[3] == "(without neighbours)"
     assert lines[4].split()[:2] == ["gradient", "boosting"]
     assert "gradient boosting is better than pca by 9" in lines[6]
     assert beside.to_dict()["references"][0]["mean"] == 1

@@ -57,6 +57,15 @@ def comparison(
             "Standardise: 80.0 ± 0.2 %; nca may add 3.0 ± 29.9 points, which is within "
             "noise",
         ),
+        (
+            [result("euclidean", 0.7, 0.1), result("whitened", 0.8)],
+            "Whiten: +10.0 ± 17.2 points over raw features, which may be chance",
+        ),
+        (
+            [result("standardised", 0.8), result("lda", 0.9), result("nca", 0.9)],
+            "Use lda in 5 dimensions: +10.0 ± 0.0 points over standardised features; "
+            "methods that are less simple add nothing beyond that on these data",
+        ),
         ([result("nca", 0.8)], "nca: 80.0 ± 0.2 %"),
     ],
 )

@@ -193,8 +193,8 @@ def test_a_picture_of_the_estimator_does_not_wait_for_all_pairs(
     model = LCA().fit(X)
     assert not {"offset_", "loo_score_samples_"} & set(dir(model))
     model._repr_html_()
-    assert model._offset is None
-    assert model._loo_scores is None
+    assert model._known.offset is None
+    assert model._known.leave_one_out is None
     assert len(model.loo_score_samples_) == 150
     assert "loo_score_samples_" in dir(model)
 

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.linalg import subspace_angles
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -17,7 +18,7 @@ def start(init: object, n_components: int | None = 2, codes: object = y) -> Floa
 
 def test_each_start_is_what_its_name_says() -> None:
     np.testing.assert_array_equal(start("identity"), np.eye(2, 4))
-    np.testing.assert_array_equal(start("pca"), PCA(2).fit(X).components_)
+    np.testing.assert_allclose(start("pca"), PCA(2).fit(X).components_, rtol=1e-11)
     lda = LinearDiscriminantAnalysis().fit(X, y).scalings_.T
     # The same directions and, but for one factor that its versions differ in, sizes.
     factors = np.abs(start("lda") / lda)
@@ -25,6 +26,32 @@ def test_each_start_is_what_its_name_says() -> None:
     assert factors[0, 0] == pytest.approx(1, abs=0.02)
     random = np.random.RandomState(0).standard_normal((2, 4))
     np.testing.assert_array_equal(start("random"), random)
+
+
+@pytest.mark.parametrize(("n", "n_features"), [(700, 60), (60, 700), (900, 600)])
+def test_subspaces_are_those_of_scikit_learn(n: int, n_features: int) -> None:
+    rng = np.random.default_rng(0)
+    codes = np.arange(n) % 5
+    sizes = np.geomspace(1, 30, n_features)
+    points = rng.normal(size=(n, n_features)) * sizes + 3 * rng.normal(size=(5, 1))[
+        codes
+    ] * rng.normal(size=n_features)
+    random_state = np.random.RandomState(0)
+    pca = initial_components("pca", points, codes, 3, random_state)
+    exact = PCA(3, svd_solver="full").fit(points).components_
+    np.testing.assert_allclose(pca, exact, atol=1e-9)
+    np.testing.assert_array_equal(
+        initial_components("pca", points, codes, 3, random_state, 2), pca
+    )
+    if n < n_features:
+        return  # scikit-learn's LDA has no unique answer here
+    lda = initial_components("lda", points, codes, 4, random_state)
+    theirs = LinearDiscriminantAnalysis().fit(points, codes).scalings_.T
+    angles = subspace_angles(lda.T, theirs[:4].T)
+    assert angles.max() < 1e-7
+    np.testing.assert_array_equal(
+        initial_components("lda", points, codes, 4, random_state, 2), lda
+    )
 
 
 def test_an_array_is_copied() -> None:

@@ -186,6 +186,20 @@ def test_differences_between_neighbours_are_told(opened: Any) -> None:
         assert len(lines) == len(differ)
 
 
+@pytest.mark.parametrize("width", [360, 1200])
+def test_differences_are_not_cut_off(opened: Any, width: int) -> None:
+    page = opened("passengers")
+    page.set_viewport_size({"width": width, "height": 800})
+    page.click("#surprise")
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll(".differs span + span")]
+            .filter((one) => one.scrollWidth > one.clientWidth + 1)
+            .map((one) => one.innerText)"""
+    )
+    assert page.locator(".differs span + span").count() > 0
+    assert cut == []
+
+
 def test_commands_are_copied_as_they_are(opened: Any) -> None:
     page = opened("passengers")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -4,22 +4,37 @@ What separates a direction that varies from one that only rounds is tied to the 
 that the data came in, and to each feature's own size: never to a fixed number.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.neighborhood.blas import single_threaded_blas
+from vicinal.neighborhood.parallel import (
+    SMALL,
+    ReproducibleSum,
+    blocks,
+    rows_per_block,
+    run_in_threads,
+)
 
 # How many roundings of a feature's largest value make a deviation.
 _ROUNDINGS = 8.0
 # Covariances are formed in float64, whose eigenvalues are good to this of the largest.
 _PRECISION = 1e-13
+# How many numbers of the points are copied at a time.
+_AT_ONCE = 2**18
 
 
 def rounding(X: FloatArray) -> FloatArray:
     """Return what each feature's values may be off by, given the type of X."""
-    size = np.abs(X).max(axis=0, initial=0).astype(np.float64)
-    return _ROUNDINGS * float(np.finfo(X.dtype).eps) * size
+    return _ROUNDINGS * float(np.finfo(X.dtype).eps) * largest(X)
+
+
+def largest(X: FloatArray) -> FloatArray:
+    """Return each feature's largest absolute value, in float64."""
+    sizes: FloatArray = np.maximum(X.max(axis=0, initial=0), -X.min(axis=0, initial=0))
+    return sizes.astype(np.float64)
 
 
 def class_means(
@@ -42,10 +57,17 @@ def class_means(
     """
     n_classes = int(codes.max(initial=-1)) + 1
     means = np.zeros((n_classes, X.shape[1]))
-    for c in range(n_classes):
-        members = codes == c
-        if members.any():
-            means[c] = mean(X[members], None if weights is None else weights[members])
+    sizes = np.bincount(codes, weights)
+    # Sorted by class, so that the sums of all classes are one pass over the points.
+    order = np.argsort(codes, kind="stable")
+    for part in blocks(slice(0, len(X)), max(1, _AT_ONCE // max(1, X.shape[1]))):
+        rows = order[part]
+        first = np.flatnonzero(np.diff(codes[rows], prepend=-1))
+        block = X[rows].astype(np.float64)
+        # Divided before they are added up: the sum of large numbers may overflow.
+        shares = 1 / sizes[codes[rows]]
+        block *= (shares if weights is None else weights[rows] * shares)[:, None]
+        means[codes[rows[first]]] += np.add.reduceat(block, first, axis=0)
     return means
 
 
@@ -137,28 +159,88 @@ class Spread(NamedTuple):
         return square
 
 
-def spread(residuals: FloatArray, X: FloatArray) -> Spread:
-    """Return along which axes residuals vary, and how much.
+def spread(
+    X: FloatArray,
+    codes: IntArray | None = None,
+    weights: FloatArray | None = None,
+    n_threads: int = 1,
+    measured: FloatArray | None = None,
+) -> Spread:
+    """Return along which axes points vary about their classes' means, and how much.
 
     Parameters
     ----------
-    residuals : ndarray of shape (n_samples, n_features)
-        The points minus some means, float64.
-    X : ndarray of shape (n_samples, n_features)
-        The points, whose type and size tell what rounding is.
+    X, codes, weights
+        As for `within_class_residuals`.
+    n_threads : int, default=1
+        The result is the same, bit for bit, for any number.
+    measured : ndarray of shape (n_samples, n_features) or None, default=None
+        The points as they came, whose type and size tell what rounding is; None is X.
     """
-    n, n_features = residuals.shape
-    units = deviations(residuals, X)
-    varying = units > 0
-    scaled: Any = residuals / np.where(varying, units, np.inf)
+    n, n_features = X.shape
+    measured = X if measured is None else measured
+    noise = rounding(measured)
     if n < n_features:  # the covariance would be larger than the points
-        _, sizes, rows = np.linalg.svd(scaled, full_matrices=False)
+        residuals = within_class_residuals(X, codes, weights)
+        units = deviations(residuals, measured)
+        varying = units > 0
+        scaled = residuals[:, varying] / units[varying]
+        with single_threaded_blas():
+            _, sizes, rows = np.linalg.svd(scaled, full_matrices=False)
         variances, axes = sizes[::-1] ** 2 / n, rows[::-1].T
     else:
-        variances, axes = np.linalg.eigh(scaled.T @ scaled / n)
-    noise = np.square(axes).T @ np.square(
-        np.divide(rounding(X), units, out=np.zeros(n_features), where=varying)
-    )
+        C, unit = covariance(X, codes, weights, n_threads)
+        found = np.sqrt(np.diag(C))
+        units = np.where(unit * found > noise, unit * found, 0.0)
+        varying = units > 0
+        scaled = C[np.ix_(varying, varying)]
+        scaled /= np.multiply.outer(found[varying], found[varying])
+        with single_threaded_blas():
+            variances, axes = np.linalg.eigh(scaled)
+    noise = np.square(axes).T @ np.square(noise[varying] / units[varying])
     floor = np.maximum(_PRECISION * variances.max(initial=0), noise)
     kept = variances > floor
-    return Spread(np.where(varying, units, np.inf), axes[:, kept], variances[kept])
+    whole = np.zeros((n_features, int(kept.sum())))
+    whole[varying] = axes[:, kept]
+    return Spread(np.where(varying, units, np.inf), whole, variances[kept])
+
+
+def covariance(
+    X: FloatArray,
+    codes: IntArray | None = None,
+    weights: FloatArray | None = None,
+    n_threads: int = 1,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the mean product of residuals, in float64, and the features' units.
+
+    Parameters
+    ----------
+    X, codes, weights
+        As for `within_class_residuals`.
+    n_threads : int, default=1
+        The result is the same, bit for bit, for any number.
+
+    Returns
+    -------
+    C : ndarray of shape (n_features, n_features)
+        Of the features in these units, so that squares neither overflow nor vanish.
+    units : ndarray of shape (n_features,)
+        Powers of two, by which dividing rounds nothing.
+    """
+    n, n_features = X.shape
+    own = np.zeros(n, dtype=int) if codes is None else codes
+    means = mean(X, weights)[None] if codes is None else class_means(X, codes, weights)
+    units = np.exp2(np.ceil(np.log2(np.where((size := largest(X)) > 0, size, 1.0))))
+    roots = None if weights is None else np.sqrt(weights / weights.mean())
+    product = ReproducibleSum(np.zeros((n_features, n_features)))
+
+    def do(position: int, rows: slice) -> None:
+        residuals = (X[rows] - means[own[rows]]) / units
+        if roots is not None:
+            residuals *= roots[rows, None]
+        product.add(position, np.matmul(residuals.T, residuals, out=product.buffer()))
+
+    size_of_block = rows_per_block(n, 8 * n_features)
+    parts = blocks(slice(0, n), max(size_of_block, n_features))
+    run_in_threads(lambda: do, parts, n_threads if n * n_features**2 > SMALL else 1)
+    return product.total / n, units

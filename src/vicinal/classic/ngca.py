@@ -272,7 +272,7 @@ def _whitened(X: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     points, _, unit = centred(X)
     wide = points.astype(np.float64, copy=False)
     wide -= wide.mean(axis=0)  # float32 has not room for all of the mean
-    found = spread(wide, X / unit)
+    found = spread(wide, measured=X / unit)
     if not found.variances.size:
         raise ValueError("All rows of X are equal: there is nothing to whiten.")
     whitening = found.whitening()

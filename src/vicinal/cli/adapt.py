@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from vicinal.cli.errors import report_errors
-from vicinal.cli.models import _waiting, _warnings_printed
+from vicinal.cli.fit import _warnings_printed
 from vicinal.cli.options import threads_of
 from vicinal.cli.output_paths import check_distinct, check_output_path
+from vicinal.cli.progress import waiting
 from vicinal.tables.names import printable
 
 __all__ = ["register"]
@@ -84,13 +85,13 @@ def adapt(
                 if path is not None:
                     check_output_path(path, source)
         threads = threads_of(jobs)
-        with _waiting("reading vectors"):
+        with waiting("reading vectors"):
             from vicinal.tables.embeddings import read_embeddings, read_relevance
 
             asking = read_embeddings(queries, text=query_text)
             found = read_embeddings(documents, text=document_text)
             pairs = read_relevance(relevance, asking, found)
-        with _waiting("learning") as say, _warnings_printed():
+        with waiting("learning") as say, _warnings_printed():
             from vicinal.adapters import RetrievalAdapter, save_adapter, to_onnx
 
             adapter = RetrievalAdapter(

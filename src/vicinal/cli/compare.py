@@ -2,8 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +13,7 @@ from vicinal.cli.column_summary import print_decisions
 from vicinal.cli.errors import report_errors
 from vicinal.cli.options import (
     Categorical,
+    Data,
     Date,
     Decimal,
     Drop,
@@ -26,11 +26,10 @@ from vicinal.cli.options import (
     threads_of,
 )
 from vicinal.cli.output_paths import check_distinct, check_output_path
+from vicinal.cli.progress import progress_bar
 from vicinal.tables.names import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from vicinal.comparison import Comparison
     from vicinal.tables.overrides import Overrides
     from vicinal.tables.prepared import Prepared
@@ -53,13 +52,7 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="A CSV, TSV, JSON, Excel, Parquet, Arrow, npy or npz file, or the "
-            "name of a data set (see `vicinal datasets`)."
-        ),
-    ],
+    data: Data,
     target: Annotated[
         str | None,
         typer.Option(help="The label's column; by default target, label, class or y."),
@@ -137,7 +130,7 @@ def compare(
         left = None if budget is None else budget - (time.perf_counter() - started)
         if left is not None and report is not None:
             left *= 1 - _FOR_THE_REPORT
-        with _progress() as show:
+        with progress_bar() as show:
             from vicinal.comparison import compare as run
 
             result = run(
@@ -159,7 +152,7 @@ def compare(
         typer.echo(printable(result.verdict(), None))
         _print_table(result)
         if report is not None:
-            with _progress() as show:
+            with progress_bar() as show:
                 result.to_html(
                     report,
                     decisions=prepared.decisions,
@@ -192,7 +185,7 @@ def _prepared(
     from vicinal.tables.prepared import prepare
     from vicinal.tables.reading import read_table
 
-    with _progress() as show:
+    with progress_bar() as show:
         show(0, 1, "reading the data")
         table = read_table(data, overrides=overrides)
     return prepare(
@@ -219,53 +212,27 @@ def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
         raise ValueError("--image-shape needs columns that are all numbers.") from error
 
 
-@contextmanager
-def _progress() -> Iterator["Callable[[int, int, str], None]"]:
-    """Show how far the work is, and what time is left, where somebody looks on."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    # On standard error, so that standard output can be kept in a file.
-    console = Console(stderr=True)
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as progress:
-        bar = progress.add_task("starting", total=1)
-
-        def show(done: int, total: int, what: str) -> None:
-            progress.update(bar, completed=done, total=total, description=what)
-
-        yield show
-
-
 def _print_table(result: "Comparison") -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(printable(result.setting.name, None)))
-    for heading in result.header:
-        table.add_column(heading, justify="left" if heading == "method" else "right")
+    from vicinal.comparison.result import BESIDE
+
+    # Without frames between the columns, all of it has room in 80 characters.
+    table = Table(
+        box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
+    )
+    first, *others = result.header
+    table.add_column(first, no_wrap=True)
+    for heading in others:
+        table.add_column(heading, justify="right")
     for row in result.rows():
         chosen = row[0] == result.recommended
         table.add_row(*map(Text, row), style="bold" if chosen else None)
     if result.references:
-        table.add_section()
+        table.add_row(f"({BESIDE})", style="dim")
     for row in result.reference_rows():
         table.add_row(*map(Text, row))
     console = Console()

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,9 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Categorical",
+    "Data",
     "Date",
     "Decimal",
     "Drop",
+    "Keep",
+    "KeepAll",
+    "Model",
+    "Neighbors",
     "Number",
     "ask_for_target",
     "check_task",
@@ -27,6 +33,25 @@ __all__ = [
     "threads_of",
 ]
 
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="A CSV, TSV, JSON, Excel, Parquet, Arrow, npy or npz file, or the name of "
+        "a data set (see `vicinal datasets`).",
+        show_default=False,
+    ),
+]
+Model = Annotated[
+    Path,
+    typer.Argument(help="A file that `vicinal fit` wrote.", show_default=False),
+]
+Neighbors = Annotated[
+    int, typer.Option("-k", "--neighbors", help="How many neighbours.")
+]
+Keep = Annotated[
+    list[str] | None, typer.Option(help="A column to keep; may be repeated.")
+]
+KeepAll = Annotated[bool, typer.Option("--keep-all", help="Keep every column.")]
 _COLUMNS = "Columns"
 Drop = Annotated[
     list[str] | None,

@@ -2,10 +2,17 @@
 
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from vicinal._files import check_writable
 
-__all__ = ["check_distinct", "check_output_path", "check_table_path"]
+__all__ = [
+    "check_apart",
+    "check_distinct",
+    "check_output_path",
+    "check_table_path",
+    "is_same_file",
+]
 
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
 
@@ -54,3 +61,32 @@ def check_distinct(paths: dict[str, Path | None]) -> None:
     for (first, one), (second, other) in combinations(named.items(), 2):
         if one == other or (one.exists() and other.exists() and one.samefile(other)):
             raise ValueError(f"{first} and {second} are the same file; name two.")
+
+
+def check_apart(output: Path, others: dict[str, Any]) -> None:
+    """Raise ValueError where a file to be written is one that is read.
+
+    Parameters
+    ----------
+    output : Path
+        The file to be written.
+    others : dict of str to path, str or None
+        What is read, by what it is called.
+    """
+    for what, path in others.items():
+        if path is not None and is_same_file(str(output), str(path)):
+            raise ValueError(f"{output} is the {what}; write to another file.")
+
+
+def is_same_file(one: str, other: str) -> bool:
+    """Return whether two paths, or names of data sets, are of the same rows.
+
+    Parameters
+    ----------
+    one, other : str
+        The paths, of files that need not exist.
+    """
+    paths = Path(one), Path(other)
+    if not all(path.exists() for path in paths):
+        return one == other
+    return paths[0].samefile(paths[1])

@@ -7,7 +7,6 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits
@@ -114,6 +113,9 @@ def cluster_agreement(metric: Pipeline, X: FloatArray, X_test: FloatArray) -> fl
         The adjusted Rand index of the two clusterings by k-means; NaN where the metric
         has no dimensions.
     """
+    # When called: only tables without a target need it, and it takes a moment to load.
+    from sklearn.cluster import KMeans
+
     found = []
     for i in range(2):
         half = X[i::2]

@@ -30,7 +30,7 @@ REFERENCE_SPLITS = 3
 # With more rows than this, they learn from a random part.
 _MOST_ROWS = 20_000
 _MOST_ROUNDS = 100
-_ROUNDS_AT_ONCE = 10
+_FIRST_ROUNDS = 10
 _NAMES = {
     "classification": ("majority class", "logistic regression", "gradient boosting"),
     "regression": ("mean", "ridge regression", "gradient boosting"),
@@ -136,17 +136,17 @@ def _boosting(
     # Targets of any unit: squares of very small ones are nothing.
     middle, unit = (y.mean(), y.std() or 1.0) if numbers else (0, 1)
     wanted = (y - middle) / unit if numbers else y
-    rounds = _MOST_ROUNDS if np.isinf(until) else _ROUNDS_AT_ONCE
+    rounds = _MOST_ROUNDS if np.isinf(until) else _FIRST_ROUNDS
+    began = time.perf_counter()
     model = kind(max_iter=rounds, warm_start=True, random_state=0, early_stopping=False)
     model.fit(X, wanted)
-    began = time.perf_counter()
     while rounds < _MOST_ROUNDS:
         now = time.perf_counter()
-        # A step ahead takes as long as the one before.
-        if now + (now - began) > until:
+        # Half of what there seems to be time for: later rounds may be slower.
+        more = int(0.5 * (until - now) / (now - began) * rounds)
+        if more < 1:
             break
-        began = now
-        rounds += _ROUNDS_AT_ONCE
+        rounds = min(rounds + more, _MOST_ROUNDS)
         model.set_params(max_iter=rounds).fit(X, wanted)
     if numbers:
         return lambda X: middle + unit * model.predict(X)

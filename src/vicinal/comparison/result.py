@@ -14,9 +14,10 @@ from vicinal.comparison.evidence import Evidence
 from vicinal.comparison.records import Difference, MethodResult, Setting
 from vicinal.comparison.verdict import reading, verdict
 
-__all__ = ["Comparison"]
+__all__ = ["BESIDE", "Comparison"]
 
-_BESIDE = "without neighbours"
+BESIDE = "without neighbours"
+"""What references are, beside methods that have neighbours."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,8 +45,9 @@ class Comparison:
 
     def __repr__(self) -> str:
         s = self.setting
+        noun = "method" if len(self.results) == 1 else "methods"
         return (
-            f"<Comparison of {len(self.results)} methods on {s.name}, {len(s.X):,} "
+            f"<Comparison of {len(self.results)} {noun} on {s.name}, {len(s.X):,} "
             f"rows; recommended: {self.recommended}>"
         )
 
@@ -98,7 +100,7 @@ class Comparison:
     def header(self) -> tuple[str, ...]:
         """The headings of `rows`."""
         first = ("method", "dimensions", self.measure)
-        last = ("best by", "fit (s)", "query (µs/row)")
+        last = ("behind", "fit (s)", "query (µs)")
         more: tuple[str, ...] = ()
         if self.setting.task == "none":
             more = ("cluster agreement",)
@@ -168,7 +170,7 @@ class Comparison:
         ]
         lines = [line.rstrip() for line in lines]
         if self.references:
-            lines.insert(1 + len(self.results), _BESIDE)
+            lines.insert(1 + len(self.results), f"({BESIDE})")
         return "\n".join([*lines, *self.reading(), *self.notes])
 
     def reading(self) -> list[str]:

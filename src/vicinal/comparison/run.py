@@ -99,6 +99,13 @@ def compare(
         One for each column; by default the columns of a data frame, or x0, x1, ...
     name : str
         What to call the data.
+    score : str, default="auto"
+        How predictions are judged, one of `vicinal.comparison.scores.SCORES`. "auto"
+        is accuracy, balanced accuracy where one class has four fifths of the rows, or
+        R² for numbers.
+    references : bool, default=True
+        Whether to tell what is reached without neighbours: by always the same
+        answer, by a linear model, and by gradient boosting.
     random_state : int, RandomState or None, default=0
         Seed of the splits and of the methods that draw numbers. What is not a number
         draws one, which the result's `setting` tells.

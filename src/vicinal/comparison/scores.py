@@ -119,7 +119,7 @@ SCORES = {
         Score("r2", "R²", _r2, digits=3, points=" of R²", **_NUMBERS),
         Score(
             "log-likelihood",
-            "held-out log-likelihood",
+            "log-density (nats)",
             _mean,
             factor=1.0,
             digits=2,

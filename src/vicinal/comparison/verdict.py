@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from vicinal.comparison.records import MethodResult
     from vicinal.comparison.result import Comparison
 
-__all__ = ["reading", "verdict"]
+__all__ = ["reading", "right_tool", "used_test", "verdict"]
 
 # What to do, for the methods that are no learning of a metric.
 _ADVICE = {
     "euclidean": "Use the features as they are",
     "standardised": "Standardise",
+    "whitened": "Whiten",
     "gaussian": "One Gaussian is enough",
     "kernel-density": "Use one bandwidth for all directions",
 }
@@ -62,6 +63,8 @@ def verdict(comparison: Comparison) -> str:
     else:
         said += f": {_gain(comparison, chosen, base)}"
         said += f" over {_SPOKEN.get(base.name, base.name)}"
+        if not _is_sure(comparison, chosen, base):
+            said += ", which may be chance"
         raw = next((one for one in plain if one.name == "euclidean"), base)
         # Of few rows, times are those of other things.
         if len(comparison.setting.X) > MANY_ROWS and chosen.name not in PLAIN:
@@ -77,26 +80,43 @@ def reading(comparison: Comparison) -> list[str]:
     comparison : Comparison
         What was found.
     """
-    s = comparison.setting
+    test = used_test(comparison)
     lines = []
-    evidence = comparison.evidence
-    known = np.isfinite(evidence.reach(comparison.best))
-    if known and len(comparison.results) > 1:
-        if not evidence.by_rows:
-            how = f"corrected paired t-test on {s.n_splits} splits"
-        elif s.scored == "accuracy" and len(s.tests) == 1:
-            how = f"McNemar's test on {len(s.tests[0]):,} test rows"
-        else:
-            how = "bootstrap of the test rows"
+    if test:
         lines.append(
-            f"± half of a 95 % interval; * the best method is really better ({how}, "
-            "Holm's p < 0.05)"
+            "± half of a 95 % interval; * the best method is really better "
+            f"({test}, Holm's p < 0.05)"
         )
-    return lines + _right_tool(comparison)
+    return lines + right_tool(comparison)
 
 
-def _right_tool(comparison: Comparison) -> list[str]:
-    """Say whether something else than neighbours does better."""
+def used_test(comparison: Comparison) -> str:
+    """Return what differences were tested by, in words; nothing where none were.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What was found.
+    """
+    s, evidence = comparison.setting, comparison.evidence
+    known = np.isfinite(evidence.reach(comparison.best))
+    if not known or len(comparison.results) < 2:
+        return ""
+    if not evidence.by_rows:
+        return f"corrected paired t-test on {s.n_splits} splits"
+    if s.scored == "accuracy" and len(s.tests) == 1:
+        return f"McNemar's test on {len(s.tests[0]):,} test rows"
+    return "bootstrap of the test rows"
+
+
+def right_tool(comparison: Comparison) -> list[str]:
+    """Say whether something else than neighbours does better; nothing where it doesn't.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What was found.
+    """
     chosen = comparison[comparison.recommended]
     ahead = []
     for reference in comparison.references:
@@ -139,14 +159,13 @@ def _beyond(comparison: Comparison, chosen: MethodResult) -> str:
     ]
     if not others:
         return ""
-    what = "learning a metric" if chosen.name in PLAIN else "what is less simple"
-    if comparison.setting.task == "none":
-        what = "what is less simple"
+    learns = chosen.name in PLAIN and comparison.setting.task != "none"
+    what = "learning a metric adds" if learns else "methods that are less simple add"
     gain = best.mean - chosen.mean
     error = comparison.evidence.error(best, chosen)
     score = comparison.evidence.score
     if best is chosen or gain < score.negligible:
-        return f"; {what} adds nothing beyond that on these data"
+        return f"; {what} nothing beyond that on these data"
     amount = _amount(comparison, gain, 1.96 * error)
     return f"; {best.name} may add {amount}, which is within noise"
 
@@ -159,6 +178,13 @@ def _gain(comparison: Comparison, chosen: MethodResult, base: MethodResult) -> s
     gain = float(np.mean(chosen.scores - base.scores))
     reach = comparison.evidence.error_reach(chosen, base)
     return f"{'+' if gain >= 0 else ''}{_amount(comparison, gain, reach)}"
+
+
+def _is_sure(comparison: Comparison, chosen: MethodResult, base: MethodResult) -> bool:
+    """Return whether the 95 % interval of a gain has no loss in it."""
+    gain = float(np.mean(chosen.scores - base.scores))
+    reach = comparison.evidence.error_reach(chosen, base)
+    return not np.isfinite(reach) or gain > reach
 
 
 def _amount(comparison: Comparison, gain: float, reach: float) -> str:

@@ -1,6 +1,7 @@
 """What an estimator that has learned a density can do with it."""
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,24 @@ from vicinal.neighborhood import effective_n_threads
 N_FOR_THRESHOLDS = 20_000
 
 
+@dataclass
+class KnownScores:
+    """What was computed of a fitted density when it was first asked for."""
+
+    leave_one_out: FloatArray | None = None
+    offset: float | None = None
+
+
 class DensityMixin(OutlierMixin):
     """Log-densities, samples, modes, and what is improbable enough for an outlier.
 
     An estimator that has this stores its density in `_density`, which offers
-    `log_density`, `leave_one_out`, `sample` and `modes`. When fitted, it sets
-    `_loo_scores` and `_offset` to None: they are computed when first asked for.
+    `log_density`, `leave_one_out`, `sample` and `modes`, and an empty `KnownScores`
+    beside it: `predict` may fill that, but must leave the estimator as it is.
     """
 
     _density: Any
-    _loo_scores: FloatArray | None
-    _offset: float | None
+    _known: KnownScores
     contamination: float | str
     _contamination: float | str
     n_jobs: int | None
@@ -41,8 +49,8 @@ class DensityMixin(OutlierMixin):
         if not hasattr(self, "_density") or len(self._density.U) <= N_FOR_THRESHOLDS:
             return list(super().__dir__())
         known = {
-            "loo_score_samples_": self._loo_scores is not None,
-            "offset_": self._offset is not None,
+            "loo_score_samples_": self._known.leave_one_out is not None,
+            "offset_": self._known.offset is not None,
         }
         names = [name for name in object.__dir__(self) if known.get(name, True)]
         return [name for name in names if hasattr(self, name)]
@@ -89,10 +97,11 @@ class DensityMixin(OutlierMixin):
         It is computed when first asked for.
         """
         check_is_fitted(self)
-        if self._loo_scores is None:
+        known = self._known
+        if known.leave_one_out is None:
             n_threads = effective_n_threads(self.n_jobs)
-            self._loo_scores = self._density.leave_one_out(n_threads)
-        return self._loo_scores
+            known.leave_one_out = self._density.leave_one_out(n_threads)
+        return known.leave_one_out
 
     @property
     def offset_(self) -> float:
@@ -104,9 +113,9 @@ class DensityMixin(OutlierMixin):
         of their `score_samples`. Of many training points, a random part is looked at.
         """
         check_is_fitted(self)
-        if self._offset is None:
-            self._offset = self._threshold()
-        return self._offset
+        if self._known.offset is None:
+            self._known.offset = self._threshold()
+        return self._known.offset
 
     def sample(
         self,

@@ -13,18 +13,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._typing import FloatArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
-from vicinal.lca._background import LEAST_RIDGE, MixtureDensity
 from vicinal.lca._data import ScaledData
-from vicinal.lca._density_mixin import DensityMixin
+from vicinal.lca._density_mixin import DensityMixin, KnownScores
 from vicinal.lca._e_step import Kernel, expectation
 from vicinal.lca._em import Model, OnIteration, Reached, Start, exact_em
-from vicinal.lca._m_step import directions_below
 from vicinal.lca._minibatch_em import N_EXACT, Sampling, sampling_of, stochastic_em
+from vicinal.lca._warnings import collapse_reasons, copies_reasons, few_values_reasons
 
 at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
-# Held-out points that want no more than the least ridge see no finite optimum.
-SMALL_RIDGE = 2 * LEAST_RIDGE
 
 
 class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
@@ -172,7 +169,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
                 delattr(self, name)
         self._weight = 1.0
         self._contamination = self.contamination
-        self._loo_scores = self._offset = None
+        self._known = KnownScores()
         for name, value in attributes.items():
             setattr(self, name, value)
 
@@ -208,42 +205,10 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
                 stacklevel=5,
             )
 
-    def _warn_of_collapse(self, n_floored: int, n_held: int = 0) -> None:
-        """Warn of directions in which the likelihood has no finite optimum.
-
-        Parameters
-        ----------
-        n_floored : int
-            In how many the kernel was kept from collapsing by rounding's floor.
-        n_held : int, default=0
-            In how many by the default ridge.
-        """
-        if n_floored or n_held:
-            self._warn(
-                " ".join(self._collapse_reasons(n_floored, n_held)), stacklevel=5
-            )
-
-    def _collapse_reasons(self, n_floored: int, n_held: int) -> list[str]:
-        """Return what there is to say of it; parameters as above."""
-        if not (n_floored or n_held):
-            return []
-        if n_floored:
-            kept = "There it was kept at 1e-10 of the data's variance"
-            names = " and ".join(self._regs)
-            remedy = f"set {names} above 0, for instance to 'auto' or 'cv'"
-        else:
-            kept = "There a small ridge decides how wide it is"
-            remedy = "take such columns out, where log-densities are compared"
-        return [
-            f"The leave-one-out likelihood has no finite optimum: in "
-            f"{n_floored or n_held} directions the kernel would collapse, as it does "
-            "with duplicate rows, with columns of few values, with constant or "
-            "collinear columns and with fewer rows than columns. "
-            f"{kept}. Drop what is duplicate, or {remedy}."
-        ]
-
-    def _warn_of_data(self, data: ScaledData, kernel: Kernel, n_held: int) -> None:
-        """Warn once of all in the data that a default density says little of.
+    def _warn_of_data(
+        self, data: ScaledData, kernel: Kernel, n_held: int | None = None
+    ) -> None:
+        """Warn once of all in the data that makes the density say little.
 
         Parameters
         ----------
@@ -251,37 +216,19 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             The points.
         kernel : Kernel
             What was learned.
-        n_held : int
-            As for `_warn_of_collapse`.
+        n_held : int or None, default=None
+            In how many directions the default ridge keeps the kernel from
+            collapsing; None where the ridge is not the default.
         """
-        reasons = self._collapse_reasons(kernel.n_floored, n_held)
-        columns = data.columns_of_few_values(np.square(kernel.inverse).sum(axis=1))
-        if len(columns):
-            names = getattr(self, "feature_names_in_", np.arange(data.U.shape[1]))
-            listed = ", ".join(str(name) for name in names[columns[:MOST_NAMES]])
-            more = len(columns) - MOST_NAMES
-            listed += f" and {more} more" if more > 0 else ""
-            reasons.append(
-                f"The kernels are narrower than the steps between the few values of "
-                f"these columns: {listed}. The density is high at values that were "
-                "seen and low between them, and compares only with other densities of "
-                "the same table. Take such columns out, or set "
-                f"{' and '.join(self._regs)} to the square of such a step."
-            )
-        copies = data.copies
-        if copies is not None and len(copies.first) <= len(copies.group) / 2:
-            reasons.append(
-                f"Only {len(copies.first)} of the {len(copies.group)} rows differ. A "
-                "copy says nothing of how far apart rows are: kernels are learned from "
-                "one of each, and copies count in the density alone. Drop them if they "
-                "are an accident, before rows are split into parts."
-            )
+        reasons = collapse_reasons(self._regs, kernel.n_floored, n_held or 0)
+        if n_held is not None:
+            names = getattr(self, "feature_names_in_", None)
+            reasons += few_values_reasons(self._regs, data, kernel, names)
+            reasons += copies_reasons(data)
         if reasons:
             self._warn(" ".join(reasons), stacklevel=5)
 
 
-MOST_NAMES = 5
-"""Columns that a warning lists."""
 OPTIONAL = ("objective_curve_", "cv_score_", "covariances_", "background_weight_")
 """Fitted attributes that only some settings give; a refit forgets them."""
 
@@ -303,29 +250,3 @@ def ridge_in_units(reg: float, automatic: bool, data: ScaledData) -> FloatArray:
         return reg + data.pinned
     ridge: FloatArray = reg / np.square(data.units.scale)
     return ridge
-
-
-def n_held_by(ridge: FloatArray, C: FloatArray) -> int:
-    """Return in how many directions the local scatter is below the least ridge."""
-    least = float(ridge.min())
-    if not 0 < least <= SMALL_RIDGE:
-        return 0
-    return directions_below(C + np.diag(ridge), 2 * least)
-
-
-def learned_nothing(density: Any, n_parameters: int) -> bool:
-    """Return whether the kernels say no more of left-out points than one Gaussian.
-
-    Leaving a point out does not count what the covariance has learned from it: that is
-    worth one nat for each parameter, over all points (Akaike).
-
-    Parameters
-    ----------
-    density : density
-        A `MixtureDensity`, or another, of which nothing is known.
-    n_parameters : int
-        How many numbers the kernels' covariance has.
-    """
-    if not isinstance(density, MixtureDensity):
-        return False
-    return density.gain <= n_parameters / len(density.U)

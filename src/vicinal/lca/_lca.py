@@ -22,8 +22,6 @@ from vicinal.lca._fit import (
     ParzenMetric,
     at_least_one,
     at_least_zero,
-    learned_nothing,
-    n_held_by,
     ridge_in_units,
 )
 from vicinal.lca._local_covariance import (
@@ -37,6 +35,7 @@ from vicinal.lca._minibatch_em import sampled_rows
 from vicinal.lca._partial_fit import add_points, grown_data, is_first, ridge_of
 from vicinal.lca._regularization import best_ridge_of
 from vicinal.lca._ridge_path import choose_ridge
+from vicinal.lca._warnings import learned_nothing, n_held_by
 from vicinal.neighborhood import single_threaded_blas
 
 
@@ -253,10 +252,7 @@ default="full"
             self._store(chosen | fitted, data)
             n_held = n_held_by(ridge, reached.local_scatter)
         self._warn_of_convergence(reached.converged)
-        if self.reg == "auto":
-            self._warn_of_data(data, reached.kernel, n_held)
-        else:
-            self._warn_of_collapse(reached.kernel.n_floored)
+        self._warn_of_data(data, reached.kernel, n_held if self.reg == "auto" else None)
         d = data.U.shape[1]
         if learned_nothing(density, form.n_parameters(d)):
             self._warn(
@@ -304,7 +300,7 @@ default="full"
             n_iter = 1 if first else self.n_iter_ + 1
             fitted |= {"reg_": reg, "_weight": weight, "n_iter_": n_iter}
             self._store(fitted, data)
-        self._warn_of_collapse(reached.kernel.n_floored)
+        self._warn_of_data(data, reached.kernel)
         return self
 
     def _choose_reg(

@@ -19,8 +19,6 @@ from vicinal.lca._em import Reached, Start
 from vicinal.lca._fit import (
     ParzenMetric,
     at_least_zero,
-    learned_nothing,
-    n_held_by,
     ridge_in_units,
 )
 from vicinal.lca._gaussian_split import ProductModel, Split, gaussian_parzen_split
@@ -28,6 +26,7 @@ from vicinal.lca._minibatch_em import sampled_rows
 from vicinal.lca._partial_fit import add_points, grown_data, is_first, ridge_of
 from vicinal.lca._regularization import best_gaussian_ridge, best_ridge_of
 from vicinal.lca._ridge_path import choose_split
+from vicinal.lca._warnings import learned_nothing, n_held_by
 from vicinal.neighborhood import single_threaded_blas
 
 __all__ = ["LCAGauss", "Split", "gaussian_parzen_split", "golden_section"]
@@ -254,10 +253,7 @@ class LCAGauss(ParzenMetric):
             self._store(chosen | fitted, data)
             n_held = n_held_by(model.ridge, reached.local_scatter)
         self._warn_of_convergence(reached.converged)
-        if automatic:
-            self._warn_of_data(data, reached.kernel, n_held)
-        else:
-            self._warn_of_collapse(reached.kernel.n_floored)
+        self._warn_of_data(data, reached.kernel, n_held if automatic else None)
         if nothing:
             self._warn(
                 "LCAGauss learned nothing local: its kernels predict left-out points "
@@ -302,7 +298,7 @@ class LCAGauss(ParzenMetric):
             n_iter = 1 if first else self.n_iter_ + 1
             fitted |= {"_weight": weight, "n_iter_": n_iter}
             self._store(regs | fitted, data)
-        self._warn_of_collapse(reached.kernel.n_floored)
+        self._warn_of_data(data, reached.kernel)
         return self
 
     def _checked_n_gaussian(self, data: ScaledData) -> int | None:

@@ -89,7 +89,7 @@ def from_estimator(estimator: Any) -> SavedModel:
             "float32" if single else "float64",
         ),
         median=median,
-        mean=_centre(components, offset),
+        mean=_center(components, offset),
         scale=np.ones(n_features),
         components=components,
         parameters=_plain(estimator.get_params(deep=False)),
@@ -105,7 +105,7 @@ def _steps(estimator: Any) -> list[Any]:
     return [estimator]
 
 
-def _centre(components: FloatArray, offset: FloatArray) -> FloatArray:
+def _center(components: FloatArray, offset: FloatArray) -> FloatArray:
     """Return the shortest m that has A (x - m) = A x + b; of no rank, the nearest."""
     if not offset.any():
         return np.zeros(components.shape[1])

@@ -2,7 +2,10 @@
 
 import sys
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -16,13 +19,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
+from vicinal.nca._early_stopping import EarlyStopping
 from vicinal.nca._initialization import FROM_THE_DATA, STARTS, initial_components
 from vicinal.nca._model_selection import ITERATIONS
 from vicinal.nca._optimizer import ExactOptimizer, KeptStart, Optimizer
 from vicinal.nca._preconditioner import Preconditioner
 from vicinal.nca._scale import in_sight
 from vicinal.nca._stochastic import STEPS, StochasticOptimizer, part_size
-from vicinal.neighborhood import single_threaded_blas
+from vicinal.neighborhood import effective_n_threads
 from vicinal.objectives.base import PairObjective
 from vicinal.solvers import SOLVERS, Solution
 from vicinal.solvers.base import OnIteration
@@ -31,6 +35,34 @@ at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
 # A gain below this, relative to the objective, is a matter of rounding.
 _NO_GAIN = 1e-9
+
+
+@dataclass(frozen=True)
+class Run:
+    """One optimisation: what to maximise, how, and from where.
+
+    Attributes
+    ----------
+    data : ClassificationData or RegressionData
+        All rows that fit was given.
+    objective : PairObjective
+        What to maximise, without the penalty.
+    optimizer : Optimizer
+        How.
+    start : ndarray of shape (n_components, n_features) or (n_features,)
+        The first map, or the diagonal of a diagonal one.
+    attributes : dict
+        Fitted attributes that are known before.
+    stopper : EarlyStopping or None
+        Judges each iteration by rows that are held out.
+    """
+
+    data: Any
+    objective: PairObjective
+    optimizer: Optimizer
+    start: FloatArray
+    attributes: dict[str, Any]
+    stopper: EarlyStopping | None = None
 
 
 class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
@@ -138,7 +170,7 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
         if self._is_warm(X):
             return self.components_
         random_state = check_random_state(self.random_state)
-        given = (n_components, random_state)
+        given = (n_components, random_state, effective_n_threads(self.n_jobs))
         if preconditioner is None:
             start = initial_components(self.init, X, codes, *given)
             if not isinstance(self.init, str):
@@ -171,50 +203,40 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
             )
         return True
 
-    def _optimize(
-        self,
-        objective: PairObjective,
-        optimizer: Optimizer,
-        start: FloatArray,
-        data: tuple[Any, Any],
-        attributes_of: Callable[[FloatArray], dict[str, Any]],
-        store: Callable[[Solution | Monitor], None],
-        early_stopping: Callable[[OnIteration], OnIteration] | None = None,
-    ) -> Solution:
-        """Maximise the objective from a start, watched by callbacks and `verbose`.
+    @abstractmethod
+    def _attributes_of(self, data: Any, components: FloatArray) -> dict[str, Any]:
+        """Return the fitted attributes that follow from a map."""
 
-        Parameters
-        ----------
-        objective : PairObjective
-            What to maximise, without the penalty.
-        optimizer : Optimizer
-            How.
-        start : ndarray of shape (n_components, n_features) or (n_features,)
-            The first map, or the diagonal of a diagonal one.
-        data : tuple
-            X and y as the user gave them, for callbacks.
-        attributes_of : callable
-            The fitted attributes that follow from a map, for callbacks.
-        store : callable
-            Makes the estimator fitted; called here after Ctrl-C with warm_start.
-        early_stopping : callable, optional
-            Wraps what is called after each iteration.
+    @abstractmethod
+    def _finish(self, run: Run, reached: Solution | Monitor) -> None:
+        """Make the estimator fitted with the map that was reached."""
+
+    def _optimize(self, run: Run) -> Solution:
+        """Maximise the objective from the start, watched by callbacks and `verbose`.
+
+        After Ctrl-C, with warm_start, the map so far is kept.
         """
-        how = optimizer.describe(objective.X.shape[1])
-        noisy = optimizer.is_stochastic
-        monitor = Monitor(self, *data, start, attributes_of, how, noisy)
+        objective, optimizer = run.objective, run.optimizer
+        X, y = run.data.data
+        monitor = Monitor(
+            self,
+            X,
+            y,
+            run.start,
+            partial(self._attributes_of, run.data),
+            optimizer.describe(objective.X.shape[1]),
+            optimizer.is_stochastic,
+        )
         on_iteration: OnIteration = monitor
-        if early_stopping is not None:
-            on_iteration = early_stopping(monitor)
+        if run.stopper is not None:
+            on_iteration = run.stopper.watch(monitor)
         try:
-            # For the whole fit: threads that BLAS has woken for the optimiser's own
-            # small products would spin on the cores that the engine needs.
-            with single_threaded_blas(), monitor:
-                return optimizer.maximize(objective, start, on_iteration)
+            with monitor:
+                return optimizer.maximize(objective, run.start, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and monitor.n_iter:
                 monitor.components = optimizer.rescaled(objective, monitor.components)
-                store(monitor)
+                self._finish(run, monitor)
             raise
 
     def _warn_unless_learned(self, solution: Solution) -> None:

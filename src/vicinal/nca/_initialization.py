@@ -1,10 +1,12 @@
 """The maps to start from (thesis, section 3.3.2)."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
+from scipy.linalg import eigh
 from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray, IntArray
@@ -12,6 +14,7 @@ from vicinal.base.n_components import checked_n_components
 from vicinal.base.whitening import (
     Spread,
     class_means,
+    covariance,
     mean,
     spread,
     within_class_residuals,
@@ -21,6 +24,8 @@ FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
 STARTS = (*FROM_THE_DATA, "identity", "random")
 # How much farther than across it the direction of a linear fit reaches.
 _STRETCH = 10.0
+# Where neither rows nor features are fewer, PCA is scikit-learn's randomised one.
+_MOST_EXACT = 2000
 
 
 def initial_components(
@@ -29,6 +34,7 @@ def initial_components(
     codes: IntArray | None,
     n_components: int | None,
     random_state: RandomState,
+    n_threads: int = 1,
 ) -> FloatArray:
     """Return the map to start from.
 
@@ -45,7 +51,9 @@ def initial_components(
         The rows that the map shall have; None is as many as `init` has, or else the
         number of features.
     random_state : RandomState
-        For "random", and for the randomised PCA of large data.
+        For "random", and for the randomised PCA of very wide and long data.
+    n_threads : int, default=1
+        The result is the same, bit for bit, for any number.
 
     Returns
     -------
@@ -57,18 +65,19 @@ def initial_components(
         n_components, X.shape[1], f"the {X.shape[1]} features of X"
     )
     if init == "auto":
-        return _auto(X, codes, d, random_state)
+        return _auto(X, codes, d, random_state, n_threads)
     if init == "identity":
         return np.eye(d, X.shape[1])
     if init == "random":
         return random_state.standard_normal(size=(d, X.shape[1]))
     if init == "pca":
-        return _pca(X, d, random_state)
+        return _pca(X, d, random_state, n_threads)
     if init == "whiten":
-        return _whiten(X, d)
+        return _whiten(X, d, n_threads)
     if codes is None:
         raise ValueError(f"init={init!r} needs classes; use 'pca' or 'whiten' here.")
-    return _lda(X, codes, d) if init == "lda" else _rca(X, codes, d)
+    start = _lda if init == "lda" else _rca
+    return start(X, codes, d, n_threads=n_threads)
 
 
 def candidate_starts(
@@ -79,6 +88,7 @@ def candidate_starts(
     random_state: RandomState,
     targets: FloatArray | None = None,
     weights: FloatArray | None = None,
+    n_threads: int = 1,
 ) -> dict[str, FloatArray]:
     """Return the starts that "auto" chooses from by what they predict, by name.
 
@@ -90,27 +100,30 @@ def candidate_starts(
         Numbers to predict, where there are no classes.
     weights : ndarray of shape (n_samples,) or None, default=None
         How many points each row stands for; None is one.
+    n_threads : int, default=1
+        As for `initial_components`.
 
     Returns
     -------
     dict of str to ndarray of shape (n_components, n_features)
     """
+    made = partial(initial_components, random_state=random_state, n_threads=n_threads)
     if not isinstance(init, str) or init != "auto":
         name = init if isinstance(init, str) else "given"
-        return {name: initial_components(init, X, codes, n_components, random_state)}
+        return {name: made(init, X, codes, n_components)}
     n, n_features = X.shape
     d = checked_n_components(
         n_components, n_features, f"the {n_features} features of X"
     )
     plain = "pca" if d < min(n_features, n) else "identity"
-    starts = {plain: initial_components(plain, X, codes, d, random_state)}
+    starts = {plain: made(plain, X, codes, d)}
     if codes is not None:
         # With few rows for each feature, their covariance is mostly noise.
         n_points = n if weights is None else float(weights.sum())
         shrinkage = float(np.clip(n_features / n_points, 1e-3, 1.0))
-        starts["rca"] = _rca(X, codes, d, shrinkage, weights)
+        starts["rca"] = _rca(X, codes, d, shrinkage, weights, n_threads)
     if targets is not None:
-        starts["linear"] = _linear(X, targets, starts[plain], weights)
+        starts["linear"] = _linear(X, targets, starts[plain], weights, n_threads)
     return starts
 
 
@@ -171,7 +184,11 @@ def _given(init: ArrayLike, n_features: int, n_components: int | None) -> FloatA
 
 
 def _auto(
-    X: FloatArray, codes: IntArray | None, d: int, random_state: RandomState
+    X: FloatArray,
+    codes: IntArray | None,
+    d: int,
+    random_state: RandomState,
+    n_threads: int,
 ) -> FloatArray:
     """Choose as scikit-learn's NCA does, except where its choice could not be fitted.
 
@@ -181,11 +198,11 @@ def _auto(
     n_classes = 0 if codes is None else codes.max() + 1
     if codes is not None and d <= min(n_features, n_classes - 1) and n > n_classes:
         try:
-            return _lda(X, codes, d)
+            return _lda(X, codes, d, n_threads)
         except ValueError:
             pass
     if d < min(n_features, n):
-        return _pca(X, d, random_state)
+        return _pca(X, d, random_state, n_threads)
     return np.eye(d, n_features)
 
 
@@ -200,20 +217,35 @@ def _moderate(X: FloatArray) -> tuple[FloatArray, float]:
     return X.astype(np.float64) / largest, largest
 
 
-def _pca(X: FloatArray, d: int, random_state: RandomState) -> FloatArray:
-    """Return the leading eigenvectors of S (eq. 3.15)."""
-    from sklearn.decomposition import PCA
+def _pca(
+    X: FloatArray, d: int, random_state: RandomState, n_threads: int
+) -> FloatArray:
+    """Return the leading eigenvectors of S (eq. 3.15), with scikit-learn's signs."""
+    points, _ = _moderate(X)
+    n, n_features = X.shape
+    if min(n, n_features) > _MOST_EXACT:
+        from sklearn.decomposition import PCA
 
-    pca = PCA(d, random_state=random_state)
-    # Rows that are all equal explain 0/0 of the variance, which nobody asks for here.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        components: FloatArray = pca.fit(_moderate(X)[0]).components_
-    return components
+        pca = PCA(d, random_state=random_state)
+        # Rows that are all equal explain 0/0 of the variance.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            components: FloatArray = pca.fit(points).components_
+        return components
+    if n < n_features:
+        centred = points - mean(points)
+        rows = np.linalg.svd(centred, full_matrices=n < d)[2][:d]
+    else:
+        C, units = covariance(points, n_threads=n_threads)
+        C *= np.multiply.outer(units, units)
+        span = (n_features - d, n_features - 1)
+        rows = eigh(C, subset_by_index=span, overwrite_a=True)[1].T[::-1]
+    largest = rows[np.arange(d), np.abs(rows).argmax(axis=1)]
+    return rows * np.where(largest < 0, -1.0, 1.0)[:, None]
 
 
-def _lda(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
+def _lda(X: FloatArray, codes: IntArray, d: int, n_threads: int = 1) -> FloatArray:
     """Return LDA's directions (eq. 3.16, 3.17), completed by RCA's where they end."""
-    within = spread(within_class_residuals(X, codes), X)
+    within = spread(X, codes, n_threads=n_threads)
     if not len(within.variances):
         raise ValueError(
             "init='lda' finds no direction: no class has points that differ; use "
@@ -222,9 +254,9 @@ def _lda(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
     return _discriminant(X, codes, within, d)
 
 
-def _whiten(X: FloatArray, d: int) -> FloatArray:
+def _whiten(X: FloatArray, d: int, n_threads: int = 1) -> FloatArray:
     """Return S^(−1/2), or at low rank the principal components, each of variance 1."""
-    total = spread(within_class_residuals(X, None), X)
+    total = spread(X, n_threads=n_threads)
     if d == X.shape[1]:
         return total.inverse_root()
     return _filled(total.whitening().T[::-1][:d], d)
@@ -236,9 +268,10 @@ def _rca(
     d: int,
     shrinkage: float = 0.0,
     weights: FloatArray | None = None,
+    n_threads: int = 1,
 ) -> FloatArray:
     """Return S_W^(−1/2), or at low rank the main directions of what it maps to."""
-    within = spread(within_class_residuals(X, codes, weights), X)
+    within = spread(X, codes, weights, n_threads)
     if d == X.shape[1]:
         return within.inverse_root(shrinkage)
     if shrinkage > 0:
@@ -258,7 +291,7 @@ def _discriminant(
     white = within.whitening()
     apart = (class_means(X, codes, weights) - mean(X, weights)) @ white
     apart *= np.sqrt(np.bincount(codes, weights))[:, None]
-    directions = np.linalg.svd(apart)[2]
+    directions = np.linalg.svd(apart, full_matrices=d > min(apart.shape))[2]
     return _filled((white @ directions[:d].T).T, d)
 
 
@@ -267,6 +300,7 @@ def _linear(
     targets: FloatArray,
     start: FloatArray,
     weights: FloatArray | None = None,
+    n_threads: int = 1,
 ) -> FloatArray:
     """Return a start, stretched along the direction of a ridge regression of y.
 
@@ -274,7 +308,7 @@ def _linear(
     """
     n_points = len(X) if weights is None else float(weights.sum())
     residuals = within_class_residuals(X, None, weights)
-    total = spread(residuals, X)
+    total = spread(X, None, weights, n_threads)
     axes = total.axes / total.units[:, None]  # coordinates with the given variances
     centred = within_class_residuals(targets[:, None], None, weights)[:, 0]
     slopes = (residuals @ axes).T @ centred / len(X)

@@ -143,13 +143,8 @@ def class_objective(
     data: ClassificationData, kind: str, n_jobs: int | None
 ) -> NCAObjective:
     """Return NCA's objective of these rows."""
-    return NCAObjective(
-        data.X,
-        data.codes,
-        kind,
-        sample_weight=data.weights,
-        class_prior=data.prior,
-        n_jobs=n_jobs,
+    return NCAObjective.from_codes(
+        data.X, data.codes, kind, data.weights, data.prior, n_jobs
     )
 
 
@@ -157,13 +152,8 @@ def target_objective(
     data: RegressionData, kind: str, width: float, n_jobs: int | None
 ) -> TargetObjective:
     """Return the objective of these rows, in the unit of their targets."""
-    return TargetObjective(
-        data.X,
-        data.targets,
-        kind,
-        width=width,
-        sample_weight=data.weights,
-        n_jobs=n_jobs,
+    return TargetObjective.from_validated(
+        data.X, data.targets, kind, width, data.weights, n_jobs
     )
 
 

@@ -1,7 +1,6 @@
 """Neighbourhood components analysis of pairs: the estimator."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,9 +11,11 @@ from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.monitor import Monitor
-from vicinal.nca._fit import GradientFittedMetric, at_least_zero
+from vicinal.nca._data import MatchData
+from vicinal.nca._fit import GradientFittedMetric, Run, at_least_zero
 from vicinal.nca._initialization import diagonal_start
 from vicinal.nca._soft_labels import attributes_of_map
+from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives.pairs import GivenPairsObjective, check_pairs
 from vicinal.solvers import Solution
 
@@ -152,7 +153,7 @@ verbose, random_state, n_jobs
         -------
         self
         """
-        with self._unchanged_on_error():
+        with self._unchanged_on_error(), single_threaded_blas():
             points: FloatArray = validate_data(
                 self, X, dtype=FLOATS, ensure_min_samples=2
             )
@@ -167,12 +168,14 @@ verbose, random_state, n_jobs
                 self.normalization,  # type: ignore[arg-type]  # checked above
                 n_jobs=self.n_jobs,
             )
-            solution = self._learn(objective, (X, pairs))
+            run = self._prepared(objective, (X, pairs))
+            solution = self._optimize(run)
+            self._finish(run, solution)
         self._warn_unless_learned(solution)
         return self
 
-    def _learn(self, objective: GivenPairsObjective, data: tuple[Any, Any]) -> Solution:
-        """Start, optimise, and store what was found."""
+    def _prepared(self, objective: GivenPairsObjective, data: tuple[Any, Any]) -> Run:
+        """Return what to maximise, how, and from where."""
         X = objective.X
         optimizer = self._make_optimizer(X, None, float(self.alpha))
         if not self._is_diagonal:
@@ -184,20 +187,20 @@ verbose, random_state, n_jobs
             start = diagonal_start(self.init, X)
             if isinstance(self.init, str) and not optimizer.is_stochastic:
                 start = self._in_sight(objective, start)
-        attributes_of = partial(attributes_of_map, X.dtype)
+        kept = np.ones(len(X), dtype=bool)
+        return Run(MatchData(X, kept, data), objective, optimizer, start, {})
 
-        def store(reached: Solution | Monitor) -> None:
-            seen = objective.effective_neighbors(
-                reached.components, optimizer.queries(objective)
-            )
-            found = {"effective_neighbors_": seen}
-            self._store(reached, {**found, **attributes_of(reached.components)})
+    def _attributes_of(self, data: MatchData, components: FloatArray) -> dict[str, Any]:
+        """Return the fitted attributes that follow from a map."""
+        return attributes_of_map(data.X.dtype, components)
 
-        solution = self._optimize(
-            objective, optimizer, start, data, attributes_of, store
+    def _finish(self, run: Run, reached: Solution | Monitor) -> None:
+        """Make the estimator fitted with the map that was reached."""
+        seen = run.objective.effective_neighbors(
+            reached.components, run.optimizer.queries(run.objective)
         )
-        store(solution)
-        return solution
+        found = self._attributes_of(run.data, reached.components)
+        self._store(reached, {"effective_neighbors_": seen, **found})
 
     @property
     def _is_diagonal(self) -> bool:

@@ -1,6 +1,5 @@
 """Data that arrive in pieces: `partial_fit`, and what it remembers between them."""
 
-from abc import abstractmethod
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
@@ -13,16 +12,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.monitor import Monitor
+from vicinal.nca._class_metric import ClassMetric
 from vicinal.nca._data import ClassificationData
+from vicinal.nca._fit import Run
 from vicinal.nca._model_selection import MOST_ROWS, strongest
-from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._preconditioner import Preconditioner
-from vicinal.nca._selecting import SelectingMetric
 from vicinal.nca._stochastic import BATCH_SIZE, STEPS, StochasticOptimizer
 from vicinal.neighborhood import single_threaded_blas
-from vicinal.objectives import NCAObjective
-from vicinal.solvers import Solution
 
 _USUAL: dict[str, tuple[Any, ...]] = {
     "anneal": (False,),
@@ -104,13 +100,9 @@ class Reservoir:
         )
 
 
-class PartialFitMixin(SelectingMetric):
+class PartialFitMixin(ClassMetric):
     """Base of the metrics for classes that have `partial_fit`."""
 
-    objective: str
-    form: str
-    anneal: bool | str
-    early_stopping: bool
     alpha_: float
     init_: str
     _pieces: Reservoir
@@ -143,7 +135,7 @@ class PartialFitMixin(SelectingMetric):
         -------
         self
         """
-        with self._unchanged_on_error():
+        with self._unchanged_on_error(), single_threaded_blas():
             begun = hasattr(self, "_pieces")
             points, labels = validate_data(self, X, y, dtype=FLOATS, reset=not begun)
             check_classification_targets(labels)
@@ -171,7 +163,7 @@ class PartialFitMixin(SelectingMetric):
     def _learn_piece(
         self, X: FloatArray, codes: IntArray, classes: NDArray[Any]
     ) -> None:
-        """Climb among the piece and what is remembered; remember some of it."""
+        """Optimise among the piece and what is remembered; remember some of it."""
         pieces: Reservoir | None = getattr(self, "_pieces", None)
         rng = np.random.default_rng([self._seed(), pieces.n_seen if pieces else 0])
         diagonal = self.form == "diagonal"
@@ -200,14 +192,13 @@ class PartialFitMixin(SelectingMetric):
             start = selected
         if start is None:
             start = self._first_map(data, objective, optimizer)
-        with single_threaded_blas():
-            reached = optimizer.maximize(objective, start, lambda *_: False)
+        reached = optimizer.maximize(objective, start, lambda *_: False)
         pieces = pieces.trimmed()
         data = self._remembered(pieces, classes)
         curve += reached.curve[1:] if curve else reached.curve
         so_far = replace(reached, n_iter=len(curve) - 1, curve=curve)
-        A = reached.components
-        self._finish(data, self._objective(data), optimizer, so_far, A, found)
+        run = Run(data, self._objective(data), optimizer, start, found)
+        self._finish(run, so_far)
         self._pieces, self._all_classes = pieces, classes
         if hasattr(self, "classes_"):  # a classifier's columns do not come and go
             self.classes_, self._codes = classes, pieces.codes
@@ -259,35 +250,3 @@ class PartialFitMixin(SelectingMetric):
             np.ones(n, dtype=bool),
             (pieces.X, classes[pieces.codes]),
         )
-
-    @abstractmethod
-    def _prior(
-        self,
-        classes: NDArray[Any],
-        present: IntArray,
-        codes: IntArray,
-        weights: FloatArray,
-    ) -> FloatArray: ...
-
-    @abstractmethod
-    def _objective(self, data: ClassificationData) -> NCAObjective: ...
-
-    @abstractmethod
-    def _first_map(
-        self,
-        data: ClassificationData,
-        objective: NCAObjective,
-        optimizer: Optimizer,
-        alpha: float = 0.0,
-    ) -> FloatArray: ...
-
-    @abstractmethod
-    def _finish(
-        self,
-        data: ClassificationData,
-        objective: NCAObjective,
-        optimizer: Optimizer,
-        reached: Solution | Monitor,
-        components: FloatArray,
-        found: dict[str, Any],
-    ) -> None: ...

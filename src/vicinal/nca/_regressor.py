@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -16,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.monitor import Monitor
 from vicinal.nca._data import RegressionData
+from vicinal.nca._fit import Run
 from vicinal.nca._initialization import candidate_starts
 from vicinal.nca._model_selection import (
     Trial,
@@ -28,6 +28,7 @@ from vicinal.neighborhood import (
     NeighborWeights,
     average,
     effective_n_threads,
+    single_threaded_blas,
 )
 from vicinal.objectives import TargetObjective
 from vicinal.solvers import Solution
@@ -166,9 +167,15 @@ verbose, random_state, n_jobs
         -------
         self
         """
-        with self._unchanged_on_error():
+        with self._unchanged_on_error(), single_threaded_blas():
             data = self._validated(X, y, sample_weight)
-            solution = self._learn(data)
+            run = self._prepared(data)
+            solution = self._optimize(run)
+            if self.alpha == "auto":
+                # The penalty has shrunk the map: the scale that predicts best is wider.
+                best = scaled_by_loss(self._judge(data), solution.components)
+                solution = replace(solution, components=best)
+            self._finish(run, solution)
         self._warn_unless_learned(solution)
         return self
 
@@ -192,43 +199,34 @@ verbose, random_state, n_jobs
         scaled = (targets - middle) / unit
         return RegressionData(points, scaled, weights, middle, unit, kept, (X, y))
 
-    def _learn(self, data: RegressionData) -> Solution:
-        """Choose start and penalty, optimise, and store what was found."""
+    def _prepared(self, data: RegressionData) -> Run:
+        """Return what to maximise, how, and from where."""
         selected = self._select(data)
         alpha = float(self.alpha) if selected is None else selected.alpha
         width = self._width(data)
         objective = target_objective(data, self.objective, width, self.n_jobs)
         optimizer = self._make_optimizer(data.X, None, alpha)
-
-        def store(reached: Solution | Monitor) -> None:
-            A = reached.components
-            perplexities = np.full(len(data.kept), np.nan, dtype=data.X.dtype)
-            perplexities[data.kept] = objective.effective_neighbors(
-                A, optimizer.queries(objective)
-            )
-            found: dict[str, Any] = {} if selected is None else selected.attributes
-            found = {**found, "effective_neighbors_": perplexities}
-            self._store(reached, {**found, **self._attributes_of(data, A)})
-            if self.objective == "squared-error":
-                # Squares of huge targets are infinite, and those of tiny ones 0.
-                with np.errstate(over="ignore", under="ignore"):
-                    self.objective_curve_ *= np.square(data.unit)
-
         if selected is None:
             d, how = self.n_components, optimizer.preconditioner
             start = self._start(objective, None, d, how)
         else:
             start = self._selected_start(data, selected)
-        attributes_of = partial(self._attributes_of, data)
-        solution = self._optimize(
-            objective, optimizer, start, data.data, attributes_of, store
+        attributes = {} if selected is None else selected.attributes
+        return Run(data, objective, optimizer, start, attributes)
+
+    def _finish(self, run: Run, reached: Solution | Monitor) -> None:
+        """Make the estimator fitted with the map that was reached."""
+        data, A = run.data, reached.components
+        perplexities = np.full(len(data.kept), np.nan, dtype=data.X.dtype)
+        perplexities[data.kept] = run.objective.effective_neighbors(
+            A, run.optimizer.queries(run.objective)
         )
-        if selected is not None:
-            # The penalty has shrunk the map: the scale that predicts best is wider.
-            best = scaled_by_loss(self._judge(data), solution.components)
-            solution = replace(solution, components=best)
-        store(solution)
-        return solution
+        found = {**run.attributes, "effective_neighbors_": perplexities}
+        self._store(reached, {**found, **self._attributes_of(data, A)})
+        if self.objective == "squared-error":
+            # Squares of huge targets are infinite, and those of tiny ones 0.
+            with np.errstate(over="ignore", under="ignore"):
+                self.objective_curve_ *= np.square(data.unit)
 
     def _width(self, data: RegressionData) -> float:
         """Return the width of soft matches, in units of the targets' deviation."""
@@ -249,6 +247,7 @@ verbose, random_state, n_jobs
             check_random_state(self.random_state),
             data.targets,
             data.weights,
+            effective_n_threads(self.n_jobs),
         )
         if not isinstance(self.init, str):
             return starts

@@ -19,7 +19,6 @@ from vicinal.nca._model_selection import (
     select,
     strongest,
 )
-from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives.minibatch import sample_indices
 
 
@@ -58,11 +57,10 @@ class SelectingMetric(GradientFittedMetric):
                 starts["reduced"] = reduced_start(best, trial, self.n_components)
             return starts
 
-        with single_threaded_blas():
-            trials = self._trials(data)
-            if not trials:
-                return safe_choice(self._candidates(data))
-            return select(trials, starts_of, *bounds, self._say)
+        trials = self._trials(data)
+        if not trials:
+            return safe_choice(self._candidates(data))
+        return select(trials, starts_of, *bounds, self._say)
 
     def _selected_start(self, data: Any, selected: Selected) -> FloatArray:
         """Return the map to go on from.

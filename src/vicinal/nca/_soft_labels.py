@@ -1,6 +1,5 @@
-"""NCA of soft labels, or of a match matrix: the fit."""
+"""NCA of soft labels, or of a match matrix: what is maximised, and from where."""
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,10 +8,10 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.monitor import Monitor
+from vicinal.nca._data import MatchData
+from vicinal.nca._fit import Run
 from vicinal.nca._initialization import diagonal_start
 from vicinal.objectives.soft_labels import SoftMatchObjective, check_soft_labels
-from vicinal.solvers import Solution
 
 if TYPE_CHECKING:
     from vicinal.nca._nca import NCA
@@ -29,15 +28,15 @@ def is_soft(y: Any) -> bool:
     return len(shape) == 2 and shape[1] > 1
 
 
-def fit_soft(
+def prepare_soft(
     nca: "NCA", X: ArrayLike, Y: Any, sample_weight: ArrayLike | None
-) -> Solution:
-    """Validate, start, optimise and store.
+) -> Run:
+    """Validate, and return what to maximise, how, and from where.
 
     Parameters
     ----------
     nca : NCA
-        Whose settings these are, and which becomes fitted.
+        Whose settings these are.
     X : array-like of shape (n_samples, n_features)
         The points.
     Y : array-like of shape (n_samples, n_classes), or sparse (n_samples, n_samples)
@@ -47,8 +46,8 @@ def fit_soft(
 
     Returns
     -------
-    Solution
-        Where the optimiser ended.
+    Run
+        With an objective of soft matches.
     """
     points: FloatArray = validate_data(nca, X, dtype=FLOATS, ensure_min_samples=2)
     labels = check_soft_labels(Y, len(points))
@@ -77,19 +76,7 @@ def fit_soft(
     else:
         d, how = nca.n_components, optimizer.preconditioner
         start = nca._start(objective, codes, d, how)
-    attributes_of = partial(attributes_of_map, points.dtype)
-
-    def store(reached: Solution | Monitor) -> None:
-        perplexities = np.full(len(kept), np.nan, dtype=points.dtype)
-        perplexities[kept] = objective.effective_neighbors(
-            reached.components, optimizer.queries(objective)
-        )
-        found = {"effective_neighbors_": perplexities}
-        nca._store(reached, {**found, **attributes_of(reached.components)})
-
-    solution = nca._optimize(objective, optimizer, start, (X, Y), attributes_of, store)
-    store(solution)
-    return solution
+    return Run(MatchData(points, kept, (X, Y)), objective, optimizer, start, {})
 
 
 def attributes_of_map(dtype: Any, components: FloatArray) -> dict[str, Any]:

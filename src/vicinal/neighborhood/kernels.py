@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from numba import njit, types
 from numba.core.caching import FunctionCache
-from numba.extending import overload
-
-from vicinal._typing import FloatArray, IntArray
+from numba.extending import intrinsic, overload
 
 # Sums may be reordered (SIMD) and multiplications fused; NaN and infinity keep their
 # meaning.
 _FLAGS = {"reassoc", "contract", "arcp", "nsz"}
+# Nobody calls these by address; what that would take has to be compiled, too.
+_step = njit(nogil=True, fastmath=_FLAGS, no_cfunc_wrapper=True)
 
 
 class _Cache(FunctionCache):
@@ -56,7 +56,7 @@ class _Cache(FunctionCache):
 
 def _kernel(function: Any) -> Any:
     """Compile when first called, and keep the result on disk where that is possible."""
-    dispatcher: Any = njit(nogil=True, fastmath=_FLAGS)(function)
+    dispatcher: Any = _step(function)
     # RuntimeError: neither the package's folder nor the user's can be written.
     with suppress(RuntimeError, OSError):
         dispatcher._cache = _Cache(function)
@@ -93,7 +93,7 @@ def _exp_compiled(x):
             p = p * r + f(1.6666576989698776e-1)
             p = p * r + f(0.5)
             p = p * r * r + r + f(1.0)
-            two_to_k = i((f(shifted).view(i) + i(127)) << i(23)).view(f)
+            two_to_k = _number(i((_bits(f(shifted)) + i(127)) << i(23)))
             return p * two_to_k if x > f(-60.0) else f(0.0)
 
         return exp32
@@ -115,63 +115,55 @@ def _exp_compiled(x):
         p = p * r + 1.6666666666666667e-1
         p = p * r + 0.5
         p = p * r * r + r + 1.0
-        two_to_k = i((f(shifted).view(i) + i(1023)) << i(52)).view(f)
+        two_to_k = _number(i((_bits(f(shifted)) + i(1023)) << i(52)))
         return p * two_to_k if x > -600.0 else 0.0
 
     return exp64
 
 
-def _bits(row: FloatArray) -> IntArray:
-    """Return the row's bits as integers: they order as non-negative floats do.
+@intrinsic
+def _bits(_, number):
+    """Return a float's bits as an integer: they order as non-negative floats do.
 
     A minimum of integers vectorises; one of floats does not, for fear of NaN.
     """
-    raise NotImplementedError("compiled code only")
+    target = types.int32 if number == types.float32 else types.int64
+    return target(number), _bitcast
 
 
-@overload(_bits)
-def _bits_compiled(row):
-    if row.dtype == types.float32:
-        return lambda row: row.view(np.int32)
-    return lambda row: row.view(np.int64)
+@intrinsic
+def _number(_, bits):
+    """Return the float that has these bits."""
+    target = types.float32 if bits == types.int32 else types.float64
+    return target(bits), _bitcast
 
 
-def _number(bits: int) -> float:
-    """Return the float that has these bits; undoes `_bits` for one element."""
-    raise NotImplementedError("compiled code only")
+def _bitcast(context, builder, signature, args):
+    return builder.bitcast(args[0], context.get_value_type(signature.return_type))
 
 
-@overload(_number)
-def _number_compiled(bits):
-    if bits == types.int32:
-        return lambda bits: np.int32(bits).view(np.float32)
-    return lambda bits: np.int64(bits).view(np.float64)
-
-
-@njit(nogil=True, fastmath=_FLAGS)
+@_step
 def _least(row):
     """Return the smallest of a row of non-negative numbers."""
-    bits = _bits(row)
-    least = bits[0]
-    for j in range(1, bits.shape[0]):
-        least = min(least, bits[j])
+    least = _bits(row[0])
+    for j in range(1, row.shape[0]):
+        least = min(least, _bits(row[j]))
     return _number(least)
 
 
-@njit(nogil=True, fastmath=_FLAGS)
+@_step
 def _to_squared_distances(row, norm, norms, log_offsets):
     """Turn ⟨z_i, z_j⟩ into ‖z_i − z_j‖² plus the offset of j; return the least."""
-    zero, two = row.dtype.type(0), row.dtype.type(2)
-    bits = _bits(row)
-    least = _bits(norms)[0]  # of the right integer type; replaced at j = 0
+    zero, two, far = row.dtype.type(0), row.dtype.type(2), row.dtype.type(np.inf)
+    least = _bits(far)
     for j in range(row.shape[0]):
         distance = (norm + norms[j]) - two * row[j]
         row[j] = (distance if distance > zero else zero) + log_offsets[j]
-        least = bits[j] if j == 0 else min(least, bits[j])
+        least = min(least, _bits(row[j]))
     return _number(least)
 
 
-@njit(nogil=True, fastmath=_FLAGS)
+@_step
 def _to_distances_of(row, i, norm, norms, log_offsets, itself):
     """Turn a row into squared distances with offsets, its own entry i into itself."""
     # Before the loop, so that the least is over what i may pick.
@@ -179,7 +171,7 @@ def _to_distances_of(row, i, norm, norms, log_offsets, itself):
     return _to_squared_distances(row, norm, norms, log_offsets)
 
 
-@njit(nogil=True, fastmath=_FLAGS)
+@_step
 def _to_exponentials(row, shift):
     """Turn squared distances into exp(shift − d²); return their sum."""
     total = row.dtype.type(0)
@@ -190,7 +182,7 @@ def _to_exponentials(row, shift):
     return total
 
 
-@njit(nogil=True, fastmath=_FLAGS)
+@_step
 def _scale(row, factor):
     for j in range(row.shape[0]):
         row[j] *= factor
@@ -442,7 +434,7 @@ def log_sums(block, query_norms, norms, log_offsets, values):
         values[r] = np.log(_to_exponentials(row, nearest)) - nearest
 
 
-@njit(nogil=True, fastmath=_FLAGS)
+@_step
 def _insert(distances, numbers, distance, number):
     """Put a point into a list, the nearest first and of equally near ones the first.
 
@@ -460,7 +452,7 @@ def _insert(distances, numbers, distance, number):
     numbers[place] = number
 
 
-@njit(nogil=True, fastmath=_FLAGS)
+@_step
 def _offer(distances, numbers, distance, number):
     """Put a point into a list of nearest points if it belongs there."""
     last = distances.shape[0] - 1

@@ -151,30 +151,33 @@ def run_in_threads(
 def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray:
     """Return Z = X Aᵀ, in blocks of rows, in the wider type of the two."""
     dtype = np.result_type(X, components)
+    if X.size * len(components) <= SMALL:
+        with single_threaded_blas():
+            product: FloatArray = X.astype(dtype, copy=False) @ components.T
+            return product
     Z = np.empty((len(X), len(components)), dtype=dtype)
 
     def do(_: int, rows: slice) -> None:
         np.matmul(X[rows].astype(dtype, copy=False), components.T, out=Z[rows])
 
-    run_in_threads(
-        lambda: do, _parts(X), n_threads if Z.size * X.shape[1] > SMALL else 1
-    )
+    run_in_threads(lambda: do, _parts(X), n_threads)
     return Z
 
 
 def back_project(G: FloatArray, X: FloatArray, n_threads: int) -> FloatArray:
     """Return GᵀX, summed over blocks of rows, in the wider type of the two."""
-    shape = (G.shape[1], X.shape[1])
     dtype = np.result_type(G, X)
-    product = ReproducibleSum(np.zeros(shape, dtype=dtype))
+    if G.size * X.shape[1] <= SMALL:
+        with single_threaded_blas():
+            small: FloatArray = G.T @ X.astype(dtype, copy=False)
+            return small
+    product = ReproducibleSum(np.zeros((G.shape[1], X.shape[1]), dtype=dtype))
 
     def do(position: int, rows: slice) -> None:
         block = X[rows].astype(dtype, copy=False)
         product.add(position, np.matmul(G[rows].T, block, out=product.buffer()))
 
-    run_in_threads(
-        lambda: do, _parts(X), n_threads if G.size * X.shape[1] > SMALL else 1
-    )
+    run_in_threads(lambda: do, _parts(X), n_threads)
     return product.total
 
 

@@ -281,7 +281,9 @@ class PairObjective(ABC):
         """Return Z, in float64 where float32 would not do for its distances."""
         with np.errstate(over="ignore", invalid="ignore"):
             Z = self._map(A.astype(self.X.dtype))
-            return Z if float32_resolves(Z - Z.mean(axis=0)) else self._map(A)
+            if Z.dtype != np.float32 or float32_resolves(Z - Z.mean(axis=0)):
+                return Z
+            return self._map(A)
 
     def _map(self, A: FloatArray) -> FloatArray:
         return self.X * A if A.ndim == 1 else project(self.X, A, self._n_threads)

@@ -95,16 +95,57 @@ class NCAObjective(PairObjective):
             kept = counts > 0
             points, labels, counts = points[kept], labels[kept], counts[kept]
         codes = LabelEncoder().fit_transform(labels)
+        sizes = np.bincount(codes, weights=counts).astype(np.float64)
+        prior = check_class_prior(class_prior, sizes)
+        self._build(points, codes, counts, kind, prior, n_jobs)
+
+    @classmethod
+    def from_codes(
+        cls,
+        X: FloatArray,
+        codes: IntArray,
+        kind: str,
+        counts: FloatArray,
+        prior: FloatArray,
+        n_jobs: int | None,
+    ) -> Self:
+        """Build from what has been validated.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            The points, float32 or float64.
+        codes : ndarray of shape (n_samples,)
+            Their classes, as integers from 0, each of which occurs.
+        kind : str
+            As for `NCAObjective`.
+        counts : ndarray of shape (n_samples,)
+            How many points each row stands for, all above 0.
+        prior : ndarray of shape (n_classes,)
+            p(c).
+        n_jobs : int or None
+            Threads.
+        """
+        objective = cls.__new__(cls)
+        objective._build(X, codes, counts, kind, prior, n_jobs)
+        return objective
+
+    def _build(
+        self,
+        X: FloatArray,
+        codes: IntArray,
+        counts: FloatArray,
+        kind: str,
+        prior: FloatArray,
+        n_jobs: int | None,
+    ) -> None:
         # The rules want each class to be one run of points.
         order = np.argsort(codes, kind="stable")
         codes, counts = codes[order], counts[order]
-        sizes = np.bincount(codes, weights=counts).astype(np.float64)
-        prior = check_class_prior(class_prior, sizes)
         mass_of_one = np.ones(len(codes))
         if kind == "class-density":
-            mass_of_one = (prior / sizes)[codes]
-
-        super().__init__(points, order, counts, mass_of_one, n_jobs)
+            mass_of_one = (prior / np.bincount(codes, weights=counts))[codes]
+        super().__init__(X, order, counts, mass_of_one, n_jobs)
         self._codes = codes
         self._kind = _RULES[kind]
 

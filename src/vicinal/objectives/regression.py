@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
-from vicinal._typing import FLOATS, IntArray
+from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.neighborhood import NeighborWeights, Rule, SoftMatches, SquaredErrors
 from vicinal.objectives.base import PairObjective
 
@@ -62,14 +62,39 @@ class TargetObjective(PairObjective):
         if not counts.all():
             kept = counts > 0
             points, targets, counts = points[kept], targets[kept], counts[kept]
-        targets = targets.astype(np.float64)
+        self._build(points, targets.astype(np.float64), kind, width, counts, n_jobs)
+
+    @classmethod
+    def from_validated(
+        cls,
+        X: FloatArray,
+        targets: FloatArray,
+        kind: str,
+        width: float,
+        counts: FloatArray,
+        n_jobs: int | None,
+    ) -> Self:
+        """Build from points, float64 targets and counts that have been validated."""
+        objective = cls.__new__(cls)
+        objective._build(X, targets, kind, width, counts, n_jobs)
+        return objective
+
+    def _build(
+        self,
+        X: FloatArray,
+        targets: FloatArray,
+        kind: str,
+        width: float,
+        counts: FloatArray,
+        n_jobs: int | None,
+    ) -> None:
         if kind == "soft-match":
             targets = targets / (np.sqrt(2) * width)
         # Only differences count, and those of large numbers lose digits in float32.
         self._targets = targets - targets.mean()
         self._kind = _RULES[kind]
-        n = len(points)
-        super().__init__(points, np.arange(n), counts, np.ones(n), n_jobs)
+        n = len(X)
+        super().__init__(X, np.arange(n), counts, np.ones(n), n_jobs)
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective of some of the points alone; see `PairObjective`."""

@@ -131,6 +131,10 @@ class RetrievalObjective:
         columns : ndarray of int or None, default=None
             The documents besides those that are relevant to these queries; None is
             all, which are not copied.
+
+        Returns
+        -------
+        RetrievalObjective
         """
         other = copy(self)
         other._gaussian = None

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from vicinal.comparison import METHODS
+from vicinal.comparison.verdict import right_tool, used_test
 from vicinal.report import figures, sections
 from vicinal.report.before_after import before_and_after
 from vicinal.report.cells import column_data, names_of_rows
@@ -178,7 +179,8 @@ def page(
         header=comparison.header,
         table=sections.table(comparison),
         references=sections.references(comparison),
-        reading=[_sentence(one.removeprefix("± ")) for one in comparison.reading()],
+        test=used_test(comparison),
+        right_tool=right_tool(comparison),
         dots=figures.dots(comparison),
         measure=comparison.measure,
         maps=[sections.card(one, comparison) for one in metrics],

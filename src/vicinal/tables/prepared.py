@@ -145,8 +145,8 @@ def prepare(
     if labels is not None:
         column = _as_column(labels, frame)
     elif not no_target:
-        label, told = _labelled(table, target, ask)
-        notes += told
+        label, said = _find_label(table, target, ask)
+        notes += said
         column = None if label is None else frame[label]
     y: NDArray[Any] | None = None
     found = "none"
@@ -173,7 +173,7 @@ def prepare(
     )
 
 
-def _labelled(
+def _find_label(
     table: Table,
     target: str | None,
     ask: Callable[[NoTargetError, list[str]], str | None] | None,

@@ -39,7 +39,7 @@ _USUAL_NAMES = ("target", "label", "class", "y")
 _LIKELY_WORDS = re.compile(
     r"target|label|class|outcome|response|species|diagnosis|surviv|churn|default|"
     r"price|quality|rating|score|income|salary|sales|cost|value|status|result|"
-    r"categor|kind|type|grade|fraud|sentiment|^y$|_y$",
+    r"category|kind|type|grade|fraud|sentiment|^y$|_y$",
     re.IGNORECASE,
 )
 _SHOWN = 5

@@ -7,32 +7,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tests.cli.conftest import assert_error_line, run
+from tests.cli.conftest import assert_error_line, flowers, run, works
 from vicinal import io
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def works(*arguments: str) -> str:
-    outcome = run(*arguments)
-    assert outcome.exit_code == 0, outcome.output
-    return str(outcome.stdout)
-
-
-def flowers(path: Path) -> str:
-    lines = ["id,<script>alert(1)</script>,width,[bold]kind"]
-    for i in range(40):
-        kind = ["<b>a</b>", "[red]b"][i % 2]
-        lines.append(f"{i},{'rg'[i % 3 == 0]},{i * 37 % 11 + 9 * (i % 2)},{kind}")
-    path.write_text("\n".join(lines))
-    return str(path)
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_fit_transform_neighbors(folder: Path) -> None:
@@ -66,46 +47,6 @@ def test_fit_transform_neighbors(folder: Path) -> None:
         "m.st",
         "out.parquet",
     ]
-
-
-def test_regression_and_no_target(folder: Path) -> None:
-    data = flowers(folder / "flowers.csv")
-    out = works(
-        *f"fit {data} --target width --task regression --method pca".split(),
-        *["--n-components", "1", "--rows", "30", "-o", "r.st"],
-    )
-    assert "R² " in out
-    assert "30 of 40 rows, drawn at random" in out
-    assert io.load("r.st").parameters == {"n_components": 1, "random_state": 0}
-    assert "own class" not in works("neighbors", "r.st", data, "--query", "0")
-    out = works("fit", "iris", "--no-target", "--method", "whitened", "-o", "n.st")
-    assert "no target" in out
-    assert "3-NN" not in out
-    out = works("neighbors", "n.st", "iris", "--query", "0", "-k", "2")
-    assert out.splitlines()[0].strip() == "nearest to row 0"
-
-
-def test_dimensions_that_a_method_cannot_give() -> None:
-    out = works("fit", "iris", "--method", "lda", "--n-components", "3", "-o", "m.st")
-    assert "lda: 4 features to 2 dimensions (it cannot give 3)" in out
-
-
-def test_warnings_become_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    import warnings
-
-    from vicinal import models
-
-    learn = models.learn
-
-    def warn(*arguments: Any, **options: Any) -> Any:
-        warnings.warn("did not\nconverge", UserWarning, stacklevel=1)
-        return learn(*arguments, **options)
-
-    monkeypatch.setattr("vicinal.models.learn", warn)
-    outcome = run("fit", "iris", "--method", "pca", "-o", "m.st")
-    assert outcome.exit_code == 0
-    assert "note: did not converge\n" in outcome.stderr
-    assert "converge" not in outcome.stdout
 
 
 BAD_FILES = {
@@ -242,68 +183,6 @@ def test_numbers_far_too_large_for_the_model(folder: Path) -> None:
     assert not (folder / "o.csv").exists()
 
 
-def test_new_rows_among_the_training_rows(folder: Path) -> None:
-    data = flowers(folder / "flowers.csv")
-    works("fit", data, "--target", "[bold]kind", "--methods", "lda", "-o", "m.st")
-    (folder / "new.csv").write_text(
-        "id,<script>alert(1)</script>,width\nn1,r,3\nn2,g,17\n"
-    )
-    out = works(
-        *["neighbors", "m.st", "new.csv", "--among", "flowers.csv", "--id", "id"],
-        *["-k", "3", "--show", "width", "-o", "near.csv"],
-    )
-    assert out == "6 neighbours of 2 rows: near.csv\n"
-    found = pl.read_csv("near.csv")
-    assert found.columns == [
-        *["query", "query_id", "rank", "row", "row_id", "distance"],
-        *["[bold]kind", "width"],
-    ]
-    assert found["query_id"].to_list() == ["n1"] * 3 + ["n2"] * 3
-    assert found["rank"].to_list() == [1, 2, 3] * 2
-    table = pl.read_csv("flowers.csv")
-    rows = found["row"].to_list()
-    assert found["width"].to_list() == table["width"].gather(rows).to_list()
-    assert found["row_id"].to_list() == rows
-    # By what the column says, and on the terminal.
-    out = works(
-        *["neighbors", "m.st", "new.csv", "--among", "flowers.csv", "--id", "id"],
-        *["--query", "n2"],
-    )
-    assert "n2" in out
-    assert "n1" not in out
-    out = works("neighbors", "m.st", data, "--query", "3", "--query", "5", "-k", "2")
-    assert [line.split()[1] for line in out.splitlines() if line.startswith("│")] == [
-        *["3"] * 2,
-        *["5"] * 2,
-    ]
-
-
-def test_a_row_is_found_by_its_name(folder: Path) -> None:
-    data = flowers(folder / "flowers.csv")
-    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
-    by_number = works("neighbors", "m.st", data, "--query", "7")
-    assert works("neighbors", "m.st", data, "--query", "7", "--id", "id") == by_number
-
-
-def test_predictions(folder: Path) -> None:
-    data = flowers(folder / "flowers.csv")
-    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
-    outcome = run(
-        *["predict", "m.st", data, "--among", data, "-o", "p.csv", "--keep", "id"]
-    )
-    assert outcome.exit_code == 0
-    assert "40 rows predicted: p.csv\naccuracy " in outcome.stdout
-    assert "means nothing" in outcome.stderr
-    assert pl.read_csv("p.csv").columns == ["id", "predicted", "share"]
-    works(*f"fit {data} --target width --task regression --method pca -o r.st".split())
-    out = works("predict", "r.st", data, "--among", data, "-o", "r.parquet")
-    assert "R² " in out
-    assert pl.read_parquet("r.parquet").columns == ["predicted"]
-    works("fit", "iris", "--no-target", "--method", "pca", "-o", "n.st")
-    outcome = run(*["predict", "n.st", "iris", "--among", "iris", "-o", "o.csv"])
-    assert_error_line(outcome, "learned without a target")
-
-
 def test_arrays_out(folder: Path) -> None:
     works("fit", "iris", "--method", "lda", "--n-components", "2", "-o", "m.st")
     works(*["transform", "m.st", "iris", "-o", "a.npy"])
@@ -318,8 +197,3 @@ def test_arrays_out(folder: Path) -> None:
             == ["setosa"] * 50 + ["versicolor"] * 50 + ["virginica"] * 50
         )
     assert sorted(one.name for one in folder.iterdir()) == ["a.npy", "a.npz", "m.st"]
-
-
-def test_iterations_can_be_limited() -> None:
-    works("fit", "iris", "--method", "nca", "--max-iter", "3", "-o", "m.st")
-    assert io.load("m.st").parameters["max_iter"] == 3

@@ -1,0 +1,1 @@
+"""How good the decisions of `vicinal compare` are."""

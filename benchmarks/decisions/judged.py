@@ -1,0 +1,112 @@
+"""What a long run says of a decision, in tables of Markdown."""
+
+from math import sqrt
+from typing import Any
+
+from benchmarks.speed.timing import table as markdown
+
+_POINT = {"none": 0.1}
+"""A point: a hundredth of accuracy or R², a tenth of a nat."""
+
+
+def report(found: dict[str, dict[str, Any]]) -> str:
+    """Return what was found of each table, and how often decisions were right.
+
+    Parameters
+    ----------
+    found : dict
+        By the tables' names: ``asked`` and ``long``, as `Comparison.to_dict` gives.
+    """
+    done = {name: one for name, one in found.items() if "long" in one}
+    cells = [row(name, one) for name, one in done.items()]
+    heads = ["table", "rows", "recommended", "best, long run", "behind", "s"]
+    heads += ["really better", "of them right"]
+    right = [behind(one) <= _point(one) for one in done.values()]
+    not_worse = [
+        behind(one) <= _point(one) + 2 * error_of(one) for one in done.values()
+    ]
+    claims = [claim for one in done.values() for claim in judged_claims(one)]
+    clear = [gain for gain, error in claims if abs(gain) > error]
+    counts = [
+        ["recommended within a point of the best", *_share(right)],
+        ["… or by no more than two standard errors", *_share(not_worse)],
+        ["“really better” is right", *_share([gain > 0 for gain, _ in claims])],
+        ["… where the long run is sure", *_share([gain > 0 for gain in clear])],
+    ]
+    return "\n".join(
+        [
+            "\n" + markdown(heads, cells),
+            "\n" + markdown(["", "of", "right", "share (%)"], counts),
+        ]
+    )
+
+
+def row(name: str, one: dict[str, Any]) -> list[str]:
+    """Return the cells of a table."""
+    claims = judged_claims(one)
+    long = one["long"]
+    factor, unit = (1, " nats") if long["task"] == "none" else (100, "")
+    return [
+        name,
+        f"{one['asked']['rows']:,}",
+        one["asked"]["recommended"],
+        long["best"],
+        f"{factor * behind(one):.1f} ± {factor * error_of(one):.1f}{unit}",
+        f"{one['asked']['seconds']:.0f}",
+        str(len(claims)),
+        str(sum(gain > 0 for gain, _ in claims)),
+    ]
+
+
+def behind(one: dict[str, Any]) -> float:
+    """Return by how much the recommended method is behind the long run's best."""
+    return _gain(one["long"], one["asked"]["recommended"])
+
+
+def error_of(one: dict[str, Any]) -> float:
+    """Return the standard error of `behind`; 0 where it is the best."""
+    name = one["asked"]["recommended"]
+    found = [d["error"] for d in one["long"]["differences"] if d["other"] == name]
+    return float(found[0] or 0.0) if found else 0.0
+
+
+def judged_claims(one: dict[str, Any]) -> list[tuple[float, float]]:
+    """Return the long run's difference and its error for each “really better”.
+
+    The error is the corrected one of Nadeau and Bengio, over the long run's splits.
+    """
+    asked, long = one["asked"], one["long"]
+    scores = {method["name"]: method["scores"] for method in long["methods"]}
+    best = asked["best"]
+    others = [d["other"] for d in asked["differences"] if d["real"]]
+    return [
+        _paired(scores[best], scores[other], long["test_size"])
+        for other in others
+        if best in scores and other in scores
+    ]
+
+
+def _paired(a: list[float], b: list[float], test_size: float) -> tuple[float, float]:
+    gains = [x - y for x, y in zip(a, b, strict=True)]
+    n, mean = len(gains), sum(gains) / len(gains)
+    variance = sum((gain - mean) ** 2 for gain in gains) / max(n - 1, 1)
+    return mean, sqrt((1 / n + test_size / (1 - test_size)) * variance)
+
+
+def _gain(long: dict[str, Any], name: str) -> float:
+    means = {method["name"]: method["mean"] for method in long["methods"]}
+    return float(max(means.values()) - means[name])
+
+
+def _point(one: dict[str, Any]) -> float:
+    return _POINT.get(one["long"]["task"], 0.01)
+
+
+def _share(right: list[bool]) -> list[str]:
+    n = len(right)
+    if not n:
+        return ["0", "0", "-"]
+    share = sum(right) / n
+    # Of n counts that are all right, the error is not nothing: as if one were wrong.
+    error = sqrt(max(share * (1 - share), (1 / n) * (1 - 1 / n)) / n)
+    return [str(n), str(sum(right)), f"{100 * share:.0f} ± {100 * error:.0f}"]

@@ -1,0 +1,205 @@
+"""Tables to try decisions on: real ones by name, and made ones with a stated seed.
+
+The rule that recommends a method was tuned on others: real tables that defaults of the
+methods were tuned on as well (`benchmarks.defaults.tables.TUNING`), and made ones with
+another seed.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_wine,
+    make_classification,
+    make_friedman1,
+    make_friedman2,
+    make_moons,
+    make_regression,
+)
+
+from vicinal._typing import FloatArray
+from vicinal.datasets import available, load
+
+SEED, TUNING_SEED = 7, 1
+_TUNED_ON = ("iris", "pima", "segment", "dermatology", "yeast")
+_CLASSES = (
+    "balance_scale",
+    "ionosphere",
+    "german_numeric",
+    "satimage",
+    "ringnorm",
+    "talent_mfeat_factors",
+)
+_NUMBERS = ("boston_housing", "talent_cpu_act")
+
+Rows = tuple[FloatArray, NDArray[Any] | None]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A name, and how to get the rows and their target."""
+
+    name: str
+    make: Callable[[], Rows]
+
+
+def tables() -> Iterator[Table]:
+    """Yield the tables to report on: real ones that there are, then made ones."""
+    yield Table("wine", lambda: load_wine(return_X_y=True))
+    yield Table("breast_cancer", lambda: load_breast_cancer(return_X_y=True))
+    for name in (*_CLASSES, *_NUMBERS):
+        if name in available():
+            yield Table(name, lambda name=name: _loaded(name))
+    yield Table("diabetes", lambda: load_diabetes(return_X_y=True))
+    yield Table("wine, no target", lambda: (load_wine().data, None))
+    yield from _made(SEED)
+
+
+def tuning_tables() -> Iterator[Table]:
+    """Yield the tables to tune on."""
+    for name in _TUNED_ON:
+        if name in available():
+            yield Table(name, lambda name=name: _loaded(name))
+    yield from _made(TUNING_SEED)
+
+
+def _made(seed: int) -> Iterator[Table]:
+    for name, make in _MADE.items():
+        yield Table(f"made: {name}", lambda make=make: make(_generator(seed, make)))
+
+
+def _loaded(name: str) -> Rows:
+    data = load(name)
+    return np.asarray(data.X, dtype=np.float64), data.y
+
+
+def _generator(seed: int, make: Callable[[Generator], Rows]) -> Generator:
+    """Return a generator of its own for each table, in whatever order they come."""
+    return np.random.default_rng([seed, *make.__name__.encode()])
+
+
+def _seed(rng: Generator) -> int:
+    return int(rng.integers(2**31))
+
+
+def _classes(n: int, d: int, informative: int, n_classes: int, **options: Any) -> Any:
+    def classes(rng: Generator) -> Rows:
+        return make_classification(  # type: ignore[no-any-return]
+            n, d, n_informative=informative, n_redundant=d // 5, n_classes=n_classes,
+            random_state=_seed(rng), **options,
+        )  # fmt: skip
+
+    classes.__name__ = f"classes_{n}_{d}_{n_classes}"
+    return classes
+
+
+def _moons_among_noise(rng: Generator) -> Rows:
+    X, y = make_moons(1500, noise=0.25, random_state=_seed(rng))
+    return np.column_stack([X, rng.normal(size=(len(X), 10))]), y
+
+
+def _checkerboard(rng: Generator) -> Rows:
+    X = rng.uniform(0, 3, size=(3000, 6))
+    return X, (X[:, 0].astype(int) + X[:, 1].astype(int)) % 2
+
+
+def _mixed_units(rng: Generator) -> Rows:
+    y = rng.integers(4, size=1000)
+    X = 1.2 * rng.normal(size=(4, 8))[y] + rng.normal(size=(1000, 8))
+    return X * 10.0 ** np.arange(-4, 4), y
+
+
+def _spheres(rng: Generator) -> Rows:
+    """Return classes that raw features tell apart as well as anything learned."""
+    y = rng.integers(5, size=4000)
+    return 1.5 * rng.normal(size=(5, 6))[y] + rng.normal(size=(4000, 6)), y
+
+
+def _one_hot(rng: Generator) -> Rows:
+    codes = rng.integers(4, size=(2500, 6))
+    y = (codes[:, 0] == codes[:, 1]) * 2 + (codes[:, 2] > 1)
+    X = (codes[:, :, None] == np.arange(4)).reshape(len(y), -1)
+    return np.column_stack([X, rng.normal(size=(len(y), 3))]).astype(float), y
+
+
+def _imbalanced(rng: Generator) -> Rows:
+    y = (rng.random(4000) < 0.06).astype(int)
+    X = rng.normal(size=(4000, 12))
+    X[y == 1, :3] += 1.6
+    return X * rng.uniform(0.5, 5, 12), y
+
+
+def _noise(rng: Generator) -> Rows:
+    return rng.normal(size=(1200, 8)), rng.integers(3, size=1200)
+
+
+def _heavy_tails(rng: Generator) -> Rows:
+    y = rng.integers(3, size=3000)
+    X = 1.3 * rng.normal(size=(3, 7))[y] + rng.normal(size=(3000, 7))
+    return np.sinh(X) * np.abs(X), y
+
+
+def _many_classes(rng: Generator) -> Rows:
+    y = rng.integers(60, size=6000)
+    X = 2 * rng.normal(size=(60, 12))[y] + rng.normal(size=(6000, 12))
+    return np.column_stack([X, 3 * rng.normal(size=(6000, 8))]), y
+
+
+def _wave(rng: Generator) -> Rows:
+    X = rng.normal(size=(2500, 8))
+    return X, np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=len(X))
+
+
+def _friedman_1(rng: Generator) -> Rows:
+    return make_friedman1(5000, 12, noise=1.0, random_state=_seed(rng))  # type: ignore[no-any-return]
+
+
+def _friedman_2(rng: Generator) -> Rows:
+    return make_friedman2(1500, noise=80.0, random_state=_seed(rng))  # type: ignore[no-any-return]
+
+
+def _linear(rng: Generator) -> Rows:
+    return make_regression(  # type: ignore[no-any-return]
+        3000, 20, n_informative=6, noise=40.0, random_state=_seed(rng)
+    )
+
+
+def _stretched(rng: Generator) -> Rows:
+    """Return a mixture of parts stretched in one direction, without a target."""
+    part = rng.integers(6, size=3000)
+    X = rng.normal(size=(3000, 6)) @ (
+        rng.normal(size=(6, 6)) + np.diag([4.0] + [0] * 5)
+    )
+    return X + 4 * rng.normal(size=(6, 6))[part], None
+
+
+def _gaussian(rng: Generator) -> Rows:
+    return rng.normal(size=(1500, 5)) @ rng.normal(size=(5, 5)), None
+
+
+_MADE: dict[str, Callable[[Generator], Rows]] = {
+    "classes, 1,000 × 15": _classes(1000, 15, 5, 3),
+    "classes, 6,000 × 20": _classes(6000, 20, 8, 4),
+    "classes, 50,000 × 30": _classes(50_000, 30, 12, 5, class_sep=1.2),
+    "moons among noise": _moons_among_noise,
+    "checkerboard": _checkerboard,
+    "mixed units": _mixed_units,
+    "spheres": _spheres,
+    "one-hot": _one_hot,
+    "imbalanced": _imbalanced,
+    "noise": _noise,
+    "heavy tails": _heavy_tails,
+    "60 classes": _many_classes,
+    "wave among noise": _wave,
+    "friedman 1": _friedman_1,
+    "friedman 2": _friedman_2,
+    "linear": _linear,
+    "stretched mixture, no target": _stretched,
+    "Gaussian, no target": _gaussian,
+}

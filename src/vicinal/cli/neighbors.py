@@ -1,0 +1,194 @@
+"""`vicinal neighbors` and `predict`: the nearest rows, and what they say of a row."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vicinal.cli.errors import report_errors
+from vicinal.cli.neighbor_summary import print_neighbors, print_table, score_line
+from vicinal.cli.options import Data, Keep, KeepAll, Model, Neighbors
+from vicinal.cli.output_paths import check_apart, check_table_path, is_same_file
+from vicinal.cli.progress import waiting
+from vicinal.tables.names import printable
+
+if TYPE_CHECKING:
+    from vicinal.models import Recall
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the app."""
+    for command in (neighbors, predict):
+        app.command()(command)
+
+
+def neighbors(
+    model: Model,
+    data: Data,
+    query: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A row, counted from 0, or with --id what that column says of it; may "
+            "be repeated. By default all rows, which need --output.",
+            show_default=False,
+        ),
+    ] = None,
+    k: Neighbors = 10,
+    among: Annotated[
+        str | None,
+        typer.Option(help="Look among the rows of this table; by default, of DATA."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--id", help="A column that says what a row is called."),
+    ] = None,
+    show: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to show of the neighbours; may be repeated."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File to write: .csv, .tsv, .parquet or .arrow."
+        ),
+    ] = None,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="No index, however many rows there are."),
+    ] = False,
+) -> None:
+    """Find the nearest rows of some rows, or of all, under a learned metric.
+
+    Of one row, without other options, they are printed beside those under the
+    Euclidean metric. 1,000 rows or more are looked up among more than 50,000 by an
+    index (extra ann), and what it misses is measured and printed.
+    """
+    recalls: list[Recall] = []
+    with report_errors():
+        with waiting("looking for neighbours") as say:
+            from vicinal.models import load, nearest_rows, neighbor_table
+
+            _check_k(k)
+            learned = load(model)
+            if output is not None:
+                check_apart(output, {"model": model, "--among table": among})
+                check_table_path(output, data)
+            rows = _asked_rows(data, query, name)
+            if rows is not None and len(rows) == 1 and not (among or show or output):
+                found = nearest_rows(learned, data, rows[0], k)
+                table = None
+            else:
+                if output is None and rows is None:
+                    raise ValueError(
+                        "All rows are asked about: write them to a file with --output, "
+                        "or name some with --query."
+                    )
+                table = neighbor_table(
+                    learned,
+                    data,
+                    among=among,
+                    rows=rows,
+                    n_neighbors=k,
+                    show=show or [],
+                    name=name,
+                    exact=exact,
+                    on_rows=lambda done: say(f"looked through {done:,} rows"),
+                    on_recall=recalls.append,
+                )
+            if table is not None and output is not None:
+                from vicinal.models import write_frame
+
+                write_frame(table, output)
+        if table is None:
+            print_neighbors(found, learned)
+        elif output is None:
+            print_table(table)
+        else:
+            n = table["query"].n_unique()
+            typer.echo(
+                f"{table.height:,} neighbours of {n:,} rows: {printable(output, None)}"
+            )
+        for one in recalls:
+            typer.echo(
+                f"found by an index: {100 * one.recall:.1f} % of the nearest rows of "
+                f"{one.n_checked} that were checked (--exact finds all)"
+            )
+
+
+def predict(
+    model: Model,
+    data: Data,
+    among: Annotated[
+        str,
+        typer.Option(
+            help="A table of rows whose target is known, like the one that the metric "
+            "was learned from.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="File to write: .csv, .tsv, .parquet or .arrow."
+        ),
+    ],
+    k: Neighbors = 3,
+    keep: Keep = None,
+    keep_all: KeepAll = False,
+) -> None:
+    """Predict the target of a table's rows by their nearest rows with a known one.
+
+    A model holds a metric and no rows: those with a known target are in --among. The
+    new columns are predicted, and for classes share, the part of the neighbours that
+    is of the predicted class.
+    """
+    with report_errors():
+        with waiting("reading the rows with a target") as say:
+            from vicinal.models import load, predict_file
+
+            _check_k(k)
+            learned = load(model)
+            check_apart(output, {"model": model, "--among table": among})
+            found = predict_file(
+                learned,
+                data,
+                among,
+                output,
+                n_neighbors=k,
+                keep=keep or [],
+                keep_all=keep_all,
+                on_rows=lambda done: say(f"predicted {done:,} rows"),
+            )
+        typer.echo(f"{found.n_rows:,} rows predicted: {printable(output, None)}")
+        if found.truth:
+            typer.echo(score_line(found, learned.task))
+            if is_same_file(data, among):
+                typer.echo(
+                    "note: DATA and --among are the same rows, and each is its own "
+                    "nearest one: that figure means nothing",
+                    err=True,
+                )
+
+
+def _check_k(k: int) -> None:
+    if k < 1:
+        raise ValueError(f"-k (--neighbors) is at least 1 neighbour, not {k}.")
+
+
+def _asked_rows(data: str, query: list[str] | None, name: str | None) -> Any:
+    """Return the numbers of the rows that were asked about; None for all."""
+    if query is None:
+        return None
+    if name is not None:
+        from vicinal.models import find_rows
+
+        return find_rows(data, name, query)
+    try:
+        return [int(one) for one in query]
+    except ValueError as error:
+        raise ValueError(
+            f"--query {' '.join(query)!r} is no row's number; name the column that "
+            "says what rows are called with --id COLUMN."
+        ) from error

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from tests.cli.conftest import assert_error_line, flowers, run, works
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def test_new_rows_among_the_training_rows(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--methods", "lda", "-o", "m.st")
+    (folder / "new.csv").write_text(
+        "id,<script>alert(1)</script>,width\nn1,r,3\nn2,g,17\n"
+    )
+    out = works(
+        *["neighbors", "m.st", "new.csv", "--among", "flowers.csv", "--id", "id"],
+        *["-k", "3", "--show", "width", "-o", "near.csv"],
+    )
+    assert out == "6 neighbours of 2 rows: near.csv\n"
+    found = pl.read_csv("near.csv")
+    assert found.columns == [
+        *["query", "query_id", "rank", "row", "row_id", "distance"],
+        *["[bold]kind", "width"],
+    ]
+    assert found["query_id"].to_list() == ["n1"] * 3 + ["n2"] * 3
+    assert found["rank"].to_list() == [1, 2, 3] * 2
+    table = pl.read_csv("flowers.csv")
+    rows = found["row"].to_list()
+    assert found["width"].to_list() == table["width"].gather(rows).to_list()
+    assert found["row_id"].to_list() == rows
+    # By what the column says, and on the terminal.
+    out = works(
+        *["neighbors", "m.st", "new.csv", "--among", "flowers.csv", "--id", "id"],
+        *["--query", "n2"],
+    )
+    assert "n2" in out
+    assert "n1" not in out
+    out = works("neighbors", "m.st", data, "--query", "3", "--query", "5", "-k", "2")
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("│")] == [
+        *["3"] * 2,
+        *["5"] * 2,
+    ]
+
+
+def test_a_row_is_found_by_its_name(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    by_number = works("neighbors", "m.st", data, "--query", "7")
+    assert works("neighbors", "m.st", data, "--query", "7", "--id", "id") == by_number
+
+
+def test_predictions(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    outcome = run(
+        *["predict", "m.st", data, "--among", data, "-o", "p.csv", "--keep", "id"]
+    )
+    assert outcome.exit_code == 0
+    assert "40 rows predicted: p.csv\naccuracy " in outcome.stdout
+    assert "means nothing" in outcome.stderr
+    assert pl.read_csv("p.csv").columns == ["id", "predicted", "share"]
+    works(*f"fit {data} --target width --task regression --method pca -o r.st".split())
+    out = works("predict", "r.st", data, "--among", data, "-o", "r.parquet")
+    assert "R² " in out
+    assert pl.read_parquet("r.parquet").columns == ["predicted"]
+    works("fit", "iris", "--no-target", "--method", "pca", "-o", "n.st")
+    outcome = run(*["predict", "n.st", "iris", "--among", "iris", "-o", "o.csv"])
+    assert_error_line(outcome, "learned without a target")
