@@ -57,7 +57,8 @@ def train(
     taken, worked = 0.0, 0.0
     for _ in range(setting.epochs):
         started, begun = time.perf_counter(), time.process_time()
-        for batch in torch.randperm(len(couples)).split(batch_size):
+        order: Any = torch.randperm(len(couples))
+        for batch in order.split(batch_size):
             asking, wanted = couples[batch].T
             U = functional.normalize(Q[asking] @ A.T, dim=1)
             V = X[wanted]

@@ -71,7 +71,11 @@ def test_metrics_differ_where_lengths_do() -> None:
     ],
 )
 def test_what_is_wrong_is_said(arguments: dict[str, Any], words: str) -> None:
-    given_ = {"queries": np.eye(2), "documents": np.eye(2), "relevance": [(0, 0)]}
+    given_: dict[str, Any] = {
+        "queries": np.eye(2),
+        "documents": np.eye(2),
+        "relevance": [(0, 0)],
+    }
     with pytest.raises(ValueError, match=words):
         ranking_scores(**(given_ | arguments))
 
@@ -79,7 +83,7 @@ def test_what_is_wrong_is_said(arguments: dict[str, Any], words: str) -> None:
 def test_k_may_be_one_or_several() -> None:
     assert check_k(3) == [3]
     assert check_k((1, 5)) == [1, 5]
-    assert check_k(np.array([2])) == [2]
+    assert check_k(list(np.array([2]))) == [2]
     with pytest.raises(ValueError, match="at least 1"):
         check_k([])
 

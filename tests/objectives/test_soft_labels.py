@@ -64,7 +64,7 @@ def test_hard_labels_are_classes(kind: str) -> None:
 def test_checked_labels_are_exact_probabilities() -> None:
     rounded = np.full((2, 3), np.float32(1 / 3))
     np.testing.assert_allclose(check_soft_labels(rounded, 2).sum(axis=1), 1)
-    matches = check_soft_labels(csr_array(np.array([[1.0, 0.5], [0, 0]])), 2)
+    matches: Any = check_soft_labels(csr_array(np.array([[1.0, 0.5], [0, 0]])), 2)
     assert matches.toarray().tolist() == [[0, 0.5], [0, 0]]
 
 

@@ -76,10 +76,11 @@ def test_relevance_by_names(tmp_path: Path) -> None:
     assert read_relevance(path, both, both).tolist() == expected
     plain = written(tmp_path, "p.csv", {"from": ["a", "b"], "to": ["b", "a"]})
     assert read_relevance(plain, both, both).tolist() == [[0, 1, 1], [1, 0, 1]]
-    for columns, words in (
+    wrong: list[tuple[dict[str, object], str]] = [
         ({"query": ["c"], "document": ["a"]}, "names 'c', which"),
         ({"query": ["a"]}, "column of queries and one of documents"),
         ({"query": ["a"], "document": ["b"], "grade": ["high"]}, "must be numbers"),
-    ):
+    ]
+    for one, words in wrong:
         with pytest.raises(ValueError, match=words):
-            read_relevance(written(tmp_path, "w.csv", columns), both, both)
+            read_relevance(written(tmp_path, "w.csv", one), both, both)

@@ -43,6 +43,8 @@ class GivenPairsObjective(PairObjective):
         Threads; None is as many as BLAS would use.
     """
 
+    _forces: tuple[FloatArray, FloatArray]
+
     def __init__(
         self,
         X: FloatArray,
@@ -159,7 +161,7 @@ class GivenPairsObjective(PairObjective):
     def _set_weights(self, weights: csr_array) -> None:
         self.weights = weights
         self._totals: FloatArray = np.asarray(weights.sum(axis=1), dtype=np.float64)
-        self._forces: tuple[FloatArray, FloatArray] = self._totals, self._totals
+        self._forces = self._totals, self._totals
 
     def _masses(self, dtype: np.dtype[Any]) -> NeighborWeights:
         # Weights are of pairs: as neighbours, all points weigh the same.
