@@ -83,7 +83,7 @@ def test_what_is_wrong_is_said(arguments: dict[str, Any], words: str) -> None:
 def test_k_may_be_one_or_several() -> None:
     assert check_k(3) == [3]
     assert check_k((1, 5)) == [1, 5]
-    assert check_k(list(np.array([2]))) == [2]
+    assert check_k(np.array([2])) == [2]  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least 1"):
         check_k([])
 
