@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.speed import (
+    adapters,
     classic,
     classic_lmnn,
     command,
@@ -26,6 +27,7 @@ BENCHMARKS = {
     "classic-lmnn": classic_lmnn.main,
     "command": command.main,
     "imports": imports.main,
+    "adapters": adapters.main,
 }
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)

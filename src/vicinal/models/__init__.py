@@ -1,5 +1,6 @@
 """A metric with the preparation of its table: learned, kept in a file, put to work."""
 
+from vicinal.models._approximate import Recall
 from vicinal.models._from_estimator import from_estimator
 from vicinal.models._learn import (
     from_pipeline,
@@ -20,6 +21,7 @@ __all__ = [
     "NeighborPredictor",
     "Neighborhoods",
     "Predicted",
+    "Recall",
     "SavedModel",
     "find_rows",
     "from_estimator",

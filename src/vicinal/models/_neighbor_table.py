@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal._files import is_same_file
+from vicinal.models._approximate import (
+    N_CHECKED,
+    Recall,
+    approximate_search,
+    is_worth_an_index,
+    measured_recall,
+)
 from vicinal.models._search import search
 from vicinal.tables.cells import clean
 from vicinal.tables.names import near
@@ -83,7 +90,9 @@ def neighbor_table(
     n_neighbors: int = 10,
     show: Sequence[str] = (),
     name: str | None = None,
+    exact: bool = False,
     on_rows: Callable[[int], None] | None = None,
+    on_recall: Callable[[Recall], None] | None = None,
 ) -> pl.DataFrame:
     """Find the nearest rows of many rows under a learned metric.
 
@@ -104,8 +113,15 @@ def neighbor_table(
         Columns of `among` to show of the neighbours.
     name : str, default=None
         A column of both tables that says what a row is called.
+    exact : bool, default=False
+        Compare every row with all others, however many there are. Otherwise 1,000 rows
+        or more look among more than 50,000 by an index that finds nearly all, if
+        usearch is installed (``pip install 'vicinal[ann]'``).
     on_rows : callable, default=None
         Called with the number of rows that were looked through, now and then.
+    on_recall : callable, default=None
+        Called with what the index found of the nearest rows of 100 random ones, where
+        there was an index.
 
     Returns
     -------
@@ -136,9 +152,23 @@ def neighbor_table(
     opened = open_source(source if among is None else among)
     wanted = list(dict.fromkeys([*([name] if name else []), *_target(model, opened)]))
     wanted += [one for one in dict.fromkeys(show) if one not in wanted]
-    near_rows, distances = search(
-        model, asked.points, opened, n_neighbors, asked.rows if same else None, on_rows
-    )
+    itself = asked.rows if same else None
+    if exact or not is_worth_an_index(len(asked.points), opened):
+        near_rows, distances = search(
+            model, asked.points, opened, n_neighbors, itself, on_rows
+        )
+    else:
+        near_rows, distances = approximate_search(
+            model, asked.points, opened, n_neighbors, itself, on_rows
+        )
+        if on_recall is not None:
+            rng = np.random.default_rng(0)
+            some = rng.choice(len(near_rows), N_CHECKED, replace=False)
+            own = None if itself is None else itself[some]
+            true_rows, _ = search(
+                model, asked.points[some], opened, n_neighbors, own, None
+            )
+            on_recall(measured_recall(near_rows[some], true_rows))
     _check_shown(wanted, name)
     cells = _cells(opened, near_rows, wanted)
     return _table(asked, near_rows, distances, cells, name)

@@ -128,7 +128,7 @@ def to_perplexity(
         A itself where no scale gives that many: a map of zeros, or equal points.
     """
     queries = sample_indices(rng, objective.n_rows, _N_QUERIES)
-    few = min(n_neighbors, objective.n_points / 2)
+    few = min(n_neighbors, objective.row_counts.sum() / 2)
     distance = typical_distance(objective, A)
     if not (distance > 0 and np.isfinite(distance)):
         return A
@@ -171,7 +171,7 @@ def in_sight(
             seen = perplexity(objective, A, queries)
         except ValueError:  # under this map distances overflow
             seen = 1.0
-    others = objective.n_points - 1
+    others = float(objective.row_counts.sum()) - 1
     fewest = min(_FEW, others / 4) if ours else _BLIND
     if max(fewest, _BLIND) <= seen <= max(_ALIKE * others, others - 1):
         return A
@@ -205,5 +205,4 @@ def _rounded(log_scale: float, origin: float) -> float:
 
 def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:
     """Return as many points as can look at all of the data at a moderate cost."""
-    n = objective.n_rows
-    return sample_indices(rng, n, max(_MIN_QUERIES, _PAIRS // n))
+    return objective.sample_queries(rng, max(_MIN_QUERIES, _PAIRS // objective.n_rows))
