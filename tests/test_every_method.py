@@ -186,7 +186,9 @@ def test_the_value_of_a_constant_column_does_not_matter(
 @every_method
 @pytest.mark.parametrize("unit", [1e-300, 1e300])
 def test_any_unit(method: Any, unit: float) -> None:
-    if isinstance(method, ITML):  # the identity is the same matrix in any unit
+    if isinstance(
+        method, (ITML, TransferITML)
+    ):  # the identity is the same matrix in any unit
         method = clone(method).set_params(prior="covariance")
     found, expected = images(method, X * unit), images(method, X)
     if isinstance(method, (LDG, MRMR)):
@@ -196,7 +198,7 @@ def test_any_unit(method: Any, unit: float) -> None:
 
 @every_method
 def test_values_that_are_too_large_or_too_small_say_so(method: Any) -> None:
-    if isinstance(method, (ITML, MRMR)):  # which look at no squares
+    if isinstance(method, (ITML, TransferITML, MRMR)):  # which look at no squares
         return
     method = clone(method)
     before = dict(vars(method))

@@ -162,3 +162,54 @@ def spread(residuals: FloatArray, X: FloatArray) -> Spread:
     floor = np.maximum(_PRECISION * variances.max(initial=0), noise)
     kept = variances > floor
     return Spread(np.where(varying, units, np.inf), axes[:, kept], variances[kept])
+
+
+def relevant_components(
+    X: FloatArray,
+    codes: IntArray,
+    d: int,
+    shrinkage: float = 0.0,
+    weights: FloatArray | None = None,
+) -> FloatArray:
+    """Return S_W^(−1/2), or at low rank the main directions of what it maps to: RCA.
+
+    Parameters
+    ----------
+    X, codes, weights
+        As for `class_means`.
+    d : int
+        How many rows the map shall have.
+    shrinkage : float, default=0.0
+        As for `Spread.inverse_root`.
+
+    Returns
+    -------
+    ndarray of shape (d, n_features)
+    """
+    within = spread(within_class_residuals(X, codes, weights), X)
+    if d == X.shape[1]:
+        return within.inverse_root(shrinkage)
+    if shrinkage > 0:
+        shrunk = (1 - shrinkage) * within.variances + shrinkage
+        within = within._replace(variances=shrunk)
+    return discriminant_rows(X, codes, within, d, weights)
+
+
+def discriminant_rows(
+    X: FloatArray,
+    codes: IntArray,
+    within: Spread,
+    d: int,
+    weights: FloatArray | None = None,
+) -> FloatArray:
+    """Return d rows that whiten the classes, those that tell them apart first."""
+    white = within.whitening()
+    apart = (class_means(X, codes, weights) - mean(X, weights)) @ white
+    apart *= np.sqrt(np.bincount(codes, weights))[:, None]
+    directions = np.linalg.svd(apart)[2]
+    return filled((white @ directions[:d].T).T, d)
+
+
+def filled(rows: FloatArray, d: int) -> FloatArray:
+    """Return d rows: zeros where the data have fewer dimensions."""
+    return np.vstack([rows, np.zeros((d - len(rows), rows.shape[1]))])

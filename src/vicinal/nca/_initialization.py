@@ -10,9 +10,9 @@ from sklearn.utils import check_array
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.whitening import (
-    Spread,
-    class_means,
-    mean,
+    discriminant_rows,
+    filled,
+    relevant_components,
     spread,
     within_class_residuals,
 )
@@ -68,7 +68,9 @@ def initial_components(
         return _whiten(X, d)
     if codes is None:
         raise ValueError(f"init={init!r} needs classes; use 'pca' or 'whiten' here.")
-    return _lda(X, codes, d) if init == "lda" else _rca(X, codes, d)
+    if init == "lda":
+        return _lda(X, codes, d)
+    return relevant_components(X, codes, d)
 
 
 def candidate_starts(
@@ -108,7 +110,7 @@ def candidate_starts(
         # With few rows for each feature, their covariance is mostly noise.
         n_points = n if weights is None else float(weights.sum())
         shrinkage = float(np.clip(n_features / n_points, 1e-3, 1.0))
-        starts["rca"] = _rca(X, codes, d, shrinkage, weights)
+        starts["rca"] = relevant_components(X, codes, d, shrinkage, weights)
     if targets is not None:
         starts["linear"] = _linear(X, targets, starts[plain], weights)
     return starts
@@ -219,7 +221,7 @@ def _lda(X: FloatArray, codes: IntArray, d: int) -> FloatArray:
             "init='lda' finds no direction: no class has points that differ; use "
             "init='pca' or 'identity'."
         )
-    return _discriminant(X, codes, within, d)
+    return discriminant_rows(X, codes, within, d)
 
 
 def _whiten(X: FloatArray, d: int) -> FloatArray:
@@ -227,39 +229,7 @@ def _whiten(X: FloatArray, d: int) -> FloatArray:
     total = spread(within_class_residuals(X, None), X)
     if d == X.shape[1]:
         return total.inverse_root()
-    return _filled(total.whitening().T[::-1][:d], d)
-
-
-def _rca(
-    X: FloatArray,
-    codes: IntArray,
-    d: int,
-    shrinkage: float = 0.0,
-    weights: FloatArray | None = None,
-) -> FloatArray:
-    """Return S_W^(−1/2), or at low rank the main directions of what it maps to."""
-    within = spread(within_class_residuals(X, codes, weights), X)
-    if d == X.shape[1]:
-        return within.inverse_root(shrinkage)
-    if shrinkage > 0:
-        shrunk = (1 - shrinkage) * within.variances + shrinkage
-        within = within._replace(variances=shrunk)
-    return _discriminant(X, codes, within, d, weights)
-
-
-def _discriminant(
-    X: FloatArray,
-    codes: IntArray,
-    within: Spread,
-    d: int,
-    weights: FloatArray | None = None,
-) -> FloatArray:
-    """Return d rows that whiten the classes, those that tell them apart first."""
-    white = within.whitening()
-    apart = (class_means(X, codes, weights) - mean(X, weights)) @ white
-    apart *= np.sqrt(np.bincount(codes, weights))[:, None]
-    directions = np.linalg.svd(apart)[2]
-    return _filled((white @ directions[:d].T).T, d)
+    return filled(total.whitening().T[::-1][:d], d)
 
 
 def _linear(
@@ -289,8 +259,3 @@ def _linear(
         return start + stretch * np.outer(start @ direction, direction)
     row = _STRETCH * np.linalg.norm(start[0]) * direction
     return np.vstack([start[:-1], row])
-
-
-def _filled(rows: FloatArray, d: int) -> FloatArray:
-    """Return d rows: zeros where the data have fewer dimensions."""
-    return np.vstack([rows, np.zeros((d - len(rows), rows.shape[1]))])
