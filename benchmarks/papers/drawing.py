@@ -36,7 +36,10 @@ def draw_points(axes: Any, Z: ArrayLike, labels: ArrayLike, title: str) -> None:
         Above the panel.
     """
     Z = np.asarray(Z)
-    axes.scatter(*Z.T, c=np.asarray(labels), cmap="tab20", s=4, linewidths=0)
+    # As an image: a path for each of some thousand points makes a large file.
+    axes.scatter(
+        *Z.T, c=np.asarray(labels), cmap="tab20", s=4, linewidths=0, rasterized=True
+    )
     axes.set_title(title, fontsize=8)
     axes.set_xticks([])
     axes.set_yticks([])

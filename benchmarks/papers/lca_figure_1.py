@@ -74,7 +74,7 @@ def show(results: Results) -> Page:
             axes[:, 0], results.outcomes.items(), strict=True
         ):
             Z = np.array(one["points"])
-            ax.plot(*Z.T, ".", markersize=1)
+            ax.plot(*Z.T, ".", markersize=1, rasterized=True)
             ax.set(title=name, xticks=[], yticks=[])
             ax.set_aspect("equal")
         return figure

@@ -102,6 +102,7 @@ def write_page(experiment: Experiment, state: dict[str, Any], pages: Path) -> Pa
             pages / f"{experiment.name}.svg",
             metadata={"Date": None, "Creator": None},
             bbox_inches="tight",
+            dpi=150,
         )
         parts.append(f"![{experiment.title}]({experiment.name}.svg)")
     seconds = sum(one["seconds"] for one in state["runs"])
