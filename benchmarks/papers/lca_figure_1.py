@@ -9,7 +9,6 @@ from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from sklearn.decomposition import PCA
 
-from benchmarks.papers.drawing import panels
 from benchmarks.papers.experiment import (
     Case,
     Experiment,
@@ -32,12 +31,14 @@ METHODS: dict[str, Callable[[], Any]] = {
 def written(n_points: int, rng: np.random.Generator) -> FloatArray:
     """Return random points inside the letters of the text."""
     letters = TextPath((0, 0), TEXT, size=10)
-    inside = Path(letters.vertices, letters.codes, closed=True)
+    outlines = [Path(outline) for outline in letters.to_polygons()]
     low, high = letters.vertices.min(axis=0), letters.vertices.max(axis=0)
     found = np.empty((0, 2))
     while len(found) < n_points:
         tried = rng.uniform(low, high, size=(4 * n_points, 2))
-        found = np.vstack([found, tried[inside.contains_points(tried)]])
+        # Even and odd: the hole of an "o" is inside two outlines.
+        inside = sum(outline.contains_points(tried).astype(int) for outline in outlines)
+        found = np.vstack([found, tried[inside % 2 == 1]])
     return found[:n_points]
 
 
@@ -69,10 +70,9 @@ def show(results: Results) -> Page:
     ]
 
     def draw() -> Figure:
-        figure, axes = panels(len(results.outcomes), 1, 4.0)
-        for ax, ((name, _), one) in zip(
-            axes[:, 0], results.outcomes.items(), strict=True
-        ):
+        figure = Figure(figsize=(7, 5), layout="constrained")
+        axes = figure.subplots(2, 1, height_ratios=[5, 1])
+        for ax, ((name, _), one) in zip(axes, results.outcomes.items(), strict=True):
             Z = np.array(one["points"])
             ax.plot(*Z.T, ".", markersize=1, rasterized=True)
             ax.set(title=name, xticks=[], yticks=[])
