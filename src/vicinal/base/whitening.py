@@ -184,7 +184,7 @@ def spread(
         residuals = within_class_residuals(X, codes, weights)
         units = deviations(residuals, measured)
         varying = units > 0
-        scaled = residuals[:, varying] / units[varying]
+        scaled: FloatArray = residuals[:, varying] / units[varying]
         with single_threaded_blas():
             _, sizes, rows = np.linalg.svd(scaled, full_matrices=False)
         variances, axes = sizes[::-1] ** 2 / n, rows[::-1].T

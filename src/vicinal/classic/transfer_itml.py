@@ -8,11 +8,10 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS
 from vicinal.base.domains import source_of
-from vicinal.base.validation import encoded
+from vicinal.base.validation import encoded, validate_data
 from vicinal.classic.itml import ITML
 from vicinal.neighborhood import single_threaded_blas
 

@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.n_components import checked_n_components
+from vicinal.base.row_space import unit_of
 from vicinal.base.whitening import (
     Spread,
     class_means,
@@ -35,6 +36,7 @@ def initial_components(
     n_components: int | None,
     random_state: RandomState,
     n_threads: int = 1,
+    unit: float = 1.0,
 ) -> FloatArray:
     """Return the map to start from.
 
@@ -54,6 +56,8 @@ def initial_components(
         For "random", and for the randomised PCA of very wide and long data.
     n_threads : int, default=1
         The result is the same, bit for bit, for any number.
+    unit : float, default=1.0
+        Of the data, in which "auto" measures starts of a fixed size.
 
     Returns
     -------
@@ -65,7 +69,7 @@ def initial_components(
         n_components, X.shape[1], f"the {X.shape[1]} features of X"
     )
     if init == "auto":
-        return _auto(X, codes, d, random_state, n_threads)
+        return _auto(X, codes, d, random_state, n_threads, unit)
     if init == "identity":
         return np.eye(d, X.shape[1])
     if init == "random":
@@ -127,7 +131,9 @@ def candidate_starts(
     return starts
 
 
-def diagonal_start(init: str | ArrayLike, X: FloatArray) -> FloatArray:
+def diagonal_start(
+    init: str | ArrayLike, X: FloatArray, unit: float = 1.0
+) -> FloatArray:
     """Return the diagonal of the map to start from.
 
     Parameters
@@ -136,11 +142,13 @@ def diagonal_start(init: str | ArrayLike, X: FloatArray) -> FloatArray:
         "auto", "identity", "whiten", or the diagonal itself.
     X : ndarray of shape (n_samples, n_features)
         The points.
+    unit : float, default=1.0
+        As for `initial_components`.
     """
     n_features = X.shape[1]
     if isinstance(init, str):
         if init in ("auto", "identity"):
-            return np.ones(n_features)
+            return np.ones(n_features) / (unit if init == "auto" else 1.0)
         if init == "whiten":
             deviation = X.std(axis=0, dtype=np.float64)
             return np.where(deviation > 0, 1 / np.maximum(deviation, 1e-300), 1.0)
@@ -189,10 +197,12 @@ def _auto(
     d: int,
     random_state: RandomState,
     n_threads: int,
+    unit: float,
 ) -> FloatArray:
     """Choose as scikit-learn's NCA does, except where its choice could not be fitted.
 
-    LDA needs more points than classes, and points that differ inside a class.
+    LDA needs more points than classes, and points that differ inside a class. PCA's
+    rows and the identity are of one size whatever the unit of X; here they follow it.
     """
     n, n_features = X.shape
     n_classes = 0 if codes is None else codes.max() + 1
@@ -202,26 +212,17 @@ def _auto(
         except ValueError:
             pass
     if d < min(n_features, n):
-        return _pca(X, d, random_state, n_threads)
-    return np.eye(d, n_features)
-
-
-def _moderate(X: FloatArray) -> tuple[FloatArray, float]:
-    """Return the points, and the unit they are in: not 1 where squares would overflow.
-
-    Ordinary data are returned as they are, so that the start is scikit-learn's.
-    """
-    largest = float(np.abs(X).max())
-    if largest == 0 or 1e-10 < largest < 1e10:
-        return X, 1.0
-    return X.astype(np.float64) / largest, largest
+        return _pca(X, d, random_state, n_threads) / unit
+    return np.eye(d, n_features) / unit
 
 
 def _pca(
     X: FloatArray, d: int, random_state: RandomState, n_threads: int
 ) -> FloatArray:
     """Return the leading eigenvectors of S (eq. 3.15), with scikit-learn's signs."""
-    points, _ = _moderate(X)
+    # In a unit in which squares neither overflow nor vanish: a power of two, which
+    # changes no digit.
+    points = X / unit_of(X)
     n, n_features = X.shape
     if min(n, n_features) > _MOST_EXACT:
         from sklearn.decomposition import PCA

@@ -44,14 +44,16 @@ class NCA(PartialFitMixin):
         of [2]_), in which small classes count as much as large ones.
     form : {"full", "diagonal"}, default="full"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`,
-        and mixes no features. Starts are then "auto" (all 1), "identity", "whiten"
+        and mixes no features. Starts are then "auto", "identity" (all 1), "whiten"
         (1 / standard deviation) or an array of shape (n_features,).
     init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
 array-like, default="auto"
         The map to start from. "auto" is "lda" where n_components is below the number
-        of classes, else "pca" where that reduces the dimension, else "identity".
-        "rca" and "whiten" give the classes, or all points, unit covariance. An array
-        has shape (n_components, n_features).
+        of classes, else "pca" where that reduces the dimension, else "identity",
+        both over the unit of the data, a power of two that is 1 where X is
+        standardised: multiplying X by 2 divides the learned map by 2. "rca" and
+        "whiten" give the classes, or all points, unit covariance. An array has shape
+        (n_components, n_features).
     solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay", \
 "stochastic"}, default="auto"
         How to optimise. "stochastic" takes 25 small steps an iteration, each on random

@@ -24,19 +24,65 @@ _BLIND, _ALIKE = 1 + 1e-6, 0.99
 _N_QUERIES = 512
 # The pairs that one look at the whole may cost, and the fewest points worth a look.
 _PAIRS, _MIN_QUERIES = 2**25, 128
+# A row is far out, beyond so many times the median distance from the middle.
+_FAR_OUT = 100.0
+# A variance below this, beside the largest number, is a matter of rounding.
+_ROUNDING = 1e-28
 # How often the scale is doubled in search, from where all points are near.
 _DOUBLINGS = 24
 # The grid on which the best scale is first looked for: octaves of the map's size.
 _OCTAVES = np.arange(-2.0, 6.0)
 
 
+def power_of_two(size: float) -> float:
+    """Return the power of two nearest to a size: dividing by it rounds nothing."""
+    fraction, exponent = np.frexp(size)
+    nearest = int(exponent) - int(fraction < np.sqrt(0.5))
+    return float(np.ldexp(1.0, min(nearest, 1023)))  # no float is larger
+
+
+def data_unit(objective: PairObjective) -> float:
+    """Return the unit of the data: a power of two, 1 where they are standardised.
+
+    It is the root mean variance of the features that vary, without rows far out. What
+    is measured in it, is multiplied by 2 where all of X is.
+    """
+    Z, counts, unit = _centred(objective.X.astype(np.float64), objective.row_counts)
+    variances = counts @ np.square(Z) / counts.sum()
+    varying = variances[variances > _ROUNDING]
+    return unit * (power_of_two(np.sqrt(varying.mean())) if len(varying) else 1.0)
+
+
 def typical_distance(objective: PairObjective, A: FloatArray) -> float:
-    """Return the root mean square distance of mapped points from their mean."""
+    """Return the root mean square distance of mapped points from their mean.
+
+    Rows so far out that nothing else would be seen beside them do not count.
+    """
     X, counts = objective.X, objective.row_counts
     with np.errstate(over="ignore", invalid="ignore"):
-        Z = (X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)).astype(np.float64)
-        Z -= counts @ Z / counts.sum()
-        return float(np.sqrt(np.average(np.square(Z).sum(axis=1), weights=counts)))
+        mapped = (X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)).astype(np.float64)
+    if not np.isfinite(mapped).all():
+        return np.inf
+    Z, counts, unit = _centred(mapped, counts)
+    return unit * float(np.sqrt(np.average(np.square(Z).sum(axis=1), weights=counts)))
+
+
+def _centred(Z: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """Return points around their mean, their weights, and the unit they are in.
+
+    Rows far out are left out. The unit is a power of two in which squares neither
+    overflow nor vanish.
+    """
+    unit = power_of_two(float(np.abs(Z).max(initial=0)) or 1.0)
+    Z = Z / unit
+    some = Z[:: max(1, len(Z) // _N_QUERIES)]
+    distances = np.square(Z - np.median(some, axis=0)).sum(axis=1)
+    near = distances <= np.square(_FAR_OUT) * np.median(distances)
+    if np.median(distances) > 0 and not near.all():
+        Z, counts = Z[near], counts[near]
+        closer = power_of_two(float(np.abs(Z).max(initial=0)) or 1.0)
+        Z, unit = Z / closer, unit * closer
+    return Z - counts @ Z / counts.sum(), counts, unit
 
 
 def perplexity(objective: PairObjective, A: FloatArray, queries: IntArray) -> float:
@@ -75,13 +121,16 @@ def to_perplexity(
     """
     queries = sample_indices(rng, objective.n_rows, _N_QUERIES)
     few = min(n_neighbors, objective.n_points / 2)
+    distance = typical_distance(objective, A)
+    if not (distance > 0 and np.isfinite(distance)):
+        return A
+    start = A
+    unit = power_of_two(distance)
+    A, distance = A / unit, distance / unit
 
     def excess(log_scale: float) -> float:
         return np.log(perplexity(objective, np.exp(log_scale) * A, queries) / few)
 
-    distance = typical_distance(objective, A)
-    if not (distance > 0 and np.isfinite(distance)):
-        return A
     low = -np.log(distance)
     if excess(low) <= 0:  # few points, all near
         return float(np.exp(low)) * A
@@ -90,7 +139,7 @@ def to_perplexity(
             root = brentq(excess, low, high, xtol=0.02)
             return float(np.exp(_rounded(root, -np.log(distance)))) * A
         low = high
-    return A
+    return start
 
 
 def in_sight(
