@@ -11,13 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vicinal.tables.cells import clean, typed
-<<<<<<< HEAD
+from vicinal.tables.column_types import kind_of
 from vicinal.tables.columns import Columns
 from vicinal.tables.decisions import Decision
-=======
-from vicinal.tables.column_types import kind_of
-from vicinal.tables.columns import Columns, Decision
->>>>>>> origin/main
 
 N = 24
 ROWS = list(range(N))
