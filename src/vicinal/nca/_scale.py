@@ -5,6 +5,7 @@ equally near, or only the nearest is seen at all, gradients vanish.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -48,14 +49,15 @@ def data_unit(objective: PairObjective) -> float:
     It is the root mean variance of the features that vary, without rows far out. What
     is measured in it, is multiplied by 2 where all of X is.
     """
-    X, counts = objective.X.astype(np.float64), objective.row_counts
+    X: Any = objective.X.astype(np.float64)
+    counts = objective.row_counts
     if issparse(X):
         # No row is looked at by itself: rows far out count as any other.
         unit = power_of_two(float(np.abs(X.data).max(initial=0)) or 1.0)
-        Z, weights = X / unit, counts / counts.sum()
-        variances = Z.power(2).T @ weights - np.square(Z.T @ weights)
+        scaled, weights = X / unit, counts / counts.sum()
+        variances = scaled.power(2).T @ weights - np.square(scaled.T @ weights)
     else:
-        Z, counts, unit = _centred(X, counts)
+        Z, counts, unit = _centered(X, counts)
         variances = counts @ np.square(Z) / counts.sum()
     varying = variances[variances > _ROUNDING]
     return unit * (power_of_two(np.sqrt(varying.mean())) if len(varying) else 1.0)
@@ -71,11 +73,13 @@ def typical_distance(objective: PairObjective, A: FloatArray) -> float:
         mapped = (X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)).astype(np.float64)
     if not np.isfinite(mapped).all():
         return np.inf
-    Z, counts, unit = _centred(mapped, counts)
+    Z, counts, unit = _centered(mapped, counts)
     return unit * float(np.sqrt(np.average(np.square(Z).sum(axis=1), weights=counts)))
 
 
-def _centred(Z: FloatArray, counts: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+def _centered(
+    Z: FloatArray, counts: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
     """Return points around their mean, their weights, and the unit they are in.
 
     Rows far out are left out. The unit is a power of two in which squares neither
