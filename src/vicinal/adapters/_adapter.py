@@ -72,8 +72,7 @@ class RetrievalAdapter(BaseEstimator):
     max_iter : int, default=100
         Iterations of L-BFGS, or tens of steps on mini-batches.
     tol : float, default=1e-3
-        Stop when an iteration gains less, relative to the objective. Held-out queries
-        gain nothing from a smaller one.
+        Stop when an iteration gains less, relative to the objective.
     verbose : int, default=0
         Whether to print what is decided.
     random_state : int, RandomState instance or None, default=None
