@@ -17,7 +17,21 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.defaults.tables import Table
 from vicinal import LDG, NCA, LocalQDA, NCAClassifier, NCARegressor
 from vicinal._typing import FloatArray
-from vicinal.classic import FDA, ITML, LFDA, MLKR
+from vicinal.classic import (
+    FDA,
+    ITML,
+    LFDA,
+    LMNN,
+    LSML,
+    MCML,
+    MLKR,
+    MMC,
+    RCA,
+    SCML,
+    SDML,
+    DANNClassifier,
+    LMNNClassifier,
+)
 
 Split = tuple[FloatArray, FloatArray, Any, Any]
 
@@ -27,10 +41,19 @@ METRICS: dict[str, Callable[[], Any]] = {
     "FDA": FDA,
     "LFDA": LFDA,
     "ITML": ITML,
+    "LMNN": LMNN,
+    "MCML": MCML,
+    "RCA": RCA,
+    "MMC": MMC,
+    "SDML": SDML,
+    "LSML": LSML,
+    "SCML": SCML,
 }
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "NCAClassifier": NCAClassifier,
     "LocalQDA": LocalQDA,
+    "LMNNClassifier": LMNNClassifier,
+    "DANNClassifier": DANNClassifier,
 }
 REGRESSORS: dict[str, Callable[[], Any]] = {"NCARegressor": NCARegressor, "MLKR": MLKR}
 PLAIN_CLASSIFIERS: dict[str, Callable[[], Any]] = {
