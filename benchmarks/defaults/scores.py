@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import log_loss, r2_score
@@ -41,6 +42,13 @@ METRICS: dict[str, Callable[[], Any]] = {
     "FDA": FDA,
     "LFDA": LFDA,
     "ITML": ITML,
+}
+CLASSIFIERS: dict[str, Callable[[], Any]] = {
+    "NCAClassifier": NCAClassifier,
+    "LocalQDA": LocalQDA,
+}
+# As their papers have them: they may be worse than not learning, and where is printed.
+CLASSIC: dict[str, Callable[[], Any]] = {
     "LMNN": LMNN,
     "MCML": MCML,
     "RCA": RCA,
@@ -48,10 +56,6 @@ METRICS: dict[str, Callable[[], Any]] = {
     "SDML": SDML,
     "LSML": LSML,
     "SCML": SCML,
-}
-CLASSIFIERS: dict[str, Callable[[], Any]] = {
-    "NCAClassifier": NCAClassifier,
-    "LocalQDA": LocalQDA,
     "LMNNClassifier": LMNNClassifier,
     "DANNClassifier": DANNClassifier,
 }
@@ -117,9 +121,10 @@ def score(make: Callable[[], Any], parts: Split, task: str) -> Score:
     loss = np.nan
     if task == "regression":
         value = float(r2_score(y_test, estimator.predict(X_test)))
-    elif hasattr(estimator, "predict_proba"):
+    elif is_classifier(estimator):
         value = float(estimator.score(X_test, y_test))
-        loss = _loss(estimator.classes_, estimator.predict_proba(X_test), y_test)
+        if hasattr(estimator, "predict_proba"):
+            loss = _loss(estimator.classes_, estimator.predict_proba(X_test), y_test)
     else:
         Z = estimator.transform(X_train)
         knn = KNeighborsClassifier(3).fit(Z, y_train)
