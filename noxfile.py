@@ -14,7 +14,15 @@ import nox
 
 nox.needs_version = ">=2024.4"
 nox.options.default_venv_backend = "venv"
-nox.options.sessions = ["lint", "types", "coverage", "browser", "release", "oldest"]
+nox.options.sessions = [
+    "lint",
+    "types",
+    "coverage",
+    "browser",
+    "hostile",
+    "release",
+    "oldest",
+]
 
 HERE = Path(__file__).parent
 PYTEST = (sys.executable, "-m", "pytest", "-q")
@@ -62,6 +70,13 @@ def browser(session: nox.Session) -> None:
     session.run(
         *PYTEST, "-m", "browser", "tests/report", env={"VICINAL_NEEDS_BROWSER": "1"}
     )
+
+
+@nox.session(venv_backend="none")
+def hostile(session: nox.Session) -> None:
+    """Attack the library for five minutes; ``-- --minutes 60 --seed 1`` for longer."""
+    arguments = session.posargs or ["--minutes", "5"]
+    session.run(sys.executable, "-m", "benchmarks.hostile", *arguments)
 
 
 @nox.session(venv_backend="none")

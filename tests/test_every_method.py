@@ -18,9 +18,15 @@ from vicinal.classic import (
     ITML,
     LFDA,
     LMNN,
+    LSML,
     MCML,
+    MMC,
     MRMR,
     NGCA,
+    RCA,
+    SCML,
+    SDML,
+    Covariance,
     DANNClassifier,
     LMNNClassifier,
     TransferITML,
@@ -42,13 +48,20 @@ METHODS = [
     MCML(2, tol=0.05, random_state=0),
     DANNClassifier(),
     MRMR(2),
+    RCA(),
+    MMC(random_state=0),
+    MMC("diagonal", random_state=0),
+    SDML(0.1, random_state=0),
+    LSML(random_state=0),
+    SCML(random_state=0),
+    Covariance(),
     NGCA(2, n_functions=10, random_state=0),
 ]
 every_method = pytest.mark.parametrize(
     "method", METHODS, ids=lambda method: type(method).__name__
 )
 every_supervised = pytest.mark.parametrize(
-    "method", METHODS[:-1], ids=lambda method: type(method).__name__
+    "method", METHODS[:-2], ids=lambda method: type(method).__name__
 )
 
 
@@ -201,7 +214,8 @@ def test_the_value_of_a_constant_column_does_not_matter(
 @every_method
 @pytest.mark.parametrize("unit", [1e-300, 1e300])
 def test_any_unit(method: Any, unit: float) -> None:
-    if isinstance(method, ITML):  # the identity is the same matrix in any unit
+    # The identity is the same matrix in any unit.
+    if isinstance(method, (ITML, TransferITML, LSML, SDML)):
         method = clone(method).set_params(prior="covariance")
     found, expected = images(method, X * unit), images(method, X)
     if isinstance(method, (LDG, MRMR)):
@@ -211,12 +225,14 @@ def test_any_unit(method: Any, unit: float) -> None:
 
 @every_method
 def test_values_that_are_too_large_or_too_small_say_so(method: Any) -> None:
-    if isinstance(method, (ITML, MRMR)):  # which look at no squares
+    # Which look at no squares, or stay near the same prior in any unit.
+    if isinstance(method, (ITML, TransferITML, LSML, SDML, MRMR)):
         return
     method = clone(method)
     before = dict(vars(method))
-    with pytest.raises(ValueError, match="too large to compute with"):
-        method.fit(np.where(X > 3, 1.7e308, 1.6e308), y)
+    if not isinstance(method, (MMC, SCML)):  # which have a unit for any numbers
+        with pytest.raises(ValueError, match="too large to compute with"):
+            method.fit(np.where(X > 3, 1.7e308, 1.6e308), y)
     # Whose numbers have no unit.
     if not isinstance(method, (LDG, LocalQDA, DANNClassifier)):
         with pytest.raises(ValueError, match="too small to compute with"):

@@ -24,20 +24,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ldg": OPTIMIZING,
     "classic": OPTIMIZING | {"nca"},
     "adapters": OPTIMIZING,
+    "compat": FAMILIES | {"base"},
     "methods": FAMILIES | {"base"},
     "datasets": set(),
     "tables": {"datasets"},
     "models": {"methods", "tables"},
     "comparison": {"methods", "tables"},
-    "report": {"comparison", "methods"},
+    "report": {"adapters", "comparison", "methods"},
     "plotting": {"comparison", "methods"},
-    "cli": {"comparison", "datasets", "methods", "models", "report", "tables"},
+    "cli": {"adapters", "comparison", "datasets", "methods", "models"}
+    | {"report", "tables"},
     "": FAMILIES | {"cli", "comparison", "models"},
 }
 EVERYBODYS = {"_typing", "_files", "__version__"}
 # `Comparison.plot` and `Comparison.to_html` look up, when they are called.
 LOOKS_UP = {("comparison/result.py", "plotting"), ("comparison/result.py", "report")}
 HEAVY = {
+    # And, through the first, match_kernels.py.
     "numba": {"neighborhood/kernels.py", "neighborhood/impostor_kernels.py"},
     "polars": {"tables", "models"},
     "typer": {"cli"},

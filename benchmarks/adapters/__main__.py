@@ -2,9 +2,9 @@
 
 import argparse
 
-from benchmarks.adapters import cranfield
+from benchmarks.adapters import banking77, cranfield
 
-BENCHMARKS = {"cranfield": cranfield.main}
+BENCHMARKS = {"banking77": banking77.main, "cranfield": cranfield.main}
 
 parser = argparse.ArgumentParser(
     prog="python -m benchmarks.adapters", description=__doc__

@@ -1,12 +1,12 @@
 """What a long run says of a decision, in tables of Markdown."""
 
 from math import sqrt
+from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.speed.timing import table as markdown
-
-_POINT = {"none": 0.1}
-"""A point: a hundredth of accuracy or R², a tenth of a nat."""
+from vicinal.comparison.decision import recommend
+from vicinal.comparison.scores import SCORES
 
 
 def report(found: dict[str, dict[str, Any]]) -> str:
@@ -49,7 +49,7 @@ def row(name: str, one: dict[str, Any]) -> list[str]:
     return [
         name,
         f"{one['asked']['rows']:,}",
-        one["asked"]["recommended"],
+        recommended(one["asked"]),
         long["best"],
         f"{factor * behind(one):.1f} ± {factor * error_of(one):.1f}{unit}",
         f"{one['asked']['seconds']:.0f}",
@@ -60,12 +60,27 @@ def row(name: str, one: dict[str, Any]) -> list[str]:
 
 def behind(one: dict[str, Any]) -> float:
     """Return by how much the recommended method is behind the long run's best."""
-    return _gain(one["long"], one["asked"]["recommended"])
+    return _gain(one["long"], recommended(one["asked"]))
+
+
+def recommended(asked: dict[str, Any]) -> str:
+    """Return what the rule makes of stored scores, also if it has changed since."""
+    results: Any = [SimpleNamespace(**one) for one in asked["methods"]]
+    best = next(one for one in results if one.name == asked["best"])
+    nan = float("nan")
+    differences: Any = [
+        SimpleNamespace(
+            **{**one, "error": nan if one["error"] is None else one["error"]}
+        )
+        for one in asked["differences"]
+    ]
+    score = SCORES[asked["score"]]
+    return recommend(results, best, differences, score.negligible, score.point)
 
 
 def error_of(one: dict[str, Any]) -> float:
     """Return the standard error of `behind`; 0 where it is the best."""
-    name = one["asked"]["recommended"]
+    name = recommended(one["asked"])
     found = [d["error"] for d in one["long"]["differences"] if d["other"] == name]
     return float(found[0] or 0.0) if found else 0.0
 
@@ -99,7 +114,8 @@ def _gain(long: dict[str, Any], name: str) -> float:
 
 
 def _point(one: dict[str, Any]) -> float:
-    return _POINT.get(one["long"]["task"], 0.01)
+    """Return a hundredth of accuracy or R², a tenth of a nat."""
+    return SCORES[one["long"]["score"]].point
 
 
 def _share(right: list[bool]) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.defaults.scores import (
+    CLASSIC,
     CLASSIFIERS,
     METRICS,
     PLAIN_CLASSIFIERS,
@@ -58,7 +59,7 @@ def run(tables: Iterator[Table], names: list[str] | None, n_splits: int) -> Scor
     for found in tables:
         numbers = found.task == "regression"
         plain = PLAIN_REGRESSORS if numbers else PLAIN_CLASSIFIERS
-        ours = REGRESSORS if numbers else {**METRICS, **CLASSIFIERS}
+        ours = REGRESSORS if numbers else {**METRICS, **CLASSIFIERS, **CLASSIC}
         if names is not None:
             ours = {name: ours[name] for name in ours if name in names}
         if not ours:

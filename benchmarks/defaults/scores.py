@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import log_loss, r2_score
@@ -17,7 +18,21 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.defaults.tables import Table
 from vicinal import LDG, NCA, LocalQDA, NCAClassifier, NCARegressor
 from vicinal._typing import FloatArray
-from vicinal.classic import FDA, ITML, LFDA, MLKR
+from vicinal.classic import (
+    FDA,
+    ITML,
+    LFDA,
+    LMNN,
+    LSML,
+    MCML,
+    MLKR,
+    MMC,
+    RCA,
+    SCML,
+    SDML,
+    DANNClassifier,
+    LMNNClassifier,
+)
 
 Split = tuple[FloatArray, FloatArray, Any, Any]
 
@@ -31,6 +46,18 @@ METRICS: dict[str, Callable[[], Any]] = {
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "NCAClassifier": NCAClassifier,
     "LocalQDA": LocalQDA,
+}
+# As their papers have them: they may be worse than not learning, and where is printed.
+CLASSIC: dict[str, Callable[[], Any]] = {
+    "LMNN": LMNN,
+    "MCML": MCML,
+    "RCA": RCA,
+    "MMC": MMC,
+    "SDML": SDML,
+    "LSML": LSML,
+    "SCML": SCML,
+    "LMNNClassifier": LMNNClassifier,
+    "DANNClassifier": DANNClassifier,
 }
 REGRESSORS: dict[str, Callable[[], Any]] = {"NCARegressor": NCARegressor, "MLKR": MLKR}
 PLAIN_CLASSIFIERS: dict[str, Callable[[], Any]] = {
@@ -94,9 +121,10 @@ def score(make: Callable[[], Any], parts: Split, task: str) -> Score:
     loss = np.nan
     if task == "regression":
         value = float(r2_score(y_test, estimator.predict(X_test)))
-    elif hasattr(estimator, "predict_proba"):
+    elif is_classifier(estimator):
         value = float(estimator.score(X_test, y_test))
-        loss = _loss(estimator.classes_, estimator.predict_proba(X_test), y_test)
+        if hasattr(estimator, "predict_proba"):
+            loss = _loss(estimator.classes_, estimator.predict_proba(X_test), y_test)
     else:
         Z = estimator.transform(X_train)
         knn = KNeighborsClassifier(3).fit(Z, y_train)

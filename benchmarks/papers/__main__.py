@@ -1,33 +1,33 @@
-"""Run one of the papers' comparisons by its name."""
+"""Rerun experiments of the papers, and write their pages to docs/papers."""
 
 import argparse
+from pathlib import Path
 
-from benchmarks.papers import (
-    lca_figure_3,
-    lca_figure_4,
-    ldg_figure_5,
-    ldg_mnist,
-    ldg_table_1,
-    nca_peer,
-    nca_small,
-    nca_starts,
-)
+from benchmarks.papers import EXPERIMENTS
+from benchmarks.papers.experiment import Scope
+from benchmarks.papers.runner import PAGES, run
 
-COMPARISONS = {
-    "lca-figure-3": lca_figure_3.main,
-    "lca-figure-4": lca_figure_4.main,
-    "ldg-table-1": ldg_table_1.main,
-    "ldg-figure-5": ldg_figure_5.main,
-    "ldg-mnist": ldg_mnist.main,
-    "nca-small": nca_small.main,
-    "nca-starts": nca_starts.main,
-    "nca-peer": nca_peer.main,
-}
 
-parser = argparse.ArgumentParser(
-    prog="python -m benchmarks.papers", description=__doc__
-)
-parser.add_argument("name", choices=sorted(COMPARISONS))
-parser.add_argument("--splits", type=int, help="random splits; default: the paper's")
-arguments = parser.parse_args()
-COMPARISONS[arguments.name](arguments.splits)
+def main() -> None:
+    """Parse the command line, and run."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.papers", description=__doc__
+    )
+    parser.add_argument(
+        "names", nargs="+", choices=[*EXPERIMENTS, "all"], metavar="NAME",
+        help="all, or some of: " + ", ".join(EXPERIMENTS),
+    )  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="a small version")
+    parser.add_argument("--runs", type=int, help="repetitions; default: the page's")
+    parser.add_argument("--fresh", action="store_true", help="do not go on: begin anew")
+    parser.add_argument("--pages", type=Path, default=PAGES, help="where to write to")
+    given = parser.parse_args()
+    names = list(EXPERIMENTS) if "all" in given.names else given.names
+    scope = Scope(given.quick, given.runs)
+    for name in names:
+        path = run(EXPERIMENTS[name], scope, pages=given.pages, fresh=given.fresh)
+        print(path.read_text(encoding="utf-8"), flush=True)
+
+
+if __name__ == "__main__":
+    main()

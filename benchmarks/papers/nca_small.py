@@ -1,82 +1,133 @@
-"""The thesis' small data sets: 1-NN after NCA, by start, at d = 2 and full rank.
+"""The thesis' small data sets: 1-NN after NCA by start, and the NCA rule's log-loss."""
 
-70/30 splits, features standardised by the training part. The last two tables ask how
-the probabilities of the NCA rule compare with those of k-NN.
-"""
-
-import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import log_loss
 from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks.papers.splits import Split, accuracy, cell, classes_of, splits
+from benchmarks.papers.experiment import (
+    Case,
+    Experiment,
+    Outcome,
+    Page,
+    Results,
+    Scope,
+    mean_and_error,
+)
+from benchmarks.papers.splits import (
+    QUICK,
+    Split,
+    accuracy,
+    classes_of,
+    fitted,
+    split_of,
+)
 from benchmarks.speed.timing import table
 from vicinal import NCA, NCAClassifier
 
 # The thesis' figures for NCA and 1-NN, in percent.
 PUBLISHED = {
-    2: {"balance_scale": 90.8, "ionosphere": 79.9, "iris": 94.9, "wine": 92.4},
-    None: {"balance_scale": 93.4, "ionosphere": 86.2, "iris": 95.1, "wine": 95.4},
+    "d = 2": {"balance_scale": 90.8, "ionosphere": 79.9, "iris": 94.9, "wine": 92.4},
+    "full rank": {
+        "balance_scale": 93.4,
+        "ionosphere": 86.2,
+        "iris": 95.1,
+        "wine": 95.4,
+    },
 }
 STARTS = {
-    2: ["auto", "pca", "lda", "rca", "whiten", "random"],
-    None: ["auto", "pca", "rca", "whiten", "random"],
+    "d = 2": ("auto", "pca", "lda", "rca", "whiten", "random"),
+    "full rank": ("auto", "pca", "rca", "whiten", "random"),
+}
+MODELS: dict[str, Callable[[], Any]] = {
+    "3-NN": lambda: KNeighborsClassifier(3),
+    "15-NN": lambda: KNeighborsClassifier(15),
+    "NCA rule, f": lambda: NCAClassifier(objective="expected", alpha=0.0),
+    "NCA rule, g": lambda: NCAClassifier(objective="log", alpha=0.0),
+    "NCA rule, g, alpha=0.01": lambda: NCAClassifier(objective="log", alpha=0.01),
+    "NCA rule, defaults": NCAClassifier,
 }
 
 
-def main(n_splits: int | None) -> None:
-    """Print the tables."""
-    n_splits = n_splits or 40
-    data = {name: classes_of(name) for name in PUBLISHED[2]}
-    for d, published in PUBLISHED.items():
-        rank = "full rank" if d is None else f"d = {d}"
-        print(f"\n1-NN accuracy (%), {rank}, {n_splits} splits; ± one standard error\n")
-        rows = []
-        for name, figure in published.items():
-            parts = list(splits(*data[name], n_splits))
-            cells = [
-                cell([accuracy(metric(d, start), part) for part in parts])
-                for start in STARTS[d]
+def cases(scope: Scope) -> list[Case]:
+    """Return what is asked, data and seed of each run."""
+    return [
+        (what, name, seed)
+        for what in (*PUBLISHED, "log-loss")
+        for name in (QUICK if scope.quick else PUBLISHED["d = 2"])
+        for seed in scope.repeats(40)
+    ]
+
+
+def run(what: str, name: str, seed: int) -> Outcome:
+    """Return the accuracy by start, or the log-loss by model."""
+    split = split_of(*classes_of(name), seed)
+    if what == "log-loss":
+        return {model: _loss(make(), split) for model, make in MODELS.items()}
+    d = 2 if what == "d = 2" else None
+    return {
+        start: accuracy(NCA(d, init=start, max_iter=200, random_state=0), split)
+        for start in STARTS[what]
+    }
+
+
+def _loss(model: Any, split: Split) -> float:
+    X_train, X_test, y_train, y_test = split
+    proba = fitted(model, X_train, y_train).predict_proba(X_test)
+    proba = np.clip(proba.astype(np.float64), 1e-6, 1)
+    proba /= proba.sum(axis=1, keepdims=True)
+    return float(log_loss(y_test, proba, labels=np.arange(proba.shape[1])))
+
+
+def show(results: Results) -> Page:
+    """Return a table for each rank, and one of the log-loss."""
+    text = []
+    for what, published in PUBLISHED.items():
+        rows = [
+            [
+                str(name),
+                f"{published[str(name)]}",
+                *(
+                    mean_and_error(results.values(start, what, name), factor=100)
+                    for start in STARTS[what]
+                ),
             ]
-            rows.append([name, f"{figure}", *cells])
-        print(table(["data", "thesis", *STARTS[d]], rows), flush=True)
-
-    print(f"\nLog-loss on the test part, {n_splits} splits; lower is better\n")
-    rows = []
-    for name, (X, y) in data.items():
-        losses = np.array([_losses(part) for part in splits(X, y, n_splits)])
-        errors = losses.std(axis=0, ddof=1) / np.sqrt(n_splits)
-        pairs = zip(losses.mean(axis=0), errors, strict=True)
-        rows.append([name, *(f"{mean:.2f} ± {error:.2f}" for mean, error in pairs)])
-    print(table(["data", *(name for name, _ in MODELS)], rows))
-
-
-MODELS = [
-    ("3-NN", KNeighborsClassifier(3)),
-    ("15-NN", KNeighborsClassifier(15)),
-    ("NCA rule, f", NCAClassifier(objective="expected", alpha=0.0)),
-    ("NCA rule, g", NCAClassifier(objective="log", alpha=0.0)),
-    ("NCA rule, g, alpha=0.01", NCAClassifier(objective="log", alpha=0.01)),
-    ("NCA rule, defaults", NCAClassifier()),
-]
-
-
-def metric(d: int | None, start: str) -> NCA:
-    """Return the estimator of a cell."""
-    return NCA(d, init=start, max_iter=200, random_state=0)
+            for _, name in results.heads(2, what)
+        ]
+        text += [
+            f"1-NN accuracy on the test part (%), {what}, by start:",
+            table(["data", "thesis", *STARTS[what]], rows),
+        ]
+    rows = [
+        [
+            str(name),
+            *(
+                mean_and_error(results.values(model, "log-loss", name), 2)
+                for model in MODELS
+            ),
+        ]
+        for _, name in results.heads(2, "log-loss")
+    ]
+    text += [
+        "Log-loss on the test part, full rank; lower is better:",
+        table(["data", *MODELS], rows),
+    ]
+    return Page("\n\n".join(text))
 
 
-def _losses(part: Split) -> list[float]:
-    X_train, X_test, y_train, y_test = part
-    losses = []
-    for _, model in MODELS:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            proba = model.fit(X_train, y_train).predict_proba(X_test)
-        classes = np.arange(proba.shape[1])
-        proba = np.clip(proba.astype(np.float64), 1e-6, 1)
-        proba /= proba.sum(axis=1, keepdims=True)
-        losses.append(float(log_loss(y_test, proba, labels=classes)))
-    return losses
+EXPERIMENT = Experiment(
+    name="nca-small",
+    title="Thesis: NCA on small data sets, by start",
+    about="""
+1-NN after NCA on the thesis' four small data sets, 40 random splits of 70/30,
+features standardised by the training part, at most 200 iterations; ± a standard error
+over the splits. The last table asks how the probabilities of the NCA rule compare
+with those of k-NN.
+""",
+    cases=cases,
+    run=run,
+    show=show,
+    needs=tuple(PUBLISHED["d = 2"]),
+)

@@ -1,23 +1,58 @@
 """Run one of the speed benchmarks by its name."""
 
 import argparse
+import sys
+from pathlib import Path
 
-from benchmarks.speed import classic_lmnn, command, imports, lca, ldg, nca, scale
+from benchmarks.speed import (
+    adapters,
+    classic,
+    classic_lmnn,
+    command,
+    imports,
+    lca,
+    ldg,
+    nca,
+    ratios,
+    scale,
+    scaling,
+)
 
 BENCHMARKS = {
     "nca": nca.main,
     "scale": scale.main,
     "lca": lca.main,
     "ldg": ldg.main,
+    "classic": classic.main,
     "classic-lmnn": classic_lmnn.main,
     "command": command.main,
     "imports": imports.main,
+    "adapters": adapters.main,
 }
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
-parser.add_argument("name", choices=sorted(BENCHMARKS))
-parser.add_argument(
-    "--quick", action="store_true", help="single evaluations only, no whole fits"
-)
+names = parser.add_subparsers(dest="name", required=True)
+for name, main in sorted(BENCHMARKS.items()):
+    one = names.add_parser(name, help=main.__doc__)
+    one.add_argument(
+        "--quick", action="store_true", help="single evaluations only, no whole fits"
+    )
+every = names.add_parser("all", help="every ratio to a peer, in a file")
+every.add_argument("--json", type=Path, required=True, help="where to write it")
+every.add_argument("--rounds", type=int, default=5, help="ours and peer in turn")
+both = names.add_parser("compare", help="what got slower between two such files")
+both.add_argument("old", type=Path)
+both.add_argument("new", type=Path)
+growth = names.add_parser("scaling", help="time and memory against the data's size")
+growth.add_argument("axes", nargs="*", choices=sorted(scaling.AXES), default=None)
+growth.add_argument("--json", type=Path, help="where to keep what was measured so far")
+growth.add_argument("--figure", type=Path, help="where to draw it (.svg)")
 arguments = parser.parse_args()
-BENCHMARKS[arguments.name](quick=arguments.quick)
+if arguments.name == "all":
+    ratios.measure_all(arguments.json, arguments.rounds)
+elif arguments.name == "compare":
+    sys.exit(not ratios.compare(arguments.old, arguments.new))
+elif arguments.name == "scaling":
+    scaling.main(arguments.axes or list(scaling.AXES), arguments.json, arguments.figure)
+else:
+    BENCHMARKS[arguments.name](quick=arguments.quick)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -23,8 +24,9 @@ def main(quick: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         _print(_everyday(Path(folder)))
         if not quick:
-            _print(_large(Path(folder), 50_000, 30))
-            _print(_large(Path(folder), 100_000, 50))
+            for n, d in ((50_000, 30), (100_000, 50)):
+                _print(_large(Path(folder), n, d))
+                _print(_report_of_large(Path(folder), n, d))
 
 
 def _print(rows: list[list[str]]) -> None:
@@ -49,19 +51,22 @@ def _everyday(folder: Path) -> list[list[str]]:
 
 def _large(folder: Path, n: int, d: int) -> list[list[str]]:
     """Return rows on a made table of classes that 60 s are not enough for."""
-    data, page, found = folder / "many.csv", folder / "many.html", folder / "many.json"
+    data, found = folder / "many.csv", folder / "many.json"
     X, y = _write(data, n, d)
     words = ["compare", str(data), "--target", "kind", "--json", str(found)]
+    words += ["--time-budget", f"{BUDGET}s"]
+    computing = _seconds_of_children()
     taken = _run(folder / "warm", *words)
+    computing = _seconds_of_children() - computing
     result = json.loads(found.read_text(encoding="utf-8"))
     best = next(one for one in result["methods"] if one["name"] == result["best"])
     learned = [one["rows_learned"][0] for one in result["methods"]]
     whole = _on_all_rows(X, y, best["name"], result["test_size"])
-    both = _run(folder / "warm", *words, "--report", str(page))
     name = f"{n:,} × {d}"
     cut = "learned from" in " ".join(result["notes"])
     return [
         [f"compare, {name}", f"{BUDGET} s", f"{taken:.0f} s"],
+        ["seconds of two cores in it", f"{2 * BUDGET}", f"{computing:.0f}"],
         ["of the budget, where rows were cut", "≥ 90 %", _part(taken, cut)],
         [
             f"rows that {best['name']}, the best, learned from",
@@ -75,10 +80,26 @@ def _large(folder: Path, n: int, d: int) -> list[list[str]]:
             f"{100 * best['mean']:.1f} %; {100 * whole:.1f} %",
         ],
         ["test rows", "", f"{result['test_rows'][0]:,}"],
-        [f"compare --report, {name}", f"{BUDGET} s", f"{both:.0f} s"],
-        ["its report", "3 MB", f"{page.stat().st_size / 1e6:.2f} MB"],
         ["it says", "", result["verdict"]],
     ]
+
+
+def _report_of_large(folder: Path, n: int, d: int) -> list[list[str]]:
+    """Return rows on the same with a report, which has its part of the time."""
+    data, page = folder / "many.csv", folder / "many.html"
+    _write(data, n, d)
+    words = ["compare", str(data), "--target", "kind", "--report", str(page)]
+    taken = _run(folder / "warm", *words, "--time-budget", f"{BUDGET}s")
+    return [
+        [f"compare --report, {n:,} × {d}", f"{BUDGET} s", f"{taken:.0f} s"],
+        ["its report", "3 MB", f"{page.stat().st_size / 1e6:.2f} MB"],
+    ]
+
+
+def _seconds_of_children() -> float:
+    """Return what runs have computed so far: less than asked, on a busy machine."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _part(taken: float, cut: bool) -> str:

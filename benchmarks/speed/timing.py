@@ -19,9 +19,10 @@ def seconds(function: Callable[[], object], repeats: int) -> float:
     return min(times)
 
 
-def peak_megabytes(function: Callable[[], object]) -> float:
+def peak_megabytes(function: Callable[[], object], warm: bool = True) -> float:
     """Return the most memory that a call holds beyond what was there before."""
-    function()  # what is compiled or cached once is not the call's own
+    if warm:  # what is compiled or cached once is not the call's own
+        function()
     tracemalloc.start()
     function()
     peak = tracemalloc.get_traced_memory()[1]

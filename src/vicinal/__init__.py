@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from vicinal.comparison import compare
     from vicinal.lca import LCA, LCAGauss, ModeClustering
     from vicinal.ldg import LDG, LocalQDA, TransferLDG
-    from vicinal.nca import NCA, NCAClassifier, NCARegressor
+    from vicinal.nca import NCA, NCAClassifier, NCARegressor, PairNCA
 
 __version__ = "0.1.0"
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "ModeClustering",
     "NCAClassifier",
     "NCARegressor",
+    "PairNCA",
     "TransferLDG",
     "__version__",
     "compare",
@@ -35,12 +36,22 @@ _HOMES = {
     "NCA": "vicinal.nca",
     "NCAClassifier": "vicinal.nca",
     "NCARegressor": "vicinal.nca",
+    "PairNCA": "vicinal.nca",
     "TransferLDG": "vicinal.ldg",
     "compare": "vicinal.comparison",
 }
 
 
-_ROOMS = ("classic", "datasets", "io", "models", "plotting", "report", "retrieval")
+_ROOMS = (
+    "adapters",
+    "classic",
+    "datasets",
+    "io",
+    "models",
+    "plotting",
+    "report",
+    "retrieval",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and whether two names are of one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_writable", "remove_unfinished", "written_whole"]
+__all__ = ["check_writable", "is_same_file", "remove_unfinished", "written_whole"]
 
 _unfinished: set[Path] = set()
+
+
+def is_same_file(one: str, other: str) -> bool:
+    """Return whether two paths are of one file; or two names, where there is none.
+
+    Parameters
+    ----------
+    one, other : str
+        Paths, or names of data sets.
+    """
+    paths = Path(one), Path(other)
+    if not all(path.exists() for path in paths):
+        return one == other
+    return paths[0].samefile(paths[1])
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:

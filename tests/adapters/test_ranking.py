@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from vicinal._typing import FloatArray
+from vicinal._typing import FloatArray, IntArray
 from vicinal.adapters import _ranking
 from vicinal.adapters._ranking import ranks_of_relevant, top_documents
 
 
-def naive_order(Q: FloatArray, X: FloatArray, unit_length: bool) -> FloatArray:
+def naive_order(Q: FloatArray, X: FloatArray, unit_length: bool) -> IntArray:
     """Return all documents of each query by score or distance, first ones first."""
     if unit_length:
         return np.argsort(-(Q @ X.T), axis=1, kind="stable")

@@ -66,5 +66,5 @@ def test_queries_without_documents_are_counted() -> None:
 def test_shares_sum_to_one() -> None:
     parts = shares(csr_array(EXPECTED[[0, 2]]))
     np.testing.assert_allclose(
-        parts.toarray(), [[1 / 3, 0, 2 / 3, 0], [0, 1, 0, 0]], rtol=1e-15
+        parts.toarray(), np.array([[1 / 3, 0, 2 / 3, 0], [0, 1, 0, 0]]), rtol=1e-15
     )

@@ -1,7 +1,8 @@
-"""Scores of rankings against scikit-learn's, and against their definitions."""
+"""Scores of rankings against ir-measures, scikit-learn, and their definitions."""
 
 from typing import Any
 
+import ir_measures as ir
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -70,7 +71,11 @@ def test_metrics_differ_where_lengths_do() -> None:
     ],
 )
 def test_what_is_wrong_is_said(arguments: dict[str, Any], words: str) -> None:
-    given_ = {"queries": np.eye(2), "documents": np.eye(2), "relevance": [(0, 0)]}
+    given_: dict[str, Any] = {
+        "queries": np.eye(2),
+        "documents": np.eye(2),
+        "relevance": [(0, 0)],
+    }
     with pytest.raises(ValueError, match=words):
         ranking_scores(**(given_ | arguments))
 
@@ -78,6 +83,36 @@ def test_what_is_wrong_is_said(arguments: dict[str, Any], words: str) -> None:
 def test_k_may_be_one_or_several() -> None:
     assert check_k(3) == [3]
     assert check_k((1, 5)) == [1, 5]
-    assert check_k(np.array([2])) == [2]
+    assert check_k(np.array([2])) == [2]  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least 1"):
         check_k([])
+
+
+@settings(deadline=None, max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_scores_are_those_of_ir_measures(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    Q, X = unit(rng.normal(size=(4, 3))), unit(rng.normal(size=(15, 3)))
+    grades = rng.integers(0, 4, size=(4, 15)) * (rng.random((4, 15)) < 0.4)
+    grades[:, 0] += 1
+    entries = np.argwhere(grades)
+    scores = ranking_scores(
+        Q, X, np.column_stack([entries, grades[tuple(entries.T)]]), k=5
+    )
+    qrels = [ir.Qrel(str(q), str(d), int(grades[q, d])) for q, d in entries]
+    cosines = Q @ X.T
+    run = [
+        ir.ScoredDoc(str(q), str(d), float(cosines[q, d]))
+        for q in range(4)
+        for d in range(15)
+    ]
+    measures = {
+        "recall@5": ir.R @ 5,
+        "hit@5": ir.Success @ 5,
+        "ndcg@5": ir.nDCG @ 5,
+        "mrr": ir.RR,
+        "map": ir.AP,
+    }
+    expected = ir.calc_aggregate(list(measures.values()), qrels, run)
+    for name, measure in measures.items():
+        assert scores[name].mean() == pytest.approx(expected[measure]), name

@@ -109,3 +109,12 @@ def test_the_first_candidate_that_is_proven() -> None:
     # The same rows right as the last: nothing is lost by fewer.
     assert smallest_proven(hits_of(70, 80, 80)) == 1
     assert smallest_proven(hits_of(70, 75, 80)) == 2
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200, 1e307])
+def test_neighbours_in_units_whose_squares_overflow(unit: float) -> None:
+    points = np.random.default_rng(0).normal(size=(30, 3)) / 10
+    own = np.arange(30)
+    plain = nearest_points(points, points, 4, own=own)
+    found = nearest_points(points * unit, points * unit, 4, own=own)
+    np.testing.assert_array_equal(found, plain)

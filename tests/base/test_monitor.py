@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.fixes import parse_version
 
 from vicinal import NCA, NCAClassifier, NCARegressor
-from vicinal.base.monitor import CallbackSupportMixin, _NoContext
+from vicinal.base.monitor import CallbackSupportMixin, Monitor, _NoContext
 
 X, y = load_iris(return_X_y=True)
 has_callbacks = parse_version(sklearn.__version__) >= parse_version("1.9")
@@ -128,3 +128,13 @@ else:
         assert not hasattr(NCA(), "set_callbacks")
         assert NCA(2, init="pca", max_iter=3).fit(X, y).n_iter_ == 3
         assert isinstance(CallbackSupportMixin()._init_callback_context(), _NoContext)
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_the_best_map_is_kept_or_the_latest_of_a_noisy_curve(noisy: bool) -> None:
+    maps = [np.full((1, 2), float(k)) for k in range(3)]
+    monitor = Monitor(NCA(), None, None, maps[0], lambda _: {}, noisy=noisy)
+    with monitor:
+        monitor(maps[1], [0.0, 2.0])
+        monitor(maps[2], [0.0, 2.0, 1.0])
+    assert monitor.components is maps[2 if noisy else 1]

@@ -367,3 +367,8 @@ def test_a_covariance_too_small_for_its_inverse() -> None:
     with pytest.raises(ValueError, match="Scale the data"):
         itml.fit(X * 1e-310, y)
     assert not hasattr(itml, "components_")
+
+
+def test_rows_that_are_all_equal_with_more_features_than_rows() -> None:
+    itml = ITML().fit(np.zeros((8, 20)), np.arange(8) % 2)
+    assert np.isfinite(itml.components_).all()

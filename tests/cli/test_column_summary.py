@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from vicinal.cli.column_summary import column_lines
-from vicinal.tables.columns import Decision
+from vicinal.tables.decisions import Decision
 
 
 def test_grouped_by_kind_and_reason() -> None:

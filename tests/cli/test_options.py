@@ -15,7 +15,7 @@ from vicinal.cli.options import (
     threads_of,
 )
 from vicinal.models import load
-from vicinal.tables.targets import NoTargetError
+from vicinal.tables.target_choice import NoTargetError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,7 +102,9 @@ def test_a_model_keeps_what_was_said(tmp_path: Path) -> None:
 def test_no_target_in_a_pipe_is_an_error_with_the_likely_ones(tmp_path: Path) -> None:
     for command in (("compare",), ("fit", "-o", tmp_path / "m.st")):
         outcome = run(command[0], table(tmp_path), *command[1:])
-        assert_error_line(outcome, "name the target ('colour', 'code', 'width')")
+        assert_error_line(
+            outcome, "name the target with --target ('colour', 'code', 'width')"
+        )
     outcome = run("fit", table(tmp_path), "--method", "pca", "-o", tmp_path / "m.st")
     assert outcome.exit_code == 0, outcome.output
     assert "no target: name it with --target COLUMN if there is one" in outcome.stdout

@@ -12,7 +12,9 @@ def result(name: str, score: float) -> MethodResult:
     return MethodResult(name, one.astype(int), score * one, one, one)
 
 
-def recommended(error: float, negligible: float = 0.0, **scores: float) -> str:
+def recommended(
+    error: float, negligible: float = 0.0, point: float = np.inf, **scores: float
+) -> str:
     results = [result(name, score) for name, score in scores.items()]
     best = max(results, key=lambda one: one.mean)
     differences = [
@@ -20,7 +22,7 @@ def recommended(error: float, negligible: float = 0.0, **scores: float) -> str:
         for one in results
         if one is not best
     ]
-    return recommend(results, best, differences, negligible)
+    return recommend(results, best, differences, negligible, point)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +36,20 @@ def test_what_nobody_would_care_for_is_no_difference() -> None:
     scores = {"standardised": 0.896, "nca": 0.9}
     assert recommended(0.0001, **scores) == "nca"
     assert recommended(0.0001, 0.005, **scores) == "standardised"
+
+
+def test_no_more_than_a_point_is_given_up_for_simplicity() -> None:
+    scores = {"euclidean": 0.86, "standardised": 0.892, "nca": 0.9}
+    assert recommended(0.05, **scores) == "euclidean"
+    assert recommended(0.05, point=0.01, **scores) == "standardised"
+    assert recommended(0.01, point=0.001, **scores) == "nca"
+    assert recommended(0.001, 0.005, 0.001, lda=0.896, nca=0.9) == "lda"
+
+
+def test_half_a_standard_error_is_no_evidence() -> None:
+    scores = {"euclidean": 0.86, "nca": 0.9}
+    assert recommended(0.081, point=0.01, **scores) == "euclidean"
+    assert recommended(0.079, point=0.01, **scores) == "nca"
 
 
 def test_without_an_error_only_the_test_decides() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from vicinal import compare
 from vicinal.comparison.tables import read_rows
-from vicinal.tables.targets import NoTargetError
+from vicinal.tables.target_choice import NoTargetError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,22 @@ def comparison(
 )
 def test_one_sentence_to_act_on(results: list[MethodResult], sentence: str) -> None:
     assert comparison(*results).verdict() == sentence
+
+
+@pytest.mark.parametrize(("learned", "short"), [(250, True), (2500, False)])
+def test_methods_without_enough_rows_are_named(learned: int, short: bool) -> None:
+    results = [result("standardised", 0.8), result("lda", 0.7), result("nca", 0.75)]
+    rows = [20_000, learned, 20_000]
+    tests = tuple(np.arange(1000) for _ in range(10))
+    results = [
+        replace(one, n_learned=np.full(10, n))
+        for one, n in zip(results, rows, strict=True)
+    ]
+    one = comparison(*results, n=21_000)
+    one = replace(one, setting=replace(one.setting, tests=tests))
+    said = "time was too short to tell what lda would add"
+    assert (said in one.verdict()) is short
+    assert ("adds nothing" in one.verdict()) is not short
 
 
 def test_numbers_that_nothing_predicts() -> None:

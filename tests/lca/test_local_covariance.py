@@ -71,3 +71,13 @@ def test_too_many_local_covariances() -> None:
     points = np.random.default_rng(0).normal(size=(500, 500))
     with pytest.raises(ValueError, match="would keep 500 matrices"):
         LCA("local").fit(points)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_features_that_do_not_vary_beside_huge_ones() -> None:
+    """Eigenvalues that round to less than nothing have no root."""
+    rng = np.random.default_rng(0)
+    points = np.zeros((70, 40))
+    points[:, :22] = np.round(rng.normal(size=(70, 22)) * 10 ** rng.uniform(0, 9, 22))
+    model = LCA(covariance="local", reg="cv", max_iter=20, random_state=0).fit(points)
+    assert np.isfinite(model.components_).all()

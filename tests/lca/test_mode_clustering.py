@@ -69,3 +69,17 @@ def test_wrong_parameters() -> None:
     ):
         with pytest.raises(ValueError, match=f"'{next(iter(parameters))}' parameter"):
             ModeClustering(**parameters).fit(load_iris().data)
+
+
+def test_a_fit_that_fails_leaves_nothing_behind() -> None:
+    rng = np.random.default_rng(0)
+    model = ModeClustering()
+    with pytest.raises(ValueError, match="Scale the data"):
+        model.fit(rng.normal(size=(9, 3)) * 1e300)
+    assert not hasattr(model, "n_features_in_")
+    model.fit(make_blobs(40, centers=[[-9, 0], [9, 0]], random_state=0)[0])
+    before = model.labels_
+    with pytest.raises(ValueError, match="Scale the data"):
+        model.fit(rng.normal(size=(9, 3)) * 1e300)
+    assert model.n_features_in_ == 2
+    assert model.labels_ is before

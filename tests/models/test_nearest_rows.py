@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from vicinal.models._learn import learn
 from vicinal.models._nearest_rows import _TopK, nearest_rows
-from vicinal.models._saved import learn
 from vicinal.tables.prepared import prepare
 
 if TYPE_CHECKING:

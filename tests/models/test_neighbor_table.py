@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from vicinal.models import find_rows, learn, neighbor_table
-from vicinal.models._neighbor_table import _smallest
+from vicinal.models._search import _smallest
 from vicinal.tables.prepared import prepare
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def test_against_all_distances(
 ) -> None:
     monkeypatch.setattr("vicinal.tables.sources.PIECE", 40)
     monkeypatch.setattr("vicinal.tables.text_files._CHUNK", 500)
-    monkeypatch.setattr("vicinal.models._neighbor_table._DISTANCES", block)
+    monkeypatch.setattr("vicinal.models._search._DISTANCES", block)
     wine = prepare("wine")
     model = learn(wine, "lda")
     path = str(tmp_path / f"t.{suffix}")

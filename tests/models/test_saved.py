@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from vicinal.methods.linear_map import linear_map
 from vicinal.methods.registry import METHODS
-from vicinal.models._saved import from_pipeline, learn, method_named
+from vicinal.models._learn import from_pipeline, learn
 from vicinal.tables.prepared import Prepared, prepare
 
 if TYPE_CHECKING:
@@ -60,43 +59,3 @@ def test_float32_stays(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", X=X, y=np.arange(30) % 2)
     prepared = prepare(str(tmp_path / "t.npz"))
     assert learn(prepared, "pca").transform(prepared.frame).dtype == np.float32
-
-
-@pytest.mark.filterwarnings("ignore:.*no finite optimum")
-def test_methods_without_labels(flowers: Prepared) -> None:
-    without = prepare("iris", no_target=True)
-    for name in ("pca", "lca-diagonal"):
-        model = learn(without, name)
-        assert (model.task, model.target, model.classes) == ("none", None, ())
-    labelled = learn(flowers, "lca-diagonal")
-    assert (labelled.task, labelled.classes) == ("classification", ("x", "y"))
-    with pytest.raises(ValueError, match="nca learns from a target of classes or num"):
-        learn(without, "nca")
-    with pytest.raises(ValueError, match="mlkr learns from a target of numbers"):
-        learn(flowers, "mlkr")
-
-
-def test_errors(flowers: Prepared) -> None:
-    with pytest.raises(ValueError, match="no method 'ldaa'; did you mean 'lda'"):
-        learn(flowers, "ldaa")
-    with pytest.raises(ValueError, match="no method 'qqq'; there are euclidean"):
-        method_named("qqq")
-    with pytest.raises(ValueError, match="at least 1, not 0"):
-        learn(flowers, "nca", n_components=0)
-
-
-def test_a_method_that_cannot_learn(tmp_path: Path) -> None:
-    path = tmp_path / "twins.csv"
-    path.write_text("a,kind\n" + "1,x\n2,y\n" * 10)
-    with pytest.raises(ValueError, match="lda cannot learn from these rows"):
-        learn(prepare(str(path), target="kind"), "lda")
-
-
-def test_a_metric_without_dimensions(flowers: Prepared) -> None:
-    pipeline = METHODS["pca"].pipeline(flowers.X, None).fit(flowers.X)
-    pipeline.named_steps["metric"].components_ = np.empty((0, flowers.X.shape[1]))
-    found = linear_map(pipeline)
-    assert found.components.shape == (0, flowers.X.shape[1])
-    message = "lca-gauss found no direction that tells these rows apart"
-    with pytest.raises(ValueError, match=message):
-        from_pipeline(pipeline, flowers, "lca-gauss")

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
@@ -59,3 +61,19 @@ def test_nca_ends_at_the_rank_that_was_asked_for(anneal: bool | str) -> None:
     nca = NCA(2, anneal=anneal, init="identity", max_iter=500).fit(X, y)
     assert nca.components_.shape == (2, 6)
     assert nca.objective_curve_[-1] > 0.9 * len(X)
+
+
+def test_the_penalty_rises_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def noted(objective: Any, penalty: FloatArray) -> Any:
+        seen.append(penalty[0])
+        return objective
+
+    class Flat:
+        def value_and_gradient(self, A: FloatArray) -> tuple[float, FloatArray]:
+            return 1.0, np.zeros_like(A)
+
+    monkeypatch.setattr("vicinal.nca._annealing.Penalized", noted)
+    Annealing(lambda _: 0, n_raises=4).reduce(Flat(), np.eye(2), 1)
+    np.testing.assert_allclose(seen, 0.01 * np.arange(1, 5))

@@ -184,7 +184,7 @@ def test_any_scale(scale: float, dtype: Any, objective: str, init: str) -> None:
 
 def test_a_scale_that_overflows_says_what_to_do() -> None:
     with pytest.raises(ValueError, match="Scale the data"):
-        NCA(2, init="identity").fit(X * 1e200, y)
+        NCA(2, init=np.eye(2, X.shape[1])).fit(X * 1e200, y)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.uint16, bool, np.float16])

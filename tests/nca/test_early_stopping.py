@@ -89,3 +89,11 @@ def test_held_out_rows_count_by_their_weight() -> None:
     nca = NCA(2, init="pca", max_iter=300, **settings)  # type: ignore[arg-type]
     told = nca.fit(points, flipped, sample_weight=weights).validation_curve_.max()
     assert told > nca.fit(points, flipped).validation_curve_.max() + 0.05
+
+
+def test_an_equal_score_is_no_new_best() -> None:
+    stopper = EarlyStopping(lambda _: 0.5, 2, np.eye(2))
+    watch = stopper.watch(lambda *_: False)
+    assert not watch(2 * np.eye(2), [1.0, 2.0])
+    assert watch(3 * np.eye(2), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(stopper.best, np.eye(2))

@@ -131,6 +131,7 @@ class Slope:
     """An objective that wants to go to a place, whatever the penalty."""
 
     X = X
+    row_counts = np.ones(len(X))
     n_points = 100.0
 
     def value_and_gradient(self, A: FloatArray) -> tuple[float, FloatArray]:

@@ -13,6 +13,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.classic import MLKR
 from vicinal.nca._early_stopping import hold_out
 from vicinal.nca._scale import queries_of_all
+from vicinal.nca._stochastic import StochasticOptimizer
 from vicinal.objectives import NCAObjective
 
 KINDS = ["expected", "log", "class-density"]
@@ -480,3 +481,36 @@ def test_as_many_neighbors_as_points_is_all_of_them() -> None:
     every = NCA(2, random_state=0, max_iter=15, tol=1e-2).fit(X, y)
     np.testing.assert_array_equal(truncated.components_, every.components_)
     assert truncated.truncated_mass_ == 0
+
+
+class _Scaled:
+    """Rows that each want a scale of their own; g wants another than f."""
+
+    n_rows = 4
+    counts = np.array([1.0, 1.0, 1.0, 97.0])
+
+    def __init__(self, wanted: Any, surrogate: Any = None) -> None:
+        self.wanted = np.array(wanted)
+        self.surrogate = surrogate
+
+    def warmup_surrogate(self) -> Any:
+        return None if self.surrogate is None else (self.surrogate, None)
+
+    def terms(self, B: Any, queries: Any) -> Any:
+        return -np.square(np.log(B[0, 0]) - self.wanted[queries])
+
+
+class _AsIs:
+    def unwhitening(self, A: Any) -> Any:
+        return A
+
+
+@pytest.mark.parametrize(("alpha", "found"), [(0.0, -1.0), (1e-9, 1.0)])
+def test_the_last_scale_counts_rows_by_weight_and_judges_by_the_penalised_objective(
+    alpha: float, found: float
+) -> None:
+    g = _Scaled([2.0, 2.0, 2.0, -1.1])
+    f = _Scaled([-2.0, -2.0, -2.0, 1.1], g)
+    optimizer = StochasticOptimizer(_AsIs(), None, None, 5, alpha, 0)  # type: ignore[arg-type]
+    A = optimizer._fit_scale(f, np.eye(1), np.random.default_rng(0))  # type: ignore[arg-type]
+    assert np.log(A[0, 0]) == pytest.approx(found, abs=0.1)

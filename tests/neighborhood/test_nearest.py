@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.nearest import nearest_of_each_class
+from vicinal.neighborhood.nearest import _largest, nearest_of_each_class
 
 
 def sorted_classes(
@@ -73,3 +73,12 @@ def test_threads_do_not_change_the_result(n_threads: int, dtype: type) -> None:
     more = nearest_of_each_class(points.astype(dtype), bounds, 7, n_threads=n_threads)
     for a, b in zip(one, more, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_of_equal_neighbours_the_first_are_listed() -> None:
+    """Many more than the few for which any sort keeps the order."""
+    rng = np.random.default_rng(0)
+    values = rng.integers(3, size=(40, 300)).astype(float)
+    for k in (1, 5, 150, 300):
+        naive = [sorted(range(300), key=lambda j: (-row[j], j))[:k] for row in values]
+        np.testing.assert_array_equal(_largest(values, k), naive)

@@ -1,9 +1,12 @@
 """Soft neighbours between two sets of points, against the sums written out."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
 
+from vicinal._typing import FloatArray
 from vicinal.neighborhood import soft_neighbors
 
 
@@ -11,13 +14,15 @@ from vicinal.neighborhood import soft_neighbors
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 def test_all_results_are_their_sums(dtype: type, offset: float) -> None:
     rng = np.random.default_rng(0)
-    Q = (rng.normal(size=(300, 3)) + offset).astype(dtype)
-    X = (rng.normal(size=(170, 3)) + offset).astype(dtype)
-    carried = rng.normal(size=(300, 2)).astype(dtype)
+    Q: FloatArray = (rng.normal(size=(300, 3)) + offset).astype(dtype)
+    X: FloatArray = (rng.normal(size=(170, 3)) + offset).astype(dtype)
+    carried: FloatArray = rng.normal(size=(300, 2)).astype(dtype)
     exponents = -((Q[:, None].astype(float) - X[None].astype(float)) ** 2).sum(axis=2)
     p = softmax(exponents, axis=1)
     found = soft_neighbors(Q, X, 2, carried)
-    tolerance = {"rtol": 1e-3, "atol": 1e-4} if dtype == np.float32 else {"rtol": 1e-8}
+    tolerance: dict[str, Any] = (
+        {"rtol": 1e-3, "atol": 1e-4} if dtype == np.float32 else {"rtol": 1e-8}
+    )
     np.testing.assert_allclose(
         found.log_sums, logsumexp(exponents, axis=1), **tolerance
     )

@@ -70,6 +70,19 @@ def test_the_gradient_is_that_of_the_value(kind: str, rank: int, case: str) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_validated_data_give_the_same_bits(kind: str) -> None:
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(60, D)), np.arange(60) % 4
+    counts, prior = rng.uniform(0.5, 3, size=60), np.array([0.1, 0.2, 0.3, 0.4])
+    A = rng.normal(size=(2, D))
+    checked = NCAObjective(X, y, kind, sample_weight=counts, class_prior=prior)
+    value, gradient = checked.value_and_gradient(A)
+    known = NCAObjective.from_codes(X, y, kind, counts, prior, None)
+    assert known.value_and_gradient(A)[0] == value
+    np.testing.assert_array_equal(known.value_and_gradient(A)[1], gradient)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_diagonal_map_is_its_diagonal(kind: str) -> None:
     X, y = awkward("plain")
     a = np.random.default_rng(4).normal(size=D)
@@ -213,3 +226,15 @@ def test_bad_input_is_named() -> None:
         NCAObjective(np.where(X > 2, np.nan, X), y)
     with pytest.raises(ValueError, match=r"shape \(n_components, 5\), got \(2, 4\)"):
         NCAObjective(X, y).value_and_gradient(np.eye(2, 4))
+
+
+def test_log_terms_where_all_matches_are_out_of_sight() -> None:
+    """exp underflows for both matches of the first point, and not for its others."""
+    X = np.array([[0.0], [50.0], [-50.0], [1.0], [-1.0], [1.5]])
+    y = np.array([0, 0, 0, 1, 1, 1])
+    squares = np.square(X[0] - X[1:, 0])
+    others = np.logaddexp.reduce(-squares)
+    expected = np.logaddexp.reduce(-squares[:2]) - others
+    found = NCAObjective(X, y, "log").terms(np.eye(1), np.arange(6))
+    assert found.min() == pytest.approx(expected, abs=1e-9)
+    assert np.exp(-squares[:2]).sum() == 0

@@ -23,6 +23,17 @@ def test_equals_the_sum_and_its_differences(kind: str, rank: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_validated_data_give_the_same_bits(kind: str) -> None:
+    counts = np.random.default_rng(1).uniform(0.5, 3, size=50)
+    A = 0.4 * np.random.default_rng(2).normal(size=(2, 4))
+    checked = TargetObjective(X, t, kind, width=2.0, sample_weight=counts)
+    known = TargetObjective.from_validated(X, t, kind, 2.0, counts, None)
+    value, gradient = checked.value_and_gradient(A)
+    assert known.value_and_gradient(A)[0] == value
+    np.testing.assert_array_equal(known.value_and_gradient(A)[1], gradient)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_weights_are_counts(kind: str) -> None:
     counts = np.random.default_rng(1).integers(0, 4, size=50)
     A = 0.4 * np.random.default_rng(2).normal(size=(2, 4))

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vicinal.tables.cells import clean, typed
-from vicinal.tables.columns import Columns, Decision
+from vicinal.tables.column_types import kind_of
+from vicinal.tables.columns import Columns
+from vicinal.tables.decisions import Decision
 
 N = 24
 ROWS = list(range(N))
@@ -385,3 +387,9 @@ def test_twenty_rows_in_order_are_no_chance(make: Any) -> None:
 def test_twenty_rows_that_are_counted_are_no_chance() -> None:
     assert decision("x", [(i + 5) % 19 for i in range(19)]).kind == "number"
     assert decision("x", [(i + 5) % 20 for i in range(20)]).kind == "identifier"
+
+
+@pytest.mark.parametrize(("n_rows", "kind"), [(19, "number"), (20, "identifier")])
+def test_a_few_numbers_may_be_in_order_by_chance(n_rows: int, kind: str) -> None:
+    assert kind_of(pl.Series("x", range(n_rows))).kind == kind
+    assert kind_of(pl.Series("x", [i * i for i in range(n_rows)])).kind == kind

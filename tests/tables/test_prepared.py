@@ -8,7 +8,7 @@ import pytest
 
 from vicinal.datasets import load
 from vicinal.tables.prepared import prepare
-from vicinal.tables.targets import NoTargetError
+from vicinal.tables.target_choice import NoTargetError
 
 if TYPE_CHECKING:
     from pathlib import Path

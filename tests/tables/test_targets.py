@@ -11,47 +11,12 @@ import pytest
 from vicinal.comparison.targets import encode_target
 from vicinal.tables.cells import clean
 from vicinal.tables.prepared import prepare
-from vicinal.tables.reading import Table, read_table
-from vicinal.tables.targets import (
-    NoTargetError,
-    choose_target,
-    likely_targets,
-    names_classes,
-    read_target,
-)
-
-
-def table(*names: str, target: str | None = None) -> Table:
-    return Table("t", pl.DataFrame({name: [1, 2] for name in names}), target)
+from vicinal.tables.reading import read_table
+from vicinal.tables.targets import names_classes, read_target
 
 
 def cleaned(values: list[Any]) -> pl.Series:
     return clean(pl.DataFrame({"t": values})).to_series()
-
-
-@pytest.mark.parametrize(
-    ("names", "target", "asked", "expected"),
-    [
-        (["a", "label"], None, "a", "a"),
-        (["a", "label"], "a", "label", "label"),
-        (["a", "label"], "a", None, "a"),
-        (["a", "label"], None, None, "label"),
-        (["y", "Target", "class"], None, None, "Target"),
-        (["y", "Y"], None, None, "y"),
-        (["a", "b"], None, None, None),
-    ],
-)
-def test_choose(
-    names: list[str], target: str | None, asked: str | None, expected: str | None
-) -> None:
-    assert choose_target(table(*names, target=target), asked) == expected
-
-
-def test_unknown_target() -> None:
-    with pytest.raises(ValueError, match=r"t has no column 'Specie'; did you mean 'sp"):
-        choose_target(table("species", "width"), "Specie")
-    with pytest.raises(ValueError, match="no column 'q'; it has species, width"):
-        choose_target(table("species", "width"), "q")
 
 
 @pytest.mark.parametrize(
@@ -121,26 +86,6 @@ def test_declared_categories_are_classes() -> None:
     assert prepare(frame).task == "regression"
     declared = frame.with_columns(pl.col("target").cast(pl.Categorical))
     assert prepare(declared).task == "classification"
-
-
-def test_likely_targets() -> None:
-    frame = pl.DataFrame(
-        {
-            "number": [1, 2, 5, 3] * 6,
-            "id": range(24),
-            "House_Price": [1.5, 2.5, 3.5, 4.5] * 6,
-            "day": ["2024-01-01", "2024-01-02"] * 12,
-            "same": ["x"] * 24,
-            "colour": ["r", "g", "b"] * 8,
-            "last": [1, 0] * 12,
-        }
-    )
-    expected = ["House_Price", "last", "number", "colour"]
-    assert likely_targets(frame) == expected
-    with pytest.raises(NoTargetError, match=r"name the target \('House_Price', 'last'"):
-        prepare(frame)
-    many = frame.select(pl.col("number").alias(f"x{i}") for i in range(9))
-    assert likely_targets(many) == ["x8", "x0", "x1", "x2", "x3"]
 
 
 def test_the_task_can_be_asked_for() -> None:

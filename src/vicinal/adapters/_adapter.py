@@ -2,25 +2,24 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.adapters._evaluation import Evaluation
-from vicinal.adapters._optimizer import Optimizer, fit_temperature, is_worth_sampling
+from vicinal.adapters._fit import Learned, first_maps, learn
+from vicinal.adapters._optimizer import Optimizer, is_worth_sampling
 from vicinal.adapters._ranking import top_documents
 from vicinal.adapters._relevance import check_relevance, shares, warn_of_empty
 from vicinal.adapters._scores import DEFAULT_K, check_k, scores_of_vectors
-from vicinal.adapters._selection import DECISIVE, FACTORS, select
 from vicinal.adapters._vectors import (
     check_both,
     check_vectors,
@@ -30,9 +29,6 @@ from vicinal.adapters._vectors import (
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives import RetrievalObjective
-
-# Fewer queries cannot tell whether learning helps.
-_FEWEST_QUERIES = 10
 
 
 class RetrievalAdapter(BaseEstimator):
@@ -67,7 +63,7 @@ class RetrievalAdapter(BaseEstimator):
         How many of the first documents count in the scores.
     n_folds : int, default=5
         How many parts of the queries are held out, one after the other; with more than
-        4,000 queries, 1,000 of them are held out once.
+        4,000 queries, 500 of them are held out once.
     batch_size : int, default=512
         Queries in a mini-batch, where there are too many pairs of queries and documents
         to look at all of them in every step.
@@ -75,7 +71,7 @@ class RetrievalAdapter(BaseEstimator):
         Random documents in a mini-batch, besides the relevant ones.
     max_iter : int, default=100
         Iterations of L-BFGS, or tens of steps on mini-batches.
-    tol : float, default=1e-5
+    tol : float, default=1e-3
         Stop when an iteration gains less, relative to the objective.
     verbose : int, default=0
         Whether to print what is decided.
@@ -157,7 +153,7 @@ class RetrievalAdapter(BaseEstimator):
         batch_size: int = 512,
         n_candidates: int = 4096,
         max_iter: int = 100,
-        tol: float = 1e-5,
+        tol: float = 1e-3,
         verbose: int = 0,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -214,7 +210,39 @@ class RetrievalAdapter(BaseEstimator):
                 unit_length=metric == "cosine",
                 n_jobs=self.n_jobs,
             )
-            self._learn(objective, grades, metric, seed)
+            optimizer = Optimizer(
+                start=first_maps(X, self.side, self.n_components),
+                max_iter=self.max_iter,
+                tol=self.tol,
+                batch_size=self.batch_size,
+                n_candidates=self.n_candidates,
+                sampled=is_worth_sampling(objective),
+                seed=seed,
+            )
+            learned = learn(
+                objective,
+                grades,
+                optimizer,
+                alpha=self.alpha,
+                temperature=self.temperature,
+                ks=check_k(self.k),
+                n_folds=self.n_folds,
+            )
+        if learned.evaluation is not None and learned.evaluation.queries is not None:
+            numbers = asked[learned.evaluation.queries]
+            told = replace(learned.evaluation, queries=numbers)
+            learned = replace(learned, evaluation=told)
+        self._store(learned, metric, Q.dtype)
+        if not learned.is_adapted:
+            warnings.warn(
+                f"Nothing was learned that helps queries held out "
+                f"({learned.in_words()}): vectors stay as they are. More pairs may "
+                "help, or side='two'.",
+                UserWarning,
+                stacklevel=3,
+            )
+        elif self.verbose:
+            print(f"[RetrievalAdapter] {learned.in_words()}")  # noqa: T201
         return self
 
     def transform_queries(self, queries: ArrayLike) -> FloatArray:
@@ -311,125 +339,24 @@ class RetrievalAdapter(BaseEstimator):
             )
             for vectors in (plain, mapped)
         )
-        return Evaluation(before, after)
+        return Evaluation(before, after, queries=asked)
 
-    def _learn(
-        self, objective: RetrievalObjective, grades: csr_array, metric: str, seed: int
-    ) -> None:
-        """Choose temperature and penalty, find the maps, and store them."""
-        start = self._start(objective.documents)
-        if self.temperature != "auto":
-            objective.temperature = float(self.temperature)
-        else:
-            objective.temperature = fit_temperature(objective, start)
-            if self.alpha != "auto":
-                objective.temperature *= FACTORS[0]
-        optimizer = Optimizer(
-            start=start,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            batch_size=self.batch_size,
-            n_candidates=self.n_candidates,
-            sampled=is_worth_sampling(objective),
-            seed=seed,
-        )
-        alpha, is_adapted, evaluation = self.alpha, True, None
-        if alpha == "auto":
-            if len(objective.queries) < _FEWEST_QUERIES:
-                raise ValueError(
-                    f"{len(objective.queries)} queries with relevant documents are too "
-                    f"few to tell whether learning helps: have {_FEWEST_QUERIES}, or "
-                    "give alpha a number."
-                )
-            selection = select(
-                objective,
-                grades,
-                optimizer,
-                check_k(self.k),
-                self.n_folds,
-                seed,
-                FACTORS if self.temperature == "auto" else (1.0,),
-            )
-            alpha, is_adapted = selection.alpha, selection.is_gain
-            objective.temperature = selection.temperature
-            evaluation = selection.evaluation
-        components, n_iter = start, 0
-        if is_adapted:
-            solution = optimizer.maximize(objective, float(alpha), start)
-            components, n_iter = solution.components, solution.n_iter
-            if solution.reason == "max_iter":
-                warnings.warn(
-                    f"The fit stopped after {n_iter} iterations, before its optimum: "
-                    "raise max_iter.",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
-        self._store(objective, components, metric, evaluation)
-        self.alpha_ = float(alpha)
-        self.is_adapted_ = is_adapted
-        self.n_iter_ = n_iter
-        self._tell()
-
-    def _store(
-        self,
-        objective: RetrievalObjective,
-        components: FloatArray,
-        metric: str,
-        evaluation: Evaluation | None,
-    ) -> None:
-        dtype, n_features = objective.queries.dtype, objective.queries.shape[1]
-        maps = components.astype(dtype)
+    def _store(self, learned: Learned, metric: str, dtype: Any) -> None:
+        maps = learned.components.astype(dtype)
         if self.side == "query":
             self.query_components_ = maps
-            self.document_components_ = np.eye(n_features, dtype=dtype)
+            self.document_components_ = np.eye(maps.shape[1], dtype=dtype)
         else:
             two = maps if maps.ndim == 3 else (maps, maps)
             self.query_components_, self.document_components_ = two
-        self.temperature_ = objective.temperature
+        self.n_features_in_ = maps.shape[-1]
+        self.alpha_, self.temperature_ = learned.alpha, learned.temperature
+        self.is_adapted_, self.n_iter_ = learned.is_adapted, learned.n_iter
         self.metric_ = metric
-        self.n_features_in_ = n_features
-        if evaluation is None:
+        if learned.evaluation is None:
             self.__dict__.pop("evaluation_", None)
         else:
-            self.evaluation_ = evaluation
-
-    def _tell(self) -> None:
-        """Print what was decided, if asked to; warn where nothing was learned."""
-        if not hasattr(self, "evaluation_"):
-            return
-        gain = self.evaluation_[DECISIVE]
-        words = (
-            f"mean average precision of {gain.n_queries} held-out queries: "
-            f"{gain.before:.3f} before, {gain.after:.3f} after, a difference of "
-            f"{gain.low:+.3f} to {gain.high:+.3f}"
-        )
-        if not self.is_adapted_:
-            warnings.warn(
-                f"Nothing was learned that helps queries held out ({words}): vectors "
-                "stay as they are. More pairs may help, or side='two'.",
-                UserWarning,
-                stacklevel=5,
-            )
-        elif self.verbose:
-            print(f"[RetrievalAdapter] {words}")  # noqa: T201
-
-    def _start(self, documents: FloatArray) -> FloatArray:
-        """Return the identity, or the documents' principal axes, if fewer."""
-        D = documents.shape[1]
-        d = D if self.n_components is None else self.n_components
-        if self.side == "query" and d != D:
-            raise ValueError(
-                f"With side='query' documents stay in their {D} dimensions, and "
-                "n_components must be None; use side='both' or 'two' for fewer."
-            )
-        if d > D:
-            raise ValueError(f"n_components={d} is above the {D} features.")
-        start = np.eye(D)
-        if d < D:
-            # Not centered: cosines and maps refer to the origin.
-            _, axes = np.linalg.eigh(documents.T.astype(np.float64) @ documents)
-            start = axes[:, ::-1][:, :d].T
-        return np.stack([start, start]) if self.side == "two" else start
+            self.evaluation_ = learned.evaluation
 
     def _metric_of(self, Q: FloatArray, X: FloatArray) -> str:
         if self.metric != "auto":

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vicinal._typing import FloatArray
+from vicinal._typing import FloatArray, IntArray
 
 _RESAMPLES = 2000
 _LEVEL = 0.95
@@ -50,11 +50,14 @@ class Evaluation:
         Each query's scores, by name, as from `ranking_scores`.
     seed : int
         For the resampling.
+    queries : ndarray of shape (n_queries,) or None
+        Which of the queries that were given these are; None is all, in their order.
     """
 
     before: dict[str, FloatArray]
     after: dict[str, FloatArray]
     seed: int = 0
+    queries: IntArray | None = None
     changes: dict[str, Change] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

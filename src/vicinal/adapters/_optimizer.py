@@ -1,4 +1,9 @@
-"""How an adapter's maps are found for one penalty: over all candidates, or sampled."""
+"""How an adapter's maps are found for one penalty: by L-BFGS, or for large data.
+
+Over all candidates where that is affordable. Otherwise in closed form, with the
+documents as one Gaussian cloud, where queries alone are mapped and compared by
+cosines; and by mini-batches in all other cases.
+"""
 
 from dataclasses import dataclass
 
@@ -16,8 +21,8 @@ from vicinal.solvers.scipy_minimize import LBFGS
 
 # An evaluation over all documents of more multiplications than this is sampled.
 _WORTH_SAMPLING = 2e10
-# Queries whose terms set the temperature, and the span in which it is looked for.
-_MOST_QUERIES = 512
+# Queries and documents whose terms set the temperature, and where it is looked for.
+_MOST_QUERIES, _MOST_DOCUMENTS = 512, 4096
 _TEMPERATURES = (1e-3, 10.0)
 
 
@@ -34,7 +39,7 @@ class Optimizer:
     batch_size, n_candidates : int
         Queries and random documents of a mini-batch.
     sampled : bool
-        Whether to learn from mini-batches.
+        Whether there is too much for looking at all candidates in each step.
     seed : int
         For drawing them.
     """
@@ -63,6 +68,9 @@ class Optimizer:
             penalized = Penalized(objective, alpha * objective.n_queries, self.start)
             solver = LBFGS(self.max_iter, self.tol)
             return solver.maximize(penalized, begin, on_iteration)
+        if objective.has_closed_form:
+            found = objective.closed_form(alpha)
+            return Solution(found, 1, [0.0, 0.0], "converged", "a closed form")
         search = Stochastic(
             self.max_iter, self.seed, steps=self.steps, first_step=self.first_step
         )
@@ -103,8 +111,7 @@ def fit_temperature(objective: RetrievalObjective, start: FloatArray) -> float:
         The maps at which it is judged.
     """
     rng = np.random.default_rng(0)
-    n_documents = len(objective.documents)
-    sample = draw_batch(objective, _MOST_QUERIES, min(n_documents, 20_000), rng)
+    sample = draw_batch(objective, _MOST_QUERIES, _MOST_DOCUMENTS, rng)
 
     def loss(log_temperature: float) -> float:
         sample.temperature = float(np.exp(log_temperature))

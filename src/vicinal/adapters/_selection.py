@@ -1,16 +1,17 @@
 """The penalty of an adapter, and whether to learn at all, by queries held out."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from vicinal._typing import FloatArray
+from vicinal._typing import FloatArray, IntArray
 from vicinal.adapters._evaluation import Evaluation
 from vicinal.adapters._optimizer import Optimizer
 from vicinal.adapters._scores import scores_of_vectors
 from vicinal.objectives import RetrievalObjective
+from vicinal.objectives.base import sample_indices
 
 ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 # Temperatures as parts of the one under which relevant documents are most probable:
@@ -24,7 +25,9 @@ _N_ERRORS = 1.0
 _PATIENCE = 2
 # With more queries, one part of them is held out instead of one fold after another.
 _ENOUGH_QUERIES = 4000
-_MOST_HELD_OUT = 1000
+_MOST_HELD_OUT = 500
+# Documents among which settings are compared; the evidence is about all of them.
+_MOST_DOCUMENTS = 20_000
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,12 @@ class Selection:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """One fold: an objective to learn from, one to judge by, and its queries."""
+    """One fold: an objective to learn from, one to judge by, grades, and queries."""
 
     learning: RetrievalObjective
     judging: RetrievalObjective
     grades: csr_array
+    rows: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,17 +113,21 @@ def select(
         The best settings, and the evidence.
     """
     folds = list(_folds(objective, relevance, n_folds, seed))
+    thinned = [_thinned(fold, seed) for fold in folds]
     warmest = objective.temperature
     tried: list[Trial] = []
 
     def attempt(alpha: float, temperature: float, begin: list[FloatArray]) -> None:
-        maps = []
-        for fold, first in zip(folds, begin, strict=True):
+        maps: list[FloatArray] = []
+        for f, (fold, first) in enumerate(zip(folds, begin, strict=True)):
+            if f and fold.learning is folds[f - 1].learning:
+                maps.append(maps[-1])
+                continue
             fold.learning.temperature = temperature
             maps.append(optimizer.maximize(fold.learning, alpha, first).components)
         scores = [
             _scores(fold, components, ks)
-            for fold, components in zip(folds, maps, strict=True)
+            for fold, components in zip(thinned, maps, strict=True)
         ]
         tried.append(Trial(alpha, temperature, maps, scores))
 
@@ -166,9 +174,27 @@ def _folds(
         else GroupShuffleSplit(1, test_size=_MOST_HELD_OUT, random_state=seed)
     )
     for learning, judging in splitter.split(Q, groups=groups):
-        yield HeldOut(
-            objective.subset(learning), objective.subset(judging), relevance[judging]
-        )
+        part = objective.subset(learning)
+        # Of one part that is held out, each half has settings chosen by the other.
+        n_parts = 1 if len(Q) <= _ENOUGH_QUERIES else 2
+        for rows in np.array_split(judging, n_parts):
+            yield HeldOut(part, objective.subset(rows), relevance[rows], rows)
+
+
+def _thinned(fold: HeldOut, seed: int) -> HeldOut:
+    """Return the fold with fewer documents to rank, where they are very many."""
+    n_documents = len(fold.judging.documents)
+    if n_documents <= _MOST_DOCUMENTS:
+        return fold
+    rng = np.random.default_rng(seed)
+    some = sample_indices(rng, n_documents, _MOST_DOCUMENTS)
+    kept = np.union1d(some, fold.grades.indices)
+    places = np.searchsorted(kept, fold.grades.indices)
+    grades = csr_array(
+        (fold.grades.data, places, fold.grades.indptr), (len(fold.rows), len(kept))
+    )
+    every = np.arange(len(fold.rows))
+    return replace(fold, judging=fold.judging.subset(every, some), grades=grades)
 
 
 def _cross_fitted(
@@ -176,11 +202,17 @@ def _cross_fitted(
 ) -> Evaluation:
     """Score each fold's queries under the settings that the other folds have chosen."""
     sums = np.array([trial.sums() for trial in tried])
-    others = sums.sum(axis=1, keepdims=True) - sums if len(folds) > 1 else sums
-    chosen = np.argmax(others, axis=0)
+    chosen = np.argmax(sums.sum(axis=1, keepdims=True) - sums, axis=0)
     before = [_scores(fold, None, ks) for fold in folds]
-    after = [tried[t].scores[f] for f, t in enumerate(chosen)]
-    return Evaluation(_joined(before), _joined(after), seed)
+    after = []
+    for f, t in enumerate(chosen):
+        thin = len(folds[f].judging.documents) > _MOST_DOCUMENTS
+        trial = tried[t]
+        found = _scores(folds[f], trial.maps[f], ks) if thin else trial.scores[f]
+        after.append(found)
+    rows = np.concatenate([fold.rows for fold in folds])
+    order = np.argsort(rows)
+    return Evaluation(_joined(before, order), _joined(after, order), seed, rows[order])
 
 
 def _scores(
@@ -196,5 +228,9 @@ def _scores(
     )
 
 
-def _joined(parts: list[dict[str, FloatArray]]) -> dict[str, FloatArray]:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+def _joined(
+    parts: list[dict[str, FloatArray]], order: IntArray
+) -> dict[str, FloatArray]:
+    return {
+        name: np.concatenate([part[name] for part in parts])[order] for name in parts[0]
+    }

@@ -9,6 +9,8 @@ from vicinal._typing import FLOATS, FloatArray
 
 # Lengths that differ by no more than this from 1 are those of unit vectors in float16.
 _UNIT = 5e-3
+# Lengths within so many units of rounding of 1 are 1.
+_ROUNDING = 8
 
 
 def check_vectors(vectors: Any, name: str) -> FloatArray:
@@ -55,6 +57,8 @@ def to_unit_length(vectors: FloatArray, kind: str) -> FloatArray:
             f"The vector of {kind} {first} is all zeros and has no cosine with any "
             "other: leave it out, or use metric='euclidean'."
         )
+    if (np.abs(lengths - 1) < _ROUNDING * np.finfo(vectors.dtype).eps).all():
+        return vectors  # many vectors are not copied for nothing
     return vectors / lengths[:, None]
 
 

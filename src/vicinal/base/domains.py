@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import of_unscaled
 from vicinal.base.row_space import centred
+from vicinal.base.validation import validate_data
 
 
 @dataclass(frozen=True)

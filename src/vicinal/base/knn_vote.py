@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.row_space import unit_of
 from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
 
 
@@ -50,6 +51,9 @@ def nearest_points(
     wanted = [points.shape[1]] if dimensions is None else list(dimensions)
     middle = points.mean(axis=0, dtype=np.float64).astype(points.dtype)
     points, queries = points - middle, queries - middle
+    # A power of two, in which squares neither overflow nor vanish, changes no order.
+    unit = max(unit_of(points), unit_of(queries))
+    points, queries = points / unit, queries / unit
     k = min(n_neighbors, len(points) - (own is not None))
     found = np.empty((len(wanted), len(queries), k), dtype=np.int32)
 

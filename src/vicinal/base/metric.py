@@ -13,10 +13,11 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.advice import advised
+from vicinal.base.validation import validate_data
 
 
 @dataclass(frozen=True, eq=False)  # hashable, as scikit-learn wants a metric to be

@@ -63,7 +63,7 @@ class Span:
         would.
         """
         found = self.to_features(directions)
-        if self.weights is None or not directions.size:
+        if self.weights is None or not found.any():  # rows that are all equal
             return found
         R = cholesky(found @ found.T)
         rows: NDArray[np.float64] = solve_triangular(R, found, trans="T")

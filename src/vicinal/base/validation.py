@@ -4,10 +4,29 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import validation as _sklearn
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS, IntArray
+
+
+def validate_data(estimator: Any, /, *arrays: Any, **options: Any) -> Any:
+    """Validate as scikit-learn does, and return numbers in this machine's byte order.
+
+    Columns of a data frame in another order come through scikit-learn as they are, and
+    no kernel is compiled for them.
+    """
+    found = _sklearn.validate_data(estimator, *arrays, **options)
+    if isinstance(found, tuple):
+        return tuple(_native(one) for one in found)
+    return _native(found)
+
+
+def _native(array: Any) -> Any:
+    dtype = getattr(array, "dtype", None)
+    if dtype is None or dtype.isnative:
+        return array
+    return array.astype(dtype.newbyteorder("="))
 
 
 def labelled(

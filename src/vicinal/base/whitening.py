@@ -184,7 +184,7 @@ def spread(
         residuals = within_class_residuals(X, codes, weights)
         units = deviations(residuals, measured)
         varying = units > 0
-        scaled = residuals[:, varying] / units[varying]
+        scaled: FloatArray = residuals[:, varying] / units[varying]
         with single_threaded_blas():
             _, sizes, rows = np.linalg.svd(scaled, full_matrices=False)
         variances, axes = sizes[::-1] ** 2 / n, rows[::-1].T
@@ -244,3 +244,57 @@ def covariance(
     parts = blocks(slice(0, n), max(size_of_block, n_features))
     run_in_threads(lambda: do, parts, n_threads if n * n_features**2 > SMALL else 1)
     return product.total / n, units
+
+
+def relevant_components(
+    X: FloatArray,
+    codes: IntArray,
+    d: int,
+    shrinkage: float = 0.0,
+    weights: FloatArray | None = None,
+    n_threads: int = 1,
+) -> FloatArray:
+    """Return S_W^(−1/2), or at low rank the main directions of what it maps to: RCA.
+
+    Parameters
+    ----------
+    X, codes, weights
+        As for `class_means`.
+    d : int
+        How many rows the map shall have.
+    shrinkage : float, default=0.0
+        As for `Spread.inverse_root`.
+    n_threads : int, default=1
+        The result is the same, bit for bit, for any number.
+
+    Returns
+    -------
+    ndarray of shape (d, n_features)
+    """
+    within = spread(X, codes, weights, n_threads)
+    if d == X.shape[1]:
+        return within.inverse_root(shrinkage)
+    if shrinkage > 0:
+        shrunk = (1 - shrinkage) * within.variances + shrinkage
+        within = within._replace(variances=shrunk)
+    return discriminant_rows(X, codes, within, d, weights)
+
+
+def discriminant_rows(
+    X: FloatArray,
+    codes: IntArray,
+    within: Spread,
+    d: int,
+    weights: FloatArray | None = None,
+) -> FloatArray:
+    """Return d rows that whiten the classes, those that tell them apart first."""
+    white = within.whitening()
+    apart = (class_means(X, codes, weights) - mean(X, weights)) @ white
+    apart *= np.sqrt(np.bincount(codes, weights))[:, None]
+    directions = np.linalg.svd(apart, full_matrices=d > min(apart.shape))[2]
+    return filled((white @ directions[:d].T).T, d)
+
+
+def filled(rows: FloatArray, d: int) -> FloatArray:
+    """Return d rows: zeros where the data have fewer dimensions."""
+    return np.vstack([rows, np.zeros((d - len(rows), rows.shape[1]))])

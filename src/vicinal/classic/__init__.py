@@ -1,15 +1,28 @@
-"""The methods that the papers compare with."""
+"""The methods that the papers compare with, and tuples to learn from."""
 
+from vicinal.base.tuples_from_labels import (
+    chunklets_from_labels,
+    pairs_from_labels,
+    quadruplets_from_labels,
+    triplets_from_labels,
+)
+from vicinal.classic._nearest_triplets import nearest_triplets
+from vicinal.classic.covariance import Covariance
 from vicinal.classic.dann import DANNClassifier
 from vicinal.classic.fda import FDA
 from vicinal.classic.itml import ITML
 from vicinal.classic.lfda import LFDA
 from vicinal.classic.lmnn import LMNN
 from vicinal.classic.lmnn_classifier import LMNNClassifier
+from vicinal.classic.lsml import LSML
 from vicinal.classic.mcml import MCML
 from vicinal.classic.mlkr import MLKR
+from vicinal.classic.mmc import MMC
 from vicinal.classic.mrmr import MRMR
 from vicinal.classic.ngca import NGCA
+from vicinal.classic.rca import RCA
+from vicinal.classic.scml import SCML
+from vicinal.classic.sdml import SDML
 from vicinal.classic.transfer_itml import TransferITML
 
 __all__ = [
@@ -17,11 +30,22 @@ __all__ = [
     "ITML",
     "LFDA",
     "LMNN",
+    "LSML",
     "MCML",
     "MLKR",
+    "MMC",
     "MRMR",
     "NGCA",
+    "RCA",
+    "SCML",
+    "SDML",
+    "Covariance",
     "DANNClassifier",
     "LMNNClassifier",
     "TransferITML",
+    "chunklets_from_labels",
+    "nearest_triplets",
+    "pairs_from_labels",
+    "quadruplets_from_labels",
+    "triplets_from_labels",
 ]

@@ -5,11 +5,13 @@ Nothing here knows how the objective is optimised.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.tuples import Tuples
 from vicinal.classic._sampled_pairs import random_pairs
 from vicinal.neighborhood.parallel import back_project, project
 
@@ -45,6 +47,7 @@ class PairBounds:
         in_coordinates: Callable[[FloatArray], FloatArray],
         other_points: FloatArray | None = None,
         other_codes: IntArray | None = None,
+        bounds: tuple[float, float] | None = None,
     ) -> "PairBounds":
         """Draw so many pairs of one class and as many of two.
 
@@ -60,6 +63,8 @@ class PairBounds:
             Takes points to float64 coordinates under which the prior is the identity.
         other_points, other_codes
             Where the second of each pair comes from, if not from the points.
+        bounds : tuple of two floats or None, default=None
+            u and l; None takes percentiles.
 
         Raises
         ------
@@ -82,11 +87,58 @@ class PairBounds:
             random_state.randint(len(rows), size=PAIRS_FOR_PERCENTILES)
             for rows in (points, second)
         ]
+        return cls._scaled(
+            differences(*alike), differences(*unlike), differences(*anyone),
+            points.dtype, bounds,
+        )  # fmt: skip
+
+    @classmethod
+    def of_pairs(
+        cls,
+        pairs: Tuples,
+        signs: IntArray,
+        bounds: tuple[float, float] | None,
+        random_state: RandomState,
+    ) -> "PairBounds":
+        """Take given pairs, in coordinates under which the prior is the identity.
+
+        Parameters
+        ----------
+        pairs : Tuples
+            The points' coordinates, and the pairs.
+        signs : ndarray of shape (n_pairs,)
+            1 for pairs to be near, -1 for pairs to be far.
+        bounds : tuple of two floats or None
+            u and l; None takes percentiles over random pairs of the points.
+        random_state : RandomState
+            For these.
+        """
+        points = pairs.points
+
+        def differences(chosen: IntArray) -> FloatArray:
+            return points[chosen[:, 0]] - points[chosen[:, 1]]
+
+        anyone = random_state.randint(len(points), size=(PAIRS_FOR_PERCENTILES, 2))
+        near, far = (differences(pairs.indices[signs == sign]) for sign in (1, -1))
+        return cls._scaled(near, far, differences(anyone), points.dtype, bounds)
+
+    @classmethod
+    def _scaled(
+        cls,
+        near: FloatArray,
+        far: FloatArray,
+        anyone: FloatArray,
+        dtype: Any,
+        bounds: tuple[float, float] | None,
+    ) -> "PairBounds":
+        """Divide differences by the roots of their bounds; leave out duplicates."""
         # Duplicates can be neither moved nor measured with.
-        rounding = float(4 * np.finfo(points.dtype).eps) ** 2
-        u, v = _percentiles(differences(*anyone), rounding)
-        near, far = differences(*alike), differences(*unlike)
-        near, far = (V[np.einsum("ij,ij->i", V, V) > rounding * v] for V in (near, far))
+        rounding = float(4 * np.finfo(dtype).eps) ** 2
+        low, high = _percentiles(anyone, rounding)
+        u, v = bounds or (low, high)
+        near, far = (
+            V[np.einsum("ij,ij->i", V, V) > rounding * high] for V in (near, far)
+        )
         return cls(near / np.sqrt(u), far / np.sqrt(v), (u, v))
 
 

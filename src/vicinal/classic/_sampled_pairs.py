@@ -5,6 +5,23 @@ from numpy.random import RandomState
 
 from vicinal._typing import IntArray
 
+# 20 for each pair of classes are as many from 10 and from 23 classes on.
+FEWEST_CONSTRAINTS, MOST_CONSTRAINTS = 2_000, 10_000
+# With many features fewer, but not below the second number: an iteration multiplies
+# each pair with a square matrix.
+AFFORDABLE, FEWEST_AFFORDABLE = 2.5e8, 1_000
+
+
+def number_of_pairs(
+    n_constraints: int | str, n_classes: int, n_coordinates: int
+) -> int:
+    """Return how many pairs to draw of one class, and as many of two."""
+    if not isinstance(n_constraints, str):
+        return n_constraints // 2
+    wanted = max(20 * n_classes**2, FEWEST_CONSTRAINTS)
+    affordable = max(int(AFFORDABLE / n_coordinates**2), FEWEST_AFFORDABLE)
+    return min(wanted, MOST_CONSTRAINTS, affordable) // 2
+
 
 def random_pairs(
     codes: IntArray,

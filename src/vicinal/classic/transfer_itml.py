@@ -8,16 +8,16 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS
 from vicinal.base.domains import source_of
-from vicinal.base.validation import encoded
+from vicinal.base.validation import LearnsFromClasses, encoded, validate_data
+from vicinal.classic._logdet_metric import LogDetMetric
 from vicinal.classic.itml import ITML
 from vicinal.neighborhood import single_threaded_blas
 
 
-class TransferITML(ITML):
+class TransferITML(LearnsFromClasses, LogDetMetric):
     """Information-theoretic metric learning for transfer.
 
     ITML whose pairs have one point in the target domain, where there are few labelled
@@ -71,7 +71,11 @@ class TransferITML(ITML):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **ITML._parameter_constraints,
+        **{
+            name: constraint
+            for name, constraint in ITML._parameter_constraints.items()
+            if name not in ("bounds", "preprocessor")
+        },
         "gamma": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -86,15 +90,13 @@ class TransferITML(ITML):
         verbose: int = 0,
         random_state: int | RandomState | None = None,
     ) -> None:
-        super().__init__(
-            gamma,
-            prior=prior,
-            n_constraints=n_constraints,
-            max_iter=max_iter,
-            tol=tol,
-            verbose=verbose,
-            random_state=random_state,
-        )
+        self.gamma = gamma
+        self.prior = prior
+        self.n_constraints = n_constraints
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

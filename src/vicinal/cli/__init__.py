@@ -55,7 +55,7 @@ def build_app() -> "typer.Typer":
     """
     import typer
 
-    from vicinal.cli import compare, datasets, fit, neighbors, transform
+    from vicinal.cli import adapt, compare, datasets, fit, neighbors, transform
 
     # The long traceback of a bug shows more without a frame drawn around it.
     app = typer.Typer(
@@ -86,6 +86,6 @@ def build_app() -> "typer.Typer":
     ) -> None:
         """Learn what near should mean on your data."""
 
-    for module in (compare, fit, transform, neighbors, datasets):
+    for module in (compare, fit, transform, neighbors, adapt, datasets):
         module.register(app)
     return app

@@ -9,7 +9,7 @@ import typer
 from vicinal.tables.names import printable
 
 if TYPE_CHECKING:
-    from vicinal.tables.columns import Decision
+    from vicinal.tables.decisions import Decision
     from vicinal.tables.prepared import Prepared
 
 __all__ = ["column_lines", "print_decisions"]

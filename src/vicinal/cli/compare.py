@@ -38,9 +38,10 @@ __all__ = ["register"]
 
 # The names of the methods, which the help must not load: a test compares them.
 _METHODS = (
-    "euclidean, standardised, whitened, pca, lda, fda, lfda, itml, lmnn, mcml, ldg, "
-    "nca, nca-log (classes); euclidean, standardised, whitened, pca, nca, mlkr "
-    "(numbers); kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target)"
+    "euclidean, standardised, whitened, pca, lda, fda, lfda, rca, itml, mmc, sdml, "
+    "lsml, scml, lmnn, mcml, ldg, nca, nca-log (classes); euclidean, standardised, "
+    "whitened, pca, nca, mlkr (numbers); "
+    "kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target)"
 )
 # Of the time budget, the part that is kept back to draw the report.
 _FOR_THE_REPORT = 0.35

@@ -1,16 +1,20 @@
 """`vicinal neighbors` and `predict`: the nearest rows, and what they say of a row."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vicinal._files import is_same_file
 from vicinal.cli.errors import report_errors
 from vicinal.cli.neighbor_summary import print_neighbors, print_table, score_line
 from vicinal.cli.options import Data, Keep, KeepAll, Model, Neighbors
-from vicinal.cli.output_paths import check_apart, check_table_path, is_same_file
+from vicinal.cli.output_paths import check_apart, check_table_path
 from vicinal.cli.progress import waiting
 from vicinal.tables.names import printable
+
+if TYPE_CHECKING:
+    from vicinal.models import Recall
 
 __all__ = ["register"]
 
@@ -51,12 +55,18 @@ def neighbors(
             "--output", "-o", help="File to write: .csv, .tsv, .parquet or .arrow."
         ),
     ] = None,
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="No index, however many rows there are."),
+    ] = False,
 ) -> None:
     """Find the nearest rows of some rows, or of all, under a learned metric.
 
     Of one row, without other options, they are printed beside those under the
-    Euclidean metric.
+    Euclidean metric. 1,000 rows or more are looked up among more than 50,000 by an
+    index (extra ann), and what it misses is measured and printed.
     """
+    recalls: list[Recall] = []
     with report_errors():
         with waiting("looking for neighbours") as say:
             from vicinal.models import load, nearest_rows, neighbor_table
@@ -84,7 +94,9 @@ def neighbors(
                     n_neighbors=k,
                     show=show or [],
                     name=name,
+                    exact=exact,
                     on_rows=lambda done: say(f"looked through {done:,} rows"),
+                    on_recall=recalls.append,
                 )
             if table is not None and output is not None:
                 from vicinal.models import write_frame
@@ -98,6 +110,11 @@ def neighbors(
             n = table["query"].n_unique()
             typer.echo(
                 f"{table.height:,} neighbours of {n:,} rows: {printable(output, None)}"
+            )
+        for one in recalls:
+            typer.echo(
+                f"found by an index: {100 * one.recall:.1f} % of the nearest rows of "
+                f"{one.n_checked} that were checked (--exact finds all)"
             )
 
 

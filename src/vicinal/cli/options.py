@@ -12,7 +12,7 @@ from vicinal.tables.names import near, printable
 
 if TYPE_CHECKING:
     from vicinal.tables.overrides import Overrides
-    from vicinal.tables.targets import NoTargetError
+    from vicinal.tables.target_choice import NoTargetError
 
 __all__ = [
     "Categorical",

@@ -4,14 +4,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from vicinal._files import check_writable
+from vicinal._files import check_writable, is_same_file
 
 __all__ = [
     "check_apart",
     "check_distinct",
     "check_output_path",
     "check_table_path",
-    "is_same_file",
 ]
 
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
@@ -28,7 +27,7 @@ def check_output_path(path: Path, data: str) -> None:
         What is read, which is not written over.
     """
     check_writable(path)
-    if path.exists() and Path(data).exists() and path.samefile(data):
+    if path.exists() and is_same_file(str(path), data):
         raise ValueError(f"{path} is the data; write to another file.")
 
 
@@ -76,17 +75,3 @@ def check_apart(output: Path, others: dict[str, Any]) -> None:
     for what, path in others.items():
         if path is not None and is_same_file(str(output), str(path)):
             raise ValueError(f"{output} is the {what}; write to another file.")
-
-
-def is_same_file(one: str, other: str) -> bool:
-    """Return whether two paths, or names of data sets, are of the same rows.
-
-    Parameters
-    ----------
-    one, other : str
-        The paths, of files that need not exist.
-    """
-    paths = Path(one), Path(other)
-    if not all(path.exists() for path in paths):
-        return one == other
-    return paths[0].samefile(paths[1])

@@ -20,10 +20,12 @@ _SIMPLEST_FIRST = (
     ("euclidean", "gaussian"),
     ("standardised", "kernel-density"),
     ("whitened", "pca", "lca-diagonal"),
-    ("lda", "fda", "lca"),
-    ("ldg", "lfda", "itml", "lca-gauss"),
+    ("lda", "fda", "rca", "lca"),
+    ("ldg", "lfda", "itml", "mmc", "sdml", "lsml", "scml", "lca-gauss"),
     ("nca", "nca-log", "mlkr", "lmnn", "mcml"),
 )
+# Of a standard error: what is no evidence at all, however many points it is.
+_HALF = 0.5
 _RANK = {name: rank for rank, names in enumerate(_SIMPLEST_FIRST) for name in names}
 
 
@@ -43,12 +45,14 @@ def recommend(
     best: MethodResult,
     differences: Sequence[Difference],
     negligible: float = 0.0,
+    point: float = np.inf,
 ) -> str:
     """Return the name of the simplest method within noise of the best.
 
     Within noise is: behind by no more than one standard error of the difference, the
-    usual rule for choosing among models of different size; or by so little that
-    nobody would care.
+    usual rule for choosing among models of different size, and by no more than a
+    point, since the error of few rows is large; or by no more than half of one; or by
+    so little that nobody would care.
 
     Parameters
     ----------
@@ -60,15 +64,17 @@ def recommend(
         The best against each other.
     negligible : float, default=0.0
         A difference that is none, however sure it is.
+    point : float, default=inf
+        What is given up for simplicity at most, unless noise is of another order.
     """
     reach = {
         one.other: np.nan_to_num(one.error, nan=0.0 if one.real else np.inf)
         for one in differences
     }
     behind = {one.other: one.gain for one in differences}
-    able = [
-        one
-        for one in results
-        if one is best or behind[one.name] <= max(reach[one.name], negligible)
-    ]
+    near = {
+        name: max(negligible, min(error, point), _HALF * error)
+        for name, error in reach.items()
+    }
+    able = [one for one in results if one is best or behind[one.name] <= near[one.name]]
     return min(able, key=lambda one: (simplicity(one.name), -one.mean)).name

@@ -67,8 +67,10 @@ class Comparison:
     @property
     def recommended(self) -> str:
         """Name of the simplest method that is within noise of the best."""
-        negligible = self.evidence.score.negligible
-        return recommend(self.results, self.best, self.differences(), negligible)
+        score = self.evidence.score
+        return recommend(
+            self.results, self.best, self.differences(), score.negligible, score.point
+        )
 
     @property
     def measure(self) -> str:
@@ -206,7 +208,12 @@ class Comparison:
         from vicinal.report import page
 
         if table := self.setting.table:
-            known = {"decisions": table.decisions, "row_numbers": self.setting.rows}
+            known = {
+                "decisions": table.decisions,
+                "row_numbers": self.setting.rows,
+                "frame": table.frame,
+                "target": table.target,
+            }
             options = known | options
         text = page(self, **options)
         if path is not None:

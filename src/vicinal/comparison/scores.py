@@ -45,6 +45,8 @@ class Score:
         The worst and the best there can be.
     negligible : float
         A difference that nobody would change a method for.
+    point : float
+        A difference that nobody would give up for a simpler method.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Score:
     least: float = 0.0
     most: float = 1.0
     negligible: float = 0.005
+    point: float = 0.01
 
     def of(self, truth: Any, predicted: NDArray[Any]) -> float:
         """Return the score of some rows, each counted once."""
@@ -128,6 +131,7 @@ SCORES = {
             least=-np.inf,
             most=np.inf,
             negligible=0.05,
+            point=0.1,
         ),
     )
 }

@@ -165,9 +165,30 @@ def _beyond(comparison: Comparison, chosen: MethodResult) -> str:
     error = comparison.evidence.error(best, chosen)
     score = comparison.evidence.score
     if best is chosen or gain < score.negligible:
-        return f"; {what} nothing beyond that on these data"
+        return _short_of_time(comparison, others) or (
+            f"; {what} nothing beyond that on these data"
+        )
     amount = _amount(comparison, gain, 1.96 * error)
     return f"; {best.name} may add {amount}, which is within noise"
+
+
+def _short_of_time(comparison: Comparison, others: list[MethodResult]) -> str:
+    """Return which methods had too few rows to say anything of them; else nothing."""
+    s = comparison.setting
+    n_train = len(s.X) - len(s.tests[0]) if s.tests else 0
+    if n_train <= 2 * MANY_ROWS:
+        return ""
+    names = [
+        one.name
+        for one in others
+        if one.n_learned is not None and one.n_learned.min() < MANY_ROWS
+    ]
+    if not names:
+        return ""
+    return (
+        f"; time was too short to tell what {', '.join(names)} would add: they learned "
+        f"from fewer than {MANY_ROWS:,} of the {n_train:,} training rows"
+    )
 
 
 def _mean(one: MethodResult) -> float:

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
+from vicinal.base.validation import validate_data
 from vicinal.neighborhood import effective_n_threads
 
 # Beyond this, thresholds are set by a random part of the training points.

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.monitor import Monitor
+from vicinal.base.validation import validate_data
 from vicinal.lca._background import Background, MixtureDensity
 from vicinal.lca._data import ScaledData
 from vicinal.lca._density import ProductDensity
@@ -330,7 +330,8 @@ default="full"
     def _components_of(self, data: ScaledData, kernel: Kernel) -> FloatArray:
         """Return a root of Σ⁻¹, symmetric for features in units of their spread."""
         sizes, axes = eigh(kernel.map.T @ kernel.map)
-        root = (axes * np.sqrt(sizes)) @ axes.T
+        # Squares of next to nothing may round to less than nothing.
+        root = (axes * np.sqrt(np.maximum(sizes, 0))) @ axes.T
         return data.map_of_data(root)
 
     def _attributes_of(self, data: ScaledData, reached: Reached) -> dict[str, Any]:

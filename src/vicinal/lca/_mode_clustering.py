@@ -11,9 +11,11 @@ from sklearn.base import BaseEstimator, ClusterMixin, _fit_context, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors, radius_neighbors_graph
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.metric import unchanged_on_error
+from vicinal.base.validation import validate_data
 from vicinal.lca._density_mixin import DensityMixin
 from vicinal.lca._lca import LCA
 
@@ -106,34 +108,38 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        points: FloatArray = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-        density = LCA() if self.density is None else clone(self.density)
-        density.fit(points)
-        modes, n_steps = self._ascend(density, points)
-        if n_steps > self.max_iter:
-            warnings.warn(
-                f"Some points have not reached a mode in {self.max_iter} steps; raise "
-                "max_iter, tol or width.",
-                ConvergenceWarning,
-                stacklevel=3,  # past this and scikit-learn's wrapper of fit
+        with unchanged_on_error(self):
+            points: FloatArray = validate_data(
+                self, X, dtype=FLOATS, ensure_min_samples=2
             )
-        # Where many points arrive, one place is enough to look at.
-        mapped = _mapped(density, modes)
-        rounded = np.round(mapped / (self.merge * self.width / 8))
-        _, first, place = np.unique(
-            rounded, axis=0, return_index=True, return_inverse=True
-        )
-        graph = radius_neighbors_graph(
-            mapped[first], self.merge * self.width, include_self=True
-        )
-        codes = connected_components(graph, directed=False)[1][place.ravel()]
-        sizes = np.bincount(codes)
-        rank = np.empty(len(sizes), dtype=np.intp)
-        rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
-        self.labels_: IntArray = rank[codes]
-        score = density.score_samples(modes)
-        highest = np.lexsort((-score, self.labels_))
-        starts = np.searchsorted(self.labels_[highest], np.arange(len(sizes)))
+            density = LCA() if self.density is None else clone(self.density)
+            density.fit(points)
+            modes, n_steps = self._ascend(density, points)
+            if n_steps > self.max_iter:
+                warnings.warn(
+                    f"Some points have not reached a mode in {self.max_iter} steps; "
+                    "raise max_iter, tol or width.",
+                    ConvergenceWarning,
+                    stacklevel=3,  # past this and scikit-learn's wrapper of fit
+                )
+            # Where many points arrive, one place is enough to look at.
+            mapped = _mapped(density, modes)
+            rounded = np.round(mapped / (self.merge * self.width / 8))
+            _, first, place = np.unique(
+                rounded, axis=0, return_index=True, return_inverse=True
+            )
+            graph = radius_neighbors_graph(
+                mapped[first], self.merge * self.width, include_self=True
+            )
+            codes = connected_components(graph, directed=False)[1][place.ravel()]
+            sizes = np.bincount(codes)
+            rank = np.empty(len(sizes), dtype=np.intp)
+            rank[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+            labels = rank[codes]
+            score = density.score_samples(modes)
+            highest = np.lexsort((-score, labels))
+            starts = np.searchsorted(labels[highest], np.arange(len(sizes)))
+        self.labels_: IntArray = labels
         self.cluster_centers_: FloatArray = modes[highest[starts]]
         self.density_ = density
         self.n_iter_ = min(n_steps, self.max_iter)

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import unchanged_on_error
 from vicinal.base.row_space import centred
-from vicinal.base.validation import labelled
+from vicinal.base.validation import labelled, validate_data
 from vicinal.ldg._local_gaussians import ClassPoints
 from vicinal.ldg._model_selection import choose_n_neighbors, sampled_rows
 from vicinal.ldg._validation import (

@@ -8,13 +8,13 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.domains import Domain, source_of
 from vicinal.base.metric import LinearMetric
 from vicinal.base.n_components import checked_n_components
-from vicinal.base.validation import encoded
+from vicinal.base.validation import encoded, validate_data
 from vicinal.ldg._eigenproblem import EigenProblem, Matrix, completed, same_signs
 from vicinal.ldg._model_selection import (
     DIMENSIONS_BEYOND_CLASSES,

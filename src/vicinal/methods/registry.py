@@ -163,6 +163,36 @@ def _itml(request: FitRequest) -> Any:
     return ITML(random_state=request.random_state)
 
 
+def _rca(request: FitRequest) -> Any:
+    from vicinal.classic import RCA
+
+    return RCA(_at_most_rank(request))
+
+
+def _mmc(request: FitRequest) -> Any:
+    from vicinal.classic import MMC
+
+    return MMC(random_state=request.random_state)
+
+
+def _sdml(request: FitRequest) -> Any:
+    from vicinal.classic import SDML
+
+    return SDML(random_state=request.random_state)
+
+
+def _lsml(request: FitRequest) -> Any:
+    from vicinal.classic import LSML
+
+    return LSML(random_state=request.random_state)
+
+
+def _scml(request: FitRequest) -> Any:
+    from vicinal.classic import SCML
+
+    return SCML(random_state=request.random_state)
+
+
 def _lmnn(request: FitRequest) -> Any:
     from vicinal.classic import LMNN
 
@@ -277,7 +307,12 @@ _LIST = (
     Method("lda", _CLASSES, "linear discriminant analysis", _lda),
     Method("fda", _CLASSES, "Fisher's discriminants, shrunk", _fda, usual=False),
     Method("lfda", _CLASSES, "local Fisher discriminant analysis", _lfda),
+    Method("rca", _CLASSES, "relevant component analysis", _rca, usual=False),
     Method("itml", _CLASSES, "information-theoretic metric", _itml, usual=False),
+    Method("mmc", _CLASSES, "pairs of two classes far apart", _mmc, usual=False),
+    Method("sdml", _CLASSES, "a sparse metric of pairs", _sdml, usual=False),
+    Method("lsml", _CLASSES, "distances in order, by residuals", _lsml, usual=False),
+    Method("scml", _CLASSES, "a few local discriminants, weighed", _scml, usual=False),
     Method("lmnn", _CLASSES, "large-margin nearest neighbours", _lmnn, usual=False),
     Method("mcml", _CLASSES, "each class collapsed to a point", _mcml, usual=False),
     Method("ldg", _CLASSES, "local discriminative Gaussians", _ldg),

@@ -1,17 +1,18 @@
 """A metric with the preparation of its table: learned, kept in a file, put to work."""
 
+from vicinal.models._approximate import Recall
 from vicinal.models._from_estimator import from_estimator
-from vicinal.models._nearest_rows import Found, Neighborhoods, nearest_rows
-from vicinal.models._neighbor_table import find_rows, neighbor_table
-from vicinal.models._predict import NeighborPredictor, Predicted, predict_file
-from vicinal.models._safetensors import load, save
-from vicinal.models._saved import (
-    SavedModel,
+from vicinal.models._learn import (
     from_pipeline,
     learn,
     method_named,
     needs_target,
 )
+from vicinal.models._nearest_rows import Found, Neighborhoods, nearest_rows
+from vicinal.models._neighbor_table import find_rows, neighbor_table
+from vicinal.models._predict import NeighborPredictor, Predicted, predict_file
+from vicinal.models._safetensors import load, save
+from vicinal.models._saved import SavedModel
 from vicinal.models._transform_file import transform_file
 from vicinal.models._write_rows import write_frame
 
@@ -20,6 +21,7 @@ __all__ = [
     "NeighborPredictor",
     "Neighborhoods",
     "Predicted",
+    "Recall",
     "SavedModel",
     "find_rows",
     "from_estimator",

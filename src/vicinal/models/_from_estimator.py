@@ -11,8 +11,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal.methods.linear_map import affine_map
-from vicinal.models._saved import SavedModel, versions
-from vicinal.tables.columns import Columns, Decision
+from vicinal.models._learn import versions
+from vicinal.models._saved import SavedModel
+from vicinal.tables.columns import Columns
+from vicinal.tables.decisions import Decision
 from vicinal.tables.names import distinct_names
 
 if TYPE_CHECKING:

@@ -6,19 +6,26 @@ One row before and after learning is in `vicinal.models._nearest_rows`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
+from vicinal._files import is_same_file
+from vicinal.models._approximate import (
+    N_CHECKED,
+    Recall,
+    approximate_search,
+    is_worth_an_index,
+    measured_recall,
+)
+from vicinal.models._search import search
 from vicinal.tables.cells import clean
 from vicinal.tables.names import near
 from vicinal.tables.reading import pieces
 from vicinal.tables.sources import open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     import polars as pl
 
@@ -27,9 +34,6 @@ if TYPE_CHECKING:
     from vicinal.tables.sources import Source
 
 __all__ = ["find_rows", "neighbor_table"]
-
-# Distances that are held at once: 32 MB of them.
-_DISTANCES = 4_000_000
 
 
 def find_rows(source: str, column: str, values: Sequence[str]) -> list[int]:
@@ -86,7 +90,9 @@ def neighbor_table(
     n_neighbors: int = 10,
     show: Sequence[str] = (),
     name: str | None = None,
+    exact: bool = False,
     on_rows: Callable[[int], None] | None = None,
+    on_recall: Callable[[Recall], None] | None = None,
 ) -> pl.DataFrame:
     """Find the nearest rows of many rows under a learned metric.
 
@@ -107,8 +113,15 @@ def neighbor_table(
         Columns of `among` to show of the neighbours.
     name : str, default=None
         A column of both tables that says what a row is called.
+    exact : bool, default=False
+        Compare every row with all others, however many there are. Otherwise 1,000 rows
+        or more look among more than 50,000 by an index that finds nearly all, if
+        usearch is installed (``pip install 'vicinal[ann]'``).
     on_rows : callable, default=None
         Called with the number of rows that were looked through, now and then.
+    on_recall : callable, default=None
+        Called with what the index found of the nearest rows of 100 random ones, where
+        there was an index.
 
     Returns
     -------
@@ -135,13 +148,27 @@ def neighbor_table(
     if n_neighbors < 1:
         raise ValueError(f"Ask for at least 1 neighbour, not {n_neighbors}.")
     asked = _Queries.read(model, open_source(source), rows, name)
-    same = among is None or _is_same(source, among)
+    same = among is None or is_same_file(source, among)
     opened = open_source(source if among is None else among)
     wanted = list(dict.fromkeys([*([name] if name else []), *_target(model, opened)]))
     wanted += [one for one in dict.fromkeys(show) if one not in wanted]
-    near_rows, distances = _search(
-        model, asked.points, opened, n_neighbors, asked.rows if same else None, on_rows
-    )
+    itself = asked.rows if same else None
+    if exact or not is_worth_an_index(len(asked.points), opened):
+        near_rows, distances = search(
+            model, asked.points, opened, n_neighbors, itself, on_rows
+        )
+    else:
+        near_rows, distances = approximate_search(
+            model, asked.points, opened, n_neighbors, itself, on_rows
+        )
+        if on_recall is not None:
+            rng = np.random.default_rng(0)
+            some = rng.choice(len(near_rows), N_CHECKED, replace=False)
+            own = None if itself is None else itself[some]
+            true_rows, _ = search(
+                model, asked.points[some], opened, n_neighbors, own, None
+            )
+            on_recall(measured_recall(near_rows[some], true_rows))
     _check_shown(wanted, name)
     cells = _cells(opened, near_rows, wanted)
     return _table(asked, near_rows, distances, cells, name)
@@ -193,60 +220,6 @@ class _Queries:
             raise ValueError(f"{source.name} has a header but no rows; add some.")
         shown = None if name is None else [names[i] for i in order]
         return cls(np.concatenate(points)[order], found[order], shown)
-
-
-def _search(
-    model: SavedModel,
-    queries: FloatArray,
-    source: Source,
-    k: int,
-    itself: IntArray | None,
-    on_rows: Callable[[int], None] | None,
-) -> tuple[IntArray, FloatArray]:
-    """Return the nearest rows of each query, −1 where there are no more."""
-    rows = np.full((len(queries), k), -1)
-    distances = np.full((len(queries), k), np.inf)
-    start = 0
-    for piece in pieces(source):
-        Z = model.transform(piece)
-        for block in _blocks(len(queries), len(Z)):
-            found = cdist(queries[block], Z)
-            if itself is not None:
-                own = itself[block] - start
-                here = np.flatnonzero((own >= 0) & (own < len(Z)))
-                found[here, own[here]] = np.inf
-            kept = _smallest(found, k)
-            # Those of earlier rows first: of equals, they stay.
-            both = np.hstack([distances[block], np.take_along_axis(found, kept, 1)])
-            numbers = np.hstack([rows[block], kept + start])
-            order = np.argsort(both, axis=1, kind="stable")[:, :k]
-            distances[block] = np.take_along_axis(both, order, 1)
-            rows[block] = np.take_along_axis(numbers, order, 1)
-        start += piece.height
-        if on_rows is not None:
-            on_rows(start)
-    rows[np.isinf(distances)] = -1
-    return rows, distances
-
-
-def _blocks(n_queries: int, n_rows: int) -> Iterator[slice]:
-    size = max(1, _DISTANCES // max(n_rows, 1))
-    for start in range(0, n_queries, size):
-        yield slice(start, min(start + size, n_queries))
-
-
-def _smallest(distances: FloatArray, k: int) -> IntArray:
-    """Return the columns of each row's k smallest numbers, the first of equals."""
-    n = distances.shape[1]
-    if n <= k:
-        return np.argsort(distances, axis=1, kind="stable")
-    kept = np.argpartition(distances, k - 1, axis=1)[:, :k]
-    last = np.take_along_axis(distances, kept[:, k - 1 : k], 1)
-    for i in np.flatnonzero((distances <= last).sum(axis=1) > k):
-        kept[i] = np.argsort(distances[i], kind="stable")[:k]
-    kept.sort(axis=1)
-    order = np.argsort(np.take_along_axis(distances, kept, 1), axis=1, kind="stable")
-    return np.take_along_axis(kept, order, 1)
 
 
 def _cells(
@@ -328,10 +301,3 @@ def _check_columns(columns: list[str], wanted: Sequence[str], table: str) -> Non
         if one not in columns:
             hint: Any = near(one, columns) or f"; it has {', '.join(columns[:10])}."
             raise ValueError(f"{table} has no column {one!r}{hint}")
-
-
-def _is_same(one: str, other: str) -> bool:
-    if one == other:
-        return True
-    both = Path(one), Path(other)
-    return all(path.exists() for path in both) and both[0].samefile(both[1])

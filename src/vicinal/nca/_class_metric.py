@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.monitor import Monitor
 from vicinal.base.n_components import enough_components, ordered_by_size
+from vicinal.base.validation import validate_data
 from vicinal.nca._annealing import Annealing, least_row
 from vicinal.nca._data import ClassificationData
 from vicinal.nca._early_stopping import EarlyStopping, held_out_accuracy, hold_out
@@ -30,10 +31,12 @@ from vicinal.nca._model_selection import (
     scaled_by_loss,
 )
 from vicinal.nca._optimizer import Optimizer
+from vicinal.nca._scale import data_unit
 from vicinal.nca._selecting import SelectingMetric
 from vicinal.nca._sparse import as_rows, check_settings
 from vicinal.neighborhood import effective_n_threads
 from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
+from vicinal.objectives.change_of_basis import InUnit
 from vicinal.objectives.nca import check_class_prior
 from vicinal.solvers import Solution
 
@@ -216,7 +219,7 @@ class ClassMetric(SelectingMetric):
         if self._is_diagonal:
             if self._is_warm(X) and self.components_.shape[0] == X.shape[1]:
                 return self._warm_map()
-            start = diagonal_start(self.init, X)
+            start = diagonal_start(self.init, X, data_unit(objective))
             if not isinstance(self.init, str) or optimizer.is_stochastic:
                 return start
             return self._in_sight(objective, start)
@@ -242,7 +245,8 @@ class ClassMetric(SelectingMetric):
             raise ValueError(f"init has {len(full)} rows, fewer than n_components={d}.")
         annealing = Annealing(partial(least_row, X, self.anneal))
         penalized = Penalized(objective, alpha * objective.n_points)
-        return annealing.reduce(penalized, full, d)
+        unit = 1 / data_unit(objective)
+        return unit * annealing.reduce(InUnit(penalized, unit), full / unit, d)
 
     def _shortened(self, data: ClassificationData) -> FloatArray:
         """Return the rows of a map of full rank that n_components="auto" keeps."""

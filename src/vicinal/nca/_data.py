@@ -65,3 +65,12 @@ class RegressionData:
     def subproblem(self, rows: IntArray) -> Self:
         """Return some of the rows: there is nothing that they could lack."""
         return self.part(rows)
+
+
+@dataclass(frozen=True)
+class MatchData:
+    """Rows of weight above 0, of which it is given how much each two match."""
+
+    X: FloatArray
+    kept: NDArray[np.bool_]
+    data: tuple[Any, Any]

@@ -14,17 +14,18 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
+from vicinal.base.validation import validate_data
 from vicinal.nca._early_stopping import EarlyStopping
 from vicinal.nca._initialization import FROM_THE_DATA, STARTS, initial_components
 from vicinal.nca._model_selection import ITERATIONS
 from vicinal.nca._optimizer import ExactOptimizer, KeptStart, Optimizer
 from vicinal.nca._preconditioner import Preconditioner
-from vicinal.nca._scale import in_sight
+from vicinal.nca._scale import data_unit, in_sight
 from vicinal.nca._stochastic import STEPS, StochasticOptimizer, part_size
 from vicinal.neighborhood import effective_n_threads
 from vicinal.objectives.base import PairObjective
@@ -172,7 +173,8 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
         random_state = check_random_state(self.random_state)
         given = (n_components, random_state, effective_n_threads(self.n_jobs))
         if preconditioner is None:
-            start = initial_components(self.init, X, codes, *given)
+            unit = data_unit(objective)
+            start = initial_components(self.init, X, codes, *given, unit)
             if not isinstance(self.init, str):
                 return start
             return self._in_sight(objective, start)

@@ -12,11 +12,13 @@ from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.n_components import checked_n_components
+from vicinal.base.row_space import unit_of
 from vicinal.base.whitening import (
-    Spread,
-    class_means,
     covariance,
+    discriminant_rows,
+    filled,
     mean,
+    relevant_components,
     spread,
     within_class_residuals,
 )
@@ -37,6 +39,7 @@ def initial_components(
     n_components: int | None,
     random_state: RandomState,
     n_threads: int = 1,
+    unit: float = 1.0,
 ) -> FloatArray:
     """Return the map to start from.
 
@@ -56,6 +59,8 @@ def initial_components(
         For "random", and for the randomised PCA of very wide and long data.
     n_threads : int, default=1
         The result is the same, bit for bit, for any number.
+    unit : float, default=1.0
+        Of the data, in which "auto" measures starts of a fixed size.
 
     Returns
     -------
@@ -69,7 +74,7 @@ def initial_components(
     if issparse(X):
         return sparse_start(init, X, d, random_state)
     if init == "auto":
-        return _auto(X, codes, d, random_state, n_threads)
+        return _auto(X, codes, d, random_state, n_threads, unit)
     if init == "identity":
         return np.eye(d, X.shape[1])
     if init == "random":
@@ -80,7 +85,7 @@ def initial_components(
         return _whiten(X, d, n_threads)
     if codes is None:
         raise ValueError(f"init={init!r} needs classes; use 'pca' or 'whiten' here.")
-    start = _lda if init == "lda" else _rca
+    start = _lda if init == "lda" else relevant_components
     return start(X, codes, d, n_threads=n_threads)
 
 
@@ -125,13 +130,15 @@ def candidate_starts(
         # With few rows for each feature, their covariance is mostly noise.
         n_points = n if weights is None else float(weights.sum())
         shrinkage = float(np.clip(n_features / n_points, 1e-3, 1.0))
-        starts["rca"] = _rca(X, codes, d, shrinkage, weights, n_threads)
+        starts["rca"] = relevant_components(X, codes, d, shrinkage, weights, n_threads)
     if targets is not None:
         starts["linear"] = _linear(X, targets, starts[plain], weights, n_threads)
     return starts
 
 
-def diagonal_start(init: str | ArrayLike, X: FloatArray) -> FloatArray:
+def diagonal_start(
+    init: str | ArrayLike, X: FloatArray, unit: float = 1.0
+) -> FloatArray:
     """Return the diagonal of the map to start from.
 
     Parameters
@@ -140,11 +147,13 @@ def diagonal_start(init: str | ArrayLike, X: FloatArray) -> FloatArray:
         "auto", "identity", "whiten", or the diagonal itself.
     X : ndarray of shape (n_samples, n_features)
         The points.
+    unit : float, default=1.0
+        As for `initial_components`.
     """
     n_features = X.shape[1]
     if isinstance(init, str):
         if init in ("auto", "identity"):
-            return np.ones(n_features)
+            return np.ones(n_features) / (unit if init == "auto" else 1.0)
         if init == "whiten":
             deviation = X.std(axis=0, dtype=np.float64)
             return np.where(deviation > 0, 1 / np.maximum(deviation, 1e-300), 1.0)
@@ -193,10 +202,12 @@ def _auto(
     d: int,
     random_state: RandomState,
     n_threads: int,
+    unit: float,
 ) -> FloatArray:
     """Choose as scikit-learn's NCA does, except where its choice could not be fitted.
 
-    LDA needs more points than classes, and points that differ inside a class.
+    LDA needs more points than classes, and points that differ inside a class. PCA's
+    rows and the identity are of one size whatever the unit of X; here they follow it.
     """
     n, n_features = X.shape
     n_classes = 0 if codes is None else codes.max() + 1
@@ -206,26 +217,17 @@ def _auto(
         except ValueError:
             pass
     if d < min(n_features, n):
-        return _pca(X, d, random_state, n_threads)
-    return np.eye(d, n_features)
-
-
-def _moderate(X: FloatArray) -> tuple[FloatArray, float]:
-    """Return the points, and the unit they are in: not 1 where squares would overflow.
-
-    Ordinary data are returned as they are, so that the start is scikit-learn's.
-    """
-    largest = float(np.abs(X).max())
-    if largest == 0 or 1e-10 < largest < 1e10:
-        return X, 1.0
-    return X.astype(np.float64) / largest, largest
+        return _pca(X, d, random_state, n_threads) / unit
+    return np.eye(d, n_features) / unit
 
 
 def _pca(
     X: FloatArray, d: int, random_state: RandomState, n_threads: int
 ) -> FloatArray:
     """Return the leading eigenvectors of S (eq. 3.15), with scikit-learn's signs."""
-    points, _ = _moderate(X)
+    # In a unit in which squares neither overflow nor vanish: a power of two, which
+    # changes no digit.
+    points = X / unit_of(X)
     n, n_features = X.shape
     if min(n, n_features) > _MOST_EXACT:
         from sklearn.decomposition import PCA
@@ -255,7 +257,7 @@ def _lda(X: FloatArray, codes: IntArray, d: int, n_threads: int = 1) -> FloatArr
             "init='lda' finds no direction: no class has points that differ; use "
             "init='pca' or 'identity'."
         )
-    return _discriminant(X, codes, within, d)
+    return discriminant_rows(X, codes, within, d)
 
 
 def _whiten(X: FloatArray, d: int, n_threads: int = 1) -> FloatArray:
@@ -263,40 +265,7 @@ def _whiten(X: FloatArray, d: int, n_threads: int = 1) -> FloatArray:
     total = spread(X, n_threads=n_threads)
     if d == X.shape[1]:
         return total.inverse_root()
-    return _filled(total.whitening().T[::-1][:d], d)
-
-
-def _rca(
-    X: FloatArray,
-    codes: IntArray,
-    d: int,
-    shrinkage: float = 0.0,
-    weights: FloatArray | None = None,
-    n_threads: int = 1,
-) -> FloatArray:
-    """Return S_W^(−1/2), or at low rank the main directions of what it maps to."""
-    within = spread(X, codes, weights, n_threads)
-    if d == X.shape[1]:
-        return within.inverse_root(shrinkage)
-    if shrinkage > 0:
-        shrunk = (1 - shrinkage) * within.variances + shrinkage
-        within = within._replace(variances=shrunk)
-    return _discriminant(X, codes, within, d, weights)
-
-
-def _discriminant(
-    X: FloatArray,
-    codes: IntArray,
-    within: Spread,
-    d: int,
-    weights: FloatArray | None = None,
-) -> FloatArray:
-    """Return d rows that whiten the classes, those that tell them apart first."""
-    white = within.whitening()
-    apart = (class_means(X, codes, weights) - mean(X, weights)) @ white
-    apart *= np.sqrt(np.bincount(codes, weights))[:, None]
-    directions = np.linalg.svd(apart, full_matrices=d > min(apart.shape))[2]
-    return _filled((white @ directions[:d].T).T, d)
+    return filled(total.whitening().T[::-1][:d], d)
 
 
 def _linear(
@@ -327,8 +296,3 @@ def _linear(
         return start + stretch * np.outer(start @ direction, direction)
     row = _STRETCH * np.linalg.norm(start[0]) * direction
     return np.vstack([start[:-1], row])
-
-
-def _filled(rows: FloatArray, d: int) -> FloatArray:
-    """Return d rows: zeros where the data have fewer dimensions."""
-    return np.vstack([rows, np.zeros((d - len(rows), rows.shape[1]))])

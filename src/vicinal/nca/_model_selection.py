@@ -18,8 +18,13 @@ from sklearn.utils import gen_batches
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.n_components import ordered_by_size
 from vicinal.nca._data import ClassificationData, RegressionData
-from vicinal.nca._optimizer import maximize_in_unit
-from vicinal.nca._scale import best_scale, typical_distance
+from vicinal.nca._optimizer import SolverInUnit
+from vicinal.nca._scale import (
+    best_scale,
+    data_unit,
+    power_of_two,
+    typical_distance,
+)
 from vicinal.nca._sparse import row_keys
 from vicinal.neighborhood import NeighborWeights, average, effective_n_threads
 from vicinal.objectives import NCAObjective, Penalized, TargetObjective
@@ -270,6 +275,8 @@ def scaled_by_loss(objective: PairObjective, A: FloatArray) -> FloatArray:
     distance = typical_distance(objective, A)
     if not (distance > 0 and np.isfinite(distance)):
         return A
+    unit = power_of_two(distance)
+    A, distance = A / unit, distance / unit
     queries = sample_indices(np.random.default_rng(0), objective.n_rows, _N_QUERIES)
     counts = judged.counts[queries]
 
@@ -355,11 +362,11 @@ def _path(
     """Yield penalties, from infinite to none, with λ for each point and the map."""
     yield np.inf, np.inf, start
     size = float(np.square(start).sum())
-    A = start
+    A, in_unit = start, SolverInUnit(solver, 1 / data_unit(objective))
     for penalty in PENALTIES:
         alpha = penalty / size if size > 0 else 0.0
         penalized = Penalized(objective, alpha * objective.n_points)
-        A = maximize_in_unit(solver, penalized, A, lambda *_: False).components
+        A = in_unit.maximize(penalized, A, lambda *_: False).components
         yield penalty, alpha, A
 
 

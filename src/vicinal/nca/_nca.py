@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
+from sklearn.base import _fit_context, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -14,6 +14,7 @@ from vicinal._typing import FloatArray
 from vicinal.nca._annealing import ANNEALED
 from vicinal.nca._fit import at_least_one
 from vicinal.nca._partial_fit import PartialFitMixin
+from vicinal.nca._soft_labels import is_soft, prepare_soft
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives.nca import KINDS
 
@@ -47,15 +48,17 @@ default="expected"
         with form="diagonal", the metric of Lowe's variable-kernel classifier [3]_.
     form : {"full", "diagonal"}, default="full"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`,
-        and mixes no features; a weight may become 0. Starts are then "auto" (all 1),
-        "identity", "whiten" (1 / standard deviation) or an array of shape
+        and mixes no features; a weight may become 0. Starts are then "auto",
+        "identity" (all 1), "whiten" (1 / standard deviation) or an array of shape
         (n_features,).
     init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
 array-like, default="auto"
         The map to start from. "auto" is "lda" where n_components is below the number
-        of classes, else "pca" where that reduces the dimension, else "identity".
-        "rca" and "whiten" give the classes, or all points, unit covariance. An array
-        has shape (n_components, n_features).
+        of classes, else "pca" where that reduces the dimension, else "identity",
+        both over the unit of the data, a power of two that is 1 where X is
+        standardised: multiplying X by 2 divides the learned map by 2. "rca" and
+        "whiten" give the classes, or all points, unit covariance. An array has shape
+        (n_components, n_features).
     solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay", \
 "stochastic"}, default="auto"
         How to optimise. "stochastic" takes 25 small steps an iteration, each on random
@@ -254,8 +257,11 @@ default=False
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
             The points; sparse ones are not made dense, and need a small n_components.
-        y : array-like of shape (n_samples,)
-            Their classes.
+        y : array-like of shape (n_samples,) or (n_samples, n_classes), or sparse \
+matrix of shape (n_samples, n_samples)
+            Their classes; or soft labels, each row the probabilities of the classes, so
+            that i and j match by Σ_c y_ic y_jc; or, sparse, how much each two match,
+            between 0 and 1 (section 5 of [1]_).
         sample_weight : array-like of shape (n_samples,) or None, default=None
             How many equal points each row stands for. The starts "pca", "lda", "rca"
             and "whiten" do not look at it.
@@ -265,9 +271,12 @@ default=False
         self
         """
         with self._unchanged_on_error(), single_threaded_blas():
-            data = self._validated(X, y, sample_weight)
-            self._check_settings(data.X)
-            run = self._prepared(data)
+            if is_soft(y) and not is_classifier(self):
+                run = prepare_soft(self, X, y, sample_weight)
+            else:
+                data = self._validated(X, y, sample_weight)
+                self._check_settings(data.X)
+                run = self._prepared(data)
             solution = self._optimize(run)
             self._finish(run, solution)
         self._warn_unless_learned(solution)

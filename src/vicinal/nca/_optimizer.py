@@ -10,7 +10,7 @@ import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.nca._preconditioner import Preconditioner
-from vicinal.nca._scale import queries_of_all
+from vicinal.nca._scale import data_unit, power_of_two, queries_of_all
 from vicinal.objectives import Penalized
 from vicinal.objectives.base import PairObjective
 from vicinal.objectives.change_of_basis import InUnit
@@ -48,24 +48,40 @@ class Optimizer(Protocol):
         """Return the points whose neighbours are counted in the end; None is all."""
 
 
-def maximize_in_unit(
-    solver: Solver, objective: Objective, start: FloatArray, on_iteration: OnIteration
-) -> Solution:
-    """Maximise, with maps in a unit in which the start is neither tiny nor huge.
+@dataclass(frozen=True)
+class SolverInUnit:
+    """A solver of maps in a unit in which the start is neither tiny nor huge.
 
-    A solver's tolerance on gradients, and its first step, mean something only then. Of
-    ordinary data the unit is 1, and nothing is changed.
+    A solver's tolerance on gradients, and its first step, mean something only then.
+
+    Parameters
+    ----------
+    solver : Solver
+        Which one.
+    unit : float, default=1.0
+        Of the map's entries, a power of two; that of the start takes its place where
+        the start has other than ordinary sizes in it.
     """
-    size = float(np.abs(start).max(initial=0))
-    if size == 0 or 1 / _ORDINARY <= size <= _ORDINARY:
-        return solver.maximize(objective, start, on_iteration)
-    unit = 2.0 ** float(np.round(np.log2(size)))
-    reached = solver.maximize(
-        InUnit(objective, unit),
-        start / unit,
-        lambda components, curve: on_iteration(unit * components, curve),
-    )
-    return replace(reached, components=unit * reached.components)
+
+    solver: Solver
+    unit: float = 1.0
+
+    def maximize(
+        self, objective: Objective, start: FloatArray, on_iteration: OnIteration
+    ) -> Solution:
+        """Maximise the objective; see `vicinal.solvers.base.Solver`."""
+        unit = self.unit
+        size = float(np.abs(start).max(initial=0)) / unit
+        if size > 0 and not 1 / _ORDINARY <= size <= _ORDINARY:
+            unit *= power_of_two(size)
+        if unit == 1:
+            return self.solver.maximize(objective, start, on_iteration)
+        reached = self.solver.maximize(
+            InUnit(objective, unit),
+            start / unit,
+            lambda components, curve: on_iteration(unit * components, curve),
+        )
+        return replace(reached, components=unit * reached.components)
 
 
 @dataclass(frozen=True)
@@ -100,12 +116,16 @@ class ExactOptimizer:
         self, objective: PairObjective, start: FloatArray, on_iteration: OnIteration
     ) -> Solution:
         """Optimise from a start; see `vicinal.solvers.base.Solver`."""
-        kind = SOLVERS[self.solver]
-        solver = objective.make_solver(kind, self.max_iter, self.tol)
+        unit = 1 / data_unit(objective)
+
+        def make(*, max_iter: int, tol: float) -> Solver:
+            return SolverInUnit(SOLVERS[self.solver](max_iter=max_iter, tol=tol), unit)
+
+        solver = objective.make_solver(make, self.max_iter, self.tol)
         target: Objective = objective
         if self.alpha:
             target = Penalized(objective, self.alpha * objective.n_points)
-        reached = maximize_in_unit(solver, target, start, on_iteration)
+        reached = solver.maximize(target, start, on_iteration)
         if self.short and reached.reason == "max_iter" and reached.n_iter:
             return replace(reached, reason="converged", message=_AS_PLANNED)
         return reached

@@ -9,9 +9,9 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context, clone
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.validation import validate_data
 from vicinal.nca._class_metric import ClassMetric
 from vicinal.nca._data import ClassificationData
 from vicinal.nca._fit import Run

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.monitor import Monitor
+from vicinal.base.validation import validate_data
 from vicinal.nca._data import RegressionData
 from vicinal.nca._fit import Run
 from vicinal.nca._initialization import candidate_starts

@@ -5,10 +5,12 @@ equally near, or only the nearest is seen at all, gradients vanish.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 from scipy.optimize import brentq, minimize_scalar
+from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives.base import PairObjective
@@ -24,19 +26,75 @@ _BLIND, _ALIKE = 1 + 1e-6, 0.99
 _N_QUERIES = 512
 # The pairs that one look at the whole may cost, and the fewest points worth a look.
 _PAIRS, _MIN_QUERIES = 2**25, 128
+# A row is far out, beyond so many times the median distance from the middle.
+_FAR_OUT = 100.0
+# A variance below this, beside the largest number, is a matter of rounding.
+_ROUNDING = 1e-28
 # How often the scale is doubled in search, from where all points are near.
 _DOUBLINGS = 24
 # The grid on which the best scale is first looked for: octaves of the map's size.
 _OCTAVES = np.arange(-2.0, 6.0)
 
 
+def power_of_two(size: float) -> float:
+    """Return the power of two nearest to a size: dividing by it rounds nothing."""
+    fraction, exponent = np.frexp(size)
+    nearest = int(exponent) - int(fraction < np.sqrt(0.5))
+    return float(np.ldexp(1.0, min(nearest, 1023)))  # no float is larger
+
+
+def data_unit(objective: PairObjective) -> float:
+    """Return the unit of the data: a power of two, 1 where they are standardised.
+
+    It is the root mean variance of the features that vary, without rows far out. What
+    is measured in it, is multiplied by 2 where all of X is.
+    """
+    X: Any = objective.X.astype(np.float64)
+    counts = objective.row_counts
+    if issparse(X):
+        # No row is looked at by itself: rows far out count as any other.
+        unit = power_of_two(float(np.abs(X.data).max(initial=0)) or 1.0)
+        scaled, weights = X / unit, counts / counts.sum()
+        variances = scaled.power(2).T @ weights - np.square(scaled.T @ weights)
+    else:
+        Z, counts, unit = _centered(X, counts)
+        variances = counts @ np.square(Z) / counts.sum()
+    varying = variances[variances > _ROUNDING]
+    return unit * (power_of_two(np.sqrt(varying.mean())) if len(varying) else 1.0)
+
+
 def typical_distance(objective: PairObjective, A: FloatArray) -> float:
-    """Return the root mean square distance of mapped points from their mean."""
+    """Return the root mean square distance of mapped points from their mean.
+
+    Rows so far out that nothing else would be seen beside them do not count.
+    """
     X, counts = objective.X, objective.row_counts
     with np.errstate(over="ignore", invalid="ignore"):
-        Z = (X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)).astype(np.float64)
-        Z -= counts @ Z / counts.sum()
-        return float(np.sqrt(np.average(np.square(Z).sum(axis=1), weights=counts)))
+        mapped = (X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)).astype(np.float64)
+    if not np.isfinite(mapped).all():
+        return np.inf
+    Z, counts, unit = _centered(mapped, counts)
+    return unit * float(np.sqrt(np.average(np.square(Z).sum(axis=1), weights=counts)))
+
+
+def _centered(
+    Z: FloatArray, counts: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return points around their mean, their weights, and the unit they are in.
+
+    Rows far out are left out. The unit is a power of two in which squares neither
+    overflow nor vanish.
+    """
+    unit = power_of_two(float(np.abs(Z).max(initial=0)) or 1.0)
+    Z = Z / unit
+    some = Z[:: max(1, len(Z) // _N_QUERIES)]
+    distances = np.square(Z - np.median(some, axis=0)).sum(axis=1)
+    near = distances <= np.square(_FAR_OUT) * np.median(distances)
+    if np.median(distances) > 0 and not near.all():
+        Z, counts = Z[near], counts[near]
+        closer = power_of_two(float(np.abs(Z).max(initial=0)) or 1.0)
+        Z, unit = Z / closer, unit * closer
+    return Z - counts @ Z / counts.sum(), counts, unit
 
 
 def perplexity(objective: PairObjective, A: FloatArray, queries: IntArray) -> float:
@@ -74,14 +132,17 @@ def to_perplexity(
         A itself where no scale gives that many: a map of zeros, or equal points.
     """
     queries = sample_indices(rng, objective.n_rows, _N_QUERIES)
-    few = min(n_neighbors, objective.n_points / 2)
+    few = min(n_neighbors, objective.row_counts.sum() / 2)
+    distance = typical_distance(objective, A)
+    if not (distance > 0 and np.isfinite(distance)):
+        return A
+    start = A
+    unit = power_of_two(distance)
+    A, distance = A / unit, distance / unit
 
     def excess(log_scale: float) -> float:
         return np.log(perplexity(objective, np.exp(log_scale) * A, queries) / few)
 
-    distance = typical_distance(objective, A)
-    if not (distance > 0 and np.isfinite(distance)):
-        return A
     low = -np.log(distance)
     if excess(low) <= 0:  # few points, all near
         return float(np.exp(low)) * A
@@ -90,7 +151,7 @@ def to_perplexity(
             root = brentq(excess, low, high, xtol=0.02)
             return float(np.exp(_rounded(root, -np.log(distance)))) * A
         low = high
-    return A
+    return start
 
 
 def in_sight(
@@ -114,7 +175,7 @@ def in_sight(
             seen = perplexity(objective, A, queries)
         except ValueError:  # under this map distances overflow
             seen = 1.0
-    others = objective.n_points - 1
+    others = float(objective.row_counts.sum()) - 1
     fewest = min(_FEW, others / 4) if ours else _BLIND
     if max(fewest, _BLIND) <= seen <= max(_ALIKE * others, others - 1):
         return A
@@ -148,5 +209,4 @@ def _rounded(log_scale: float, origin: float) -> float:
 
 def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:
     """Return as many points as can look at all of the data at a moderate cost."""
-    n = objective.n_rows
-    return sample_indices(rng, n, max(_MIN_QUERIES, _PAIRS // n))
+    return objective.sample_queries(rng, max(_MIN_QUERIES, _PAIRS // objective.n_rows))

@@ -22,6 +22,9 @@ from vicinal.nca._model_selection import (
 )
 from vicinal.objectives.minibatch import sample_indices
 
+# Points that differ by less need maps whose squares overflow.
+_SMALLEST = 1e-140
+
 
 class SelectingMetric(GradientFittedMetric):
     """Base of the metrics that try starts and penalties on rows held out.
@@ -39,6 +42,8 @@ class SelectingMetric(GradientFittedMetric):
 
     def _select(self, data: Any) -> Selected | None:
         """Return the start and penalty that predict best; None where alpha is given."""
+        if self.alpha:
+            _check_size(data.X)
         if self.alpha != "auto":
             return None
         if self._is_warm(data.X) and hasattr(self, "alpha_"):
@@ -88,4 +93,14 @@ class SelectingMetric(GradientFittedMetric):
             and isinstance(self.init, str)
             and self.init == "auto"
             and not self._is_warm(X)
+        )
+
+
+def _check_size(X: FloatArray) -> None:
+    """Raise an error where the penalty of a map for these points would overflow."""
+    spread = np.max(X.max(axis=0) / 2 - X.min(axis=0) / 2, initial=0)
+    if 0 < spread < _SMALLEST:
+        raise ValueError(
+            f"X varies by {spread:.0e} only, and squares of the entries of its map "
+            "would overflow. Scale the data, for instance with StandardScaler."
         )

@@ -18,9 +18,10 @@
                              log_sums    log Σ_j exp(−d²)  densities
                              soft_neighbors  both          gradients between two sets
 
-`pairs` has the loop and the distances, `rules` and `kernels` what a method makes of a
-row of distances, `engine`, `new_points` and `soft_neighbors` what comes out, `parallel`
-blocks and threads, `blas` the hold on BLAS. No n×n array is ever held, any number of
+`pairs` has the loop and the distances, `rules` and `kernels` (of given matches:
+`match_rules`, `match_kernels`) what a method makes of a row of distances, `engine`,
+`new_points` and `soft_neighbors` what comes out, `parallel` blocks and threads, `blas`
+the hold on BLAS. No n×n array is ever held, any number of
 threads gives the same bits, and nothing here knows of estimators or optimisers.
 """
 
@@ -32,6 +33,12 @@ from vicinal.neighborhood.engine import (
     pull,
     row_values,
     scatter,
+)
+from vicinal.neighborhood.match_rules import (
+    GivenPairs,
+    Listed,
+    ListedMatches,
+    SoftLabels,
 )
 from vicinal.neighborhood.new_points import average, log_sums
 from vicinal.neighborhood.pairs import float32_resolves
@@ -60,6 +67,9 @@ __all__ = [
     "ClassRuns",
     "CollapsedClasses",
     "ExpectedMatches",
+    "GivenPairs",
+    "Listed",
+    "ListedMatches",
     "LogMatches",
     "NeighborWeights",
     "Perplexities",
@@ -67,6 +77,7 @@ __all__ = [
     "Responsibilities",
     "Rule",
     "Scatter",
+    "SoftLabels",
     "SoftMatches",
     "SquaredErrors",
     "SquaredVotes",

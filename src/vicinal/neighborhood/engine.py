@@ -26,7 +26,7 @@ class Rule(Protocol):
 
     @property
     def kernel(self) -> str:
-        """Name of the function in `kernels` that weighs a block.
+        """Name of the function in `kernels` or `match_kernels` that weighs a block.
 
         It is called with the block of inner products ⟨z_i, z_j⟩, the columns at which
         the rows' points stand, their squared norms, `query_args` of these rows, the
@@ -166,9 +166,7 @@ def _weigh(
     make_consumer: Callable[[], BlockConsumer],
 ) -> FloatArray:
     """Weigh some points' rows, hand the blocks to consumers, and return the values."""
-    from vicinal.neighborhood import kernels  # loads Numba
-
-    weigh = getattr(kernels, rule.kernel)
+    weigh = _kernel_named(rule.kernel)
     query_args, reference_args = rule.query_args, rule.reference_args
     pairs = centered.own_pairs(which, exact)
     values = np.empty(len(which), dtype=centered.Z.dtype)
@@ -181,6 +179,15 @@ def _weigh(
 
     for_each_block(pairs.shape, values.dtype, fill, make_consumer, n_threads)
     return values
+
+
+def _kernel_named(name: str) -> Callable[..., None]:
+    """Return a compiled kernel."""
+    from vicinal.neighborhood import kernels, match_kernels  # loads Numba
+
+    home = match_kernels if hasattr(match_kernels, name) else kernels
+    kernel: Callable[..., None] = getattr(home, name)
+    return kernel
 
 
 def _pull_by_products(

@@ -27,7 +27,9 @@ from numba.extending import intrinsic, overload
 # meaning.
 _FLAGS = {"reassoc", "contract", "arcp", "nsz"}
 # Nobody calls these by address; what that would take has to be compiled, too.
-_step = njit(nogil=True, fastmath=_FLAGS, no_cfunc_wrapper=True)
+_OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": _FLAGS, "no_cfunc_wrapper": True}
+_step: Any = njit(**_OPTIONS)
+_intrinsic: Any = intrinsic
 
 
 class _Cache(FunctionCache):
@@ -121,7 +123,7 @@ def _exp_compiled(x):
     return exp64
 
 
-@intrinsic
+@_intrinsic
 def _bits(_, number):
     """Return a float's bits as an integer: they order as non-negative floats do.
 
@@ -131,7 +133,7 @@ def _bits(_, number):
     return target(number), _bitcast
 
 
-@intrinsic
+@_intrinsic
 def _number(_, bits):
     """Return the float that has these bits."""
     target = types.float32 if bits == types.int32 else types.float64

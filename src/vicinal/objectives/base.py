@@ -6,6 +6,7 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from vicinal._typing import FloatArray, IntArray
@@ -135,6 +136,37 @@ class PairObjective(ABC):
         other._mass_of_one = self._mass_of_one[points]
         other._set_counts(self.counts[points])
         return other
+
+    def draw(
+        self,
+        rng: Generator,
+        batch_size: int,
+        n_references: int,
+        pool: IntArray | None = None,
+    ) -> tuple[Self, IntArray]:
+        """Return the objective of random points, and some of them as queries.
+
+        Parameters
+        ----------
+        rng : Generator
+            Draws them.
+        batch_size, n_references : int
+            How many queries and points; at most all.
+        pool : ndarray of int or None, default=None
+            The positions of the points that queries are drawn from; None is all.
+        """
+        points = sample_indices(rng, self.n_rows, n_references)
+        if pool is None:
+            queries = sample_indices(rng, len(points), batch_size)
+        else:
+            asking = pool[sample_indices(rng, len(pool), batch_size)]
+            points = np.union1d(asking, points)
+            queries = np.searchsorted(points, asking)
+        return self.subset(points), queries
+
+    def sample_queries(self, rng: Generator, m: int) -> IntArray:
+        """Return the positions of m random points that have terms; at most all."""
+        return sample_indices(rng, self.n_rows, m)
 
     def value_and_gradient(self, components: ArrayLike) -> tuple[float, FloatArray]:
         """Evaluate at a map, in O(dDn + dn²) and without an n×n array.
@@ -271,3 +303,10 @@ class PairObjective(ABC):
         if dtype not in self._rules:
             self._rules[dtype] = self._make_rule(self._masses(dtype))
         return self._rules[dtype]
+
+
+def sample_indices(rng: Generator, n: int, m: int) -> IntArray:
+    """Return m of the numbers below n, ascending, without repeats; at most all."""
+    if m >= n:
+        return np.arange(n)
+    return np.sort(rng.choice(n, m, replace=False, shuffle=False))

@@ -7,10 +7,12 @@ import numpy as np
 from numpy.random import Generator
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.objectives.base import PairObjective
+from vicinal.objectives.base import PairObjective, sample_indices
 from vicinal.objectives.change_of_basis import InBasis
 from vicinal.objectives.penalized import Penalized
 from vicinal.solvers.base import Objective
+
+__all__ = ["Minibatch", "MinibatchSampler", "sample_indices"]
 
 
 @dataclass(frozen=True)
@@ -49,15 +51,10 @@ class MinibatchSampler:
 
     def draw(self, rng: Generator) -> Objective:
         """Return a random mini-batch."""
-        points = sample_indices(rng, self.objective.n_rows, self.n_references)
-        if self.pool is None:
-            queries = sample_indices(rng, len(points), self.batch_size)
-        else:
-            asking = self.pool[sample_indices(rng, len(self.pool), self.batch_size)]
-            points = np.union1d(asking, points)
-            queries = np.searchsorted(points, asking)
+        subset, queries = self.objective.draw(
+            rng, self.batch_size, self.n_references, self.pool
+        )
         n_points = self.objective.n_points
-        subset = self.objective.subset(points)
         part: Objective = Minibatch(subset, queries, n_points, self.report)
         if self.alpha:
             part = Penalized(part, self.alpha * n_points)
@@ -80,10 +77,3 @@ class Minibatch:
         mean = np.average(self.report(terms).astype(np.float64), weights=counts)
         scale = self.n_points / counts.sum()
         return self.n_points * float(mean), gradient.astype(np.float64) * scale
-
-
-def sample_indices(rng: Generator, n: int, m: int) -> IntArray:
-    """Return m of the numbers below n, ascending, without repeats; at most all."""
-    if m >= n:
-        return np.arange(n)
-    return np.sort(rng.choice(n, m, replace=False, shuffle=False))

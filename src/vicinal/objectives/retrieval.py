@@ -14,7 +14,8 @@ from vicinal.neighborhood import (
     project,
     soft_neighbors,
 )
-from vicinal.objectives.minibatch import sample_indices
+from vicinal.objectives.base import sample_indices
+from vicinal.objectives.gaussian_documents import GaussianDocuments
 
 Side: TypeAlias = Literal["query", "both", "two"]
 
@@ -66,6 +67,26 @@ class RetrievalObjective:
         self.side: Side = side
         self.unit_length = unit_length
         self.n_threads = effective_n_threads(n_jobs)
+        self._gaussian: GaussianDocuments | None = None
+
+    @property
+    def has_closed_form(self) -> bool:
+        """Whether there is a `closed_form`: queries alone are mapped, by cosines."""
+        return self.side == "query" and self.unit_length
+
+    def closed_form(self, alpha: float) -> FloatArray:
+        """Return the map that is best if the documents are one Gaussian cloud.
+
+        Parameters
+        ----------
+        alpha : float
+            The penalty on leaving the identity, for each query.
+        """
+        if self._gaussian is None:
+            self._gaussian = GaussianDocuments.of(
+                self.queries, self.documents, self.weights, self.n_threads
+            )
+        return self._gaussian.solve(alpha, self.temperature)
 
     @property
     def n_queries(self) -> int:
@@ -116,6 +137,7 @@ class RetrievalObjective:
         RetrievalObjective
         """
         other = copy(self)
+        other._gaussian = None
         other.queries = self.queries[rows]
         other.weights = weights = self.weights[rows]
         if columns is not None:

@@ -171,7 +171,7 @@ def page(
     all_notes = dict.fromkeys([*comparison.notes, *notes])
     text: str = template.render(
         title=short(title or setting.name, 120),
-        policy=_policy(style, script),
+        policy=policy(style, script),
         style=style,
         script=script,
         verdict=_sentence(comparison.verdict()),
@@ -213,6 +213,16 @@ def page(
 
 def _templates() -> tuple[Any, str, str]:
     """Return the template, and the style and the script that go into it."""
+    made = environment()
+    folder = files("vicinal.report") / "templates"
+    style, script = (
+        (folder / name).read_text("utf-8") for name in ("report.css", "report.js")
+    )
+    return made.get_template("page.html.j2"), style, script
+
+
+def environment() -> Any:
+    """Return Jinja's, which escapes all that it is given."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
@@ -227,14 +237,10 @@ def _templates() -> tuple[Any, str, str]:
         undefined=StrictUndefined,
     )
     made.filters["thousands"] = "{:,}".format
-    folder = files("vicinal.report") / "templates"
-    style, script = (
-        (folder / name).read_text("utf-8") for name in ("report.css", "report.js")
-    )
-    return made.get_template("page.html.j2"), style, script
+    return made
 
 
-def _policy(style: str, script: str) -> str:
+def policy(style: str, script: str) -> str:
     """Return a policy that lets nothing run but these two, and nothing be fetched."""
 
     def named(text: str) -> str:

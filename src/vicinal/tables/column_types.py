@@ -30,7 +30,7 @@ _MOST_ASKED = 1_000
 
 
 class Kind(NamedTuple):
-    """What a column is: the fields are those of `vicinal.tables.columns.Decision`.
+    """What a column is: the fields are those of `vicinal.tables.decisions.Decision`.
 
     Attributes
     ----------

@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal.tables.column_types import asked_kind, kind_of
-from vicinal.tables.dates import check_form
+from vicinal.tables.decisions import (
+    FIELDS,
+    MOST_FEATURES,
+    Decision,
+    check_description,
+    demand,
+)
 from vicinal.tables.names import near
-from vicinal.tables.notation import FORMS
 from vicinal.tables.overrides import Overrides
 from vicinal.tables.values import as_names, days, numbers, vectors, yes_or_no
 
@@ -24,47 +29,9 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray
 
-__all__ = ["Columns", "Decision"]
+__all__ = ["Columns"]
 
 _READERS = {"number": numbers, "yes/no": yes_or_no, "date": days}
-_KINDS = (*_READERS, "category", "vector")
-_LEFT_OUT = ("constant", "identifier", "text", "empty", "target", "dropped")
-_MOST_FEATURES = 1_000_000
-_DECISION = ("column", "kind", "reason", "form", "asked")
-_DESCRIPTION = {"decisions", "categories", "lengths", "dtype"}
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What became of one column, and why.
-
-    Attributes
-    ----------
-    column : str
-        Its name in the table.
-    kind : str
-        "number", "category", "yes/no", "date" or "vector", which are kept;
-        "constant", "identifier", "text", "empty", "target" or "dropped", which are
-        left out.
-    reason : str
-        For a person; may be empty.
-    form : str
-        How its cells spell numbers (`vicinal.tables.notation`) or dates
-        (`vicinal.tables.dates`).
-    asked : bool
-        Whether a person said so: then a cell that is something else is missing.
-    """
-
-    column: str
-    kind: str
-    reason: str = ""
-    form: str = ""
-    asked: bool = False
-
-    @property
-    def kept(self) -> bool:
-        """Whether the column became features."""
-        return self.kind in _KINDS
 
 
 @dataclass(frozen=True)
@@ -272,7 +239,7 @@ class Columns:
         """
         return {
             "decisions": [
-                {key: getattr(one, key) for key in _DECISION} for one in self.decisions
+                {key: getattr(one, key) for key in FIELDS} for one in self.decisions
             ],
             "categories": {name: list(x) for name, x in self.categories.items()},
             "lengths": dict(self.lengths),
@@ -298,35 +265,15 @@ class Columns:
         ValueError
             When it is anything else.
         """
-        _demand(_keys(stored) == _DESCRIPTION, "its keys")
+        check_description(stored)
         decisions, categories = stored["decisions"], stored["categories"]
-        _demand(isinstance(decisions, list), "decisions")
-        for one in decisions:
-            _check_decision(one)
-        names = [one["column"] for one in decisions]
-        _demand(len(set(names)) == len(names), "repeated columns")
-        one_hot = {one["column"] for one in decisions if one["kind"] == "category"}
-        _demand(_keys(categories) == one_hot, "the columns with categories")
-        for values in categories.values():
-            _demand(isinstance(values, list) and len(values) > 0, "categories")
-            _demand(all(isinstance(value, str) for value in values), "categories")
-            _demand(len(set(values)) == len(values), "repeated categories")
-            _demand("" not in values[:-1] and len(values) > 1, "categories")
-        lengths = stored["lengths"]
-        wide = {one["column"] for one in decisions if one["kind"] == "vector"}
-        _demand(_keys(lengths) == wide, "the columns with vectors")
-        for length in lengths.values():
-            _demand(type(length) is int and 0 < length <= _MOST_FEATURES, "lengths")
-        total = sum(lengths.values()) + sum(map(len, categories.values()))
-        _demand(total <= _MOST_FEATURES, "the number of features")
-        _demand(stored["dtype"] in ("float32", "float64"), "dtype")
         result = cls(
             tuple(Decision(**one) for one in decisions),
             {name: tuple(values) for name, values in categories.items()},
             stored["dtype"],
-            lengths,
+            stored["lengths"],
         )
-        _demand(len(result.kept_indexes) <= _MOST_FEATURES, "the number of features")
+        demand(len(result.kept_indexes) <= MOST_FEATURES, "the number of features")
         return result
 
 
@@ -355,25 +302,3 @@ def _indicators(column: pl.Series, values: tuple[str, ...]) -> FloatArray:
     (rows,) = np.nonzero(codes >= 0)
     result[rows, codes[rows].astype(np.intp)] = 1
     return result
-
-
-def _check_decision(one: Any) -> None:
-    """Raise ValueError where a column's description is not what `to_dict` wrote."""
-    _demand(_keys(one) == set(_DECISION), "a decision's keys")
-    texts = [one[key] for key in _DECISION if key != "asked"]
-    _demand(all(isinstance(x, str) for x in texts), "a decision")
-    _demand(isinstance(one["asked"], bool), "a decision")
-    _demand(one["kind"] in _KINDS + _LEFT_OUT, "a column's kind")
-    if one["kind"] == "date":
-        _demand(check_form(one["form"]), "a date's form")
-    else:
-        _demand(FORMS.fullmatch(one["form"]) is not None, "a number's form")
-
-
-def _keys(value: Any) -> set[str] | None:
-    return set(value) if isinstance(value, dict) else None
-
-
-def _demand(holds: bool, what: str) -> None:
-    if not holds:
-        raise ValueError(f"The description of the columns is not valid: {what}.")

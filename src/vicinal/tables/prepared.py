@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.tables.columns import Columns, Decision
+from vicinal.tables.columns import Columns
+from vicinal.tables.decisions import Decision
 from vicinal.tables.reading import Table, read_table
 from vicinal.tables.sizes import check_features
-from vicinal.tables.targets import (
+from vicinal.tables.target_choice import (
     NoTargetError,
     choose_target,
     likely_targets,
-    read_target,
 )
+from vicinal.tables.targets import read_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +96,7 @@ def prepare(
     source : str, path-like, DataFrame or Table
         As `vicinal.tables.reading.read_table` takes or returns it.
     target : str, default=None
-        The label's column; see `vicinal.tables.targets.choose_target`.
+        The label's column; see `vicinal.tables.target_choice.choose_target`.
     labels : ndarray of shape (n_rows,), default=None
         The labels, where they are no column of the table.
     limit : int, default=None

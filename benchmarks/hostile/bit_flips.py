@@ -1,0 +1,84 @@
+"""Model files with flipped bits, cut, grown, or with other bytes in their header."""
+
+import json
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from benchmarks.hostile.cases import Wrong, refused
+from benchmarks.hostile.data import choose
+from benchmarks.hostile.files import command
+from vicinal import io
+
+
+@cache
+def _model() -> bytes:
+    """Return a model file of a table with categories."""
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        lines = [f"{rng.normal()},{'uvw'[k % 3]},{k % 2}" for k in range(60)]
+        (folder / "a.csv").write_text("x,kind,y\n" + "\n".join(lines))
+        command(["fit", "a.csv", "--target", "y", "-o", "m.safetensors"], folder)
+        return (folder / "m.safetensors").read_bytes()
+
+
+def case(rng: Generator) -> bool:
+    """Damage a model file and load it: it is refused, or it is the very same."""
+    original = _model()
+    data = bytearray(original)
+    kind = choose(rng, "flip", "flip", "flip", "cut", "grow", "header", "swap")
+    if kind == "flip":
+        for _ in range(int(rng.integers(1, 4))):
+            data[rng.integers(len(data))] ^= 1 << int(rng.integers(8))
+    elif kind == "cut":
+        del data[int(rng.integers(len(data))) :]
+    elif kind == "grow":
+        data += rng.bytes(int(rng.integers(1, 99)))
+    elif kind == "swap":
+        i, j = sorted(rng.integers(len(data), size=2))
+        data[i:j] = data[i:j][::-1]
+    else:
+        data = _with_header(rng, original)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "m.safetensors"
+        path.write_bytes(data)
+
+        def work() -> None:
+            io.load(path)
+            if bytes(data) != original:
+                raise Wrong(f"a damaged model ({kind}) is taken for a whole one")
+
+        return refused(work)
+
+
+def _with_header(rng: Generator, original: bytes) -> bytearray:
+    """Return the model with one value of its header changed, still valid JSON."""
+    length = int.from_bytes(original[:8], "little")
+    header = json.loads(original[8 : 8 + length])
+    key = str(choose(rng, *header))
+    inner = header[key]
+    if isinstance(inner, dict) and inner:
+        name = str(choose(rng, *inner))
+        others: tuple[Any, ...] = (
+            "",
+            "F8",
+            "I64",
+            [],
+            [0, 10**18],
+            {},
+            None,
+            -1,
+            "\x1b[31m",
+            10**30,
+        )
+        inner[name] = choose(rng, *others)
+    else:
+        header[key] = None
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return bytearray(len(text).to_bytes(8, "little") + text + original[8 + length :])

@@ -1,0 +1,1 @@
+"""Mutation testing: which one-line changes of the source no test notices."""

@@ -1,0 +1,62 @@
+"""Try a random sample of mutants; print the score and those that no test notices."""
+
+import argparse
+import json
+import random
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.mutations.mutants import Mutant, mutants
+from benchmarks.mutations.trial import HERE, Trial
+
+
+def main() -> None:
+    """Run the sample, or go on with it where a results file is there."""
+    parser = argparse.ArgumentParser(prog="benchmarks.mutations", description=__doc__)
+    parser.add_argument("--sample", type=int, default=200, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--results", type=Path, default=Path("mutations.json"))
+    parser.add_argument("--only", help="modules whose path contains this")
+    parser.add_argument("--most", type=int, help="try no more than so many now")
+    parser.add_argument("--again", action="store_true", help="try survivors again")
+    arguments = parser.parse_args()
+    every = mutants(HERE / "src" / "vicinal")
+    if arguments.only:
+        every = [one for one in every if arguments.only in one.path]
+    sample = random.Random(arguments.seed).sample(  # noqa: S311  nothing is secret
+        every, min(arguments.sample, len(every))
+    )
+    results = _read(arguments.results)
+    if arguments.again:
+        results = {k: v for k, v in results.items() if v["verdict"] == "killed"}
+    left = [one for one in sample if one.name not in results][: arguments.most]
+    print(f"{len(every)} mutants; {len(sample)} drawn, {len(left)} to try")
+    with tempfile.TemporaryDirectory() as folder:
+        trial = Trial(Path(folder) / "copy")
+        for one in left:
+            verdict, by, seconds = trial.verdict(one)
+            results[one.name] = {"verdict": verdict, "by": by, "seconds": seconds}
+            arguments.results.write_text(json.dumps(results, indent=1))
+            print(f"{verdict:9} {seconds:5.0f} s  {one.name}", flush=True)
+    _tell(sample, results)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found
+
+
+def _tell(sample: list[Mutant], results: dict[str, Any]) -> None:
+    """Print the score of what was tried, and who survived."""
+    tried = [one for one in sample if one.name in results]
+    alive = [one for one in tried if results[one.name]["verdict"] != "killed"]
+    killed = len(tried) - len(alive)
+    print(f"\n{len(tried)} of {len(sample)} tried, {killed} killed", end="")
+    print(f" ({100 * killed / len(tried):.1f} %)" if tried else "")
+    for one in alive:
+        print(f"- {one.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""Runs an experiment case by case, keeps what is done, and writes its page.
+
+An interrupted run goes on where it stopped: outcomes are kept in a working folder until
+all are there. They are dropped if versions or the scope have changed since.
+"""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.papers.experiment import Case, Experiment, Outcome, Results, Scope
+
+ROOT = Path(__file__).parents[2]
+PAGES = ROOT / "docs" / "papers"
+"""Where pages, figures and data go that are committed."""
+WORK = ROOT / "build" / "papers"
+"""Where unfinished runs are kept."""
+_PACKAGES = ("vicinal", "scikit-learn", "numpy", "scipy", "numba")
+
+
+def run(
+    experiment: Experiment,
+    scope: Scope,
+    *,
+    pages: Path = PAGES,
+    work: Path = WORK,
+    fresh: bool = False,
+    say: Callable[[str], object] = print,
+) -> Path:
+    """Run what is still to be run, write the page, and return its path.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to run.
+    scope : Scope
+        How much of it.
+    pages : Path
+        The folder for page, figure and data.
+    work : Path
+        The folder for what is unfinished.
+    fresh : bool, default=False
+        Begin anew, even if part has been run.
+    say : callable
+        Takes a line of progress.
+    """
+    cases = experiment.cases(scope)
+    kept = work / f"{experiment.name}.json"
+    state = _begin(experiment, scope) if fresh else _resume(kept, experiment, scope)
+    done: dict[Case, dict[str, Any]] = {
+        tuple(one["case"]): one for one in state["runs"] if tuple(one["case"]) in cases
+    }
+    if done:
+        say(f"{experiment.name}: {len(done)} of {len(cases)} were run before")
+    started, before = time.monotonic(), len(done)
+    for number, case in enumerate(cases):
+        if case in done:
+            continue
+        begun = time.monotonic()
+        outcome = experiment.run(*case)
+        spent = time.monotonic() - begun
+        done[case] = {"case": case, "seconds": round(spent, 2), "outcome": outcome}
+        state["runs"] = list(done.values())
+        _write(kept, json.dumps(state))
+        left = _left(started, len(done) - before, len(cases) - len(done))
+        words = " ".join(map(str, case))
+        say(f"{number + 1}/{len(cases)}  {words}  {spent:.1f} s{left}")
+    state["runs"] = [done[case] for case in cases]
+    path = write_page(experiment, state, pages)
+    kept.unlink(missing_ok=True)
+    return path
+
+
+def write_page(experiment: Experiment, state: dict[str, Any], pages: Path) -> Path:
+    """Write page, figure and data of a finished run; return the page's path.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What was run.
+    state : dict
+        What came of it, and when and with what it was run.
+    pages : Path
+        The folder.
+    """
+    outcomes: dict[Case, Outcome] = {
+        tuple(one["case"]): one["outcome"] for one in state["runs"]
+    }
+    page = experiment.show(Results(outcomes))
+    pages.mkdir(parents=True, exist_ok=True)
+    parts = [f"# {experiment.title}", experiment.about.strip()]
+    if page.draw is not None:
+        figure = page.draw()
+        # The same numbers give the same file.
+        figure.savefig(
+            pages / f"{experiment.name}.svg",
+            metadata={"Date": None, "Creator": None},
+            bbox_inches="tight",
+            dpi=150,
+        )
+        parts.append(f"![{experiment.title}]({experiment.name}.svg)")
+    seconds = sum(one["seconds"] for one in state["runs"])
+    versions = ", ".join(f"{name} {of}" for name, of in state["versions"].items())
+    parts += [
+        page.text.strip(),
+        f"`{state['command']}`: {len(outcomes)} runs in {_duration(seconds)} on "
+        f"{state['machine']}, {state['date']}, with {versions}. "
+        f"All numbers: [{experiment.name}.json]({experiment.name}.json).",
+    ]
+    _write(pages / f"{experiment.name}.json", json.dumps(state) + "\n")
+    path = pages / f"{experiment.name}.md"
+    _write(path, "\n\n".join(parts) + "\n")
+    return path
+
+
+def _begin(experiment: Experiment, scope: Scope) -> dict[str, Any]:
+    options = " --quick" * scope.quick
+    options += f" --runs {scope.runs}" if scope.runs else ""
+    return {
+        "name": experiment.name,
+        "command": f"python -m benchmarks.papers {experiment.name}{options}",
+        "date": datetime.now(UTC).date().isoformat(),
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in _PACKAGES},
+        "machine": f"{os.cpu_count()} cores",
+        "runs": [],
+    }
+
+
+def _resume(kept: Path, experiment: Experiment, scope: Scope) -> dict[str, Any]:
+    """Return what was kept of the same run, or begin."""
+    new = _begin(experiment, scope)
+    try:
+        state: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return new
+    same = all(state.get(key) == new[key] for key in ("name", "command", "versions"))
+    return state if same and isinstance(state.get("runs"), list) else new
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole: what was there before stays until the new one is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(path.suffix + ".new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+
+
+def _left(started: float, n_done: int, n_left: int) -> str:
+    if not n_left:
+        return ""
+    return f", {_duration((time.monotonic() - started) / n_done * n_left)} left"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = seconds / 60
+    return f"{minutes:.0f} min" if minutes < 100 else f"{minutes / 60:.1f} h"

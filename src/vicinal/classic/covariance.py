@@ -1,0 +1,110 @@
+"""The Mahalanobis distance of the points' own covariance."""
+
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import validate_data
+
+from vicinal._typing import FLOATS, FloatArray
+from vicinal.base.metric import LinearMetric, of_unscaled
+from vicinal.base.n_components import checked_n_components
+from vicinal.base.row_space import centred, orthonormal
+from vicinal.base.whitening import spread
+from vicinal.neighborhood import single_threaded_blas
+
+
+class Covariance(LinearMetric):
+    """The whitening map: the Mahalanobis distance of the points' covariance.
+
+    M is the inverse of the covariance, or its pseudo-inverse where it has none [1]_:
+    the mapped points have unit covariance. It needs no labels, and is the distance
+    that supervised metrics should be compared with.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of the map, those of the largest variance; None is as many as there are
+        directions that the points vary in.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The map: principal directions, each divided by the points' standard deviation
+        along it, the largest of these first. float32 if X is.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has names that are all strings.
+
+    References
+    ----------
+    .. [1] Mahalanobis. On the Generalized Distance in Statistics. Proceedings of the
+       National Institute of Sciences of India, 1936.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.classic import Covariance
+    >>> X, _ = load_iris(return_X_y=True)
+    >>> Z = Covariance().fit(X).transform(X)
+    >>> bool(np.allclose(np.cov(Z.T), np.eye(4)))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(self, n_components: int | None = None) -> None:
+        self.n_components = n_components
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error(), single_threaded_blas():
+            points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
+            moved, _, unit = centred(points)
+            total = spread(moved, measured=points / unit)
+            if not len(total.variances):
+                raise ValueError("All rows of X are equal: there is no covariance.")
+            rank = len(total.variances)
+            d = checked_n_components(
+                self.n_components, rank, f"the {rank} directions that X varies in"
+            )
+            # The covariance of a sample: divided by n - 1.
+            white = total.whitening() * np.sqrt((len(points) - 1) / len(points))
+            if rank < points.shape[1]:  # nothing but what the points vary in
+                units = np.where(np.isfinite(total.units), total.units, 0.0)
+                varying = orthonormal(units[:, None] * total.axes)
+                white = varying @ (varying.T @ white)
+            self.components_ = of_unscaled(
+                _by_variance(white)[:d], float(unit), points.dtype
+            )
+        return self
+
+
+def _by_variance(white: FloatArray) -> FloatArray:
+    """Turn whitening columns to rows along principal directions, the largest first.
+
+    M = W Wᵀ; its eigenvectors are the covariance's, with the inverse values.
+    """
+    U, sizes, _ = np.linalg.svd(white, full_matrices=False)
+    rows: FloatArray = (U * sizes).T[::-1]
+    return rows

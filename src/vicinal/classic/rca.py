@@ -1,0 +1,172 @@
+"""Relevant component analysis."""
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.metric import LinearMetric, of_unscaled
+from vicinal.base.n_components import checked_n_components
+from vicinal.base.validation import LearnsFromClasses
+from vicinal.base.whitening import (
+    deviations,
+    relevant_components,
+    within_class_residuals,
+)
+from vicinal.classic._scatter import scattered_span
+from vicinal.neighborhood import single_threaded_blas
+
+
+class RCA(LearnsFromClasses, LinearMetric):
+    """Relevant component analysis.
+
+    Whitens the scatter inside chunklets, small groups of points that are known to be
+    alike [1]_: with the mean m_j of chunklet j and p points in chunklets,
+
+        Ĉ = (1/p) Σ_j Σ_i (x_ji − m_j)(x_ji − m_j)ᵀ,     components_ = Ĉ^(−1/2).
+
+    Directions of much variance inside the chunklets are irrelevant and shrink. Fewer
+    rows are found as in section 2.2 of [1]_: first those directions for which the ratio
+    of total scatter to Ĉ is largest, then the whitening among them.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of the map; None is the number of features, or with more features than
+        rows, of the dimensions that the rows differ in.
+    shrinkage : float or "auto", default="auto"
+        How far Ĉ is drawn to the diagonal matrix of its variances, from 0 to 1. "auto"
+        is Ledoit and Wolf's choice. With 0, directions in which no chunklet varies
+        are mapped to nothing, as Ĉ has no inverse there.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The map; float32 if X is.
+    shrinkage_ : float
+        The shrinkage in use.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has names that are all strings.
+
+    References
+    ----------
+    .. [1] Bar-Hillel, Hertz, Shental, Weinshall. Learning a Mahalanobis Metric from
+       Equivalence Constraints. Journal of Machine Learning Research, 2005.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from vicinal.classic import RCA, chunklets_from_labels
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = make_pipeline(RCA(), KNeighborsClassifier(3))
+    >>> bool(cross_val_score(model, X, y).mean() > 0.96)
+    True
+    >>> chunklets = chunklets_from_labels(y, 30, random_state=0)
+    >>> RCA(2).fit(X, chunklets).transform(X).shape
+    (178, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
+    }
+
+    def __init__(
+        self, n_components: int | None = None, *, shrinkage: float | str = "auto"
+    ) -> None:
+        self.n_components = n_components
+        self.shrinkage = shrinkage
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : array-like of shape (n_samples,)
+            The chunklet of each point; whole numbers, of which -1 says that the point
+            is in none. Or labels of any kind: then each class is a chunklet.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error(), single_threaded_blas():
+            points, given = validate_data(
+                self, X, y, dtype=FLOATS, ensure_min_samples=2
+            )
+            codes = _chunklets(self, given)
+            self._learn(points, codes)
+        return self
+
+    def _learn(self, X: FloatArray, codes: IntArray) -> None:
+        inside = codes >= 0
+        seen = scattered_span(X)
+        Z = seen.coordinates
+        n_coordinates = seen.n_coordinates
+        d = checked_n_components(
+            self.n_components, n_coordinates, f"the {n_coordinates} dimensions of X"
+        )
+        shrinkage = self.shrinkage
+        if isinstance(shrinkage, str):
+            shrinkage = _ledoit_wolf(Z[inside], codes[inside])
+        rows = relevant_components(Z[inside], codes[inside], d, shrinkage)
+        self.components_ = of_unscaled(seen.to_features(rows.T), seen.unit, X.dtype)
+        self.shrinkage_ = float(shrinkage)
+
+
+def _chunklets(estimator: RCA, y: NDArray[Any]) -> IntArray:
+    """Return the chunklet of each row, from 0, and -1 for rows in none."""
+    check_classification_targets(y)
+    some = y.dtype.kind in "if" and bool((y == -1).any())
+    known = y != -1 if some else np.ones(len(y), dtype=bool)
+    names, codes, sizes = np.unique(y[known], return_inverse=True, return_counts=True)
+    name = type(estimator).__name__
+    if len(names) < 2:
+        what = f"only one class: {names.tolist()[0]!r}" if len(names) else "no chunklet"
+        advice = " (-1 stands for points in no chunklet, and is none)" if some else ""
+        raise ValueError(
+            f"{name} needs rows of at least two classes or chunklets, but y has "
+            f"{what}{advice}."
+        )
+    # Where -1 shows that these are chunklets, not classes, none should be alone.
+    alone = sizes < 2
+    if alone.all() or (some and alone.any()):
+        raise ValueError(
+            f"{name} expected chunklets of two points or more, but "
+            f"{int(alone.sum())} of {len(sizes)} have a single one, as "
+            f"{names[alone][0].item()!r} has. Mark such points by -1, in no chunklet."
+        )
+    found = np.full(len(y), -1, dtype=np.intp)
+    # A class of one has no scatter, and would only seem to make that of others less.
+    renumbered = np.where(alone, -1, np.cumsum(~alone) - 1)
+    found[known] = renumbered[codes]
+    return found
+
+
+def _ledoit_wolf(X: FloatArray, codes: IntArray) -> float:
+    """Return how far to shrink the covariance of residuals in units of their own."""
+    from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import
+
+    residuals = within_class_residuals(X, codes)
+    units = deviations(residuals, X)
+    if not (units > 0).any():
+        return 1.0
+    scaled = residuals[:, units > 0] / units[units > 0]
+    # As many numbers as the means have taken are not free.
+    n_free = len(X) - int(codes.max()) - 1
+    found = float(ledoit_wolf_shrinkage(scaled, assume_centered=True))
+    return min(1.0, found * len(X) / max(n_free, 1))

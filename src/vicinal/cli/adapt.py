@@ -1,0 +1,130 @@
+"""`vicinal adapt`: a map of embeddings, learned from queries and what they want."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vicinal.cli.errors import report_errors
+from vicinal.cli.fit import _warnings_printed
+from vicinal.cli.options import threads_of
+from vicinal.cli.output_paths import check_distinct, check_output_path
+from vicinal.cli.progress import waiting
+from vicinal.tables.names import printable
+
+__all__ = ["register"]
+
+_VECTORS = "a column of vectors or a column for each number, and perhaps id and text"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(adapt)
+
+
+def adapt(
+    queries: Annotated[
+        str, typer.Option(help=f"Table of queries: {_VECTORS}.", show_default=False)
+    ],
+    documents: Annotated[
+        str, typer.Option(help="Table of documents, likewise.", show_default=False)
+    ],
+    relevance: Annotated[
+        str,
+        typer.Option(
+            help="Table of pairs: a query's id, a document's, and perhaps a grade. "
+            "Rows without ids are called by their numbers, from 0.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File to write: model.safetensors.")
+    ],
+    report: Annotated[
+        Path | None, typer.Option(help="Page to write: report.html.")
+    ] = None,
+    onnx: Annotated[
+        Path | None, typer.Option(help="The queries' map as ONNX: queries.onnx.")
+    ] = None,
+    side: Annotated[
+        str,
+        typer.Option(
+            help="What is mapped: query (an index of documents stays as it is), both "
+            "by one map, or two maps."
+        ),
+    ] = "query",
+    n_components: Annotated[
+        int | None, typer.Option(help="Number of dimensions, for both or two.")
+    ] = None,
+    metric: Annotated[
+        str,
+        typer.Option(help="cosine or euclidean; auto goes by the vectors' lengths."),
+    ] = "auto",
+    query_text: Annotated[
+        str | None, typer.Option(help="The column of the queries' texts.")
+    ] = None,
+    document_text: Annotated[
+        str | None, typer.Option(help="The column of the documents' texts.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of threads; -1 for all cores.")
+    ] = None,
+) -> None:
+    """Adapt embeddings: learn from queries and what they should have found.
+
+    Says on queries held out whether that helps; where it does not, the vectors stay
+    as they are, and so does the file say.
+    """
+    with report_errors():
+        check_distinct({"--output": output, "--report": report, "--onnx": onnx})
+        for path in (output, report, onnx):
+            for source in (queries, documents, relevance):
+                if path is not None:
+                    check_output_path(path, source)
+        threads = threads_of(jobs)
+        with waiting("reading vectors"):
+            from vicinal.tables.embeddings import read_embeddings, read_relevance
+
+            asking = read_embeddings(queries, text=query_text)
+            found = read_embeddings(documents, text=document_text)
+            pairs = read_relevance(relevance, asking, found)
+        with waiting("learning") as say, _warnings_printed():
+            from vicinal.adapters import RetrievalAdapter, save_adapter, to_onnx
+
+            adapter = RetrievalAdapter(
+                side=side,
+                n_components=n_components,
+                metric=metric,
+                random_state=seed,
+                n_jobs=threads,
+            )
+            adapter.fit(asking.vectors, found.vectors, pairs)
+            say("writing")
+            save_adapter(output, adapter)
+            if onnx is not None:
+                from vicinal._files import written_whole
+
+                content = to_onnx(adapter).SerializeToString()
+                with written_whole(onnx) as temporary:
+                    temporary.write_bytes(content)
+            if report is not None:
+                from vicinal._files import written_whole
+                from vicinal.report.adapter_page import adapter_page
+
+                text = adapter_page(
+                    adapter,
+                    title=f"Adapter of {asking.name} to {found.name}",
+                    query_texts=asking.texts,
+                    document_texts=found.texts,
+                    relevance=pairs,
+                    command=shlex.join(["vicinal", *sys.argv[1:]]),
+                )
+                with written_whole(report) as temporary:
+                    temporary.write_text(text, encoding="utf-8")
+        typer.echo(str(adapter.evaluation_))
+        for what, path in (("model", output), ("onnx", onnx), ("report", report)):
+            if path is not None:
+                typer.echo(f"{what}: {printable(path, None)}")

@@ -1,0 +1,1 @@
+"""Other libraries' names on our estimators: `vicinal.compat.metric_learn`."""

@@ -1,0 +1,67 @@
+"""metric-learn's public names, parameters and shapes, on the estimators of vicinal.
+
+A script runs with one line changed::
+
+    import vicinal.compat.metric_learn as metric_learn
+
+What is not the same is told in docs/migration-metric-learn.md. Parameters that mean
+nothing here warn once.
+
+>>> import vicinal.compat.metric_learn as metric_learn
+>>> from sklearn.datasets import load_iris
+>>> X, y = load_iris(return_X_y=True)
+>>> lfda = metric_learn.LFDA(n_components=2, k=2)
+>>> lfda.fit_transform(X, y).shape
+(150, 2)
+>>> pairs, y_pairs = [[[1.2, 7.5], [1.3, 1.5]], [[6.4, 2.6], [6.2, 9.7]]], [1, -1]
+>>> itml = metric_learn.ITML().fit(pairs, y_pairs)
+>>> itml.predict(pairs).tolist()
+[1, -1]
+"""
+
+from vicinal.compat.metric_learn._constraints import Constraints, wrap_pairs
+from vicinal.compat.metric_learn._labels import (
+    LFDA,
+    LMNN,
+    MLKR,
+    NCA,
+    RCA,
+    Covariance,
+    RCA_Supervised,
+)
+from vicinal.compat.metric_learn._pairs import (
+    ITML,
+    MMC,
+    SDML,
+    ITML_Supervised,
+    MMC_Supervised,
+    SDML_Supervised,
+)
+from vicinal.compat.metric_learn._relative import (
+    LSML,
+    SCML,
+    LSML_Supervised,
+    SCML_Supervised,
+)
+
+__all__ = [
+    "ITML",
+    "LFDA",
+    "LMNN",
+    "LSML",
+    "MLKR",
+    "MMC",
+    "NCA",
+    "RCA",
+    "SCML",
+    "SDML",
+    "Constraints",
+    "Covariance",
+    "ITML_Supervised",
+    "LSML_Supervised",
+    "MMC_Supervised",
+    "RCA_Supervised",
+    "SCML_Supervised",
+    "SDML_Supervised",
+    "wrap_pairs",
+]

@@ -1,0 +1,212 @@
+"""Neighbourhood components analysis of pairs: the estimator."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import validate_data
+
+from vicinal._typing import FLOATS, FloatArray
+from vicinal.base.monitor import Monitor
+from vicinal.nca._data import MatchData
+from vicinal.nca._fit import GradientFittedMetric, Run, at_least_zero
+from vicinal.nca._initialization import diagonal_start
+from vicinal.nca._soft_labels import attributes_of_map
+from vicinal.neighborhood import single_threaded_blas
+from vicinal.objectives.pairs import GivenPairsObjective, check_pairs
+from vicinal.solvers import Solution
+
+_STARTS = {"auto", "pca", "whiten", "identity", "random"}
+
+
+class PairNCA(GradientFittedMetric):
+    """Neighbourhood components analysis of pairs: what is known to belong together.
+
+    No classes are needed, only pairs (a, b) of points that should be near, with
+    weights w. The map maximises Σ w_ab log(exp(−‖A x_a − A x_b‖²) / S): the pairs are
+    to be probable among all others (eq. 8 of [1]_).
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Rows of the map; None is the number of features.
+    normalization : {"pairs", "anchor"}, default="pairs"
+        What a pair is to be probable among: S is the sum over all pairs of different
+        points, as in [1]_; with "anchor" over those of the pair's first point alone,
+        so that it picks its partner among all points. List a pair in both directions
+        where both points should look for each other.
+    form : {"full", "diagonal"}, default="full"
+        "diagonal" learns one non-negative weight for each feature, `feature_weights_`.
+    init : {"auto", "pca", "whiten", "identity", "random"} or array-like, \
+default="auto"
+        The map to start from. "auto" is "pca" where that reduces the dimension, else
+        "identity".
+    alpha : float, default=0.0
+        λ of the penalty: for each unit of weight of the pairs, alpha · ‖A‖² is taken
+        from the objective.
+    solver, batch_size, n_references, warm_start, max_iter, tol, callback, \
+verbose, random_state, n_jobs
+        As for :class:`vicinal.NCA`; a step of "stochastic" takes `batch_size` pairs,
+        against their own points and `n_references` random ones.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The learned map A; float32 if X is.
+    effective_neighbors_ : ndarray of shape (n_samples,)
+        How many neighbours each point has by p_ij ∝ exp(−‖A x_i − A x_j‖²): its
+        perplexity. NaN, after a stochastic fit, for all but a random part of the rows.
+    feature_weights_ : ndarray of shape (n_features,)
+        The diagonal of the map, with form="diagonal" only.
+    n_iter_ : int
+        The optimiser's iterations.
+    objective_curve_ : ndarray of shape (n_iter_ + 1,)
+        The objective at the start and after each iteration.
+
+    See Also
+    --------
+    vicinal.adapters.RetrievalAdapter : Queries that should find documents.
+
+    References
+    ----------
+    .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
+       Analysis. Advances in Neural Information Processing Systems 17, 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal import PairNCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 5))
+    >>> X[100:, :2] = X[:100, :2]          # rows i and 100 + i agree in two features
+    >>> pairs = np.column_stack([np.arange(100), np.arange(100, 200)])
+    >>> nca = PairNCA(alpha=0.01, max_iter=200).fit(X, pairs)
+    >>> np.argsort(np.linalg.norm(nca.components_, axis=0))[-2:].tolist() in (
+    ...     [0, 1], [1, 0])
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **GradientFittedMetric._parameter_constraints,
+        "normalization": [StrOptions({"pairs", "anchor"})],
+        "form": [StrOptions({"full", "diagonal"})],
+        "init": [StrOptions(_STARTS), "array-like"],
+        "alpha": [at_least_zero],
+    }
+    _optional_attributes: ClassVar[tuple[str, ...]] = ("feature_weights_",)
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        normalization: str = "pairs",
+        form: str = "full",
+        init: str | ArrayLike = "auto",
+        solver: str = "auto",
+        batch_size: int | str = "auto",
+        n_references: int | str = "auto",
+        alpha: float = 0.0,
+        warm_start: bool = False,
+        max_iter: int = 50,
+        tol: float = 1e-5,
+        callback: Callable[[FloatArray, int], object] | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.normalization = normalization
+        self.form = form
+        self.init = init
+        self.solver = solver
+        self.batch_size = batch_size
+        self.n_references = n_references
+        self.alpha = alpha
+        self.warm_start = warm_start
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: ArrayLike, pairs: ArrayLike, weights: ArrayLike | None = None
+    ) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        pairs : array-like of int of shape (n_pairs, 2)
+            Positions of two rows of X each, counted from 0.
+        weights : array-like of shape (n_pairs,) or None, default=None
+            How much each pair weighs, not negative; None is 1. Weights of a pair that
+            comes twice add up.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error(), single_threaded_blas():
+            points: FloatArray = validate_data(
+                self, X, dtype=FLOATS, ensure_min_samples=2
+            )
+            matrix = check_pairs(pairs, len(points), weights)
+            if self._is_diagonal and self.n_components not in (None, points.shape[1]):
+                raise ValueError(
+                    "form='diagonal' keeps all features: n_components must be None."
+                )
+            objective = GivenPairsObjective(
+                points,
+                matrix,
+                self.normalization,  # type: ignore[arg-type]  # checked above
+                n_jobs=self.n_jobs,
+            )
+            run = self._prepared(objective, (X, pairs))
+            solution = self._optimize(run)
+            self._finish(run, solution)
+        self._warn_unless_learned(solution)
+        return self
+
+    def _prepared(self, objective: GivenPairsObjective, data: tuple[Any, Any]) -> Run:
+        """Return what to maximise, how, and from where."""
+        X = objective.X
+        optimizer = self._make_optimizer(X, None, float(self.alpha))
+        if not self._is_diagonal:
+            d, how = self.n_components, optimizer.preconditioner
+            start = self._start(objective, None, d, how)
+        elif self._is_warm(X):
+            start = np.diag(self.components_).copy()
+        else:
+            start = diagonal_start(self.init, X)
+            if isinstance(self.init, str) and not optimizer.is_stochastic:
+                start = self._in_sight(objective, start)
+        kept = np.ones(len(X), dtype=bool)
+        return Run(MatchData(X, kept, data), objective, optimizer, start, {})
+
+    def _attributes_of(self, data: MatchData, components: FloatArray) -> dict[str, Any]:
+        """Return the fitted attributes that follow from a map."""
+        return attributes_of_map(data.X.dtype, components)
+
+    def _finish(self, run: Run, reached: Solution | Monitor) -> None:
+        """Make the estimator fitted with the map that was reached."""
+        seen = run.objective.effective_neighbors(
+            reached.components, run.optimizer.queries(run.objective)
+        )
+        found = self._attributes_of(run.data, reached.components)
+        self._store(reached, {"effective_neighbors_": seen, **found})
+
+    @property
+    def _is_diagonal(self) -> bool:
+        return self.form == "diagonal"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

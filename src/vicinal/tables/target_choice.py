@@ -1,0 +1,116 @@
+"""Which column of a table is the label: the one named, or one that is called so."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from vicinal.tables.column_types import kind_of
+from vicinal.tables.names import near, printable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from vicinal.tables.reading import Table
+
+__all__ = ["NoTargetError", "choose_target", "likely_targets"]
+
+_USUAL_NAMES = ("target", "label", "class", "y")
+# Parts of names that a label often has.
+_LIKELY_WORDS = re.compile(
+    r"target|label|class|outcome|response|species|diagnosis|surviv|churn|default|"
+    r"price|quality|rating|score|income|salary|sales|cost|value|status|result|"
+    r"category|kind|type|grade|fraud|sentiment|^y$|_y$",
+    re.IGNORECASE,
+)
+_SHOWN = 5
+
+
+class NoTargetError(ValueError):
+    """No column was named as the target, and none is called like one.
+
+    Parameters
+    ----------
+    name : str
+        The table's.
+    likely : list of str
+        Columns that may be it.
+    """
+
+    def __init__(self, name: str, likely: list[str]) -> None:
+        self.likely = likely
+        shown = ", ".join(printable(repr(one)) for one in likely)
+        super().__init__(
+            f"{name} has no column called target, label, class or y; name the target "
+            f"with --target ({shown or 'none looks like one'}), or ask for densities "
+            "without one with --no-target (target= and task='none' in Python)."
+        )
+
+
+def choose_target(table: Table, asked: str | None) -> str | None:
+    """Find the label's column.
+
+    Parameters
+    ----------
+    table : Table
+        What was read.
+    asked : str or None
+        A column's name.
+
+    Returns
+    -------
+    str or None
+        The one asked for; else the one known; else one that is called target,
+        label, class or y; else None.
+
+    Raises
+    ------
+    ValueError
+        When there is no such column.
+    """
+    names = table.frame.columns
+    if asked is not None:
+        if asked not in names:
+            hint = near(asked, names)
+            shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+            raise ValueError(
+                f"{table.name} has no column {asked!r}{hint or f'; it has {shown}.'}"
+            )
+        return asked
+    if table.target is not None:
+        return table.target
+    by_lower = {name.lower(): name for name in reversed(names)}
+    return next((by_lower[x] for x in _USUAL_NAMES if x in by_lower), None)
+
+
+def likely_targets(frame: pl.DataFrame) -> list[str]:
+    """Return columns that may be the label, the likeliest first.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        As `vicinal.tables.cells.typed` returns it.
+
+    Returns
+    -------
+    list of str
+        At most five: those named like one, then the last, then others; no column of
+        one value, no identifier, no date, no free text, no vectors.
+    """
+    names = frame.columns
+    order = sorted(
+        range(len(names)),
+        key=lambda i: (
+            not _LIKELY_WORDS.search(names[i]),
+            i != len(names) - 1,
+            i != 0,
+            i,
+        ),
+    )
+    found: list[str] = []
+    for index in order:
+        if kind_of(frame.to_series(index)).kind in ("number", "category", "yes/no"):
+            found.append(names[index])
+        if len(found) == _SHOWN:
+            break
+    return found

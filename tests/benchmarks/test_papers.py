@@ -1,0 +1,137 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.papers import EXPERIMENTS
+from benchmarks.papers.experiment import (
+    Case,
+    Experiment,
+    Outcome,
+    Page,
+    Results,
+    Scope,
+    mean_and_error,
+)
+from benchmarks.papers.runner import run
+
+# Those that take over three seconds even when they are quick.
+LONG = {
+    "lca-figure-3",
+    "lca-figure-4",
+    "lca-figure-5",
+    "lca-densities",
+    "ldg-figure-5",
+    "nca-figure-1",
+    "nca-small",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in LONG))
+        for name in EXPERIMENTS
+    ],
+)
+def test_quick_versions_write_a_page(name: str, tmp_path: Path) -> None:
+    said: list[str] = []
+    path = run(
+        EXPERIMENTS[name],
+        Scope(quick=True),
+        pages=tmp_path / "pages",
+        work=tmp_path / "work",
+        say=said.append,
+    )
+    text = path.read_text(encoding="utf-8")
+    stored = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    assert text.startswith(f"# {EXPERIMENTS[name].title}")
+    assert f"python -m benchmarks.papers {name} --quick" in text
+    assert "nan" not in text
+    assert "| --- |" in text
+    assert len(said) == len(stored["runs"]) > 0
+    assert f"({name}.svg)" in text or not list(path.parent.glob("*.svg"))
+    # Nothing unfinished is left behind.
+    assert not list((tmp_path / "work").iterdir())
+
+
+class Counting:
+    """An experiment of four cases that notes which were run, and may fail."""
+
+    def __init__(self) -> None:
+        self.ran: list[Case] = []
+        self.fails_at: int | None = None
+        self.experiment = Experiment(
+            "counting", "Counting", "Counts.", self.cases, self.run, self.show
+        )
+
+    def cases(self, scope: Scope) -> list[Case]:
+        return [("a", seed) for seed in scope.repeats(4)]
+
+    def run(self, name: str, seed: int) -> Outcome:
+        if seed == self.fails_at:
+            raise KeyboardInterrupt
+        self.ran.append((name, seed))
+        return {"value": float(seed)}
+
+    def show(self, results: Results) -> Page:
+        return Page(mean_and_error(results.values("value", "a")))
+
+
+def interrupted(tmp_path: Path) -> Counting:
+    """Return an experiment that was interrupted after two of its four cases."""
+    counting = Counting()
+    counting.fails_at = 2
+    with pytest.raises(KeyboardInterrupt):
+        run(counting.experiment, Scope(), pages=tmp_path, work=tmp_path / "work")
+    assert not (tmp_path / "counting.md").exists()
+    counting.fails_at = None
+    return counting
+
+
+def test_interrupted_runs_go_on(tmp_path: Path) -> None:
+    counting = interrupted(tmp_path)
+    said: list[str] = []
+    path = run(
+        counting.experiment,
+        Scope(),
+        pages=tmp_path,
+        work=tmp_path / "work",
+        say=said.append,
+    )
+    assert counting.ran == [("a", 0), ("a", 1), ("a", 2), ("a", 3)]
+    assert said[0] == "counting: 2 of 4 were run before"
+    assert "1.5 ± 0.6" in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("scope", "fresh"), [(Scope(runs=3), False), (Scope(), True)])
+def test_other_runs_begin_anew(scope: Scope, fresh: bool, tmp_path: Path) -> None:
+    counting = interrupted(tmp_path)
+    counting.ran.clear()
+    work = tmp_path / "work"
+    run(counting.experiment, scope, pages=tmp_path, work=work, fresh=fresh)
+    assert len(counting.ran) == (scope.runs or 4)
+
+
+def test_damaged_leftovers_are_ignored(tmp_path: Path) -> None:
+    counting = Counting()
+    (tmp_path / "counting.json").write_text("{", encoding="utf-8")
+    run(counting.experiment, Scope(), pages=tmp_path / "pages", work=tmp_path)
+    assert len(counting.ran) == 4
+
+
+def test_results_by_what_cases_begin_with() -> None:
+    results = Results(
+        {("x", 0): {"a": 1.0}, ("x", 1): {"a": 2.0, "b": 3.0}, ("y", 0): {}}
+    )
+    assert results.values("a", "x").tolist() == [1.0, 2.0]
+    assert results.values("b").tolist() == [3.0]
+    assert list(results.heads()) == [("x",), ("y",)]
+    assert list(results.heads(2, "x")) == [("x", 0), ("x", 1)]
+    assert results.keys() == ["a", "b"]
+
+
+def test_means_and_errors_in_words() -> None:
+    assert mean_and_error([0.5]) == "0.5"
+    assert mean_and_error([]) == "–"
+    assert mean_and_error([-0.01, -0.03], 1, 100) == "−2.0 ± 1.0"

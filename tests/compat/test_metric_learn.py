@@ -1,0 +1,236 @@
+"""metric-learn's names run as its users' scripts call them."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris, make_regression
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import scale
+
+import vicinal.compat.metric_learn as metric_learn
+from vicinal.base.tuple_metric import TupleMetric
+from vicinal.compat.metric_learn._shared import _told
+
+X, y = load_iris(return_X_y=True)
+X = scale(X)
+# Each class's parameters in metric-learn 0.7, in order.
+PARAMETERS = {
+    "Covariance": "preprocessor",
+    "ITML": "gamma max_iter tol prior verbose preprocessor random_state "
+    "convergence_threshold",
+    "ITML_Supervised": "gamma max_iter tol n_constraints prior verbose preprocessor "
+    "random_state num_constraints convergence_threshold",
+    "LSML": "tol max_iter prior verbose preprocessor random_state",
+    "LSML_Supervised": "tol max_iter prior n_constraints weights verbose preprocessor "
+    "random_state num_constraints",
+    "SDML": "balance_param sparsity_param prior verbose preprocessor random_state",
+    "SDML_Supervised": "balance_param sparsity_param prior n_constraints verbose "
+    "preprocessor random_state num_constraints",
+    "NCA": "init n_components max_iter tol verbose preprocessor random_state",
+    "LFDA": "n_components k embedding_type preprocessor",
+    "LMNN": "init n_neighbors min_iter max_iter learn_rate regularization "
+    "convergence_tol verbose preprocessor n_components random_state k",
+    "RCA": "n_components preprocessor",
+    "RCA_Supervised": "n_components n_chunks chunk_size preprocessor random_state "
+    "num_chunks",
+    "MLKR": "n_components init tol max_iter verbose preprocessor random_state",
+    "MMC": "max_iter max_proj tol init diagonal diagonal_c verbose preprocessor "
+    "random_state convergence_threshold",
+    "MMC_Supervised": "max_iter max_proj tol n_constraints init diagonal diagonal_c "
+    "verbose preprocessor random_state num_constraints convergence_threshold",
+    "SCML": "beta basis n_basis gamma max_iter output_iter batch_size verbose "
+    "preprocessor random_state",
+    "SCML_Supervised": "k_genuine k_impostor beta basis n_basis gamma max_iter "
+    "output_iter batch_size verbose preprocessor random_state",
+}
+SUPERVISED = [
+    "ITML_Supervised", "LSML_Supervised", "SDML_Supervised", "NCA", "LFDA",
+    "RCA_Supervised", "MMC_Supervised", "SCML_Supervised", "Covariance", "LMNN",
+]  # fmt: skip
+
+
+def make(name: str, **parameters: Any) -> Any:
+    kind = getattr(metric_learn, name)
+    if "random_state" in PARAMETERS[name].split():
+        parameters.setdefault("random_state", 0)
+    if name == "RCA_Supervised":
+        parameters.setdefault("n_chunks", 30)
+    return kind(**parameters)
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_parameters_are_metric_learns(name: str) -> None:
+    import inspect
+
+    kind = getattr(metric_learn, name)
+    assert list(inspect.signature(kind).parameters) == PARAMETERS[name].split()
+    model = kind()
+    assert clone(model).get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("name", SUPERVISED)
+def test_learning_from_labels(name: str) -> None:
+    model = make(name).fit(X, y)
+    assert model.transform(X).shape[0] == 150
+    assert not hasattr(model, "predict")
+    np.testing.assert_allclose(
+        model.get_mahalanobis_matrix(), model.components_.T @ model.components_
+    )
+    pairs = X[[[0, 1], [0, 149]]]
+    near, far = model.pair_distance(pairs)
+    assert 0 < near < far
+    np.testing.assert_allclose(model.pair_score(pairs), [-near, -far])
+    assert model.get_metric()(X[0], X[149]) == pytest.approx(far)
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.components_, model.components_)
+    with pytest.warns(FutureWarning, match="score_pairs"):
+        np.testing.assert_allclose(model.score_pairs(pairs), [near, far])
+
+
+@pytest.mark.parametrize("name", SUPERVISED)
+def test_indices_with_a_preprocessor(name: str) -> None:
+    rows = np.arange(0, 150, 2)
+    if name == "RCA_Supervised":
+        rows = np.arange(150)
+    expected = make(name).fit(X[rows], y[rows])
+    for preprocessor in (X, lambda given: X[given]):
+        model = make(name, preprocessor=preprocessor).fit(rows, y[rows])
+        np.testing.assert_allclose(model.components_, expected.components_, atol=1e-9)
+        np.testing.assert_allclose(
+            model.transform(rows), expected.transform(X[rows]), atol=1e-9
+        )
+
+
+def test_pipelines() -> None:
+    for name in ("ITML_Supervised", "LFDA", "SCML_Supervised"):
+        model = make_pipeline(make(name), KNeighborsClassifier(3))
+        assert cross_val_score(model, X, y, cv=3).mean() > 0.9
+
+
+def pairs_of(n: int = 80) -> tuple[Any, Any, Any]:
+    constraints = metric_learn.Constraints(y)
+    drawn = constraints.positive_negative_pairs(n, random_state=0)
+    points, labels = metric_learn.wrap_pairs(X, drawn)
+    rows = np.vstack([np.column_stack(drawn[:2]), np.column_stack(drawn[2:])])
+    return points, rows, labels
+
+
+@pytest.mark.parametrize("name", ["ITML", "MMC", "SDML"])
+def test_learning_from_pairs(name: str) -> None:
+    points, rows, labels = pairs_of()
+    by_points = make(name).fit(points, labels)
+    by_index = make(name, preprocessor=X).fit(rows, labels)
+    for model, pairs in ((by_points, points), (by_index, rows)):
+        assert model.score(pairs, labels) > 0.9
+        assert (model.predict(pairs) == labels).mean() > 0.8
+        np.testing.assert_allclose(
+            model.decision_function(pairs), model.pair_score(pairs)
+        )
+        model.fit(
+            pairs,
+            labels,
+            calibration_params={"strategy": "max_tnr", "min_rate": 0.95},
+        )
+        assert (model.predict(pairs)[labels == 1] == 1).mean() >= 0.95
+        model.set_threshold(0.5)
+        assert model.threshold_ == 0.5
+        model.calibrate_threshold(pairs, labels, strategy="f_beta", beta=2.0)
+    assert isinstance(by_points, TupleMetric)
+    with pytest.raises(ValueError, match="Expected pairs"):
+        make(name).fit(X, y)
+
+
+def test_learning_from_triplets_and_quadruplets() -> None:
+    a, b, c, d = metric_learn.Constraints(y).positive_negative_pairs(
+        100, same_length=True, random_state=0
+    )
+    four = np.column_stack([a, b, c, d])
+    lsml = metric_learn.LSML(preprocessor=X).fit(four, weights=np.ones(len(four)))
+    assert lsml.score(four) > 0.9
+    assert metric_learn.LSML().fit(X[four]).score(X[four]) > 0.9
+    triplets = metric_learn.Constraints(y).generate_knntriplets(X, 2, 3)
+    assert triplets.shape == (150 * 6, 3)
+    scml = metric_learn.SCML(preprocessor=X, random_state=0).fit(triplets)
+    assert scml.score(triplets) > 0.9
+    assert scml.predict(triplets[:5]).shape == (5,)
+    for model, name in ((metric_learn.SCML(), "triplets"), (metric_learn.LSML(), "q")):
+        with pytest.raises(ValueError, match=f"Expected {name}"):
+            model.fit(X)
+
+
+def test_chunks() -> None:
+    chunks = metric_learn.Constraints(y).chunks(20, 3, random_state=0)
+    assert np.bincount(chunks + 1).tolist() == [90] + 20 * [3]
+    rca = metric_learn.RCA().fit(X, chunks)
+    inside = chunks >= 0
+    moved = X[inside].copy()
+    for c in range(20):
+        moved[chunks[inside] == c] -= moved[chunks[inside] == c].mean(axis=0)
+    expected = np.linalg.inv(moved.T @ moved / 60)
+    np.testing.assert_allclose(rca.get_mahalanobis_matrix(), expected, rtol=1e-6)
+    assert metric_learn.RCA(2).fit(X, chunks).components_.shape == (2, 4)
+
+
+def test_unknown_labels_are_left_out() -> None:
+    partial = np.where(np.arange(150) % 3, y, -1)
+    constraints = metric_learn.Constraints(partial)
+    rows = np.concatenate(constraints.positive_negative_pairs(50, random_state=0))
+    assert (partial[rows] >= 0).all()
+    assert (partial[constraints.generate_knntriplets(X, 1, 1)] >= 0).all()
+    assert (partial[constraints.chunks(10, random_state=0) >= 0] >= 0).all()
+    few = metric_learn.Constraints([0, 0, 1, 1, 1, 1])
+    with pytest.warns(UserWarning, match="Only generated 7 positive"):
+        few.positive_negative_pairs(8)
+
+
+def test_mlkr_and_the_scale_of_diagonal_mmc() -> None:
+    points, target = make_regression(80, 4, n_informative=2, random_state=0)
+    mlkr = metric_learn.MLKR(n_components=2, tol=1e-2, random_state=0)
+    assert mlkr.fit(points, target).transform(points).shape == (80, 2)
+    pairs, _, labels = pairs_of()
+    one, four = (
+        metric_learn.MMC(diagonal=True, diagonal_c=c).fit(pairs, labels)
+        for c in (1.0, 4.0)
+    )
+    np.testing.assert_allclose(four.components_, 2 * one.components_)
+
+
+def test_priors_and_bounds() -> None:
+    pairs, _, labels = pairs_of()
+    random = metric_learn.ITML(prior="random", random_state=0).fit(pairs, labels)
+    identity = metric_learn.ITML(random_state=0).fit(pairs, labels)
+    assert not np.allclose(random.components_, identity.components_)
+    bound = metric_learn.ITML(random_state=0).fit(pairs, labels, bounds=[1.0, 5.0])
+    assert bound.bounds_ == pytest.approx((1.0, 5.0))
+    given = metric_learn.ITML_Supervised(random_state=0).fit(X, y, bounds=(1.0, 5.0))
+    assert given.bounds_ == pytest.approx((1.0, 5.0))
+    for kind in (metric_learn.LSML_Supervised, metric_learn.SDML_Supervised):
+        assert kind(prior="random", random_state=0).fit(X, y).components_.shape
+
+
+def test_what_means_nothing_warns_once(recwarn: pytest.WarningsRecorder) -> None:
+    _told.clear()
+    model = metric_learn.MMC_Supervised(max_proj=5, random_state=0)
+    with pytest.warns(UserWarning, match=r"MMC_Supervised\(max_proj=…\) has no effect"):
+        model.fit(X, y)
+    model.fit(X, y)  # a second warning would be an error
+    with pytest.warns(UserWarning, match="balance_param"):
+        metric_learn.SDML_Supervised(balance_param=0.1, random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="batch_size"):
+        metric_learn.SCML_Supervised(batch_size=20, random_state=0).fit(X, y)
+    with pytest.warns(FutureWarning, match="'num_constraints' has been renamed"):
+        metric_learn.ITML_Supervised(num_constraints=20, random_state=0).fit(X, y)
+    assert not recwarn.list
+
+
+def test_failed_fits_leave_no_trace() -> None:
+    model = metric_learn.ITML(preprocessor=X)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="-1 for others"):
+        model.fit(pairs_of()[1], np.arange(160))
+    assert vars(model) == before

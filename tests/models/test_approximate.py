@@ -1,0 +1,58 @@
+"""Neighbours by an index beside the exact ones, and the recall that is said of them."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from vicinal.models import Recall, learn, neighbor_table
+from vicinal.models import _approximate as approximate
+from vicinal.tables.prepared import prepare
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 5))
+    frame = pl.DataFrame({f"x{j}": X[:, j] for j in range(5)})
+    frame = frame.with_columns(target=pl.Series(np.where(X[:, 0] > 0, "a", "b")))
+    path = tmp_path / "many.parquet"
+    frame.write_parquet(path)
+    return str(path)
+
+
+def test_an_index_finds_nearly_all(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = learn(prepare(table, target="target"), "pca")
+    expected = neighbor_table(model, table, n_neighbors=4)
+    monkeypatch.setattr(approximate, "_MANY_ROWS", 100)
+    monkeypatch.setattr(approximate, "_MANY_QUERIES", 100)
+    said: list[Recall] = []
+    found = neighbor_table(model, table, n_neighbors=4, on_recall=said.append)
+    assert found.columns == expected.columns
+    assert (found["row"] != found["query"]).all()
+    both = (found["row"].to_numpy() == expected["row"].to_numpy()).mean()
+    assert both > 0.95
+    assert said[0].n_checked == 100
+    assert 0.95 < said[0].recall <= 1
+    np.testing.assert_allclose(
+        found["distance"].to_numpy(), expected["distance"].to_numpy(), rtol=0.05
+    )
+    exact = neighbor_table(
+        model, table, n_neighbors=4, exact=True, on_recall=said.append
+    )
+    assert exact.equals(expected)
+    assert len(said) == 1
+
+
+def test_what_is_missed_is_counted() -> None:
+    exact = np.array([[1, 2], [3, -1]])
+    found = np.array([[2, 9], [3, 4]])
+    assert approximate.measured_recall(found, exact) == Recall(2 / 3, 2)
+
+
+def test_few_questions_need_no_index(table: str) -> None:
+    model = learn(prepare(table, target="target"), "pca")
+    said: list[Recall] = []
+    neighbor_table(model, table, rows=[0, 1], on_recall=said.append)
+    assert said == []

@@ -1,0 +1,120 @@
+"""Another unit of X rescales the map and changes nothing else, to the last digit."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+
+from vicinal import NCA, NCAClassifier, NCARegressor
+from vicinal.classic import MLKR
+from vicinal.nca._scale import data_unit, power_of_two
+from vicinal.objectives import NCAObjective
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+UNITS = [2.0**-400, 2.0**-40, 2.0**-7, 2.0**9, 2.0**300]
+X, y = load_iris(return_X_y=True)
+rng = np.random.default_rng(0)
+NUMBERS = X[:, 0] + rng.normal(size=len(X)) / 10
+
+FITS: list[tuple[Any, Any]] = [
+    (NCA(), y),
+    (NCA(2), y),
+    (NCA(3), y),
+    (NCA(objective="log"), y),
+    (NCA(form="diagonal"), y),
+    (NCA(init="lda"), y),
+    (NCA(2, init="rca", solver="cg"), y),
+    (NCA(init="whiten", solver="bold-driver"), y),
+    (NCA(2, anneal=True), y),
+    (NCA("auto"), y),
+    (NCA(2, neighbors=5), y),
+    (NCA(2, neighbors="auto", init="lda"), y),
+    (NCAClassifier(), y),
+    (NCAClassifier(2), y),
+    (NCARegressor(), NUMBERS),
+    (NCARegressor(2, alpha=0.0), NUMBERS),
+    (MLKR(), NUMBERS),
+]
+
+
+@pytest.mark.parametrize(("model", "target"), FITS, ids=lambda value: str(value)[:60])
+def test_a_unit_that_is_a_power_of_two_changes_no_digit(
+    model: Any, target: Any
+) -> None:
+    model.set_params(max_iter=10)
+    plain = model.fit(X, target).components_
+    for unit in UNITS:
+        other = model.fit(X * unit, target).components_
+        np.testing.assert_array_equal(other * unit, plain)
+
+
+@pytest.mark.parametrize("unit", [1e-4, 1e-100, 1e5])
+def test_any_unit_is_learned_in(unit: float) -> None:
+    nca = NCA().fit(X * unit, y)
+    assert nca.n_iter_ > 5
+    plain = NCA().fit(X, y).objective_curve_[-1]
+    assert nca.objective_curve_[-1] > 0.99 * plain
+
+
+def objective(points: Any, **settings: Any) -> NCAObjective:
+    return NCAObjective(points, np.arange(len(points)) % 2, **settings)
+
+
+def test_the_unit_of_standardised_data_is_one() -> None:
+    points = rng.normal(size=(50, 4)) * [1, 3, 0.1, 100]
+    points = (points - points.mean(axis=0)) / points.std(axis=0)
+    assert data_unit(objective(points)) == 1
+    # A feature that does not vary says nothing of the unit.
+    constant = np.column_stack([points, np.full((50, 9), 1e3)])
+    assert data_unit(objective(constant)) == 1
+    assert data_unit(objective(8 * points)) == 8
+    assert data_unit(objective(np.zeros((5, 2)))) == 1
+
+
+def test_a_weight_is_a_number_of_copies() -> None:
+    points = rng.normal(size=(20, 2)) * np.arange(20)[:, None]
+    counts = np.arange(20)[::-1] ** 2 + 1
+    repeated = objective(np.repeat(points, counts, axis=0))
+    assert data_unit(objective(points, sample_weight=counts)) == data_unit(repeated)
+
+
+def test_a_row_far_out_has_no_say_in_the_unit() -> None:
+    points = rng.normal(size=(20, 2))
+    points /= points.std()
+    for far in (1e4, 1e12, 1e140):
+        points[7] = far
+        assert data_unit(objective(points)) == 1
+
+
+@pytest.mark.parametrize(
+    ("size", "nearest"), [(1.0, 1), (1.4, 1), (1.5, 2), (0.7, 0.5), (0.72, 1), (3, 4)]
+)
+def test_the_nearest_power_of_two(size: float, nearest: float) -> None:
+    assert power_of_two(size) == nearest
+    assert power_of_two(size * 2.0**-1000) == nearest * 2.0**-1000
+
+
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e12, 1e15])
+def test_a_row_far_out_in_all_features_leaves_the_others_alone(far: float) -> None:
+    points, labels = np.vstack([X, np.full(4, far)]), np.append(y, 0)
+    assert NCAClassifier().fit(points, labels).score(X, y) > 0.95
+    numbers = np.append(NUMBERS, 0.0)
+    for model in (NCARegressor(), MLKR()):
+        assert model.fit(points, numbers).score(X, NUMBERS) > 0.8
+
+
+def test_raw_units_of_wine_are_learned_in() -> None:
+    points, labels = load_wine(return_X_y=True)
+    curve = NCA(2, init="pca").fit(points, labels).objective_curve_
+    assert NCA(2).fit(points, labels).objective_curve_[-1] > 0.9 * curve[-1]
+
+
+@pytest.mark.parametrize("model", [NCARegressor(), MLKR(alpha=0.1), NCAClassifier()])
+def test_points_too_close_for_a_penalty_are_refused(model: Any) -> None:
+    with pytest.raises(ValueError, match="Scale the data"):
+        model.fit(X * 1e-200, y)
+
+
+def test_the_largest_float_has_a_power_of_two() -> None:
+    assert power_of_two(1.7e308) == 2.0**1023
