@@ -33,7 +33,7 @@ def _fitted(model: Any, X: Any, y: Any) -> Any:
 
 def _same(one: Any, other: Any, what: str, rtol: float = 0.0) -> None:
     if one.shape != other.shape or not np.allclose(
-        one, other, rtol=rtol, atol=rtol * float(np.abs(one).max())
+        one, other, rtol=rtol, atol=rtol * float(np.abs(one).max(initial=0))
     ):
         raise Wrong(what)
 

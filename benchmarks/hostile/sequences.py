@@ -44,10 +44,9 @@ def _data(model: Any, rng: Generator) -> tuple[Any, Any]:
     return X, y
 
 
-def _state(model: Any) -> bytes:
-    """Return what is fitted, to the bit."""
-    fitted = {k: v for k, v in sorted(vars(model).items()) if k.endswith("_")}
-    return pickle.dumps(fitted)
+def _state(model: Any) -> dict[str, bytes]:
+    """Return what is fitted, to the bit; each by itself, whatever they share."""
+    return {k: pickle.dumps(v) for k, v in vars(model).items() if k.endswith("_")}
 
 
 def _fit(model: Any, rng: Generator) -> Any:

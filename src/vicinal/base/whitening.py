@@ -230,7 +230,10 @@ def covariance(
     n, n_features = X.shape
     own = np.zeros(n, dtype=int) if codes is None else codes
     means = mean(X, weights)[None] if codes is None else class_means(X, codes, weights)
-    units = np.exp2(np.ceil(np.log2(np.where((size := largest(X)) > 0, size, 1.0))))
+    size = largest(X)
+    # The largest power of two is 2¹⁰²³: a number may be nearly twice as large.
+    exponents = np.ceil(np.log2(np.where(size > 0, size, 1.0)))
+    units = np.exp2(np.minimum(exponents, 1023))
     roots = None if weights is None else np.sqrt(weights / weights.mean())
     product = ReproducibleSum(np.zeros((n_features, n_features)))
 

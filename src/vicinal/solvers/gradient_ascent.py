@@ -129,4 +129,5 @@ class GradientAscent(ABC):
 
 
 def _norm(entries: FloatArray) -> float:
-    return float(np.linalg.norm(entries.ravel()))
+    with np.errstate(over="ignore"):  # beyond all numbers is infinite, no error
+        return float(np.linalg.norm(entries.ravel()))

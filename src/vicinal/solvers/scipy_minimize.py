@@ -127,13 +127,15 @@ def _maximize(
         if stopped:
             raise StopIteration
 
-    result = minimize(
-        negated,
-        start.ravel().astype(np.float64),
-        jac=True,
-        callback=after_iteration,
-        **how,
-    )
+    # Norms of gradients that SciPy takes may overflow; `_reason` then says so.
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = minimize(
+            negated,
+            start.ravel().astype(np.float64),
+            jac=True,
+            callback=after_iteration,
+            **how,
+        )
     reason, message = stopped or (_reason(result), str(result.message))
     components = result.x.reshape(start.shape)
     return Solution(components, int(result.nit), curve, reason, message)
