@@ -121,3 +121,12 @@ def test_means_of_many_classes() -> None:
     for c in range(codes.max() + 1):
         expected = X[codes == c].mean(axis=0) if (codes == c).any() else 0.0
         np.testing.assert_allclose(means[c], expected, rtol=1e-12)
+
+
+def test_the_largest_numbers_have_a_unit() -> None:
+    far = X.copy()
+    far[0, 0] = 1.7e308
+    C, units = covariance(far)
+    assert np.isfinite(units).all()
+    assert units[0] == 2.0**1023
+    assert np.isfinite(C).all()

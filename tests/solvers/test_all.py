@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
-from tests.solvers.hills import Hill, Plain, go_on
+from tests.solvers.hills import Hill, Plain, Times, go_on
 from vicinal._typing import FloatArray
 from vicinal.objectives import NCAObjective
 from vicinal.solvers import LBFGS, SOLVERS
@@ -126,3 +126,10 @@ def test_nca_ends_as_high_as_with_lbfgs(name: str) -> None:
     solution = SOLVERS[name](max_iter=500).maximize(objective, start, go_on)
     assert max(solution.curve) > 0.98 * max(peer.curve)
     assert max(peer.curve) > 1.1 * peer.curve[0]
+
+
+@pytest.mark.parametrize("factor", [1e160, 1e300])
+def test_slopes_too_steep_to_square_are_no_warning(name: str, factor: float) -> None:
+    solver = SOLVERS[name](max_iter=5, tol=0)
+    solution = solver.maximize(Times(factor, Hill()), START, go_on)
+    assert np.isfinite(solution.components).all()

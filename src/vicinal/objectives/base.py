@@ -219,7 +219,8 @@ class PairObjective(ABC):
             gradient: FloatArray = np.einsum("ij,ij->j", LZ, self.X)
         else:
             gradient = back_project(LZ, self.X, self._n_threads)
-        gradient *= 2
+        with np.errstate(over="ignore"):  # rows near the largest number
+            gradient *= 2
         return terms, gradient
 
     def terms(self, components: ArrayLike, queries: IntArray) -> FloatArray:
