@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.* did not converge")
 @pytest.mark.parametrize(
     ("method", "check"),
     [pair for method in METHODS for pair in estimator_checks_generator(method)],
-    ids=str,
+    ids=lambda part: getattr(getattr(part, "func", None), "__name__", str(part)),
 )
 def test_scikit_learn_s_checks(method: Any, check: Any) -> None:
     check(method)
