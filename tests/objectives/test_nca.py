@@ -217,7 +217,8 @@ def test_equals_scikit_learns_loss() -> None:
 def test_bad_input_is_named() -> None:
     X, y = awkward("plain")
     with pytest.raises(
-        ValueError, match=r"kind must be one of \['class-density', 'expected', 'log'\]"
+        ValueError,
+        match=r"kind must be one of \['class-density', 'expected', 'log', 'squared",
     ):
         NCAObjective(X, y, "accuracy")
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):

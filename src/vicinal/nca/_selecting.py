@@ -98,7 +98,10 @@ class SelectingMetric(GradientFittedMetric):
 
 def _check_size(X: FloatArray) -> None:
     """Raise an error where the penalty of a map for these points would overflow."""
-    spread = np.max(X.max(axis=0) / 2 - X.min(axis=0) / 2, initial=0)
+    least, most = X.min(axis=0), X.max(axis=0)
+    if issparse(X):
+        least, most = least.toarray(), most.toarray()
+    spread = np.max(most / 2 - least / 2, initial=0)
     if 0 < spread < _SMALLEST:
         raise ValueError(
             f"X varies by {spread:.0e} only, and squares of the entries of its map "
