@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import LinearMetric, of_unscaled
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import centred, orthonormal
+from vicinal.base.validation import validate_data
 from vicinal.base.whitening import spread
 from vicinal.neighborhood import single_threaded_blas
 

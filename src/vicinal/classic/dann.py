@@ -8,13 +8,13 @@ import sklearn
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.knn_vote import nearest_points
 from vicinal.base.metric import unchanged_on_error
 from vicinal.base.row_space import Centred, centred
-from vicinal.base.validation import LearnsFromClasses, labelled
+from vicinal.base.validation import LearnsFromClasses, labelled, validate_data
 from vicinal.classic._local_metrics import local_roots, nearest_under
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.validation import validate_data
 from vicinal.classic.lmnn import LMNN, MinibatchLMNN
 from vicinal.neighborhood import effective_n_threads
 from vicinal.neighborhood.energies import hinge_energies

@@ -8,12 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import LinearMetric, of_unscaled
 from vicinal.base.n_components import checked_n_components
-from vicinal.base.validation import LearnsFromClasses
+from vicinal.base.validation import LearnsFromClasses, validate_data
 from vicinal.base.whitening import (
     deviations,
     relevant_components,

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import validate_data
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.monitor import Monitor
+from vicinal.base.validation import validate_data
 from vicinal.nca._data import MatchData
 from vicinal.nca._fit import GradientFittedMetric, Run, at_least_zero
 from vicinal.nca._initialization import diagonal_start

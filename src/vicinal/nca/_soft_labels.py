@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from vicinal._typing import FLOATS, FloatArray
+from vicinal.base.validation import validate_data
 from vicinal.nca._data import MatchData
 from vicinal.nca._fit import Run
 from vicinal.nca._initialization import diagonal_start
+from vicinal.nca._scale import data_unit
 from vicinal.objectives.soft_labels import SoftMatchObjective, check_soft_labels
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ def is_soft(y: Any) -> bool:
     """Return whether y is a match matrix or has a column for each class."""
     if issparse(y):
         return True
-    shape = np.shape(y)
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y, dtype=object).shape
     return len(shape) == 2 and shape[1] > 1
 
 
@@ -70,7 +72,7 @@ def prepare_soft(
         codes = np.unique(labels.argmax(axis=1), return_inverse=True)[1]
     optimizer = nca._make_optimizer(points, codes, float(nca.alpha))
     if nca._is_diagonal and not nca._is_warm(points):
-        start = diagonal_start(nca.init, points)
+        start = diagonal_start(nca.init, points, data_unit(objective))
     elif nca._is_diagonal:
         start = nca._warm_map()
     else:

@@ -144,4 +144,7 @@ def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
 
 def _check_range(values: FloatArray) -> None:
     if not (np.isfinite(values).all() and (values >= 0).all() and (values <= 1).all()):
-        raise ValueError("Y must hold numbers between 0 and 1.")
+        raise ValueError(
+            "Labels in several columns are probabilities of classes, and Y must hold "
+            "numbers between 0 and 1; for classes, give a 1d array."
+        )
