@@ -19,7 +19,7 @@ from vicinal.neighborhood.parallel import ReproducibleSum, blocks, run_in_thread
 
 
 @dataclass(frozen=True, eq=False)
-class Span:
+class RowSpace:
     """Rows in coordinates of their own: centred, scaled, with the same geometry.
 
     Attributes
@@ -70,7 +70,7 @@ class Span:
         return rows
 
 
-def span_of(X: Any) -> Span:
+def span_of(X: Any) -> RowSpace:
     """Return the rows in coordinates of their own.
 
     Parameters
@@ -95,7 +95,7 @@ def span_of(X: Any) -> Span:
         return _thin(rows, float(unit), (wide @ wide.T).toarray())
     points, _, unit = centred(X)
     if n_features <= n:
-        return Span(points, float(unit), None, None, n_features)
+        return RowSpace(points, float(unit), None, None, n_features)
     wide = points.astype(np.float64, copy=False)
     span = _thin(points, float(unit), wide @ wide.T)
     if span.n_coordinates == n - 1:
@@ -105,7 +105,7 @@ def span_of(X: Any) -> Span:
         return span
     axes = principal_axes(points, rank)
     seen = (wide @ axes.T).astype(X.dtype)
-    return Span(seen, float(unit), axes, np.eye(len(axes)), n_features)
+    return RowSpace(seen, float(unit), axes, np.eye(len(axes)), n_features)
 
 
 class Centred(NamedTuple):
@@ -156,7 +156,7 @@ def unit_of(numbers: FloatArray) -> Any:
     return numbers.dtype.type(2.0 ** (np.frexp(largest)[1] - 1) if largest else 1)
 
 
-def _thin(rows: Any, unit: float, gram: NDArray[np.float64]) -> Span:
+def _thin(rows: Any, unit: float, gram: NDArray[np.float64]) -> RowSpace:
     """Take coordinates from the inner products of the rows: X Xᵀ = U S² Uᵀ."""
     n, n_features = rows.shape
     # Centred in the products, where sparse rows cannot be.
@@ -167,10 +167,10 @@ def _thin(rows: Any, unit: float, gram: NDArray[np.float64]) -> Span:
     kept = squares > max(least, 0)
     if not kept.any():  # all rows are equal: one coordinate that says so
         nothing = np.zeros((n, 1))
-        return Span(nothing.astype(rows.dtype), unit, rows, nothing, n_features)
+        return RowSpace(nothing.astype(rows.dtype), unit, rows, nothing, n_features)
     sizes, U = np.sqrt(squares[kept][::-1]), U[:, kept][:, ::-1]
     # U is orthogonal to the ones, so that Xᵀ U needs no centred X.
-    return Span((U * sizes).astype(rows.dtype), unit, rows, U / sizes, n_features)
+    return RowSpace((U * sizes).astype(rows.dtype), unit, rows, U / sizes, n_features)
 
 
 def negligible(dtype: Any, n: int, n_features: int) -> float:

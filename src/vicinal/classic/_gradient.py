@@ -21,7 +21,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import of_unscaled
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import Span
+from vicinal.base.row_space import RowSpace
 from vicinal.classic._scatter import scattered_span
 from vicinal.classic._supervised import SupervisedMetric
 from vicinal.nca import STARTS, initial_components
@@ -101,7 +101,7 @@ class GradientMetric(CallbackSupportMixin, SupervisedMetric):
 
     def _start(
         self,
-        span: Span,
+        span: RowSpace,
         size: float,
         X: FloatArray,
         codes: IntArray,

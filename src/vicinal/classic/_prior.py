@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray
 from vicinal.base.metric import of_unscaled
-from vicinal.base.row_space import Span, span_of
+from vicinal.base.row_space import RowSpace, span_of
 
 PRIORS = {"identity", "covariance"}
 
@@ -22,7 +22,7 @@ class PriorSpace(NamedTuple):
     """Takes points to coordinates, in float64; of a span, what are coordinates."""
     unit: float
     """What a coordinate of 1 is in X, before the prior."""
-    span: Span | None
+    span: RowSpace | None
     """The points' own coordinates, where they have more features than rows."""
     root: FloatArray = np.eye(1)
     """R with R Rᵀ = the prior; of no meaning in a span."""

@@ -4,10 +4,10 @@ import numpy as np
 from scipy import linalg
 
 from vicinal._typing import FloatArray
-from vicinal.base.row_space import Span, span_of
+from vicinal.base.row_space import RowSpace, span_of
 
 
-def scattered_span(X: FloatArray) -> Span:
+def scattered_span(X: FloatArray) -> RowSpace:
     """Return the rows in coordinates of their own, unless they are all equal."""
     span = span_of(X)
     if not span.coordinates.any():

@@ -13,7 +13,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.base.knn_vote import first_as_good
 from vicinal.base.metric import of_unscaled
 from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import Span, unit_of
+from vicinal.base.row_space import RowSpace, unit_of
 from vicinal.base.whitening import deviations, within_class_residuals
 from vicinal.classic._choice import hits_of_maps
 from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
@@ -159,7 +159,7 @@ class FDA(SupervisedMetric):
 
 
 def _class_moments(
-    seen: Span, codes: IntArray, n_features: int, shrinkage: str | float
+    seen: RowSpace, codes: IntArray, n_features: int, shrinkage: str | float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the means and shares of the classes, and S_w."""
     from sklearn.discriminant_analysis import (  # slow to import

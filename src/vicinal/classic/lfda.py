@@ -11,7 +11,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.base.knn_vote import nearest_points
 from vicinal.base.metric import of_unscaled
 from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import Span
+from vicinal.base.row_space import RowSpace
 from vicinal.classic._choice import hits_of_maps
 from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
 from vicinal.classic._supervised import SupervisedMetric
@@ -136,7 +136,7 @@ class LFDA(SupervisedMetric):
 
 
 def _embedded(
-    values: FloatArray, vectors: FloatArray, seen: Span, embedding: str
+    values: FloatArray, vectors: FloatArray, seen: RowSpace, embedding: str
 ) -> tuple[FloatArray, float]:
     """Return the rows of the map, over the features, and the points' unit."""
     if embedding == "plain":

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vicinal.base.domains import Domain
 from vicinal.base.folds import held_out
 from vicinal.base.knn_vote import majority, nearest_points
-from vicinal.base.row_space import Span, span_of, varying_axes
+from vicinal.base.row_space import RowSpace, span_of, varying_axes
 from vicinal.ldg._eigenproblem import EigenProblem, Matrix
 from vicinal.ldg._local_gaussians import ClassPoints, scatters
 from vicinal.ldg._model_selection import (
@@ -28,7 +28,7 @@ class TransferProblem:
 
     Attributes
     ----------
-    span : Span
+    span : RowSpace
         All points, the source's first.
     axes : ndarray of shape (n_coordinates, rank)
         The directions that they vary in.
@@ -40,7 +40,7 @@ class TransferProblem:
         The result is the same for any number.
     """
 
-    span: Span
+    span: RowSpace
     axes: Matrix
     source: ClassPoints
     target: ClassPoints
