@@ -16,8 +16,9 @@ from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalys
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import estimator_checks_generator
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
+from tests.blas_pools import blas_threads_now
 from vicinal import NCA
 from vicinal._typing import FloatArray
 from vicinal.nca._initialization import initial_components
@@ -170,8 +171,7 @@ def test_a_float32_climb_survives_steps_that_would_overflow() -> None:
 
 def test_blas_is_held_for_the_whole_climb_and_given_back() -> None:
     def threads_of_blas(*_: object) -> int:
-        pools = threadpool_info()
-        return max(p["num_threads"] for p in pools if p["user_api"] == "blas")
+        return max(blas_threads_now())
 
     seen = []
     with threadpool_limits(2, user_api="blas"):
@@ -190,9 +190,7 @@ def test_threaded_searches_leave_blas_as_it_was() -> None:
     with threadpool_limits(2, user_api="blas"):
         with parallel_config(backend="threading"):
             search.fit(X, y)
-        assert {
-            p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"
-        } == {2}
+        assert set(blas_threads_now()) == {2}
 
 
 def test_seeds() -> None:

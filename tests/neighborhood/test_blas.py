@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from tests.blas_pools import blas_threads_now
 from vicinal.neighborhood import blas
 from vicinal.neighborhood.blas import blas_threads, single_threaded_blas
 from vicinal.objectives import NCAObjective
@@ -21,7 +22,7 @@ from vicinal.solvers import LBFGS
 
 
 def threads_of_blas() -> list[int]:
-    return [p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"]
+    return blas_threads_now()
 
 
 @pytest.fixture(autouse=True)

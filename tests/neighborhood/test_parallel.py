@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
+from tests.blas_pools import blas_threads_now
 from vicinal.neighborhood.parallel import (
     ReproducibleSum,
     back_project,
@@ -63,8 +64,7 @@ def test_each_part_is_done_once(n_threads: int) -> None:
 
 def test_threads_hold_blas_to_one_thread_and_gives_it_back() -> None:
     def threads_of_blas() -> set[int]:
-        pools = threadpool_info()
-        return {p["num_threads"] for p in pools if p["user_api"] == "blas"}
+        return set(blas_threads_now())
 
     seen = []
     with threadpool_limits(2, user_api="blas"):

@@ -154,6 +154,13 @@ class PairObjective(ABC):
             How many queries and points; at most all.
         pool : ndarray of int or None, default=None
             The positions of the points that queries are drawn from; None is all.
+
+        Returns
+        -------
+        objective : PairObjective
+            Of the points.
+        queries : ndarray of int
+            Their positions among these.
         """
         points = sample_indices(rng, self.n_rows, n_references)
         if pool is None:

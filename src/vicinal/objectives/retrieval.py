@@ -81,6 +81,10 @@ class RetrievalObjective:
         ----------
         alpha : float
             The penalty on leaving the identity, for each query.
+
+        Returns
+        -------
+        ndarray of shape (n_features, n_features)
         """
         if self._gaussian is None:
             self._gaussian = GaussianDocuments.of(
