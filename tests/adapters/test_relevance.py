@@ -68,3 +68,12 @@ def test_shares_sum_to_one() -> None:
     np.testing.assert_allclose(
         parts.toarray(), np.array([[1 / 3, 0, 2 / 3, 0], [0, 1, 0, 0]]), rtol=1e-15
     )
+
+
+def test_lists_that_could_be_pairs() -> None:
+    pairs = [[i, (i + 7) % 30] for i in range(30)]
+    with pytest.raises(ValueError, match=r"a list of 2 numbers: a pair .* or the"):
+        check_relevance(pairs, 30, 30)
+    assert check_relevance(np.array(pairs), 30, 30).nnz == 30
+    assert check_relevance([tuple(pair) for pair in pairs], 30, 30).nnz == 30
+    assert check_relevance([np.array(pair) for pair in pairs], 30, 30).nnz == 60

@@ -372,3 +372,21 @@ def test_a_covariance_too_small_for_its_inverse() -> None:
 def test_rows_that_are_all_equal_with_more_features_than_rows() -> None:
     itml = ITML().fit(np.zeros((8, 20)), np.arange(8) % 2)
     assert np.isfinite(itml.components_).all()
+
+
+@pytest.mark.filterwarnings("ignore:ITML did not converge")
+def test_gamma_is_chosen_under_the_bounds_that_are_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = []
+    real = PairBounds.draw
+
+    def draw(*arguments: object, **options: object) -> PairBounds:
+        found = real(*arguments, **options)  # type: ignore[arg-type]
+        seen.append(found.bounds)
+        return found
+
+    monkeypatch.setattr(PairBounds, "draw", draw)
+    X, y = load_wine(return_X_y=True)
+    ITML(bounds=(0.001, 0.002), n_constraints=200, random_state=0).fit(X, y)
+    assert len(set(seen)) == 1

@@ -111,3 +111,13 @@ def test_what_cannot_be_learned() -> None:
         SCML().fit(np.ones((6, 2)), [0, 0, 1, 1, 2, 2])
     with pytest.raises(ValueError, match="No two rows"):
         SCML().fit(X[:3], [0, 1, 2])
+
+
+def test_a_price_that_nothing_is_worth() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.integers(2, size=60)
+    assert SCML(beta=0.5, random_state=0).fit(X, y).n_basis_ < 40
+    with pytest.raises(ValueError, match="beta=10 is too large"):
+        SCML(beta=10, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="all of basis is zero"):
+        SCML(basis=np.zeros((2, 4))).fit(X, y)

@@ -55,7 +55,7 @@ def comparison(
         ),
         (
             [result("standardised", 0.8), result("nca", 0.83, 0.2)],
-            "Standardise: 80.0 ± 0.2 %; nca may add 3.0 ± 29.9 points, which is within "
+            "Standardise: 80.0 ± 0.2 %; nca may add 3.0 ± 34.5 points, which is within "
             "noise",
         ),
         (

@@ -1,6 +1,7 @@
 """metric-learn's names run as its users' scripts call them."""
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -234,3 +235,31 @@ def test_failed_fits_leave_no_trace() -> None:
     with pytest.raises(ValueError, match="-1 for others"):
         model.fit(pairs_of()[1], np.arange(160))
     assert vars(model) == before
+
+
+def test_negative_labels_are_unknown() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
+    X[:, 0] += 4 * y
+    wild, some = X.copy(), y.copy()
+    wild[::2] *= 100
+    some[::2] = -1
+    for name in ("ITML", "MMC", "LSML", "SCML"):
+        make = getattr(metric_learn, f"{name}_Supervised")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            maps = [
+                make(random_state=0).fit(*given).get_mahalanobis_matrix()
+                for given in ((wild, some), (X[1::2], y[1::2]))
+            ]
+        np.testing.assert_array_equal(*maps)
+
+
+def test_distances_of_indices() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
+    nca = metric_learn.NCA(preprocessor=X, tol=1).fit(np.arange(30), y)
+    of_indices = nca.pair_distance([[0, 1], [2, 5]])
+    np.testing.assert_array_equal(
+        of_indices, nca.pair_distance(X[np.array([[0, 1], [2, 5]])])
+    )

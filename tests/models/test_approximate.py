@@ -35,9 +35,11 @@ def test_an_index_finds_nearly_all(table: str, monkeypatch: pytest.MonkeyPatch) 
     assert both > 0.95
     assert said[0].n_checked == 100
     assert 0.95 < said[0].recall <= 1
-    np.testing.assert_allclose(
-        found["distance"].to_numpy(), expected["distance"].to_numpy(), rtol=0.05
-    )
+    # A row that was missed is replaced by one farther away, and by none nearer.
+    ours, true = found["distance"].to_numpy(), expected["distance"].to_numpy()
+    same = found["row"].to_numpy() == expected["row"].to_numpy()
+    np.testing.assert_allclose(ours[same], true[same], rtol=1e-4)
+    assert (ours >= true * (1 - 1e-4)).all()
     exact = neighbor_table(
         model, table, n_neighbors=4, exact=True, on_recall=said.append
     )

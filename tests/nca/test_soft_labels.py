@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 from sklearn.datasets import load_iris
 
 from vicinal import NCA, NCAClassifier
@@ -70,3 +70,17 @@ def test_what_is_wrong_is_said(
 def test_a_classifier_wants_classes() -> None:
     with pytest.raises(ValueError, match="1d array"):
         NCAClassifier().fit(X, Y)
+
+
+def test_objectives_that_need_classes() -> None:
+    Y = np.eye(2)[np.arange(40) % 2]
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    for objective in ("class-density", "squared-error"):
+        with pytest.raises(ValueError, match=f"{objective}.* needs a class for each"):
+            NCA(objective=objective).fit(X, Y)
+
+
+def test_matches_that_come_twice_add_up_before_they_are_checked() -> None:
+    twice = coo_array(([0.7, 0.7, 0.5], ([0, 0, 1], [1, 1, 0])), (4, 4))
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        NCA().fit(np.random.default_rng(0).normal(size=(4, 2)), twice)

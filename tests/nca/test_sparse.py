@@ -87,3 +87,17 @@ def test_no_dense_copy_is_made() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 400 * 20_000 * 8 / 2
+
+
+def test_the_unit_of_sparse_rows_does_not_matter() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.3, size=(60, 10)).astype(float)
+    labels = np.arange(60) % 3
+    counts[:, 0] += labels
+    maps = [
+        NCA(4, max_iter=5, tol=1)
+        .fit(sparse.csr_array(unit * counts), labels)
+        .components_
+        for unit in (1.0, 8.0)
+    ]
+    np.testing.assert_allclose(8 * maps[1], maps[0], rtol=1e-9)

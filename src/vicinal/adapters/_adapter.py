@@ -35,10 +35,11 @@ class RetrievalAdapter(BaseEstimator):
     """Learn from queries and their relevant documents a map that finds them better.
 
     The vectors come from any embedding model. A query q picks document x with
-    probability p ∝ exp(cos(A q, x) / T), and the map A maximises the mean over the
-    queries of Σ_x w_qx log p_qx − alpha ‖A − I‖², with weights w of the relevant
-    documents that sum to 1 (eq. 8 of [1]_, normalised for each query). How strong the
-    penalty is, and whether to learn at all, is decided on queries held out.
+    probability p ∝ exp(⟨A q, x⟩ / T), with vectors of length 1 before the map where
+    cosines are compared. The map A maximises the mean over the queries of
+    Σ_x w_qx log p_qx − alpha ‖A − I‖², with weights w of the relevant documents that
+    sum to 1 (eq. 8 of [1]_, normalised for each query). How strong the penalty is, and
+    whether to learn at all, is decided on queries held out.
 
     Parameters
     ----------
@@ -90,7 +91,8 @@ class RetrievalAdapter(BaseEstimator):
         Scores of held-out queries before and after, with intervals; only where
         `alpha="auto"`.
     is_adapted_ : bool
-        False where the identity was kept.
+        False where nothing was learned: vectors stay as they are or, with
+        `n_components`, their main axes are kept.
     alpha_, temperature_ : float
         What was used.
     metric_ : str
@@ -234,10 +236,12 @@ class RetrievalAdapter(BaseEstimator):
             learned = replace(learned, evaluation=told)
         self._store(learned, metric, Q.dtype)
         if not learned.is_adapted:
+            kept = "vectors stay as they are"
+            if self.n_components is not None:
+                kept = "the documents' main axes are kept"
             warnings.warn(
                 f"Nothing was learned that helps queries held out "
-                f"({learned.in_words()}): vectors stay as they are. More pairs may "
-                "help, or side='two'.",
+                f"({learned.in_words()}): {kept}. More pairs may help, or side='two'.",
                 UserWarning,
                 stacklevel=3,
             )

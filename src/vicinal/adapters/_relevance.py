@@ -124,6 +124,14 @@ def _of_lists(
         raise ValueError(
             f"{_FORMS}; got {len(relevance)} lists for {n_queries} queries."
         )
+    widths = {len(one) if isinstance(one, list) else 0 for one in relevance}
+    if n_queries > 1 and widths in ({2}, {3}):
+        raise ValueError(
+            f"Each of the {n_queries} entries of relevance is a list of {max(widths)} "
+            "numbers: a pair of a query and a document, or the documents of a query? "
+            "Give pairs as an array or as tuples, and lists of documents as arrays or "
+            "as a sparse matrix."
+        )
     lists = [np.asarray(documents).reshape(-1) for documents in relevance]
     filled = [one for one in lists if one.size]
     if any(one.dtype.kind not in "iu" for one in filled):

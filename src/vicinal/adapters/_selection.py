@@ -142,7 +142,7 @@ def select(
         attempt(best.alpha, factor * warmest, best.maps)
     best = _best(tried)
     evaluation = _cross_fitted(folds, tried, ks, seed)
-    gains = evaluation.after[DECISIVE] - evaluation.before[DECISIVE]
+    gains = evaluation.after[DECISIVE] - _kept(folds, optimizer.start, evaluation, ks)
     error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
     return Selection(
         best.alpha,
@@ -168,16 +168,20 @@ def _folds(
     _, groups = np.unique(Q, axis=0, return_inverse=True)
     groups = groups.reshape(-1)  # NumPy 2.0 gave it another shape
     n_groups = int(groups.max()) + 1
+    few = n_groups <= _ENOUGH_QUERIES
     splitter = (
         GroupKFold(min(n_folds, n_groups), shuffle=True, random_state=seed)
-        if len(Q) <= _ENOUGH_QUERIES
+        if few
         else GroupShuffleSplit(1, test_size=_MOST_HELD_OUT, random_state=seed)
     )
     for learning, judging in splitter.split(Q, groups=groups):
         part = objective.subset(learning)
         # Of one part that is held out, each half has settings chosen by the other.
-        n_parts = 1 if len(Q) <= _ENOUGH_QUERIES else 2
-        for rows in np.array_split(judging, n_parts):
+        halves = [judging]
+        if not few:
+            first = np.isin(groups[judging], np.unique(groups[judging])[::2])
+            halves = [judging[first], judging[~first]]
+        for rows in halves:
             yield HeldOut(part, objective.subset(rows), relevance[rows], rows)
 
 
@@ -195,6 +199,19 @@ def _thinned(fold: HeldOut, seed: int) -> HeldOut:
     )
     every = np.arange(len(fold.rows))
     return replace(fold, judging=fold.judging.subset(every, some), grades=grades)
+
+
+def _kept(
+    folds: list[HeldOut], start: FloatArray, evaluation: Evaluation, ks: Sequence[int]
+) -> FloatArray:
+    """Return the decisive scores under what is kept if nothing is learned.
+
+    That is the vectors as they are, or their main axes where fewer are asked for.
+    """
+    if start.shape[-2] == start.shape[-1]:
+        return evaluation.before[DECISIVE]
+    order = np.argsort(np.concatenate([fold.rows for fold in folds]))
+    return _joined([_scores(fold, start, ks) for fold in folds], order)[DECISIVE]
 
 
 def _cross_fitted(

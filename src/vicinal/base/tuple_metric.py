@@ -69,10 +69,17 @@ class TupleMetric(LinearMetric):
     def _fit(self, X: Any, y: Any, **how: Any) -> Self:
         with self._unchanged_on_error(), single_threaded_blas():
             if not are_tuples(X, self.preprocessor):
+                if any(value is not None for value in how.values()):
+                    raise ValueError(
+                        f"{' and '.join(how)} go with {NAMES[self._tuple_size]}, not "
+                        "with points and labels."
+                    )
                 points, _, codes = labelled(self, X, y)
                 self._warn_of_indices(X, y)
                 self._learn_labels(points, codes)
                 self.learned_from_ = "labels"
+                for name in ("threshold_", "classes_"):  # of an earlier fit to pairs
+                    self.__dict__.pop(name, None)
             else:
                 tuples = check_tuples(X, self._tuple_size, self.preprocessor)
                 self._fit_tuples(tuples, y, **how)

@@ -27,6 +27,7 @@ def choose_gamma(
     random_state: RandomState,
     in_coordinates: Callable[[FloatArray], FloatArray],
     n_threads: int,
+    bounds: tuple[float, float] | None = None,
 ) -> float:
     """Return the least γ of GAMMAS that 3-NN proves on rows held out, or else 0.
 
@@ -44,6 +45,8 @@ def choose_gamma(
         Takes points to coordinates under which the prior is the identity.
     n_threads : int
         The result is the same for any number.
+    bounds : tuple of two floats or None, default=None
+        u and l, in these coordinates; None is found from the pairs.
     """
     sample = sample_of_classes(codes, MOST_ROWS, random_state)
     points, codes = points[sample], codes[sample]
@@ -54,8 +57,9 @@ def choose_gamma(
         if np.bincount(codes[~held]).max() < 2:
             continue  # nobody to be paired with
         pairs = PairBounds.draw(
-            points[~held], codes[~held], n_pairs, random_state, in_coordinates
-        )
+            points[~held], codes[~held], n_pairs, random_state, in_coordinates,
+            bounds=bounds,
+        )  # fmt: skip
         maps: list[FloatArray] = [np.eye(known.shape[1])]
         for gamma in GAMMAS:  # each from where the one before has ended
             objective = LogDetObjective(pairs, gamma, n_threads)

@@ -54,7 +54,7 @@ class LogDetMetric(LinearMetric):
         gamma = self.gamma
         if isinstance(gamma, str):
             gamma = choose_gamma(
-                points, codes, n_pairs, random_state, space.of_points, n_threads
+                points, codes, n_pairs, random_state, space.of_points, n_threads, given
             )
         pairs = PairBounds.draw(
             points, codes, n_pairs, random_state, space.of_points,

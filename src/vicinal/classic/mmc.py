@@ -28,8 +28,8 @@ class MMC(PairClassifier):
 
         max Σ_D √(vᵀMv)   subject to   Σ_S vᵀMv ≤ 1,   M ⪰ 0,
 
-    with the differences v of the pairs. The pairs are given, or drawn from points with
-    labels, half of them of one class.
+    with the differences v of the pairs; `reg` adds to the sum that is held at one. The
+    pairs are given, or drawn from points with labels, half of them of one class.
 
     Parameters
     ----------

@@ -222,7 +222,13 @@ default=None
         start = np.full(len(basis), 1 / np.sqrt(len(basis)))
         found = maximize(self, objective, start)
         roots = np.abs(found.components)
-        kept = roots > 1e-2 * roots.max()  # weights are their squares
+        # Weights are their squares. All may vanish together, from where they began.
+        kept = roots > max(1e-2 * roots.max(), 1e-3 * start[0])
+        if not kept.any():
+            raise ValueError(
+                f"beta={self.beta} is too large, or all of basis is zero: no direction "
+                "is worth its price."
+            )
         A = roots[kept, None] * basis[kept] / np.sqrt(size)
         rows = space.rows(A)
         sizes = np.linalg.norm(rows, axis=1)

@@ -162,13 +162,13 @@ def _beyond(comparison: Comparison, chosen: MethodResult) -> str:
     learns = chosen.name in PLAIN and comparison.setting.task != "none"
     what = "learning a metric adds" if learns else "methods that are less simple add"
     gain = best.mean - chosen.mean
-    error = comparison.evidence.error(best, chosen)
     score = comparison.evidence.score
     if best is chosen or gain < score.negligible:
         return _short_of_time(comparison, others) or (
             f"; {what} nothing beyond that on these data"
         )
-    amount = _amount(comparison, gain, 1.96 * error)
+    reach = comparison.evidence.error_reach(best, chosen)
+    amount = _amount(comparison, gain, reach)
     return f"; {best.name} may add {amount}, which is within noise"
 
 

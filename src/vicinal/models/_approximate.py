@@ -120,7 +120,9 @@ def approximate_search(
     rows[:, :width] = np.take_along_axis(keys, order, 1)
     nearest = np.take_along_axis(squares, order, 1)
     distances[:, :width] = np.sqrt(np.maximum(nearest, 0))
-    rows[np.isinf(distances)] = -1
+    # Where the index knows fewer rows, it pads with NaN.
+    nobody = ~np.isfinite(distances)
+    rows[nobody], distances[nobody] = -1, np.inf
     return rows, distances
 
 

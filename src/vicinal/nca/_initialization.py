@@ -72,7 +72,8 @@ def initial_components(
         n_components, X.shape[1], f"the {X.shape[1]} features of X"
     )
     if issparse(X):
-        return sparse_start(init, X, d, random_state)
+        first = sparse_start(init, X, d, random_state)
+        return first / unit if init == "auto" else first
     if init == "auto":
         return _auto(X, codes, d, random_state, n_threads, unit)
     if init == "identity":

@@ -91,9 +91,9 @@ def attributes_of_map(dtype: Any, components: FloatArray) -> dict[str, Any]:
 
 
 def _check_settings(nca: "NCA") -> None:
-    if nca.objective == "class-density":
+    if nca.objective not in ("expected", "log"):
         raise ValueError(
-            "objective='class-density' needs a class for each row, not soft labels; "
+            f"objective={nca.objective!r} needs a class for each row, not soft labels; "
             "use 'expected' or 'log'."
         )
     wrong = {

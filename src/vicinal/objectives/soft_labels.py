@@ -112,6 +112,7 @@ def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
                 "as a dense array."
             )
         matrix = coo_array(Y)
+        matrix.sum_duplicates()
         values = matrix.data.astype(np.float64)
         _check_range(values)
         kept = (matrix.row != matrix.col) & (values > 0)

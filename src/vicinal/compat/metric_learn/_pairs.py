@@ -57,7 +57,7 @@ class _FromLabels:
         return self._fit_labels(X, y)
 
     def _fit_labels(self: Any, X: Any, y: Any, **more: Any) -> Any:
-        points = self._given_points(X)
+        points, y = self._known(X, y)
         n = n_pairs_of(self._renamed("num_constraints", "n_constraints"), y)
         ours = {
             **self._translated(int(np.shape(points)[1])),

@@ -90,7 +90,7 @@ class LSML_Supervised(LSML):  # noqa: N801
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # type: ignore[override]
         """Learn from points, or their indices, and labels."""
         self._ignored(weights=None)
-        points = self._given_points(X)
+        points, y = self._known(X, y)
         n = n_pairs_of(self._renamed("num_constraints", "n_constraints"), y)
         ours = {
             **self._translated(int(np.shape(points)[1])),
@@ -194,7 +194,7 @@ preprocessor, random_state
         """Learn from points, or their indices, and labels."""
         near = {"n_near": self.k_genuine, "n_far": self.k_impostor}
         ours = {**self._translated(), **near, "preprocessor": None}
-        points = self._given_points(X)
+        points, y = self._known(X, y)
         with self._as_ours(**ours):
             return classic.SCML.fit(self, points, y)
 

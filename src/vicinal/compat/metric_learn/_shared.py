@@ -54,7 +54,31 @@ class MetricLearnNames:
             "pair_distance for distances.",
             FutureWarning,
         )
-        return self.pair_distance(pairs)  # type: ignore[attr-defined]
+        return self.pair_distance(pairs)
+
+    def pair_distance(self, pairs: ArrayLike) -> FloatArray:
+        """Return the learned distance of each pair of points, or of their indices.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+            The pairs.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
+        if self.preprocessor is not None and np.ndim(pairs) == 2:
+            first, second = (self._given_points(one) for one in np.asarray(pairs).T)
+            pairs = np.stack([first, second], axis=1)
+        return super().pair_distance(pairs)  # type: ignore[misc]
+
+    def _known(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """Return points and labels without those whose label is negative: unknown."""
+        points, labels = self._given_points(X), np.asarray(y)
+        if labels.ndim != 1 or labels.dtype.kind not in "if" or not (labels < 0).any():
+            return points, y
+        return np.asarray(points)[labels >= 0], labels[labels >= 0]
 
     def _given_points(self, X: Any) -> Any:
         """Return points, where X may be indices that the preprocessor knows."""
