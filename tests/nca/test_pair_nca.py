@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator
 from sklearn.utils.validation import _num_samples
 
 from vicinal import PairNCA
@@ -44,8 +44,10 @@ class PairNCAOfLabels(PairNCA):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [PairNCAOfLabels(max_iter=5, random_state=0)],
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    list(estimator_checks_generator(PairNCAOfLabels(max_iter=5, random_state=0))),
+    ids=lambda part: getattr(getattr(part, "func", None), "__name__", str(part)),
 )
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)

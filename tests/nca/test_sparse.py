@@ -53,6 +53,14 @@ def test_every_way_to_fit(settings: dict[str, Any]) -> None:
     model.fit(sparse.coo_array(X), y)  # converted
 
 
+def _random_rows(n: int, n_features: int, density: float) -> Any:
+    """Return random sparse rows, with any version of SciPy."""
+    rng = np.random.default_rng(0)
+    m = int(density * n * n_features)
+    where = rng.integers(n, size=m), rng.integers(n_features, size=m)
+    return sparse.csr_array((rng.random(m), where), (n, n_features))
+
+
 def test_the_start_is_that_of_dense_rows() -> None:
     found = NCA(4, init="pca", max_iter=1).fit(S, y).objective_curve_[0]
     dense = NCA(4, init="pca", max_iter=1).fit(X, y).objective_curve_[0]
@@ -71,7 +79,7 @@ def test_what_would_make_it_dense_is_refused() -> None:
     for settings in [*refused, {"init": "whiten"}]:
         with pytest.raises(ValueError, match="would make sparse X dense"):
             NCA(**settings).fit(S, y)
-    wide = sparse.random_array((100, 30_000), density=0.01, format="csr", rng=0)
+    wide = _random_rows(100, 30_000, 0.01)
     with pytest.raises(ValueError, match="Give a smaller n_components"):
         NCA().fit(wide, np.arange(100) % 2)
     with pytest.raises(TypeError, match="Sparse data was passed"):
@@ -79,7 +87,7 @@ def test_what_would_make_it_dense_is_refused() -> None:
 
 
 def test_no_dense_copy_is_made() -> None:
-    wide = sparse.random_array((400, 20_000), density=0.005, format="csr", rng=0)
+    wide = _random_rows(400, 20_000, 0.005)
     labels = np.arange(400) % 4
     NCA(2, max_iter=2).fit(wide, labels)
     tracemalloc.start()
