@@ -38,6 +38,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.hostile", description=__doc__)
     parser.add_argument("attacks", nargs="*", help=f"{', '.join(SHARES)}, or soak")
     parser.add_argument("--minutes", type=float, default=60.0, help="in all")
+    parser.add_argument("--cases", type=int, help="of each attack, at most")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--case", type=int, help="one case alone, with its traceback")
     parser.add_argument("--gigabytes", type=float, default=1.0, help="for soak")
@@ -56,22 +57,28 @@ def main() -> int:
         seconds = arguments.child or 0.0
         bound = None if names[0] == "browser" else MOST_BYTES
         seed, only = arguments.seed, arguments.case
-        tally = run(names[0], module.case, seed, seconds, only, bound)
+        tally = run(names[0], module.case, seed, seconds, only, bound, arguments.cases)
         tally.note = getattr(module, "NOTE", "")
         print(to_json(tally))
         return 0
     whole = sum(SHARES[name] for name in names)
     tallies = [
-        _attacked(name, 60 * arguments.minutes * SHARES[name] / whole, arguments.seed)
+        _attacked(
+            name,
+            60 * arguments.minutes * SHARES[name] / whole,
+            arguments.seed,
+            arguments.cases,
+        )
         for name in names
     ]
     return _tell(tallies)
 
 
-def _attacked(name: str, seconds: float, seed: int) -> Tally:
+def _attacked(name: str, seconds: float, seed: int, cases: int | None) -> Tally:
     """Run an attack in a process of its own; its death is a finding."""
     command = [sys.executable, "-m", "benchmarks.hostile", name, "--seed", str(seed)]
     command += ["--child", str(seconds)]
+    command += [] if cases is None else ["--cases", str(cases)]
     print(f"{name}: {seconds:.0f} s", file=sys.stderr, flush=True)
     try:
         done = subprocess.run(  # noqa: S603  this very program

@@ -94,6 +94,7 @@ def run(
     seconds: float,
     only: int | None = None,
     most_bytes: int | None = MOST_BYTES,
+    most_cases: int | None = None,
 ) -> Tally:
     """Run cases until the time is up, or one of them alone.
 
@@ -109,6 +110,8 @@ def run(
         The number of a case; it then fails with its traceback.
     most_bytes : int or None
         The memory that the process may ask for; browsers ask for all there is.
+    most_cases : int or None
+        After how many to stop, whatever the time is.
     """
     if most_bytes is not None:
         resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
@@ -117,7 +120,7 @@ def run(
         return Tally(name, 1)
     tally = Tally(name)
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end and tally.cases != most_cases:
         number = tally.cases
         random.seed(number)
         print(f"case {number}", file=sys.stderr, flush=True)
