@@ -193,6 +193,10 @@ default=None
                 f"basis must have a column for each of the {width} features; got shape "
                 f"{rows.shape}."
             )
+        if not rows.any(axis=1).all():
+            raise ValueError(
+                "basis must not hold rows of zeros: they are no direction."
+            )
         if space.span is not None:
             rows = rows @ space.span.to_features(np.eye(space.n_coordinates)).T
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -222,13 +226,10 @@ default=None
         start = np.full(len(basis), 1 / np.sqrt(len(basis)))
         found = maximize(self, objective, start)
         roots = np.abs(found.components)
-        # Weights are their squares. All may vanish together, from where they began.
-        kept = roots > max(1e-2 * roots.max(), 1e-3 * start[0])
-        if not kept.any():
-            raise ValueError(
-                f"beta={self.beta} is too large, or all of basis is zero: no direction "
-                "is worth its price."
-            )
+        # Weights are their squares. Where all vanish together, none being worth its
+        # price, only the largest is left.
+        least = max(1e-2 * roots.max(), 1e-3 * start[0])
+        kept = roots >= min(least, roots.max())
         A = roots[kept, None] * basis[kept] / np.sqrt(size)
         rows = space.rows(A)
         sizes = np.linalg.norm(rows, axis=1)
