@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vicinal.cli.errors import report_errors
-from vicinal.cli.fit import _warnings_printed
+from vicinal.cli.errors import report_errors, warnings_printed
 from vicinal.cli.options import threads_of
 from vicinal.cli.output_paths import check_distinct, check_output_path
 from vicinal.cli.progress import waiting
@@ -91,7 +90,7 @@ def adapt(
             asking = read_embeddings(queries, text=query_text)
             found = read_embeddings(documents, text=document_text)
             pairs = read_relevance(relevance, asking, found)
-        with waiting("learning") as say, _warnings_printed():
+        with waiting("learning") as say, warnings_printed():
             from vicinal.adapters import RetrievalAdapter, save_adapter, to_onnx
 
             adapter = RetrievalAdapter(

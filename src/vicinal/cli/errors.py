@@ -59,3 +59,15 @@ def report_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo("vicinal: interrupted; nothing was written.", err=True)
         raise typer.Exit(130) from None
+
+
+@contextmanager
+def warnings_printed() -> Iterator[None]:
+    """Print what a method warns of in a line each, once the work is done."""
+    import warnings
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for line in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
+        typer.echo(f"note: {printable(line, None)}", err=True)

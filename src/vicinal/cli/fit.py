@@ -1,14 +1,12 @@
 """`vicinal fit`: learn a metric on a table, and keep it in a file."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vicinal.cli.column_summary import print_decisions
-from vicinal.cli.errors import report_errors
+from vicinal.cli.errors import report_errors, warnings_printed
 from vicinal.cli.options import (
     Categorical,
     Data,
@@ -110,7 +108,7 @@ def fit(
             ask=ask_for_target if needed else lambda *_: None,
         )
         print_decisions(prepared)
-        with waiting(f"learning {method}") as say, _warnings_printed():
+        with waiting(f"learning {method}") as say, warnings_printed():
             model = learn(
                 prepared,
                 method,
@@ -158,15 +156,3 @@ def _quality_line(model: "SavedModel", prepared: "Prepared") -> str:
         f"3-NN, each row left out of its neighbours: {figures} (on the rows that it "
         f"learned from; {advice})"
     )
-
-
-@contextmanager
-def _warnings_printed() -> Iterator[None]:
-    """Print what a method warns of in a line each, once the work is done."""
-    import warnings
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for line in dict.fromkeys(" ".join(str(one.message).split()) for one in caught):
-        typer.echo(f"note: {printable(line, None)}", err=True)

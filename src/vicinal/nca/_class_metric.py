@@ -18,7 +18,7 @@ from vicinal.base.validation import validate_data
 from vicinal.nca._annealing import Annealing, least_row
 from vicinal.nca._data import ClassificationData
 from vicinal.nca._early_stopping import EarlyStopping, held_out_accuracy, hold_out
-from vicinal.nca._fit import Run
+from vicinal.nca._fit import Run, attributes_of_map
 from vicinal.nca._initialization import (
     candidate_diagonals,
     candidate_starts,
@@ -288,11 +288,7 @@ class ClassMetric(SelectingMetric):
         self, data: ClassificationData, components: FloatArray
     ) -> dict[str, Any]:
         """Return the fitted attributes that follow from a map."""
-        if components.ndim == 2:
-            return {"components_": components.astype(data.X.dtype)}
-        # The sign of a weight changes no distance.
-        weights = np.abs(components).astype(data.X.dtype)
-        return {"components_": np.diag(weights), "feature_weights_": weights}
+        return attributes_of_map(data.X.dtype, components)
 
     def _finish(self, run: Run, reached: Solution | Monitor) -> None:
         """Make the estimator fitted with the map that was reached."""

@@ -301,3 +301,12 @@ def _advice(solution: Solution) -> str | None:
 def _nanoseconds(n_pairs: float, n_rows: float, D: int, d: int) -> float:
     """Return about how long an evaluation takes: over pairs, and mapping the rows."""
     return n_pairs * (2 + 0.1 * d) + n_rows * D * d * 0.1
+
+
+def attributes_of_map(dtype: Any, components: FloatArray) -> dict[str, Any]:
+    """Return the fitted attributes that follow from a map, or from its diagonal."""
+    if components.ndim == 2:
+        return {"components_": components.astype(dtype)}
+    # The sign of a weight changes no distance.
+    weights = np.abs(components).astype(dtype)
+    return {"components_": np.diag(weights), "feature_weights_": weights}

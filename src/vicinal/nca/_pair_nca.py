@@ -12,9 +12,8 @@ from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.monitor import Monitor
 from vicinal.base.validation import validate_data
 from vicinal.nca._data import MatchData
-from vicinal.nca._fit import GradientFittedMetric, Run, at_least_zero
+from vicinal.nca._fit import GradientFittedMetric, Run, at_least_zero, attributes_of_map
 from vicinal.nca._initialization import diagonal_start
-from vicinal.nca._soft_labels import attributes_of_map
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives.pairs import GivenPairsObjective, check_pairs
 from vicinal.solvers import Solution

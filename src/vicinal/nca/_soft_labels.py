@@ -81,15 +81,6 @@ def prepare_soft(
     return Run(MatchData(points, kept, (X, Y)), objective, optimizer, start, {})
 
 
-def attributes_of_map(dtype: Any, components: FloatArray) -> dict[str, Any]:
-    """Return the fitted attributes that follow from a map, or from its diagonal."""
-    if components.ndim == 2:
-        return {"components_": components.astype(dtype)}
-    # The sign of a weight changes no distance.
-    weights = np.abs(components).astype(dtype)
-    return {"components_": np.diag(weights), "feature_weights_": weights}
-
-
 def _check_settings(nca: "NCA") -> None:
     if nca.objective not in ("expected", "log"):
         raise ValueError(
