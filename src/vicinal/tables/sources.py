@@ -53,6 +53,8 @@ class Source:
     decimal : str
         What stands before a fraction, where its cells do not tell: a comma in text
         that semicolons delimit.
+    line_of : callable
+        From a row's number to the line of text on which it begins, or None.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Source:
     target: str | None = None
     notes: tuple[str, ...] = ()
     decimal: str = "."
+    line_of: Callable[[int], int | None] = lambda _row: None
 
     @property
     def stem(self) -> str:
@@ -138,6 +141,7 @@ def _of_file(path: Path) -> Source:
         lambda: delimited.pieces_of(file),
         notes=file.notes,
         decimal="," if file.delimiter == ";" else ".",
+        line_of=lambda row: delimited.line_of(file, row),
     )
 
 
