@@ -157,7 +157,8 @@ def prepare(
         notes += read.notes
         y, found = read.values, read.task
         if not read.kept.all():
-            frame, rows = frame.filter(read.kept), rows[read.kept]
+            table, rows = table.part(read.kept), rows[read.kept]
+            frame = table.frame
     columns = Columns.learn(frame, label, forms=table.forms, overrides=asked)
     _check_columns(table, columns)
     X = columns.encode(frame)

@@ -20,6 +20,7 @@ import numpy as np
 from vicinal.tables import other_files
 from vicinal.tables.frames import is_frame, to_polars
 from vicinal.tables.names import distinct_names, near
+from vicinal.tables.workbooks import EXCEL, read_excel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -132,8 +133,8 @@ def _of_file(path: Path) -> Source:
         return _of_arrow(path)
     if suffix in other_files.JSON:
         return Source(path.name, lambda: iter([other_files.read_json(path)]))
-    if suffix in other_files.EXCEL:
-        frame, notes = other_files.read_excel(path)
+    if suffix in EXCEL:
+        frame, notes = read_excel(path)
         return Source(path.name, lambda: iter([frame]), notes=tuple(notes))
     file = delimited.open_delimited(path)
     return Source(
