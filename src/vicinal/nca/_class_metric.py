@@ -24,16 +24,12 @@ from vicinal.nca._initialization import (
     candidate_starts,
     diagonal_start,
 )
-from vicinal.nca._model_selection import (
-    Trial,
-    class_objective,
-    class_trials,
-    scaled_by_loss,
-)
+from vicinal.nca._model_selection import scaled_by_loss
 from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._scale import data_unit
 from vicinal.nca._selecting import SelectingMetric
 from vicinal.nca._sparse import as_rows, check_settings
+from vicinal.nca._trials import Trial, class_objective, class_trials
 from vicinal.neighborhood import effective_n_threads
 from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
 from vicinal.objectives.change_of_basis import InUnit
