@@ -22,7 +22,6 @@ from vicinal.nca._fit import Run, attributes_of_map
 from vicinal.nca._initialization import (
     candidate_diagonals,
     candidate_starts,
-    diagonal_start,
 )
 from vicinal.nca._model_selection import scaled_by_loss
 from vicinal.nca._optimizer import Optimizer
@@ -120,13 +119,9 @@ class ClassMetric(SelectingMetric):
                 "n_components='auto' goes neither with form='diagonal', which keeps "
                 "all features, nor with anneal, which must know where to go."
             )
-        if self._is_diagonal and (
-            self.n_components not in (None, X.shape[1]) or self.anneal
-        ):
-            raise ValueError(
-                "form='diagonal' keeps all features: n_components must be None and "
-                "anneal False."
-            )
+        self._check_diagonal(X.shape[1])
+        if self._is_diagonal and self.anneal:
+            raise ValueError("form='diagonal' keeps all features: use anneal=False.")
 
     def _prepared(self, data: ClassificationData) -> Run:
         """Return what to maximise, how, and from where; start and penalty are chosen.
@@ -213,12 +208,7 @@ class ClassMetric(SelectingMetric):
         """Return the map to start from, as `init`, `form`, `anneal` and so on say."""
         X, d = data.X, self.n_components
         if self._is_diagonal:
-            if self._is_warm(X) and self.components_.shape[0] == X.shape[1]:
-                return self._warm_map()
-            start = diagonal_start(self.init, X, data_unit(objective))
-            if not isinstance(self.init, str) or optimizer.is_stochastic:
-                return start
-            return self._in_sight(objective, start)
+            return self._diagonal_start(objective, optimizer)
         if d == "auto" and not self._is_warm(X):
             return self._shortened(data)
         d = None if d == "auto" else d
