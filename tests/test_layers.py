@@ -40,8 +40,8 @@ EVERYBODYS = {"_typing", "_files", "__version__"}
 # `Comparison.plot` and `Comparison.to_html` look up, when they are called.
 LOOKS_UP = {("comparison/result.py", "plotting"), ("comparison/result.py", "report")}
 HEAVY = {
-    # And, through the first, match_kernels.py.
-    "numba": {"neighborhood/kernels.py", "neighborhood/impostor_kernels.py"},
+    # And, through them, the files of kernels.
+    "numba": {"neighborhood/compiling.py", "neighborhood/row_steps.py"},
     "polars": {"tables", "models"},
     "typer": {"cli"},
     "rich": {"cli"},

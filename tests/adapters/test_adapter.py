@@ -41,6 +41,22 @@ def test_it_raises_scores_of_new_queries(side: str, metric: str, make: Any) -> N
     assert found["mrr"].low > 0
 
 
+@pytest.mark.parametrize("side", ["query", "both"])
+@pytest.mark.parametrize("unit", [2.0**-10, 2.0**10])
+def test_the_unit_of_vectors_does_not_matter(side: str, unit: float) -> None:
+    queries, documents, pairs = noisy()
+    plain, scaled = (
+        RetrievalAdapter(
+            side=side, metric="euclidean", random_state=0, n_folds=3, alpha=0.01
+        ).fit(size * queries, size * documents, pairs)
+        for size in (1.0, unit)
+    )
+    assert scaled.temperature_ == pytest.approx(plain.temperature_ * unit**2, rel=0.05)
+    np.testing.assert_allclose(
+        scaled.query_components_, plain.query_components_, atol=0.05
+    )
+
+
 def test_it_keeps_still_where_there_is_nothing_to_learn() -> None:
     with pytest.warns(UserWarning, match="Nothing was learned that helps"):
         adapter = RetrievalAdapter(random_state=0, n_folds=3).fit(*unrelated())

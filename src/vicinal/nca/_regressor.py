@@ -18,13 +18,9 @@ from vicinal.base.validation import validate_data
 from vicinal.nca._data import RegressionData
 from vicinal.nca._fit import Run
 from vicinal.nca._initialization import candidate_starts
-from vicinal.nca._model_selection import (
-    Trial,
-    scaled_by_loss,
-    target_objective,
-    target_trials,
-)
+from vicinal.nca._model_selection import scaled_by_loss
 from vicinal.nca._selecting import SelectingMetric
+from vicinal.nca._trials import Trial, target_objective, target_trials
 from vicinal.neighborhood import (
     NeighborWeights,
     average,

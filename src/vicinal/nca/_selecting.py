@@ -14,12 +14,12 @@ from vicinal.nca._model_selection import (
     MANY_ROWS,
     MOST_FEATURES,
     Selected,
-    Trial,
     reduced_start,
     safe_choice,
     select,
     strongest,
 )
+from vicinal.nca._trials import Trial
 from vicinal.objectives.minibatch import sample_indices
 
 # Points that differ by less need maps whose squares overflow.
