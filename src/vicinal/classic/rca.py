@@ -122,7 +122,7 @@ class RCA(LearnsFromClasses, LinearMetric):
         if y.dtype.kind not in "if" or not (outside := int((y == -1).sum())):
             return
         sizes = np.unique(y[y != -1], return_counts=True)[1]
-        if sizes.min() >= _CLASS_SIZE and outside <= 2 * sizes.max():
+        if min(outside, *sizes) >= _CLASS_SIZE and outside <= 2 * sizes.max():
             warn_caller(
                 f"The {outside:,} rows with y = -1 are taken for rows in no chunklet, "
                 "and are not learned from. If -1 is a class, give it another name."
