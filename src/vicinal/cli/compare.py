@@ -196,11 +196,11 @@ def _prepared(
         target=target,
         no_target=no_target,
         task=task,
-        ask=partial(ask_for_target, method=_labelled(methods)),
+        ask=partial(ask_for_target, method=_needing_labels(methods)),
     )
 
 
-def _labelled(methods: str | None) -> str | None:
+def _needing_labels(methods: str | None) -> str | None:
     """Return the first of the methods asked for that learns beside a target, if any."""
     from vicinal.methods.registry import METHODS
 
