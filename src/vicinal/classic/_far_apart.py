@@ -46,8 +46,12 @@ class Optimum:
         M = (1 - t) * self.rows.T @ self.rows
         M[np.diag_indices_from(M)] += t * np.square(self.rows).sum() / len(M)
         values, vectors = np.linalg.eigh(M)
-        root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
-        return self.space.to_unscaled_map(root, dtype)
+        # The symmetric root: many eigenvalues are nearly equal, and their vectors
+        # are turned by mere rounding.
+        root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
+        if self.space.span is not None:
+            root = self.space.span.basis_to_features(root)
+        return of_unscaled(root, self.space.unit, dtype)
 
 
 class FarApart:

@@ -67,8 +67,9 @@ default=None
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The map, the largest eigenvalue of M first; float32 if X is. Features without
-        weight make no row of a diagonal map.
+        The map, the largest eigenvalue of M first, or with a part of the identity the
+        symmetric root of M; float32 if X is. Features without weight make no row of a
+        diagonal map.
     prior_weight_ : float
         The part of the identity in use.
     threshold_ : float
