@@ -52,7 +52,8 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         With alpha="auto": the penalty that was chosen; infinity where no learned map
         predicted better than the start, which is then kept.
     init_ : str
-        With alpha="auto": the start that was chosen.
+        With alpha="auto": the start that was chosen; ", scaled up" where all points
+        would look alike to each other at the scale that predicts best without learning.
 
     References
     ----------
