@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 pytest.importorskip("torch")
-from vicinal.neural._columns import (  # noqa: E402
+from vicinal.neural._columns import (
     ColumnEncoder,
     Columns,
     categorical_columns,
@@ -104,4 +104,6 @@ def test_categories_alone() -> None:
     encoder, rows = encode(X, categorical=[0])
     assert rows.numbers.shape == (2, 0)
     assert rows.codes.tolist() == [[1], [2]]
-    assert encoder.transform(Columns.of(np.array([["w"]], dtype=object), [0])).codes == 0
+    assert (
+        encoder.transform(Columns.of(np.array([["w"]], dtype=object), [0])).codes == 0
+    )

@@ -6,13 +6,13 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 pytest.importorskip("torch")
-from vicinal.neural import (  # noqa: E402
+from vicinal.neural import (
     NeuralNCA,
     NeuralNCAClassifier,
     NeuralNCARegressor,
 )
 
-FEW = {"max_iter": 30, "n_components": 8, "n_jobs": 1}
+FEW: dict[str, Any] = {"max_iter": 30, "n_components": 8, "n_jobs": 1}
 
 
 @parametrize_with_checks(

@@ -5,8 +5,8 @@ import pytest
 from sklearn.base import clone
 
 pytest.importorskip("torch")
-from tests.neural.data import mixed, waves  # noqa: E402
-from vicinal.neural import NeuralNCAClassifier  # noqa: E402
+from tests.neural.data import mixed, waves
+from vicinal.neural import NeuralNCAClassifier
 
 X, y = waves(1200)
 MODEL = NeuralNCAClassifier(16, random_state=0, n_jobs=1, batch_size=16)

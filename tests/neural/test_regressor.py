@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 pytest.importorskip("torch")
-from vicinal.neural import NeuralNCARegressor  # noqa: E402
+from vicinal.neural import NeuralNCARegressor
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-2, 2, size=(600, 3))
@@ -34,9 +34,7 @@ def test_prediction_is_the_mean_of_the_rows_that_explain(
 
 def test_units_of_y_do_not_matter(fitted: NeuralNCARegressor) -> None:
     other = clone(MODEL).fit(X[:400], 2.0**10 * Y[:400])
-    np.testing.assert_allclose(
-        other.predict(X) / 2.0**10, fitted.predict(X), rtol=1e-6
-    )
+    np.testing.assert_allclose(other.predict(X) / 2.0**10, fitted.predict(X), rtol=1e-6)
 
 
 def test_constant_targets_are_predicted() -> None:
@@ -46,7 +44,10 @@ def test_constant_targets_are_predicted() -> None:
 
 def test_targets_too_large() -> None:
     huge = np.array([1e308, -1e308] * 10)
-    with pytest.raises(ValueError, match="Scale the targets"), np.errstate(all="ignore"):
+    with (
+        pytest.raises(ValueError, match="Scale the targets"),
+        np.errstate(all="ignore"),
+    ):
         clone(MODEL).fit(X[:20], huge)
 
 

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 torch = pytest.importorskip("torch")
 from tests.neural.data import waves  # noqa: E402
+from tests.neural.modules import Breaks  # noqa: E402
 from vicinal.neural import NeuralNCA, NeuralNCAClassifier  # noqa: E402
 from vicinal.neural._members import hold_out  # noqa: E402
 from vicinal.neural._training import _outside, _warm_cosine  # noqa: E402
@@ -96,20 +97,6 @@ def test_scikit_learn_callbacks_see_a_fitted_copy() -> None:
     model = clone(MODEL).set_params(max_iter=3, n_iter_no_change=3)
     model.set_callbacks(monitor).fit(X, y)
     assert model.n_iter_ == 3
-
-
-class Breaks(torch.nn.Module):  # type: ignore[misc]
-    """A network whose points are not finite from some step on."""
-
-    def __init__(self, after: int) -> None:
-        super().__init__()
-        self.linear = torch.nn.Linear(3, 4)
-        self.left = after
-
-    def forward(self, rows: Any) -> Any:
-        if self.training:
-            self.left -= 1
-        return self.linear(rows) * (float("nan") if self.left < 0 else 1.0)
 
 
 def test_a_loss_that_is_not_finite_ends_with_the_last_good_weights() -> None:

@@ -8,8 +8,8 @@ except ImportError as error:
         "(or, for a small build without CUDA, see https://pytorch.org/get-started)."
     ) from error
 
-from vicinal.neural._base import Explanation
 from vicinal.neural._classifier import NeuralNCAClassifier
+from vicinal.neural._explain import Explanation
 from vicinal.neural._loss import NCALoss
 from vicinal.neural._regressor import NeuralNCARegressor
 from vicinal.neural._transformer import NeuralNCA

@@ -1,4 +1,4 @@
-"""What the neural estimators share: parameters, training of all networks, explaining."""
+"""What the neural estimators share: parameters, the training of all networks."""
 
 import copy
 import warnings
@@ -13,43 +13,26 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
-    RegressorMixin,
     TransformerMixin,
     _fit_context,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import (
-    assert_all_finite,
-    check_array,
-    check_consistent_length,
-    check_random_state,
-    column_or_1d,
-)
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal._typing import FloatArray
 from vicinal.base.metric import unchanged_on_error
 from vicinal.base.monitor import CallbackSupportMixin
-from vicinal.base.validation import validate_data
 from vicinal.neighborhood import effective_n_threads
-from vicinal.neural._columns import (
-    ColumnEncoder,
-    Columns,
-    EncodedRows,
-    categorical_columns,
-    is_frame,
-)
+from vicinal.neural._columns import ColumnEncoder, Columns
+from vicinal.neural._explain import Explanation, effective_neighbors, explained
+from vicinal.neural._inputs import TableInput
 from vicinal.neural._members import Member, hold_out, torch_state
 from vicinal.neural._monitor import EpochMonitor
 from vicinal.neural._network import Architecture, OwnNetwork
-from vicinal.neural._predict import perplexities
-from vicinal.neural._soft_neighbors import Pairs
 from vicinal.neural._training import TargetRows, Trained, Training, train
-
-# Perplexities are of so many training rows; of more, they would cost as much as a fit.
-_MOST_PERPLEXITIES = 4_000
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 _AT_LEAST_0 = Interval(Real, 0, None, closed="left")
@@ -64,22 +47,8 @@ class Targets(NamedTuple):
     attributes: dict[str, Any]
 
 
-class Explanation(NamedTuple):
-    """Which training rows a prediction comes from.
-
-    Attributes
-    ----------
-    rows : ndarray of int of shape (n_samples, n_neighbors)
-        Positions of training rows, the weightiest first.
-    weights : ndarray of shape (n_samples, n_neighbors)
-        The probabilities p_ij with which they are picked; all training rows' sum to 1.
-    """
-
-    rows: IntArray
-    weights: FloatArray
-
-
 class NeuralEstimator(
+    TableInput,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -273,18 +242,7 @@ class NeuralEstimator(
             mean).
         """
         check_is_fitted(self)
-        encoded = self._encoded(X)
-        n_known = len(self._known)
-        k = min(n_neighbors, n_known)
-        rows = np.zeros((len(encoded), k), dtype=np.intp)
-        weights = np.zeros((len(encoded), k), dtype=encoded.numbers.dtype)
-        step = max(1, self._members[0].kernel.block // n_known)
-        for start in range(0, len(encoded), step):
-            some = slice(start, start + step)
-            p = torch.stack([_shares(m, encoded[some]) for m in self._members])
-            best = p.mean(dim=0).topk(k, dim=1)
-            rows[some], weights[some] = best.indices.numpy(), best.values.numpy()
-        return Explanation(rows, weights)
+        return explained(self._members, self._encoded(X), n_neighbors)
 
     @property
     def networks_(self) -> list[nn.Module]:
@@ -318,60 +276,6 @@ class NeuralEstimator(
         self, y: NDArray[Any], settled: dict[str, Any] | None = None
     ) -> Targets:
         """Return what a network learns from; `settled` classes or units stay."""
-
-    def _validated(
-        self, X: Any, y: ArrayLike, reset: bool = True
-    ) -> tuple[Columns, NDArray[Any]]:
-        """Return the columns, not yet scaled, and the labels."""
-        numeric = isinstance(self, RegressorMixin)
-        if self._is_mixed(X):
-            validate_data(self, X, skip_check_array=True, reset=reset)
-            labels = column_or_1d(y, warn=True)
-            if numeric:
-                labels = check_array(labels, ensure_2d=False, dtype=np.float64)
-            elif labels.dtype.kind == "f":
-                assert_all_finite(labels, input_name="y")
-            check_consistent_length(X, labels)
-            table = X
-        else:
-            table, labels = validate_data(
-                self,
-                X,
-                y,
-                dtype=FLOATS,
-                ensure_all_finite="allow-nan",
-                ensure_min_samples=2 if reset else 1,
-                y_numeric=numeric,
-                reset=reset,
-            )
-        if reset and len(labels) < 2:
-            raise ValueError(f"{type(self).__name__} needs at least 2 rows, got 1.")
-        categorical = self._categorical(table, reset)
-        return Columns.of(table, categorical), labels
-
-    def _encoded(self, X: Any) -> EncodedRows:
-        """Return new rows as the networks take them, in X's type."""
-        if self._is_mixed(X):
-            validate_data(self, X, skip_check_array=True, reset=False)
-            table = X
-        else:
-            table = validate_data(
-                self, X, dtype=FLOATS, ensure_all_finite="allow-nan", reset=False
-            )
-        columns = Columns.of(table, self._encoder.categorical)
-        return self._encoder.transform(columns, columns.numbers.dtype)
-
-    def _is_mixed(self, X: Any) -> bool:
-        """Return whether X may hold text, and so is no array of numbers."""
-        return is_frame(X) or (
-            not isinstance(self.categorical_features, str | None)
-            and getattr(X, "dtype", None) == object
-        )
-
-    def _categorical(self, X: Any, reset: bool) -> list[int]:
-        if not reset:
-            return self._encoder.categorical
-        return categorical_columns(X, self.categorical_features)
 
     def _fit_encoder(self, columns: Columns) -> ColumnEncoder:
         return ColumnEncoder.fit(columns, scale=self.scale)
@@ -473,12 +377,12 @@ class NeuralEstimator(
         targets: Targets,
     ) -> None:
         """Make the estimator fitted, all at once."""
-        vars(self).update(targets.attributes)
+        self.__dict__.update(targets.attributes)
         self._members, self._known, self._encoder = members, known, encoder
         self.n_iter_ = max(len(run.losses) for run in runs)
         self.objective_curve_ = -np.array(runs[0].losses)
         self.validation_scores_ = np.array(runs[0].scores)
-        self.effective_neighbors_ = _perplexities(members[0])
+        self.effective_neighbors_ = effective_neighbors(members[0])
 
     def _warn(self, runs: list[Trained]) -> None:
         """Warn of a training that ended early; called by fit itself."""
@@ -504,26 +408,3 @@ def checked_device(name: str) -> Any:
             f"({str(error).splitlines()[0]}). Use device='cpu'."
         ) from error
     return device
-
-
-def _shares(member: Member, rows: EncodedRows) -> Tensor:
-    """Return p_ij of some rows with all training rows."""
-    points = member.map(rows)
-    pairs = Pairs(points, member.points.to(points.dtype), None, member.kernel)
-    with torch.no_grad():
-        return torch.cat(
-            [torch.softmax(found, dim=1) for _, found, _ in pairs.blocks()]
-        ).cpu()
-
-
-def _perplexities(member: Member) -> FloatArray:
-    """Return those of training rows, NaN for all but a random part of many."""
-    n = len(member.points)
-    found = np.full(n, np.nan, dtype=np.float32)
-    rows = np.arange(n)
-    if n > _MOST_PERPLEXITIES:
-        rows = np.random.default_rng(0).choice(n, _MOST_PERPLEXITIES, replace=False)
-    own = torch.from_numpy(rows)
-    some = perplexities(member.points[own], member.points, member.kernel, own)
-    found[rows] = some.cpu().numpy()
-    return found

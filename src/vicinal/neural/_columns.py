@@ -65,9 +65,7 @@ class ColumnEncoder:
     squash: bool
 
     @classmethod
-    def fit(
-        cls, columns: "Columns", scale: str
-    ) -> Self:
+    def fit(cls, columns: "Columns", scale: str) -> Self:
         """Look at the training rows.
 
         Parameters
@@ -80,7 +78,8 @@ class ColumnEncoder:
         """
         numbers = columns.numbers.astype(np.float64)
         missing = np.isnan(numbers)
-        middle, unit = np.zeros(numbers.shape[1]), np.ones(numbers.shape[1])
+        middle: FloatArray = np.zeros(numbers.shape[1])
+        unit: FloatArray = np.ones(numbers.shape[1])
         if scale != "none":
             with np.errstate(over="ignore", invalid="ignore"):
                 middle, unit = _middle_and_unit(numbers, scale == "common")
@@ -151,7 +150,7 @@ class Columns:
                 numbers[:, c] = part
         else:
             numbers = X[:, numeric] if categorical else X
-        if len(numeric):
+        if numeric:
             numbers = check_array(
                 numbers, dtype=FLOATS, ensure_all_finite="allow-nan", input_name="X"
             )
@@ -277,5 +276,7 @@ def _middle_and_unit(
             unit[c] = spread
     if common:
         # Pixels: one unit for all, so that dark corners are not made loud.
-        unit[:] = np.sqrt(np.mean(np.square(unit[unit != 1]))) if (unit != 1).any() else 1
+        unit[:] = (
+            np.sqrt(np.mean(np.square(unit[unit != 1]))) if (unit != 1).any() else 1
+        )
     return middle, unit

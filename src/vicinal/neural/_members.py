@@ -97,7 +97,10 @@ def _calibrated(
 
     def loss(temperature: float) -> float:
         found = votes(
-            queries, references, values[inside], replace(kernel, temperature=temperature)
+            queries,
+            references,
+            values[inside],
+            replace(kernel, temperature=temperature),
         )
         if known.n_classes:
             # A row that nobody speaks for must not decide alone.

@@ -80,7 +80,9 @@ class PeriodicEmbedding(nn.Module):
         bound = n_frequencies**-0.5
         shape = (n_columns, n_frequencies, size - 1)
         self.weights = nn.Parameter(torch.empty(shape).uniform_(-bound, bound))
-        self.bias = nn.Parameter(torch.empty(n_columns, size - 1).uniform_(-bound, bound))
+        self.bias = nn.Parameter(
+            torch.empty(n_columns, size - 1).uniform_(-bound, bound)
+        )
 
     def forward(self, numbers: Tensor) -> Tensor:
         """Return an array of shape (n_rows, n_columns * size)."""

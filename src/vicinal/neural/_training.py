@@ -17,7 +17,7 @@ from vicinal.neural._soft_neighbors import Kernel
 
 # A step's share of all steps before the rate is whole.
 _WARM_UP = 0.05
-# So many references and queries judge an epoch: enough to tell, few enough for 10⁶ rows.
+# So many references and queries judge an epoch: enough to tell, also of 10⁶ rows.
 _JUDGING_REFERENCES = 20_000
 _JUDGING_QUERIES = 4_000
 # What the likelihood of rows held out counts beside their accuracy.
