@@ -3,6 +3,7 @@
 Figures are closed after each test.
 """
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -24,6 +25,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     None leaves it to pytest-xdist, which starts one for each core.
     """
     return None if config.args_source is config.ArgsSource.TESTPATHS else 0
+
+
+# Examples that need the extra "torch" run in the session "neural".
+if importlib.util.find_spec("torch") is None:
+    collect_ignore_glob = ["src/vicinal/neural/*", "docs/neural.md"]
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,7 @@ nox.options.sessions = [
     "types",
     "coverage",
     "browser",
+    "neural",
     "hostile",
     "release",
     "oldest",
@@ -69,6 +70,19 @@ def browser(session: nox.Session) -> None:
     """Test the report in Chromium, which must be installed."""
     session.run(
         *PYTEST, "-m", "browser", "tests/report", env={"VICINAL_NEEDS_BROWSER": "1"}
+    )
+
+
+@nox.session
+def neural(session: nox.Session) -> None:
+    """Test what needs PyTorch, in an environment that has it, slow tests included."""
+    # A version of which there is a build without CUDA, which is gigabytes smaller.
+    session.install("-q", "-e", ".[test]", "torch==2.13.0")
+    places = ("tests/neural", "src/vicinal/neural", "docs/neural.md")
+    session.run(
+        *("python", "-m", "pytest", "-q", "-m", "not browser"),
+        *(session.posargs or places),
+        env={"OMP_NUM_THREADS": "2"},
     )
 
 

@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "classic": OPTIMIZING | {"nca"},
     "adapters": OPTIMIZING,
     "compat": FAMILIES | {"base"},
+    "neural": {"base"} | ENGINE,
     "methods": FAMILIES | {"base"},
     "datasets": set(),
     "tables": {"datasets"},
@@ -47,6 +48,7 @@ HEAVY = {
     "rich": {"cli"},
     "jinja2": {"report"},
     "matplotlib": {"plotting"},
+    "torch": {"neural"},
 }
 
 
