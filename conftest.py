@@ -3,6 +3,7 @@
 Figures are closed after each test.
 """
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,10 @@ os.environ["MPLBACKEND"] = "Agg"
 # Where each core has a process that tests, two threads each are enough to test threads.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+# The examples of a room with an extra of its own run where that is installed.
+if importlib.util.find_spec("distributed") is None:
+    collect_ignore = ["src/vicinal/dask", "docs/dask.md"]
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

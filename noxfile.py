@@ -19,6 +19,7 @@ nox.options.sessions = [
     "types",
     "coverage",
     "browser",
+    "dask",
     "hostile",
     "release",
     "oldest",
@@ -70,6 +71,14 @@ def browser(session: nox.Session) -> None:
     session.run(
         *PYTEST, "-m", "browser", "tests/report", env={"VICINAL_NEEDS_BROWSER": "1"}
     )
+
+
+@nox.session
+def dask(session: nox.Session) -> None:
+    """Test on Dask, with clusters of threads and of processes on this machine."""
+    session.install("-q", "-e", ".[test,dask]")
+    rooms = ("tests/dask", "src/vicinal/dask", "docs/dask.md")
+    session.run("python", "-m", "pytest", "-q", "-m", "", *rooms, *session.posargs)
 
 
 @nox.session(venv_backend="none")

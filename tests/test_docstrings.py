@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from importlib import import_module
+from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 # The rooms that a user imports from; what is public in a room is its `__all__`.
 INTERNAL = {"cli", "neighborhood"}
+if find_spec("distributed") is None:  # its own session has it
+    INTERNAL.add("dask")
 ROOMS = sorted(
     name
     for _, name, _ in iter_modules(vicinal.__path__)

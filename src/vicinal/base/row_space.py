@@ -205,7 +205,7 @@ def varying_axes(coordinates: FloatArray, n_threads: int = 1) -> NDArray[np.floa
 
 
 def axes_of_scatter(
-    scatter: NDArray[np.float64], units: FloatArray, shape: tuple[int, int], dtype: Any
+    scatter: FloatArray, units: FloatArray, shape: tuple[int, int], dtype: Any
 ) -> NDArray[np.float64] | None:
     """Return a basis of the directions in which there is a scatter that is no rounding.
 

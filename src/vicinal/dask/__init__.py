@@ -4,10 +4,11 @@
 data, `_sampling` draws rows of it by tasks, `_estimator` is what the estimators share.
 """
 
+from importlib import import_module
+
 try:
-    import dask.array
-    import dask.dataframe
-    import distributed  # noqa: F401
+    for _needed in ("dask.array", "dask.dataframe", "distributed"):
+        import_module(_needed)
 except ImportError as error:
     raise ImportError(
         "vicinal.dask needs Dask with its arrays, data frames and scheduler: "

@@ -146,8 +146,9 @@ def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labelled: bool) -> Chunk
             "while a minimum of 2 is required."
         )
     full = np.flatnonzero(found.n_rows)
-    classes, counts = _classes_of([found.labels[k] for k in full],
-                                  [found.counts[k] for k in full])  # fmt: skip
+    classes, counts = _classes_of(
+        [found.labels[k] for k in full], [found.counts[k] for k in full]
+    )
     if labelled:
         check_classification_targets(classes)
         if len(classes) < 2:
@@ -187,9 +188,8 @@ def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
         strange = [
             f"{name!r} ({dtype})"
             for name, dtype in X.dtypes.items()
-            if np.dtype(getattr(dtype, "numpy_dtype", object)
-                        if not isinstance(dtype, np.dtype) else dtype).kind not in "fiub"
-        ]  # fmt: skip
+            if _kind(dtype) not in "fiub"
+        ]
         if strange:
             raise ValueError(
                 f"X has columns that are not numbers: {', '.join(strange[:10])}. Leave "
@@ -214,6 +214,12 @@ def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
         )
     narrow = X.dtype == np.float32
     return list(X.to_delayed()[:, 0]), np.dtype("f4" if narrow else "f8"), None
+
+
+def _kind(dtype: Any) -> str:
+    """Return the kind of a column's values, also of pandas' own types."""
+    plain = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", "O")
+    return np.dtype(plain).kind
 
 
 def _label_chunks(y: Any, X: Any, n_chunks: int) -> list[Any]:
@@ -314,7 +320,7 @@ def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary:
         labels, counts = np.unique(given, return_counts=True)
         if len(labels) > MOST_CLASSES:
             return _bad(k, f"has {len(labels)} different labels: no classes", "y")
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         mean = rows.mean(axis=0, dtype=np.float64)
     return Summary(
         np.array([n]), [labels], [counts], rows.min(axis=0), rows.max(axis=0), mean
@@ -342,7 +348,8 @@ def _joined(*parts: Summary) -> Summary:
         n = np.array([part.n_rows.sum() for part in full], dtype=np.float64)
         low = np.min([part.low for part in full], axis=0)
         high = np.max([part.high for part in full], axis=0)
-        mean = (n / n.sum()) @ np.array([part.mean for part in full])
+        with np.errstate(over="ignore", invalid="ignore"):  # found out later
+            mean = (n / n.sum()) @ np.array([part.mean for part in full])
     return Summary(
         np.concatenate([part.n_rows for part in parts]),
         [labels for part in parts for labels in part.labels],

@@ -128,10 +128,10 @@ class OnChunks:
         parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
         client = parameters.pop("client")
         copied = {key: clone(one, safe=False) for key, one in parameters.items()}
-        return type(self)(**copied, client=client)
+        return type(self)(**copied, client=client)  # type: ignore[call-arg]
 
     def __getstate__(self) -> Any:
-        state = super().__getstate__()  # type: ignore[misc]
+        state: Any = super().__getstate__()
         return {**state, "client": None}  # a connection belongs to its process
 
     def __copy__(self) -> Self:

@@ -152,10 +152,7 @@ n_features_in_, feature_names_in_
             priors = sizes / n
             if self.priors is not None:
                 priors = given_prior(self.priors, len(sizes), "priors")
-            warn_of_small_classes(
-                chunks.classes, np.repeat(np.arange(len(sizes)), np.minimum(sizes, 1000)),
-                self.n_neighbors, itself=1,
-            )  # fmt: skip
+            warn_of_small_classes(chunks.classes, sizes, self.n_neighbors, itself=1)
             frame = Frame.of(chunks)
             reach = frame.reach(chunks)
             scatter = summed(chunks.tasks, add, chunks.map(
@@ -176,7 +173,9 @@ n_features_in_, feature_names_in_
             own, every = self._scatters(chunks, frame, asked, rng)
             axes = np.eye(n_features)[:, there]
             if there.any():
-                kept = axes_of_scatter(scatter, reach[there], (n, n_features), chunks.dtype)
+                kept = axes_of_scatter(
+                    scatter, reach[there], (n, n_features), chunks.dtype
+                )
                 axes = axes if kept is None else axes @ kept
             problem = EigenProblem.build(axes, own, every)
             self._solve(problem, sample, k, wanted, _as_rows)

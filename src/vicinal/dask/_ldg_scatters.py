@@ -50,10 +50,10 @@ class Frame:
         """Put the origin into the middle of all chunks."""
         low, high, dtype = chunks.low, chunks.high, chunks.dtype
         largest = np.maximum(np.abs(low), np.abs(high))
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             varies = high - low > 4 * np.finfo(dtype).eps * largest
-        origin = np.where(varies, chunks.mean.astype(dtype), low)
-        reach = np.maximum(high - origin, origin - low)
+            origin = np.where(varies, chunks.mean.astype(dtype), low)
+            reach = np.maximum(high - origin, origin - low)
         if not np.isfinite(reach).all():
             raise ValueError("X has values too large to compute with. Scale the data.")
         size = float(reach[varies].max(initial=0))
@@ -181,9 +181,7 @@ def _places(numbers: IntArray, known: IntArray, by_number: IntArray) -> IntArray
     return np.where(known[places] == numbers, places, -1)
 
 
-def _without(
-    own: IntArray, nearest: NDArray[np.int32], k: int
-) -> NDArray[np.int32]:
+def _without(own: IntArray, nearest: NDArray[np.int32], k: int) -> NDArray[np.int32]:
     """Return the k nearest other points of each query."""
     chosen = nearest[:, :k].copy()
     rows = np.flatnonzero((nearest == own[:, None]).any(axis=1))
@@ -284,14 +282,14 @@ def neighbor_sums(
     Q = asking.points[rows]
     order = np.argsort(asked.numbers)
     sums = np.zeros((len(chosen.numbers), *Q.shape))
-    for total, numbers in zip(sums, chosen.numbers, strict=True):
+    for j, numbers in enumerate(chosen.numbers):
         places = _places(numbers.ravel(), asked.numbers, order).reshape(numbers.shape)
         i, column = np.nonzero((places >= 0) & (numbers >= 0))
         ones = np.ones(len(i), dtype=Q.dtype)
         shape = (len(Q), len(asked.points))
         near = csr_array((ones, (i, places[i, column])), shape=shape)
         counts = np.bincount(i, minlength=len(Q)).astype(Q.dtype)
-        total += near @ asked.points - counts[:, None] * Q
+        sums[j] = near @ asked.points - counts[:, None] * Q
     return sums
 
 
@@ -336,9 +334,7 @@ def exact_scatters(chunks: Chunks, frame: Frame, asked: Neighborhoods) -> Scatte
         asking = placed[k]
         near = tasks.map(candidates, [(asking, rows, one, asked) for one in placed])
         chosen = combined(tasks, merge, near)
-        sums = tasks.map(
-            neighbor_sums, [(asking, rows, one, chosen) for one in placed]
-        )
+        sums = tasks.map(neighbor_sums, [(asking, rows, one, chosen) for one in placed])
         total = combined(tasks, add, sums)
         done += tasks.map(scatters_of, [(asking, rows, chosen, total, asked)])
     found: Scatters = summed(tasks, add_scatters, done)

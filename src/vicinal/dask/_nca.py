@@ -166,7 +166,7 @@ n_features_in_, feature_names_in_
         self.client = client
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any) -> Self:
         """Learn the map.
 
         Parameters

@@ -152,13 +152,11 @@ class OnCluster:
     ) -> list[Handle]:
         """Call a function for each set of arguments; see `Tasks`."""
         with _loss_reported():
-            return [
-                self.client.submit(function, *one, pure=False) for one in arguments
-            ]
+            return [self.client.submit(function, *one, pure=False) for one in arguments]
 
     def result(self, handle: Handle) -> Any:
         """Wait for a result, but not for ever where there is nobody to compute it."""
-        with _loss_reported():
+        with _loss_reported(), self.client.as_current():
             alone_since = None
             while True:
                 try:

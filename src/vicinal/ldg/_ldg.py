@@ -247,7 +247,9 @@ class LDG(LearnsFromClasses, LinearMetric):
             priors = checked_priors(self.priors, codes)
             n_features = rows.shape[1]
             wanted = self._wanted(n_features)
-            warn_of_small_classes(classes, codes, self.n_neighbors, itself=1)
+            warn_of_small_classes(
+                classes, np.bincount(codes), self.n_neighbors, itself=1
+            )
 
             order = np.argsort(codes, kind="stable")
             codes = codes[order]

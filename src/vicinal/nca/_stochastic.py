@@ -119,7 +119,9 @@ class StochasticOptimizer:
         """Return how it goes about it, for `verbose`."""
         projection = self.preconditioner.projection
         kept = n_features if projection is None else projection.shape[1]
-        how = f"{self.steps} mini-batches an iteration, {kept} of {n_features} directions"
+        how = (
+            f"{self.steps} mini-batches an iteration, {kept} of {n_features} directions"
+        )
         return f"solver stochastic: {how}"
 
     def queries(self, objective: PairObjective) -> IntArray:

@@ -157,8 +157,8 @@ class NCAObjective(PairObjective):
         codes, counts = codes[order], counts[order]
         mass_of_one = np.ones(len(codes))
         if kind == "class-density":
-            sizes = np.bincount(codes, weights=counts) if sizes is None else sizes
-            mass_of_one = (prior / sizes)[codes]
+            of_these = np.bincount(codes, weights=counts)
+            mass_of_one = (prior / (of_these if sizes is None else sizes))[codes]
         super().__init__(X, order, counts, mass_of_one, n_jobs)
         self._codes = codes
         self.kind = kind
