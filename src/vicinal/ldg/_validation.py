@@ -77,9 +77,9 @@ def warn_of_small_classes(
 ) -> None:
     """Warn of classes that have fewer neighbours to give than was asked for.
 
-    `sizes` are those of the classes. `itself` is 1 where a point is left out of its own neighbours, else 0. With
-    n_neighbors="cv" the least that is tried counts: where more were chosen, that was
-    with the small classes as they are.
+    `sizes` are those of the classes. `itself` is 1 where a point is left out of its
+    own neighbours, else 0. With n_neighbors="cv" the least that is tried counts: where
+    more were chosen, that was with the small classes as they are.
     """
     wanted = N_NEIGHBORS[0] if isinstance(n_neighbors, str) else n_neighbors
     small = [
