@@ -20,6 +20,7 @@ nox.options.sessions = [
     "coverage",
     "browser",
     "neural",
+    "dask",
     "hostile",
     "release",
     "oldest",
@@ -84,6 +85,19 @@ def neural(session: nox.Session) -> None:
         *(session.posargs or places),
         env={"OMP_NUM_THREADS": "2"},
     )
+
+
+@nox.session
+def dask(session: nox.Session) -> None:
+    """Test on Dask, with clusters of threads and of processes on this machine."""
+    session.install("-q", "-e", ".[test,dask]")
+    rooms = (
+        "tests/dask",
+        "src/vicinal/dask",
+        "docs/dask.md",
+        "tests/test_docstrings.py",
+    )
+    session.run("python", "-m", "pytest", "-q", "-m", "", *rooms, *session.posargs)
 
 
 @nox.session(venv_backend="none")
