@@ -165,7 +165,7 @@ def test_more_iterations_are_asked_for_only_where_they_help() -> None:
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"n_components": 4}, "must be None"),
+        ({"n_components": 4}, "n_components=4 cannot be had; use side='both'"),
         ({"n_components": 9, "side": "both"}, "above the 8 features"),
         ({"side": "documents"}, "side"),
         ({"alpha": -1.0}, "alpha"),
@@ -197,3 +197,8 @@ def test_bad_data_are_refused() -> None:
         adapter.rank(queries, documents, k=201)
     with pytest.warns(UserWarning, match="119 of 120 queries have no relevant"):
         adapter.fit(queries, documents, csr_array(([1.0], ([0], [0])), (120, 200)))
+
+
+def test_texts_are_no_vectors() -> None:
+    with pytest.raises(ValueError, match="queries must be vectors of numbers"):
+        RetrievalAdapter().fit([["red car"], ["car"]], np.ones((3, 2)), [(0, 1)])
