@@ -10,7 +10,10 @@ from vicinal.cli.errors import report_errors, with_flags
     ("error", "line"),
     [
         (ValueError("Input X contains NaN.\nMuch advice."), "Input X contains NaN."),
-        (MemoryError(), "MemoryError"),
+        (
+            MemoryError("Unable to allocate 8 GiB"),
+            "not enough memory (Unable to allocate 8 GiB). Give fewer rows or columns.",
+        ),
         (OSError("a \x1b[2J b"), "a �[2J b"),
     ],
 )
@@ -21,6 +24,20 @@ def test_one_line(
         raise error
     assert caught.value.exit_code == 2
     assert capsys.readouterr().err == f"vicinal: {line}\n"
+
+
+def test_code_that_cannot_be_loaded_for_want_of_memory(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def load() -> None:
+        try:
+            raise OSError("libx.so: cannot map: Cannot allocate memory")
+        except OSError as error:
+            raise OSError("Could not load libx.so") from error
+
+    with pytest.raises(typer.Exit), report_errors():
+        load()
+    assert "not enough memory (Could not load libx.so)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
