@@ -29,14 +29,10 @@ def test_one_line(
 def test_code_that_cannot_be_loaded_for_want_of_memory(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def load() -> None:
-        try:
-            raise OSError("libx.so: cannot map: Cannot allocate memory")
-        except OSError as error:
-            raise OSError("Could not load libx.so") from error
-
+    error = OSError("Could not load libx.so")
+    error.__cause__ = OSError("libx.so: cannot map: Cannot allocate memory")
     with pytest.raises(typer.Exit), report_errors():
-        load()
+        raise error
     assert "not enough memory (Could not load libx.so)" in capsys.readouterr().err
 
 
