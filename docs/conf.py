@@ -5,6 +5,7 @@ Unicode, and links to other projects are plain ones.
 """
 
 import os
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -33,7 +34,6 @@ extensions = [
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py"]
 templates_path = ["_templates"]
-highlight_language = "python"
 # Links from one docstring to another must lead somewhere; other names need not.
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(?!vicinal\.).*"), (r"py:.*", r"vicinal\._typing.*")]
@@ -94,6 +94,18 @@ html_theme_options = {
 html_sidebars = {"index": [], "which-method": []}
 
 
+_PARAMETER = re.compile(r"^(\s*[\w*, ]+ : )(.*)$")
+_TRAILING = re.compile(r"(?<=\w)_(?![\w`])")
+
+
+def _escape(_app, _what, _name, _value, _options, lines):  # type: ignore[no-untyped-def]
+    """Keep docutils from reading `n_features_in_` in a type as a link."""
+    for k, line in enumerate(lines):
+        if match := _PARAMETER.match(line):
+            lines[k] = match[1] + _TRAILING.sub(r"\_", match[2])
+
+
 def setup(app):  # type: ignore[no-untyped-def]
     """Write the pages of the reference, which are made of the code."""
     reference.write(HERE / "api")
+    app.connect("autodoc-process-docstring", _escape, priority=100)

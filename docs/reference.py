@@ -5,6 +5,7 @@ room that no family names gets a page of its own, so that nothing can be forgott
 """
 
 import inspect
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -207,7 +208,8 @@ def _named(family: Family) -> Iterator[Entry]:
 
 
 def _first_line(value: Any) -> str:
-    return (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
+    first = (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
+    return re.sub(r" ?\[\d\]_", "", first)  # the references stay on the name's page
 
 
 def _write(path: Path, text: str) -> Path:

@@ -26,7 +26,7 @@ class RCA(LearnsFromClasses, LinearMetric):
     """Relevant component analysis.
 
     Whitens the scatter inside chunklets, small groups of points that are known to be
-    alike [1]_: with the mean m_j of chunklet j and p points in chunklets,
+    alike [1]_: with the mean m_j of chunklet j and p points in chunklets::
 
         Ĉ = (1/p) Σ_j Σ_i (x_ji − m_j)(x_ji − m_j)ᵀ,     components_ = Ĉ^(−1/2).
 

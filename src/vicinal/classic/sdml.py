@@ -28,7 +28,7 @@ class SDML(PairClassifier):
     """Sparse distance metric learning.
 
     The Mahalanobis matrix near a prior one that brings alike pairs together, parts
-    others, and has few entries off its diagonal [1]_: the least
+    others, and has few entries off its diagonal [1]_: the least of ::
 
         Tr(P M) − log det M + λ Σ_{i≠j} |M_ij|,    P = M₀⁻¹ + η (mean of y v vᵀ),
 
