@@ -59,6 +59,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,  # its page fetches a script
     "min_reported_time": 0,
     "abort_on_example_error": True,
     "remove_config_comments": True,
@@ -91,6 +92,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": [], "which-method": []}
 
 
