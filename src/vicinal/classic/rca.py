@@ -55,6 +55,15 @@ class RCA(LearnsFromClasses, LinearMetric):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.classic.Covariance : Whitens all points.
+    vicinal.classic.FDA : The ratio of two scatters.
+
+    Notes
+    -----
+    Cost: O(nD²) and an eigenproblem of min(n, D).
+
     References
     ----------
     .. [1] Bar-Hillel, Hertz, Shental, Weinshall. Learning a Mahalanobis Metric from

@@ -78,11 +78,19 @@ default=None
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.classic.ITML : The same pairs without sparsity.
+    sklearn.covariance.graphical_lasso : What solves it.
+
     Notes
     -----
     The problem is solved by scikit-learn's :func:`sklearn.covariance.graphical_lasso`,
     one block of features at a time: features between which no entry of P is larger than
     λ do not hang together in the solution either, so that this loses nothing.
+
+    Cost: O(n_pairs · D²) once, and a graphical lasso of D×D, the part that grows
+    fastest with D.
 
     References
     ----------

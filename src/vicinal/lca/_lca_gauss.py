@@ -133,6 +133,17 @@ class LCAGauss(ParzenMetric):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.LCA : Kernels in all directions.
+    vicinal.lca_gauss.gaussian_parzen_split : Finds the Gaussian directions in each
+        M-step.
+    vicinal.classic.NGCA : Another way to find directions that are not Gaussian.
+
+    Notes
+    -----
+    Cost: as of :class:`vicinal.LCA`, and an eigenproblem of D×D in each step.
+
     References
     ----------
     .. [1] Le Roux, Bach. Local Component Analysis. arXiv:1109.0093, 2012.

@@ -148,6 +148,19 @@ default=False
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.NCAClassifier : Predicts by the soft neighbours themselves, with a penalty
+        chosen for it.
+    vicinal.LDG : A map by one eigenproblem, for many features or little time.
+    vicinal.classic.LMNN : Makes k-NN right by a margin instead.
+
+    Notes
+    -----
+    Cost: O(n²d + nDd) for each evaluation, in blocks of rows, so that memory grows with
+    the data alone; 1 to 2 evaluations an iteration. The stochastic solver's steps do
+    not depend on n.
+
     References
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
