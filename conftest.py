@@ -3,6 +3,7 @@
 Figures are closed after each test.
 """
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,16 @@ os.environ["MPLBACKEND"] = "Agg"
 # Where each core has a process that tests, two threads each are enough to test threads.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "2")
+
+# The tests and examples of a room with an extra of its own run where that is installed:
+# in the sessions "dask" and "neural".
+EXTRAS = {"distributed": "dask", "torch": "neural"}
+collect_ignore = [
+    place
+    for library, room in EXTRAS.items()
+    if importlib.util.find_spec(library) is None
+    for place in (f"src/vicinal/{room}", f"docs/{room}.md", f"tests/{room}")
+]
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

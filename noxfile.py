@@ -21,6 +21,8 @@ nox.options.sessions = [
     "coverage",
     "browser",
     "docs",
+    "neural",
+    "dask",
     "hostile",
     "release",
     "oldest",
@@ -73,6 +75,32 @@ def browser(session: nox.Session) -> None:
     session.run(
         *PYTEST, "-m", "browser", "tests/report", env={"VICINAL_NEEDS_BROWSER": "1"}
     )
+
+
+@nox.session
+def neural(session: nox.Session) -> None:
+    """Test what needs PyTorch, in an environment that has it, slow tests included."""
+    # A version of which there is a build without CUDA, which is gigabytes smaller.
+    session.install("-q", "-e", ".[test]", "torch==2.13.0")
+    places = ("tests/neural", "src/vicinal/neural", "tests/test_docstrings.py")
+    session.run(
+        *("python", "-m", "pytest", "-q", "-m", "not browser"),
+        *(session.posargs or places),
+        env={"OMP_NUM_THREADS": "2"},
+    )
+
+
+@nox.session
+def dask(session: nox.Session) -> None:
+    """Test on Dask, with clusters of threads and of processes on this machine."""
+    session.install("-q", "-e", ".[test,dask]")
+    rooms = (
+        "tests/dask",
+        "src/vicinal/dask",
+        "docs/dask.md",
+        "tests/test_docstrings.py",
+    )
+    session.run("python", "-m", "pytest", "-q", "-m", "", *rooms, *session.posargs)
 
 
 @nox.session(venv_backend="none")

@@ -24,12 +24,8 @@ from vicinal.lca._fit import (
     at_least_zero,
     ridge_in_units,
 )
-from vicinal.lca._local_covariance import (
-    MOST_NUMBERS,
-    LocalDensity,
-    LocalKernels,
-    local_em,
-)
+from vicinal.lca._local_covariance import MOST_NUMBERS, LocalKernels, local_em
+from vicinal.lca._local_density import LocalDensity
 from vicinal.lca._m_step import FORMS, CovarianceModel, Form, form_of
 from vicinal.lca._minibatch_em import sampled_rows
 from vicinal.lca._partial_fit import add_points, grown_data, is_first, ridge_of

@@ -211,7 +211,9 @@ class TransferLDG(ClassifierMixin, LinearMetric):
             priors = checked_priors(self.priors, codes)
             kept = source.varying() & (target.varying() | (given is None))
             wanted = self._wanted(int(kept.sum()), len(classes))
-            warn_of_small_classes(classes, codes, self.n_neighbors, itself=1)
+            warn_of_small_classes(
+                classes, np.bincount(codes), self.n_neighbors, itself=1
+            )
 
             if self.standardize:
                 source = source.standardised()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vicinal.tables.cell_error import located
 from vicinal.tables.reading import pieces
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ def approximate_search(
     # About the queries' middle: float32 must tell near rows apart.
     middle = queries.mean(axis=0)
     for piece in pieces(source):
-        Z = _single(model.transform(piece) - middle)
+        with located(source, start):
+            Z = _single(model.transform(piece) - middle)
         index.add(np.arange(start, start + len(Z)), Z)
         start += len(Z)
         if on_rows is not None:

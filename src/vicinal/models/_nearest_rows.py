@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vicinal.tables.cell_error import located
 from vicinal.tables.cells import clean
 from vicinal.tables.reading import pieces
 from vicinal.tables.sources import Source, open_source
@@ -129,12 +130,14 @@ def nearest_rows(
         raise ValueError(f"Ask for at least 1 neighbour, not {n_neighbors}.")
     opened = open_source(source)
     row = _row(opened, query)
-    asked = model.prepare(row)
+    with located(opened, query):
+        asked = model.prepare(row)
     asked_mapped = model.map(asked)
     best = [_TopK(n_neighbors), _TopK(n_neighbors)]
     start = 0
     for piece in pieces(opened):
-        X = model.prepare(piece)
+        with located(opened, start):
+            X = model.prepare(piece)
         labels = _labels(piece, model.target)
         for one, Z, centre in (
             (best[0], X, asked),

@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from vicinal.models._write_rows import write_rows
+from vicinal.tables.cell_error import located
 from vicinal.tables.cells import clean
 from vicinal.tables.names import near
 from vicinal.tables.reading import read_table
@@ -107,7 +108,9 @@ class NeighborPredictor:
         self.model = model
         self.classes = model.task == "classification"
         kind = KNeighborsClassifier if self.classes else KNeighborsRegressor
-        self._knn = kind(n_neighbors).fit(model.transform(labelled), read.values)
+        with located(among, np.flatnonzero(read.kept)):
+            points = model.transform(labelled)
+        self._knn = kind(n_neighbors).fit(points, read.values)
 
     def predict(self, frame: pl.DataFrame) -> NDArray[Any]:
         """Return the class or number of each row.

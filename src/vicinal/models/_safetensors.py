@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SavedModel", "load", "save"]
+__all__ = ["AdapterFileError", "SavedModel", "load", "save"]
 
 FORMAT = 1
 _TENSORS = ("median", "mean", "scale", "components")
@@ -39,6 +39,10 @@ _KEYS = {
 }
 _TASKS = ("classification", "regression", "none")
 _LARGEST = 4_000_000_000
+
+
+class AdapterFileError(ValueError):
+    """A file holds an adapter of queries and documents, and no model of a table."""
 
 
 def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
@@ -161,6 +165,7 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
     try:
         with safe_open(str(file), framework="numpy") as opened:
             metadata = opened.metadata() or {}
+            _refuse_adapter(file.name, metadata)
             ours = set(opened.keys()) == set(_TENSORS) and "vicinal" in metadata
             _demand(ours, "it holds other things than `vicinal fit` writes")
             for name in _TENSORS:
@@ -172,6 +177,8 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
         unchanged = metadata.get("sha256") == _digest(text, tensors)
         _demand(unchanged, "it was edited after it was written")
         return _model(json.loads(text, parse_constant=_refuse), tensors)
+    except AdapterFileError:
+        raise
     except SafetensorError as error:
         raise ValueError(
             f"{file.name} is cut short, damaged or no model ({_line(error)}); write "
@@ -251,6 +258,15 @@ def _digest(text: str, tensors: dict[str, NDArray[Any]]) -> str:
 
 def _are_text(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(one, str) for one in values)
+
+
+def _refuse_adapter(name: str, metadata: dict[str, str]) -> None:
+    if "vicinal_adapter" in metadata:
+        raise AdapterFileError(
+            f"{name} is an adapter that `vicinal adapt` wrote, no model of a table: "
+            "`vicinal transform` maps vectors with it, and "
+            "vicinal.adapters.load_adapter reads it."
+        )
 
 
 def _refuse(constant: str) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal._files import check_writable, written_whole
+from vicinal.tables.cell_error import located
 from vicinal.tables.names import near
 from vicinal.tables.reading import pieces
 from vicinal.tables.sources import open_source
@@ -139,7 +140,8 @@ def write_rows(
     if first is None or first.height == 0:
         raise ValueError(f"{source} has a header but no rows; add some.")
     kept = first.columns if keep_all else list(dict.fromkeys(keep))
-    made = new(first)
+    with located(opened, 0):
+        made = new(first)
     _check_kept(first.columns, kept, made.columns)
     if goal.suffix.lower() == ".npz":
         _check_kept(first.columns, kept, ["X", "names"])
@@ -189,7 +191,9 @@ class _Rows:
         self.done = 0
         try:
             for piece in pieces(self.source):
-                yield self.joined(piece, self.new(piece))
+                with located(self.source, self.done):
+                    made = self.new(piece)
+                yield self.joined(piece, made)
                 self.done += piece.height
                 if self.on_rows is not None:
                     self.on_rows(self.done)

@@ -66,14 +66,17 @@ class MinibatchSampler:
 
     def draw(self, rng: Generator) -> Objective:
         """Return a random mini-batch."""
+        part = self._part(rng)
+        if self.alpha:
+            part = Penalized(part, self.alpha * self.objective.n_points)
+        return part if self.basis is None else InBasis(part, self.basis)
+
+    def _part(self, rng: Generator) -> Objective:
+        """Return a random mini-batch without a penalty, of the points as they are."""
         subset, queries = self.objective.draw(
             rng, self.batch_size, self.n_references, self.pool
         )
-        n_points = self.objective.n_points
-        part: Objective = Minibatch(subset, queries, n_points, self.report)
-        if self.alpha:
-            part = Penalized(part, self.alpha * n_points)
-        return part if self.basis is None else InBasis(part, self.basis)
+        return Minibatch(subset, queries, self.objective.n_points, self.report)
 
 
 @dataclass(frozen=True)

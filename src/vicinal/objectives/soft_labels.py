@@ -133,8 +133,7 @@ def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
         where = matrix.row[kept], matrix.col[kept]
         matches = csr_array(coo_array((values[kept], where), matrix.shape))
         matches.sum_duplicates()
-        if not matches.nnz:
-            raise ValueError("No two rows match by Y: there is nothing to learn from.")
+        check_matches(matches)
         return matches
     labels = np.asarray(Y)
     if labels.dtype.kind not in "iufb" or labels.shape[0] != n_points:
@@ -155,6 +154,12 @@ def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
             "matrix."
         )
     return np.ascontiguousarray(labels / sums[:, None])
+
+
+def check_matches(matches: csr_array) -> None:
+    """Raise where no row matches another."""
+    if not matches.nnz:
+        raise ValueError("No two rows match by Y: there is nothing to learn from.")
 
 
 def _check_range(values: FloatArray) -> None:

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from vicinal import classic, nca
 from vicinal._typing import IntArray
-from vicinal.compat.metric_learn._constraints import Constraints
 from vicinal.compat.metric_learn._shared import DEPRECATED, MetricLearnNames
+from vicinal.compat.metric_learn.constraints import Constraints
 
 # What a tolerance of None is.
 TOL = 1e-5
@@ -275,6 +275,9 @@ class RCA(MetricLearnNames, classic.RCA):
         with self._as_ours(shrinkage=0.0 if enough else "auto"):
             return super().fit(points, chunks)
 
+    def _warn_of_classes(self, y: Any) -> None:
+        """Say nothing: what is given here are chunks, and -1 is none of them."""
+
 
 class RCA_Supervised(RCA):  # noqa: N801
     """RCA from labels, by random chunks.
@@ -324,6 +327,7 @@ class RCA_Supervised(RCA):  # noqa: N801
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and labels."""
         n_chunks = self._renamed("num_chunks", "n_chunks")
+        self._check_points(self._given_points(X))
         chunks: IntArray = Constraints(y).chunks(
             n_chunks, self.chunk_size, random_state=self.random_state
         )
