@@ -116,9 +116,7 @@ def docs(session: nox.Session) -> None:
             shutil.rmtree(old, ignore_errors=True)
     _tool(session, "codespell_lib", "docs", "examples", "README.md", "CHANGELOG.md")
     _tool(session, "sphinx", "-q", "-W", "-b", "html", "docs", str(built / "html"))
-    session.run(
-        *PYTEST, "-m", "site", "tests/site", env={"VICINAL_NEEDS_BROWSER": "1"}
-    )
+    session.run(*PYTEST, "-m", "site", "tests/site", env={"VICINAL_NEEDS_BROWSER": "1"})
 
 
 @nox.session(venv_backend="none")

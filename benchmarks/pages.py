@@ -25,24 +25,30 @@ Results = dict[str, Any]
 
 _ABOUT = """# Benchmarks
 
-How many times as fast as a peer that does the same, or costs about the same, in the same run: ours and the peer in turn, the
-least of several calls in each round, the median over the rounds. The peer of evaluations and fits is scikit-learn's
-`NeighborhoodComponentsAnalysis`; where a task says "of", the peer is what stands there. Seconds belong to the machine, ratios to
-the code. ± is the error of the ratio by how the rounds differ.
+How many times as fast as a peer that does the same, or costs about the same, in the
+same run: ours and the peer in turn, the least of several calls in each round, the
+median over the rounds. The peer of evaluations and fits is scikit-learn's
+`NeighborhoodComponentsAnalysis`; where a task says "of", the peer is what stands there.
+Seconds belong to the machine, ratios to the code. ± is the error of the ratio by how
+the rounds differ.
 
-`python -m benchmarks.speed all --json docs/benchmarks/NAME.json` measures, `python -m benchmarks.pages` writes this page and README's table,
-and `python -m benchmarks.speed compare OLD NEW` says what got slower between two files.
+`python -m benchmarks.speed all --json docs/benchmarks/NAME.json` measures,
+`python -m benchmarks.pages` writes this page and README's table, and
+`python -m benchmarks.speed compare OLD NEW` says what got slower between two files.
 """
 _NOTHING = """
-No results are stored yet: the first command above makes some. Figures that were measured before are on the pages of the methods, each with its
-command: [what things cost](../how/cost.md), [many rows](../scale.md), [adapters](../adapters.md#how-well), [classic methods](../classic.md).
+No results are stored yet: the first command above makes some. Figures that were
+measured before are on the pages of the methods, each with its command:
+[what things cost](../how/cost.md), [many rows](../scale.md),
+[adapters](../adapters.md#how-well), [classic methods](../classic.md).
 """
 
 
 def stored(folder: Path) -> list[tuple[str, Results]]:
     """Return the stored results by their files' names, the newest first."""
     files = [
-        (path.name, json.loads(path.read_text("utf-8"))) for path in folder.glob("*.json")
+        (path.name, json.loads(path.read_text("utf-8")))
+        for path in folder.glob("*.json")
     ]
     return sorted(files, key=lambda one: (one[1]["date"], one[0]), reverse=True)
 
@@ -94,8 +100,8 @@ def _circumstances(file: Results) -> str:
     rounds = len(next(iter(file["results"].values()))["ours"])
     load = f"{file['load'][0]:.1f}"
     return (
-        f"Measured on {file['date'][:10]}, {rounds} rounds, {file['machine']}, at a load "
-        f"of {load}, with python {file['python']}, {versions}."
+        f"Measured on {file['date'][:10]}, {rounds} rounds, {file['machine']}, at a "
+        f"load of {load}, with python {file['python']}, {versions}."
     )
 
 

@@ -36,7 +36,10 @@ exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py"]
 templates_path = ["_templates"]
 # Links from one docstring to another must lead somewhere; other names need not.
 nitpicky = True
-nitpick_ignore_regex = [(r"py:.*", r"(?!vicinal\.).*"), (r"py:.*", r"vicinal\._typing.*")]
+nitpick_ignore_regex = [
+    (r"py:.*", r"(?!vicinal\.).*"),
+    (r"py:.*", r"vicinal\._typing.*"),
+]
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4

@@ -4,7 +4,8 @@ A million rows
 
 Exact NCA compares all pairs of rows. From about ten thousand rows on, `NCA` changes to
 a stochastic solver whose cost hardly depends on the number of rows, and no n×n array
-is held at any size. Here a fit of the same five iterations from 1,000 rows to 1,000,000.
+is held at any size. Here a fit of the same five iterations, from 1,000 rows to a
+million.
 """
 
 # %%

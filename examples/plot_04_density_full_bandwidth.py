@@ -29,8 +29,8 @@ def stripes(n):
 X, X_test = stripes(400), stripes(2000)
 
 # %%
-# The bandwidth of `KernelDensity` comes from a grid and five folds. `LCA` has nothing to
-# set. Both are judged by the mean log-density of rows that neither has seen.
+# The bandwidth of `KernelDensity` comes from a grid and five folds. `LCA` has nothing
+# to set. Both are judged by the mean log-density of rows that neither has seen.
 
 grid = {"bandwidth": np.geomspace(0.02, 2, 25)}
 kde = GridSearchCV(KernelDensity(), grid).fit(X).best_estimator_

@@ -28,8 +28,8 @@ inside = sum(outline.contains_points(tried).astype(int) for outline in outlines)
 X = tried[inside == 1][:3000]
 
 # %%
-# Both learn a linear map of the plane. It is turned back so that the text stays upright;
-# what is left is how much wider or narrower it makes the letters.
+# Both learn a linear map of the plane. It is turned back so that the text stays
+# upright; what is left is how much wider or narrower it makes the letters.
 
 
 def upright(model):

@@ -49,7 +49,7 @@ adapter = RetrievalAdapter(random_state=0).fit(Q, D, pairs)
 print(adapter.evaluation_)
 
 # %%
-# Where a question's own document stands among all: for how many is it among the first k?
+# Where a question's own document stands: for how many is it among the first k?
 
 evaluation = adapter.evaluation_
 fig, ax = plt.subplots(figsize=(6.5, 4), layout="constrained")

@@ -28,7 +28,7 @@ X_train, X_test, y_train, y_test = train_test_split(
 watched = []
 
 
-def watch(flat_map, iteration):
+def watch(flat_map, _iteration):
     A = flat_map.reshape(2, -1)
     knn = KNeighborsClassifier(3).fit(X_train @ A.T, y_train)
     watched.append(knn.score(X_test @ A.T, y_test))
@@ -36,7 +36,9 @@ def watch(flat_map, iteration):
         raise StopIteration
 
 
-nca = NCA(2, objective="log", max_iter=150, callback=watch, random_state=0).fit(X_train, y_train)
+nca = NCA(2, objective="log", max_iter=150, callback=watch, random_state=0).fit(
+    X_train, y_train
+)
 print(f"stopped after {nca.n_iter_} iterations, {max(watched):.1%} at best")
 
 # %%

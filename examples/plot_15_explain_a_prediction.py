@@ -35,8 +35,8 @@ saved = np.flatnonzero(
 query = saved[0]
 chances = model.predict_proba(X_test[[query]])[0]
 print(f"It is a {y_test[query]}; plain neighbours say {plain.predict(X_test)[query]}.")
-print("Under the learned metric:",
-      {int(c): round(float(chances[c]), 2) for c in np.argsort(-chances)[:3]})  # fmt: skip
+likely = {int(c): round(float(chances[c]), 2) for c in np.argsort(-chances)[:3]}
+print("Under the learned metric:", likely)
 
 # %%
 # Its nearest training rows, before and after.

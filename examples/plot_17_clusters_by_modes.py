@@ -22,8 +22,8 @@ X[:, 1] += 2 * y
 X = X @ np.array([[0.8, 0.6], [-0.6, 0.8]])
 
 # %%
-# k-means is told that there are three clusters, and cuts them across. `ModeClustering` is
-# told to make the learned kernels 2.5 times as wide: what is best for a density has
+# k-means is told that there are three clusters, and cuts them across. `ModeClustering`
+# is told to make the learned kernels 2.5 times as wide: what is best for a density has
 # more modes than there are clusters.
 
 found = {

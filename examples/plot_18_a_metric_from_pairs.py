@@ -28,7 +28,9 @@ models = {
     "ITML": ITML(preprocessor=rows, random_state=0).fit(pairs, alike),
 }
 fig, ax = plt.subplots(figsize=(5.5, 5), layout="constrained")
-distance = ((test_rows[test_pairs[:, 0]] - test_rows[test_pairs[:, 1]]) ** 2).sum(axis=1)
+distance = ((test_rows[test_pairs[:, 0]] - test_rows[test_pairs[:, 1]]) ** 2).sum(
+    axis=1
+)
 RocCurveDisplay.from_predictions(test_alike, -distance, name="as they are", ax=ax)
 for name, model in models.items():
     nearness = -model.pair_distance(test_rows[test_pairs])

@@ -13,16 +13,25 @@ STYLE = (
 )
 # Class, left, top, width, height, and lines of text: the first one is bold.
 BOXES = [
-    ("data", 10, 40, 150, 150, ["points Z = X Aᵀ", "n × d", "", "rows i are taken",
-                                "in blocks of about", "4 MB, by threads"]),
-    ("blas", 215, 40, 230, 64, ["a block of rows × all points", "inner products ⟨z_i, z_j⟩",
-                                "(BLAS)"]),
-    ("rule", 215, 126, 230, 64, ["the rule of the method, row by row", "weights v_ij, a value for i",
-                                 "(a compiled kernel of a few lines)"]),
-    ("out", 500, 40, 250, 150, ["before the next block comes", "L Z: the gradient is 2 (L Z)ᵀX  (NCA)",
-                                "XᵀL X: the next covariance  (LCA)", "Σ_j p_ij t_j: predictions",
-                                "log Σ_j exp(−d²): densities", "summed in the blocks' order: the same",
-                                "bits for any number of threads"]),
+    ("data", 10, 40, 150, 150, """points Z = X Aᵀ
+n × d
+
+rows i are taken
+in blocks of about
+4 MB, by threads"""),
+    ("blas", 215, 40, 230, 64, """a block of rows × all points
+inner products ⟨z_i, z_j⟩
+(BLAS)"""),
+    ("rule", 215, 126, 230, 64, """the rule of the method, row by row
+weights v_ij, a value for i
+(a compiled kernel of a few lines)"""),
+    ("out", 500, 40, 250, 150, """before the next block comes
+L Z: the gradient is 2 (L Z)ᵀX  (NCA)
+XᵀL X: the next covariance  (LCA)
+Σ_j p_ij t_j: predictions
+log Σ_j exp(−d²): densities
+summed in the blocks' order: the same
+bits for any number of threads"""),
 ]  # fmt: skip
 ARROWS = ["M160 72H211", "M330 104V122", "M445 158H496"]
 
@@ -34,9 +43,9 @@ def draw() -> str:
         + "".join(
             f'<text class="{"s" if k else "b"}" x="{x + 10}" y="{y + 21 + 19 * k}">'
             f"{escape(line)}</text>"
-            for k, line in enumerate(lines)
+            for k, line in enumerate(text.splitlines())
         )
-        for kind, x, y, width, height, lines in BOXES
+        for kind, x, y, width, height, text in BOXES
     ]
     parts += [f'<path d="{way}"/>' for way in ARROWS]
     note = "At no time are there n × n numbers: only the blocks that threads work on."

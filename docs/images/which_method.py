@@ -1,6 +1,6 @@
 """Draw which-method.svg anew: ``python docs/images/which_method.py``.
 
-The tree of docs/which-method.md: a question, what you have, what you want, what to take.
+The tree of docs/which-method.md: what you have, what you want, and what to take.
 """
 
 from html import escape
@@ -66,13 +66,16 @@ def draw() -> str:
             at = y + ROW / 2
             bend = WANT - 17
             parts.append(f'<path d="M{WANT - 34} {middle}H{bend}V{at}H{WANT - 2}"/>')
-            parts.append(f'<text x="{WANT + 4}" y="{at + 5}">{escape(leaf.want)}</text>')
+            parts.append(
+                f'<text x="{WANT + 4}" y="{at + 5}">{escape(leaf.want)}</text>'
+            )
             parts.append(_box("take", TAKE, at, WIDTH - TAKE - 6, leaf.take))
             y += ROW
         y += GAP
     title = "A tree: what you have, what you want, and which method to take"
+    box = f"0 0 {WIDTH} {y - GAP + 6:.0f}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y - GAP + 6:.0f}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" '
         f'role="img" aria-label="{title}"><style>{STYLE}</style>'
         + "\n".join(parts)
         + "</svg>\n"
@@ -82,7 +85,8 @@ def draw() -> str:
 def _box(kind: str, x: float, middle: float, width: float, text: str) -> str:
     return (
         f'<rect class="{kind}" x="{x}" y="{middle - 13}" width="{width}" height="26" '
-        f'rx="5"/><text class="{kind}" x="{x + 8}" y="{middle + 5}">{escape(text)}</text>'
+        f'rx="5"/><text class="{kind}" x="{x + 8}" y="{middle + 5}">'
+        f"{escape(text)}</text>"
     )
 
 

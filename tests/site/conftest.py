@@ -51,9 +51,11 @@ def opened(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
         page.set_viewport_size({"width": width, "height": 800})
         page.on(
             "console",
-            lambda said: troubles.append(f"{said.type}, {page.url}: {said.text}")
-            if said.type in ("error", "warning")
-            else None,
+            lambda said: (
+                troubles.append(f"{said.type}, {page.url}: {said.text}")
+                if said.type in ("error", "warning")
+                else None
+            ),
         )
         page.on("pageerror", lambda error: troubles.append(f"{name}: {error}"))
         page.on("request", lambda request: asked.append(request.url))

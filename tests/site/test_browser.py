@@ -8,6 +8,7 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from playwright.sync_api import Page
 
 pytestmark = pytest.mark.site

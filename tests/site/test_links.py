@@ -24,9 +24,7 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
         '<a href="c.html">3</a><a href="#top">4</a><a href="https://x.org/y">5</a>'
         '<img src="picture%20one.png"><img src="none.png"><p id="top">'
     )
-    (tmp_path / "deep" / "b.html").write_text(
-        '<p id="here"><a href="../a.html#top">'
-    )
+    (tmp_path / "deep" / "b.html").write_text('<p id="here"><a href="../a.html#top">')
     (tmp_path / "picture one.png").touch()
     assert broken_links(tmp_path) == [
         "a.html: c.html",
@@ -40,4 +38,7 @@ def test_what_is_loaded_from_elsewhere_is_found(tmp_path: Path) -> None:
         '<script src="https://cdn.org/x.js"></script><link href="//f.org/font.css">'
         '<a href="https://x.org/y">a link is no load</a><img src="own.png">'
     )
-    assert fetched(tmp_path) == ["a.html: //f.org/font.css", "a.html: https://cdn.org/x.js"]
+    assert fetched(tmp_path) == [
+        "a.html: //f.org/font.css",
+        "a.html: https://cdn.org/x.js",
+    ]

@@ -22,7 +22,9 @@ def lacks(value: Any) -> list[str]:
     text = inspect.getdoc(value) or ""
     wanted = {"Examples": "an example", "See Also": "related names"}
     missing = [
-        words for title, words in wanted.items() if f"{title}\n{'-' * len(title)}" not in text
+        words
+        for title, words in wanted.items()
+        if f"{title}\n{'-' * len(title)}" not in text
     ]
     learns = inspect.isclass(value) and issubclass(value, BaseEstimator)
     if learns and "Cost:" not in text and "metric_learn" not in value.__module__:

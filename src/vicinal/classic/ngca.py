@@ -75,7 +75,7 @@ class NGCA(LinearMetric):
 
     Notes
     -----
-    Cost: O(nD) for each step of each of the directions that are tried.
+    Cost: O(n · D) for each step of each of the directions that are tried.
 
     References
     ----------

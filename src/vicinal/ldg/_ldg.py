@@ -163,7 +163,7 @@ class LDG(LearnsFromClasses, LinearMetric):
     stands would take them before any with more of V than of γA.
 
     Cost: O(n²D) to find neighbours, O(n C D²) for the scatters of C classes, and an
-    eigenproblem of min(n, D); memory O(D²), or O(nD) where D is larger.
+    eigenproblem of min(n, D); memory O(D²), or O(n · D) where D is larger.
 
     References
     ----------
