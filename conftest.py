@@ -10,6 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
+# What the site's build leaves there.
+collect_ignore_glob = ["docs/_build/*", "docs/gallery/*", "docs/conf.py"]
+
 # Without it, scikit-learn skips one of its checks of estimators.
 os.environ["SCIPY_ARRAY_API"] = "1"
 # Pictures are drawn without a screen.

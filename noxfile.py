@@ -6,6 +6,7 @@ the environment that nox is installed in; the others make environments of their 
 
 import importlib.util
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +20,7 @@ nox.options.sessions = [
     "types",
     "coverage",
     "browser",
+    "docs",
     "neural",
     "dask",
     "hostile",
@@ -63,7 +65,8 @@ def tests(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def coverage(session: nox.Session) -> None:
     """Run the slow tests, too, and measure which lines the tests reach."""
-    _tool(session, "pytest", "-q", "-m", "not browser", "--cov", *session.posargs)
+    marks = "not browser and not site"
+    _tool(session, "pytest", "-q", "-m", marks, "--cov", *session.posargs)
 
 
 @nox.session(venv_backend="none")
@@ -98,6 +101,22 @@ def dask(session: nox.Session) -> None:
         "tests/test_docstrings.py",
     )
     session.run("python", "-m", "pytest", "-q", "-m", "", *rooms, *session.posargs)
+
+
+@nox.session(venv_backend="none")
+def docs(session: nox.Session) -> None:
+    """Build the site, and look at it: links, reference, spelling, Chromium.
+
+    The gallery's programs run, each time all of them with ``-- --fresh``, otherwise
+    those that have changed.
+    """
+    built = HERE / "docs" / "_build"
+    if "--fresh" in session.posargs:
+        for old in (built, HERE / "docs" / "gallery", HERE / "docs" / "api"):
+            shutil.rmtree(old, ignore_errors=True)
+    _tool(session, "codespell_lib", "docs", "examples", "README.md", "CHANGELOG.md")
+    _tool(session, "sphinx", "-q", "-W", "-b", "html", "docs", str(built / "html"))
+    session.run(*PYTEST, "-m", "site", "tests/site", env={"VICINAL_NEEDS_BROWSER": "1"})
 
 
 @nox.session(venv_backend="none")

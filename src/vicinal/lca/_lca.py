@@ -139,6 +139,18 @@ default="full"
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.LCAGauss : Where most directions are Gaussian noise.
+    vicinal.ModeClustering : Clusters under the learned density.
+    sklearn.neighbors.KernelDensity : One bandwidth, which is given.
+
+    Notes
+    -----
+    Cost: O(n²D + nD²) for each step of EM, in blocks of rows; above 20,000 rows, or
+    with `batch_size` or `n_references`, by mini-batches. A density of m rows takes
+    O(mnD).
+
     References
     ----------
     .. [1] Le Roux, Bach. Local Component Analysis. arXiv:1109.0093, 2012.

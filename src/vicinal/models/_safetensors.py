@@ -63,6 +63,10 @@ def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
     ValueError
         When the model's parts do not fit each other, or the estimator is not linear.
 
+    See Also
+    --------
+    vicinal.io.load : Reads the file.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -132,6 +136,23 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
     ValueError, OSError
         With one sentence, when the file is not there, was cut short or edited, or
         is something else. Nothing in it is ever executed.
+
+    See Also
+    --------
+    vicinal.io.save : Writes the file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from vicinal import io
+    >>> from vicinal.models import learn
+    >>> from vicinal.tables.prepared import prepare
+    >>> with TemporaryDirectory() as folder:
+    ...     io.save(Path(folder) / "wine.safetensors", learn(prepare("wine"), "lda"))
+    ...     model = io.load(Path(folder) / "wine.safetensors")
+    >>> model.method, model.components.shape
+    ('lda', (2, 13))
     """
     from safetensors import SafetensorError, safe_open
 

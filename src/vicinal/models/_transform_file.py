@@ -59,6 +59,21 @@ def transform_file(
     ------
     ValueError, OSError
         With one sentence; then nothing is written.
+
+    See Also
+    --------
+    vicinal.models.predict_file : Predicts a file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from vicinal.models import learn, transform_file
+    >>> from vicinal.tables.prepared import prepare
+    >>> model = learn(prepare("iris"), "lda")
+    >>> with TemporaryDirectory() as folder:
+    ...     transform_file(model, "iris", Path(folder) / "mapped.parquet")
+    150
     """
 
     def mapped(piece: pl.DataFrame) -> pl.DataFrame:

@@ -85,6 +85,15 @@ verbose, random_state, n_jobs
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
         The objective at the start and after each iteration.
 
+    See Also
+    --------
+    vicinal.classic.MLKR : The map alone.
+    vicinal.NCAClassifier : The same for classes.
+
+    Notes
+    -----
+    Cost: as of :class:`vicinal.NCAClassifier`; predicting m rows takes O(mnd).
+
     References
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
