@@ -17,7 +17,7 @@ from benchmarks.hostile.files import PROGRAM, check_said
 
 def case(rng: Generator) -> bool:
     """Run a command with a bound on its memory, as the dice have it."""
-    # With less, SciPy's BLAS waits for memory without end while it is imported, or, when
+    # With less, SciPy's BLAS waits for memory without end while it is imported; or, if
     # it cannot start its threads, sends the process the signal of Ctrl-C.
     limit = int(10 ** rng.uniform(8.9, 9.7))
     with tempfile.TemporaryDirectory() as name:
