@@ -98,7 +98,7 @@ class LCA(OnChunks, vicinal.lca.LCA):
     covariance, reg, n_components, smoothing, discount, contamination, cv, rtol, \
 warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.LCA`; covariance="local" and reg="cv" need all rows in
-        memory.
+        memory, and contamination is a share of the rows that have a kernel.
     batch_size : int or None, default=None
         The locations of an update, in tasks of about 1,024; None is 4,096.
     n_references : int or None, default=None
