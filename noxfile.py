@@ -84,7 +84,7 @@ def neural(session: nox.Session) -> None:
     session.install("-q", "-e", ".[test]", "torch==2.13.0")
     places = ("tests/neural", "src/vicinal/neural", "tests/test_docstrings.py")
     session.run(
-        *("python", "-m", "pytest", "-q", "-m", "not browser"),
+        *("python", "-m", "pytest", "-q", "-m", "not browser and not site"),
         *(session.posargs or places),
         env={"OMP_NUM_THREADS": "2"},
     )
@@ -103,20 +103,25 @@ def dask(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", "-m", "", *rooms, *session.posargs)
 
 
-@nox.session(venv_backend="none")
+@nox.session
 def docs(session: nox.Session) -> None:
-    """Build the site, and look at it: links, reference, spelling, Chromium.
+    """Build the site with all rooms, and look at it: links, names, words, Chromium.
 
-    The gallery's programs run, each time all of them with ``-- --fresh``, otherwise
-    those that have changed.
+    Of the gallery's programs those that have changed run, with ``-- --fresh`` all.
     """
+    session.install("-q", "-e", ".[test,docs,dask]", "torch==2.13.0")
     built = HERE / "docs" / "_build"
     if "--fresh" in session.posargs:
         for old in (built, HERE / "docs" / "gallery", HERE / "docs" / "api"):
             shutil.rmtree(old, ignore_errors=True)
-    _tool(session, "codespell_lib", "docs", "examples", "README.md", "CHANGELOG.md")
-    _tool(session, "sphinx", "-q", "-W", "-b", "html", "docs", str(built / "html"))
-    session.run(*PYTEST, "-m", "site", "tests/site", env={"VICINAL_NEEDS_BROWSER": "1"})
+    words = ("docs", "examples", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+    session.run("codespell", *words)
+    pages = str(built / "html")
+    session.run("sphinx-build", "-q", "-W", "-b", "html", "docs", pages)
+    session.run(
+        *("python", "-m", "pytest", "-q", "-m", "site", "tests/site"),
+        env={"VICINAL_NEEDS_BROWSER": "1"},
+    )
 
 
 @nox.session(venv_backend="none")

@@ -17,6 +17,9 @@ import vicinal
 # Rooms that users do not import from; what nca, lca and ldg hold is at the root.
 INTERNAL = {"base", "cli", "lca", "ldg", "methods", "nca", "neighborhood", "tables"}
 
+# Rooms that cannot be imported without their extra.
+EXTRAS = {"vicinal.dask", "vicinal.neural"}
+
 
 class Family(NamedTuple):
     """A page of the reference."""
@@ -100,6 +103,20 @@ FAMILIES = [
         "vicinal.solvers.*",
     ),
     Family(
+        "neural",
+        "Neural maps",
+        "NCA with networks in place of a linear map, and its loss for networks of your "
+        "own; they need PyTorch: ``pip install 'vicinal[torch]'``.",
+        "vicinal.neural.*",
+    ),
+    Family(
+        "dask",
+        "On a Dask cluster",
+        "The estimators for rows that no machine holds alone; they need Dask: "
+        "``pip install 'vicinal[dask]'``. The guide is :doc:`/dask`.",
+        "vicinal.dask.*",
+    ),
+    Family(
         "metric-learn",
         "metric-learn's names",
         "Thin subclasses for scripts that were written for metric-learn: "
@@ -133,12 +150,14 @@ def public_entries(room: str) -> list[Entry]:
     """Return a room's public classes and functions; none where its extra is missing."""
     try:
         home = import_module(room)
-        entries = [
-            Entry(f"{room}.{name}", getattr(home, name))
-            for name in getattr(home, "__all__", ())
-        ]
     except ImportError:
+        if room not in EXTRAS:
+            raise
         return []
+    entries = [
+        Entry(f"{room}.{name}", getattr(home, name))
+        for name in getattr(home, "__all__", ())
+    ]
     return [
         one
         for one in entries
@@ -227,7 +246,7 @@ def _index(pages: list[tuple[Family, list[Entry]]]) -> str:
     lines = "".join(f"   {family.slug}\n" for family, _ in pages)
     rows = "".join(
         f"   * - :doc:`{family.title} <{family.slug}>`\n     - "
-        + ", ".join(f":obj:`~{one.name}`" for one in entries)
+        + (", ".join(f":obj:`~{one.name}`" for one in entries) or "left out")
         + "\n"
         for family, entries in pages
     )
@@ -248,6 +267,9 @@ def _family(family: Family, entries: list[Entry]) -> str:
         for one in entries
     )
     stubs = "".join(f"   generated/{one.name}\n" for one in entries)
+    if not entries:
+        missing = "This site was built without that library: its names are left out."
+        return f"{_titled(family.title)}{family.intro}\n\n{missing}\n"
     return (
         f"{_titled(family.title)}{family.intro}\n\n"
         f".. list-table::\n   :widths: 30 70\n\n{rows}\n"

@@ -33,7 +33,7 @@ TREE = {
         Leaf("pairs that belong together", "PairNCA"),
         Leaf("pairs alike, and pairs not", "classic.ITML"),
     ],
-    "few labels here, many elsewhere": [
+    "few labels, many elsewhere": [
         Leaf("a map for here", "TransferLDG"),
     ],
     "no labels": [
@@ -42,8 +42,8 @@ TREE = {
         Leaf("clusters, how many is not known", "ModeClustering"),
     ],
 }
-WIDTH, ROW, GAP = 760, 34, 16
-HAVE, WANT, TAKE = 6, 250, 560  # where the three columns begin
+WIDTH, ROW, GAP = 780, 34, 16
+HAVE, WANT, TAKE = 6, 272, 580  # where the three columns begin
 STYLE = (
     "text{font:14px system-ui,sans-serif;fill:#1a1a1a}"
     ".have{font-weight:600}.take{font:600 13.5px ui-monospace,monospace;fill:#00466e}"

@@ -42,7 +42,31 @@ _LARGEST = 4_000_000_000
 
 
 class AdapterFileError(ValueError):
-    """A file holds an adapter of queries and documents, and no model of a table."""
+    """A file holds an adapter of queries and documents, and no model of a table.
+
+    See Also
+    --------
+    vicinal.adapters.load_adapter : Reads such a file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from vicinal import io
+    >>> from vicinal.adapters import RetrievalAdapter, save_adapter
+    >>> from vicinal.models import AdapterFileError
+    >>> vectors = np.random.default_rng(0).normal(size=(30, 4))
+    >>> pairs = [(i, i + 1) for i in range(29)]
+    >>> adapter = RetrievalAdapter(alpha=0.1).fit(vectors[:-1], vectors, pairs)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_adapter(Path(folder) / "map.safetensors", adapter)
+    ...     try:
+    ...         io.load(Path(folder) / "map.safetensors")
+    ...     except AdapterFileError:
+    ...         print("an adapter")
+    an adapter
+    """
 
 
 def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
