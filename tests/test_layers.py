@@ -25,6 +25,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "classic": OPTIMIZING | {"nca"},
     "adapters": OPTIMIZING,
     "compat": FAMILIES | {"base"},
+    "neural": {"base"} | ENGINE,
+    "dask": FAMILIES - {"classic"} | OPTIMIZING,
     "methods": FAMILIES | {"base"},
     "datasets": set(),
     "tables": {"datasets"},
@@ -47,6 +49,9 @@ HEAVY = {
     "rich": {"cli"},
     "jinja2": {"report"},
     "matplotlib": {"plotting"},
+    "torch": {"neural"},
+    "dask": {"dask"},
+    "distributed": {"dask"},
 }
 
 
@@ -117,6 +122,9 @@ def test_imports_go_down_only(place: str) -> None:
         ("cli/compare.py", "from polars import DataFrame"),
         ("report/page.py", "from vicinal.attic import old"),
         ("tables/cells.py", "from vicinal.models import load"),
+        ("nca/_fit.py", "import dask.array"),
+        ("nca/_fit.py", "from vicinal.dask import NCA"),
+        ("dask/_nca.py", "from vicinal.nca._data import ClassificationData"),
     ],
 )
 def test_a_breach_is_found(place: str, source: str) -> None:

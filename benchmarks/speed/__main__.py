@@ -10,6 +10,7 @@ from benchmarks.speed import (
     classic_defaults,
     classic_lmnn,
     command,
+    dask,
     imports,
     lca,
     ldg,
@@ -30,6 +31,7 @@ BENCHMARKS = {
     "command": command.main,
     "imports": imports.main,
     "adapters": adapters.main,
+    "dask": dask.main,
 }
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_classification
 from sklearn.metrics import log_loss
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from tests.nca.data import classification_data
 from vicinal import NCA, NCAClassifier, NCARegressor
@@ -14,6 +14,7 @@ from vicinal.nca._model_selection import (
     PENALTIES,
     safe_choice,
     scaled_by_loss,
+    scaled_starts,
     select,
 )
 from vicinal.nca._trials import Trial
@@ -186,3 +187,40 @@ def test_pieces_choose_again_as_more_is_seen() -> None:
     assert model.score(X, y) > 0.9
     model.set_params(alpha=0.1).partial_fit(X, y)
     model.set_params(alpha="auto").partial_fit(X, y)
+
+
+def around(n: int, seed: int) -> tuple[FloatArray, Any]:
+    """Return a class around another, in so many features that all are far apart."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(2, size=n)
+    return (2.0 - labels)[:, None] * rng.normal(size=(n, 15)), labels
+
+
+def test_a_scale_at_which_all_look_alike_is_not_the_end() -> None:
+    points, labels = around(900, seed=0)
+    new, wanted = around(900, seed=1)
+    objective = NCAObjective(points, labels, "log")
+    starts = scaled_starts(objective, {"identity": np.eye(15)})
+    assert list(starts) == ["identity", "identity, scaled up"]
+    alike, near = (np.median(objective.effective_neighbors(A)) for A in starts.values())
+    assert alike > 450
+    assert near == pytest.approx(10, rel=0.3)
+    model = NCAClassifier().fit(points, labels)
+    assert model.init_.endswith(", scaled up")
+    plain = KNeighborsClassifier(3).fit(points, labels)
+    assert model.score(new, wanted) > plain.score(new, wanted) + 0.1
+    squares, goal = np.square(points).sum(axis=1), np.square(new).sum(axis=1)
+    regressor = NCARegressor().fit(points, squares)
+    other = KNeighborsRegressor(5).fit(points, squares)
+    assert regressor.score(new, goal) > other.score(new, goal) + 0.1
+
+
+def test_starts_that_not_all_trials_have_are_left_out() -> None:
+    trials = [judged(0.5), judged(0.5)]
+    both = {"start": np.array([[-1.0]])}
+
+    def starts(trial: Any) -> dict[str, FloatArray]:
+        extra = {"other": np.array([[0.5]])} if trial is trials[0] else {}
+        return {**both, **extra}
+
+    assert select(trials, starts, 50, 1e-9).init == "start"

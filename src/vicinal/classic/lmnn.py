@@ -103,6 +103,9 @@ array-like, default="auto"
     Nothing of the loss depends on the unit of X but where it starts from. Standardise
     features of different units.
 
+    Cost: O(n²d) to find impostors, in blocks of rows, then as many terms as there are;
+    memory holds lists of them.
+
     References
     ----------
     .. [1] Weinberger, Blitzer, Saul. Distance Metric Learning for Large Margin Nearest

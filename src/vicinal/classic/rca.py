@@ -35,7 +35,7 @@ class RCA(LearnsFromClasses, LinearMetric):
     """Relevant component analysis.
 
     Whitens the scatter inside chunklets, small groups of points that are known to be
-    alike [1]_: with the mean m_j of chunklet j and p points in chunklets,
+    alike [1]_: with the mean m_j of chunklet j and p points in chunklets::
 
         Ĉ = (1/p) Σ_j Σ_i (x_ji − m_j)(x_ji − m_j)ᵀ,     components_ = Ĉ^(−1/2).
 
@@ -64,6 +64,15 @@ class RCA(LearnsFromClasses, LinearMetric):
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
+
+    See Also
+    --------
+    vicinal.classic.Covariance : Whitens all points.
+    vicinal.classic.FDA : The ratio of two scatters.
+
+    Notes
+    -----
+    Cost: O(nD²) and an eigenproblem of min(n, D).
 
     References
     ----------

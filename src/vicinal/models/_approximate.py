@@ -40,6 +40,16 @@ class Recall:
         The share, over the rows that were checked.
     n_checked : int
         How many of the rows were also answered exactly.
+
+    See Also
+    --------
+    vicinal.models.neighbor_table : Tells it, where an index answered.
+
+    Examples
+    --------
+    >>> from vicinal.models import Recall
+    >>> Recall(recall=0.98, n_checked=100).recall
+    0.98
     """
 
     recall: float

@@ -33,6 +33,18 @@ class Found:
         To the row that was asked about.
     labels : list of str or None
         Their targets, where the table has them.
+
+    See Also
+    --------
+    vicinal.models.nearest_rows : Finds them.
+
+    Examples
+    --------
+    >>> from vicinal.models import learn, nearest_rows
+    >>> from vicinal.tables.prepared import prepare
+    >>> found = nearest_rows(learn(prepare("iris"), "lda"), "iris", 0, 3)
+    >>> found.learned.rows.shape, found.learned.distances.shape
+    ((3,), (3,))
     """
 
     rows: IntArray
@@ -54,6 +66,18 @@ class Neighborhoods:
         On the features as the model scales them.
     learned : Found
         Under the model's metric.
+
+    See Also
+    --------
+    vicinal.models.nearest_rows : Returns it.
+
+    Examples
+    --------
+    >>> from vicinal.models import learn, nearest_rows
+    >>> from vicinal.tables.prepared import prepare
+    >>> found = nearest_rows(learn(prepare("iris"), "lda"), "iris", 0, 3)
+    >>> found.query, found.label
+    (0, 'setosa')
     """
 
     query: int
@@ -87,6 +111,10 @@ def nearest_rows(
     ------
     ValueError, OSError
         With one sentence.
+
+    See Also
+    --------
+    vicinal.models.neighbor_table : Of many rows at a time.
 
     Examples
     --------

@@ -59,6 +59,10 @@ def find_rows(source: str, column: str, values: Sequence[str]) -> list[int]:
     ValueError
         When there is no such column or value.
 
+    See Also
+    --------
+    vicinal.models.neighbor_table : Takes what it finds.
+
     Examples
     --------
     >>> from vicinal.models import find_rows
@@ -136,6 +140,10 @@ def neighbor_table(
     ------
     ValueError, OSError
         With one sentence.
+
+    See Also
+    --------
+    vicinal.models.nearest_rows : Of one row, before and after.
 
     Examples
     --------

@@ -42,7 +42,31 @@ _LARGEST = 4_000_000_000
 
 
 class AdapterFileError(ValueError):
-    """A file holds an adapter of queries and documents, and no model of a table."""
+    """A file holds an adapter of queries and documents, and no model of a table.
+
+    See Also
+    --------
+    vicinal.adapters.load_adapter : Reads such a file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from vicinal import io
+    >>> from vicinal.adapters import RetrievalAdapter, save_adapter
+    >>> from vicinal.models import AdapterFileError
+    >>> vectors = np.random.default_rng(0).normal(size=(30, 4))
+    >>> pairs = [(i, i + 1) for i in range(29)]
+    >>> adapter = RetrievalAdapter(alpha=0.1).fit(vectors[:-1], vectors, pairs)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_adapter(Path(folder) / "map.safetensors", adapter)
+    ...     try:
+    ...         io.load(Path(folder) / "map.safetensors")
+    ...     except AdapterFileError:
+    ...         print("an adapter")
+    an adapter
+    """
 
 
 def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
@@ -62,6 +86,10 @@ def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
         When it cannot be written; then nothing is.
     ValueError
         When the model's parts do not fit each other, or the estimator is not linear.
+
+    See Also
+    --------
+    vicinal.io.load : Reads the file.
 
     Examples
     --------
@@ -132,6 +160,23 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
     ValueError, OSError
         With one sentence, when the file is not there, was cut short or edited, or
         is something else. Nothing in it is ever executed.
+
+    See Also
+    --------
+    vicinal.io.save : Writes the file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from vicinal import io
+    >>> from vicinal.models import learn
+    >>> from vicinal.tables.prepared import prepare
+    >>> with TemporaryDirectory() as folder:
+    ...     io.save(Path(folder) / "wine.safetensors", learn(prepare("wine"), "lda"))
+    ...     model = io.load(Path(folder) / "wine.safetensors")
+    >>> model.method, model.components.shape
+    ('lda', (2, 13))
     """
     from safetensors import SafetensorError, safe_open
 

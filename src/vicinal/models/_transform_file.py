@@ -59,6 +59,21 @@ def transform_file(
     ------
     ValueError, OSError
         With one sentence; then nothing is written.
+
+    See Also
+    --------
+    vicinal.models.predict_file : Predicts a file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from vicinal.models import learn, transform_file
+    >>> from vicinal.tables.prepared import prepare
+    >>> model = learn(prepare("iris"), "lda")
+    >>> with TemporaryDirectory() as folder:
+    ...     transform_file(model, "iris", Path(folder) / "mapped.parquet")
+    150
     """
 
     def mapped(piece: pl.DataFrame) -> pl.DataFrame:
@@ -116,6 +131,22 @@ def transform_vectors(
     ------
     ValueError, OSError
         With one sentence; then nothing is written.
+
+    See Also
+    --------
+    vicinal.models.transform_file : Maps rows by a saved model.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from vicinal.models import transform_vectors
+    >>> with TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "in.npy", np.eye(3))
+    ...     source, path = str(Path(folder) / "in.npy"), Path(folder) / "out.npy"
+    ...     transform_vectors(lambda vectors: 2 * vectors, source, path)
+    3
     """
 
     def mapped(piece: pl.DataFrame) -> pl.DataFrame:

@@ -63,6 +63,21 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
         The table.
     path : str or path-like
         Its ending says the format: one of `TABLES`.
+
+    See Also
+    --------
+    vicinal.models.transform_file : Writes in pieces.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import polars as pl
+    >>> from vicinal.models import write_frame
+    >>> with TemporaryDirectory() as folder:
+    ...     write_frame(pl.DataFrame({"a": [1, 2]}), Path(folder) / "a.csv")
+    ...     print((Path(folder) / "a.csv").read_text().split())
+    ['a', '1', '2']
     """
     goal = Path(path)
     check_goal(goal)

@@ -23,7 +23,7 @@ from vicinal.nca._initialization import (
     candidate_diagonals,
     candidate_starts,
 )
-from vicinal.nca._model_selection import scaled_by_loss
+from vicinal.nca._model_selection import scaled_starts
 from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._scale import data_unit
 from vicinal.nca._selecting import SelectingMetric
@@ -196,7 +196,7 @@ class ClassMetric(SelectingMetric):
             )
         if not isinstance(init, str):
             return starts
-        return {name: scaled_by_loss(objective, A) for name, A in starts.items()}
+        return scaled_starts(objective, starts)
 
     def _first_map(
         self,

@@ -18,7 +18,9 @@ from vicinal.nca._optimizer import SolverInUnit
 from vicinal.nca._scale import (
     best_scale,
     data_unit,
+    perplexity,
     power_of_two,
+    to_perplexity,
     typical_distance,
 )
 from vicinal.nca._trials import Data, Trial
@@ -42,6 +44,8 @@ SAFE = 0.1
 _LEAST_TERM = -20.0
 # The points whose terms decide on a scale.
 _N_QUERIES = 1000
+# Points look alike to one that has more than this part of them for neighbours.
+_ALIKE = 0.5
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,26 @@ def scaled_by_loss(objective: PairObjective, A: FloatArray) -> FloatArray:
     return float(np.exp(best_scale(loss, -np.log(distance)))) * A
 
 
+def scaled_starts(
+    objective: PairObjective, starts: dict[str, FloatArray]
+) -> dict[str, FloatArray]:
+    """Return starts, by name, each at the scale with the best leave-one-out terms.
+
+    Where all points look alike at that scale, every loss is moderate and nothing can be
+    learned from there. Then the same start is offered at a scale at which a point sees
+    several neighbours, too.
+    """
+    found = {}
+    rng = np.random.default_rng(0)
+    queries = sample_indices(rng, objective.n_rows, _N_QUERIES)
+    others = float(objective.row_counts.sum()) - 1
+    for name, A in starts.items():
+        found[name] = scaled_by_loss(objective, A)
+        if perplexity(objective, found[name], queries) > _ALIKE * others:
+            found[f"{name}, scaled up"] = to_perplexity(objective, found[name], rng)
+    return found
+
+
 def strongest(A: FloatArray) -> float:
     """Return λ of the strongest penalty that is tried, for a start of this size."""
     size = float(np.square(A).sum())
@@ -133,7 +157,7 @@ def select(
         What to learn from, and what judges.
     starts_of : callable
         Takes a trial, and returns maps to start from, by name, at the scale that suits
-        them; the same names for each.
+        them; names that not all trials have are left out.
     max_iter, tol : int, float
         The solver's bounds; no more than `ITERATIONS` are made for a penalty.
     say : callable
@@ -148,7 +172,11 @@ def select(
                 maps.setdefault((init, penalty), []).append((alpha, A))
                 losses.setdefault((init, penalty), []).append(trial.losses(A))
     weights = np.concatenate([trial.weights for trial in trials])
-    judged = {key: np.concatenate(parts) for key, parts in losses.items()}
+    judged = {
+        key: np.concatenate(parts)
+        for key, parts in losses.items()
+        if len(parts) == len(trials)
+    }
     means = {key: _mean(loss, weights) for key, loss in judged.items()}
     for (init, penalty), mean in means.items():
         say(f"held-out loss {mean:.4f}: init {init}, penalty {penalty:g}")

@@ -68,6 +68,11 @@ verbose, random_state, n_jobs
     --------
     vicinal.adapters.RetrievalAdapter : Queries that should find documents.
 
+    Notes
+    -----
+    Cost: O(n²d + nDd) for each evaluation, in blocks of rows; the number of pairs
+    hardly matters.
+
     References
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components

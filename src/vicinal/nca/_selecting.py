@@ -77,7 +77,8 @@ class SelectingMetric(GradientFittedMetric):
         if not (made and np.isinf(selected.alpha)):
             return selected.components
         many = sample_indices(np.random.default_rng(0), len(data.X), MANY_ROWS)
-        return self._candidates(data.subproblem(many))[selected.init]
+        made_again = self._candidates(data.subproblem(many))
+        return made_again.get(selected.init, selected.components)
 
     def _resumed(self) -> Selected:
         """Return the penalty of the last fit, to go on from its map with it."""

@@ -41,6 +41,20 @@ n_samples)
         How many points each row stands for; None is one.
     n_jobs : int or None, default=None
         Threads.
+
+    See Also
+    --------
+    vicinal.objectives.NCAObjective : Labels that are certain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import SoftMatchObjective
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> Y = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
+    >>> value, gradient = SoftMatchObjective(X, Y).value_and_gradient(np.eye(2))
+    >>> gradient.shape
+    (2, 2)
     """
 
     def __init__(

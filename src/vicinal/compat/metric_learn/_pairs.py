@@ -79,6 +79,22 @@ class ITML(_Pairs, classic.ITML):
         As for :class:`vicinal.classic.ITML`; a prior may be "random".
     convergence_threshold : float
         The old name of tol.
+
+    See Also
+    --------
+    vicinal.classic.ITML : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> pairs, alike = metric_learn.wrap_pairs(
+    ...     X, constraints.positive_negative_pairs(50, random_state=0)
+    ... )
+    >>> metric_learn.ITML().fit(pairs, alike).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     n_constraints = "auto"
@@ -131,6 +147,19 @@ class ITML_Supervised(_FromLabels, ITML):  # noqa: N801
         Pairs of one class, and of two; None is 20 times the squared number of classes.
     num_constraints, convergence_threshold
         Old names of n_constraints and tol.
+
+    See Also
+    --------
+    vicinal.classic.ITML : Takes labels, too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.ITML_Supervised(n_constraints=50, random_state=0)
+    >>> model.fit(X, y).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     def __init__(
@@ -178,6 +207,22 @@ class MMC(_Pairs, classic.MMC):
         What the diagonal's scale is: the squared distances of alike pairs sum to half.
     convergence_threshold : float
         The old name of tol.
+
+    See Also
+    --------
+    vicinal.classic.MMC : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> pairs, alike = metric_learn.wrap_pairs(
+    ...     X, constraints.positive_negative_pairs(50, random_state=0)
+    ... )
+    >>> metric_learn.MMC().fit(pairs, alike).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     n_constraints = "auto"
@@ -243,6 +288,19 @@ random_state
         Pairs of one class, and of two; None is 20 times the squared number of classes.
     num_constraints, convergence_threshold
         Old names of n_constraints and tol.
+
+    See Also
+    --------
+    vicinal.classic.MMC : Takes labels, too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.MMC_Supervised(n_constraints=50, random_state=0)
+    >>> model.fit(X, y).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     def __init__(
@@ -286,6 +344,22 @@ class SDML(_Pairs, classic.SDML):
         As for :class:`vicinal.classic.SDML`; a prior may be "random".
     verbose : bool, default=False
         Without effect.
+
+    See Also
+    --------
+    vicinal.classic.SDML : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> pairs, alike = metric_learn.wrap_pairs(
+    ...     X, constraints.positive_negative_pairs(50, random_state=0)
+    ... )
+    >>> metric_learn.SDML().fit(pairs, alike).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     n_constraints = "auto"
@@ -339,6 +413,19 @@ class SDML_Supervised(_FromLabels, SDML):  # noqa: N801
         Pairs of one class, and of two; None is 20 times the squared number of classes.
     num_constraints : int
         The old name of n_constraints.
+
+    See Also
+    --------
+    vicinal.classic.SDML : Takes labels, too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.SDML_Supervised(n_constraints=50, random_state=0)
+    >>> model.fit(X, y).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     def __init__(

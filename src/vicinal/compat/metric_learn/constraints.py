@@ -21,6 +21,10 @@ class Constraints:
     partial_labels : array-like of shape (n_samples,)
         Whole numbers, of which those below 0 are unknown; or names.
 
+    See Also
+    --------
+    vicinal.classic.pairs_from_labels : The same in vicinal's own names.
+
     Examples
     --------
     >>> from vicinal.compat.metric_learn import Constraints
@@ -166,6 +170,22 @@ def wrap_pairs(
         The points.
     y : ndarray of shape (n_pairs,)
         1 for pairs of one class, -1 for others.
+
+    See Also
+    --------
+    vicinal.compat.metric_learn.Constraints : Draws the rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> pairs, alike = metric_learn.wrap_pairs(
+    ...     X, constraints.positive_negative_pairs(50, random_state=0)
+    ... )
+    >>> pairs.shape
+    (100, 2, 4)
     """
     a, b, c, d = (np.asarray(part) for part in constraints)
     rows = np.vstack([np.column_stack([a, b]), np.column_stack([c, d])])
