@@ -15,7 +15,8 @@ from tests.dask.data import chunked, classes_in_noise
 from tests.ldg.oracles import ldg_scatters
 from vicinal.dask import LDG
 from vicinal.dask._chunks import find_chunks
-from vicinal.dask._ldg_scatters import Frame, Neighborhoods, exact_scatters
+from vicinal.dask._ldg_scatters import Neighborhoods, exact_scatters
+from vicinal.dask._moments import Frame
 from vicinal.dask._tasks import InThreads
 
 X, y = classes_in_noise(600)

@@ -24,7 +24,7 @@ def make(n: int = 100, **given: int) -> Pool:
         "refresh_every": 4,
         **given,
     }
-    return Pool(chunks, None, rng=np.random.default_rng(0), **usual)
+    return Pool(chunks, None, 1, rng=np.random.default_rng(0), **usual)
 
 
 def test_shares_hold_each_row_once_and_all_classes() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.dask.data import chunked
 from vicinal.dask._chunks import find_chunks
-from vicinal.dask._sampling import FEWEST, Rows, draw_sample, share_out
+from vicinal.dask._sampling import FEWEST, Basis, Rows, draw_sample, share_out
 from vicinal.dask._tasks import InThreads
 
 counts_of_chunks = st.lists(
@@ -62,5 +62,5 @@ def test_coordinates_may_take_the_place_of_rows() -> None:
     X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
     chunks = find_chunks(InThreads(), *chunked(X, y, 7), labelled=True)
     basis = np.array([[1.0, 0], [0, 2], [0, 0]])
-    rows: Rows = draw_sample(chunks, 99, np.random.default_rng(0), basis)
+    rows: Rows = draw_sample(chunks, 99, np.random.default_rng(0), Basis(basis))
     np.testing.assert_allclose(rows.X, X @ basis)

@@ -15,8 +15,9 @@ except ImportError as error:
         "pip install 'vicinal[dask]'."
     ) from error
 
+from vicinal.dask._lca import LCA
 from vicinal.dask._ldg import LDG
 from vicinal.dask._nca import NCA, NCAClassifier
 from vicinal.dask._tasks import ClusterLostError
 
-__all__ = ["LDG", "NCA", "ClusterLostError", "NCAClassifier"]
+__all__ = ["LCA", "LDG", "NCA", "ClusterLostError", "NCAClassifier"]

@@ -14,14 +14,12 @@ from vicinal.base.row_space import axes_of_scatter
 from vicinal.dask._chunks import Chunks
 from vicinal.dask._estimator import OnChunks
 from vicinal.dask._ldg_scatters import (
-    Frame,
     Neighborhoods,
-    add,
     add_scatters,
     exact_scatters,
-    own_scatter,
     scatters_against,
 )
+from vicinal.dask._moments import Frame, scatter_of
 from vicinal.dask._sampling import Rows, draw_sample
 from vicinal.dask._tasks import summed
 from vicinal.ldg.parts import (
@@ -164,9 +162,7 @@ n_features_in_, feature_names_in_
             warn_of_small_classes(chunks.classes, sizes, self.n_neighbors, itself=1)
             frame = Frame.of(chunks)
             reach = frame.reach(chunks)
-            scatter = summed(chunks.tasks, add, chunks.map(
-                own_scatter, [frame] * len(chunks.X), [reach] * len(chunks.X)
-            ))  # fmt: skip
+            scatter = scatter_of(chunks, frame, reach)
             there = reach > 0
             total = float(np.diagonal(scatter) @ np.square(reach[there])) / n
             floor = self.var_floor * total or 1.0
@@ -195,8 +191,8 @@ n_features_in_, feature_names_in_
         self, chunks: Chunks, n: int, frame: Frame, rng: np.random.Generator
     ) -> Rows:
         """Return a sample in memory, in the frame, sorted by class."""
-        rows: Rows = chunks.tasks.result(draw_sample(chunks, n, rng))
-        return sorted_by_class(rows, frame)
+        rows: Rows = chunks.tasks.result(draw_sample(chunks, n, rng, frame.place))
+        return sorted_by_class(rows)
 
     def _scatters(
         self,
@@ -212,8 +208,8 @@ n_features_in_, feature_names_in_
         if n_references == "all":
             return exact_scatters(chunks, frame, asked)
         n = len(chunks.X)
-        drawn = draw_sample(chunks, int(n_references), rng)
-        [sample] = chunks.tasks.map(sorted_by_class, [(drawn, frame)])
+        drawn = draw_sample(chunks, int(n_references), rng, frame.place)
+        [sample] = chunks.tasks.map(sorted_by_class, [(drawn,)])
         parts = chunks.map(
             scatters_against, chunks.offsets.tolist(), [sample] * n, [frame] * n,
             [asked] * n,
@@ -222,10 +218,9 @@ n_features_in_, feature_names_in_
         return found
 
 
-def sorted_by_class(rows: Rows, frame: Frame) -> Rows:
-    """Return rows in a frame, sorted by class."""
-    rows = rows[np.argsort(rows.codes, kind="stable")]
-    return Rows(frame.place(rows.X), rows.codes, rows.numbers)
+def sorted_by_class(rows: Rows) -> Rows:
+    """Return rows sorted by class."""
+    return rows[np.argsort(rows.codes, kind="stable")]
 
 
 def _as_rows(directions: Matrix) -> Matrix:

@@ -17,7 +17,7 @@ from vicinal.dask._chunks import Chunks, is_collection
 from vicinal.dask._estimator import OnChunks
 from vicinal.dask._nca_steps import ChunkBatches
 from vicinal.dask._pool import Pool
-from vicinal.dask._sampling import Rows, draw_sample
+from vicinal.dask._sampling import Basis, Rows, draw_sample
 from vicinal.nca.parts import (
     ClassificationData,
     Run,
@@ -32,7 +32,7 @@ from vicinal.objectives.nca import check_class_prior
 
 STEPS = 10
 """Steps in an iteration: fewer and larger than in memory, as each has to travel."""
-QUERIES_PER_TASK, N_TASKS = 1024, 4
+QUERIES_PER_TASK, N_TASKS = 1024, 2
 """What a task of a step evaluates, and into how many tasks a step is shared out."""
 N_REFERENCES = 2048
 """References of a step."""
@@ -75,7 +75,7 @@ callback, verbose, random_state, n_jobs
     solver : {"auto", "stochastic"}, default="auto"
         Both are the stochastic solver.
     batch_size : int or "auto", default="auto"
-        Points whose terms a step evaluates, in tasks of about 1,024; "auto" is 4,096.
+        Points whose terms a step evaluates, in tasks of about 1,024; "auto" is 2,048.
     n_references : int or "auto", default="auto"
         Points of a step among which they look for neighbours; "auto" is 2,048.
     neighbors, anneal, early_stopping, validation_fraction, n_iter_no_change, tol
@@ -245,9 +245,11 @@ n_features_in_, feature_names_in_
         """Return the optimizer with steps that are tasks."""
         batch_size = optimizer.batch_size or N_TASKS * QUERIES_PER_TASK
         n_references = optimizer.n_references or N_REFERENCES
+        projection = optimizer.preconditioner.projection
         pool = Pool(
             data.chunks,
-            optimizer.preconditioner.projection,
+            None if projection is None else Basis(projection),
+            data.X.shape[1] if projection is None else projection.shape[1],
             max(1, round(batch_size / QUERIES_PER_TASK)),
             n_references,
             max(1, STEPS * self.max_iter // N_REFRESHES),
@@ -269,7 +271,7 @@ n_features_in_, feature_names_in_
         data, A = run.data, reached.components
         basis = A.T if A.ndim == 2 else np.diag(A)
         most = max(1000, _VOTERS_BYTES // (basis.shape[1] * data.X.itemsize))
-        drawn = draw_sample(data.chunks, min(N_VOTERS, most), data.rng, basis)
+        drawn = draw_sample(data.chunks, min(N_VOTERS, most), data.rng, Basis(basis))
         rows: Rows = data.chunks.tasks.result(drawn)
         ones = np.ones(len(rows))
         objective = NCAObjective.from_codes(

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from vicinal._typing import FloatArray
 from vicinal.dask._chunks import Chunks
-from vicinal.dask._sampling import Rows, draw_sample
+from vicinal.dask._sampling import Place, Rows, draw_sample
 from vicinal.dask._tasks import Handle
 from vicinal.objectives.minibatch import sample_indices
 
@@ -31,8 +30,10 @@ class Pool:
     ----------
     chunks : Chunks
         The data.
-    basis : ndarray of shape (n_features, n_coordinates) or None
-        Coordinates to keep instead of the rows.
+    place : callable or None
+        Takes rows to the coordinates to keep instead of them.
+    width : int
+        How many coordinates a row has.
     n_shares : int
         How many tasks a step has.
     n_references : int
@@ -51,7 +52,8 @@ class Pool:
     """
 
     chunks: Chunks
-    basis: FloatArray | None
+    place: Place | None
+    width: int
     n_shares: int
     n_references: int
     refresh_every: int
@@ -64,10 +66,8 @@ class Pool:
     @property
     def n_rows(self) -> int:
         """How many rows the pool holds."""
-        n, n_features = self.chunks.shape
-        width = n_features if self.basis is None else self.basis.shape[1]
-        most = POOL_BYTES // (width * self.chunks.dtype.itemsize)
-        return min(n, max(most, 2 * self.n_references))
+        most = POOL_BYTES // (self.width * self.chunks.dtype.itemsize)
+        return min(self.chunks.shape[0], max(most, 2 * self.n_references))
 
     def next(self) -> tuple[list[Handle], Handle, int]:
         """Return the shares and references of the next step, and its number."""
@@ -82,7 +82,7 @@ class Pool:
         tasks = self.chunks.tasks
         # What was held is let go first.
         self._shares, self._references = [], None
-        drawn = draw_sample(self.chunks, self.n_rows, self.rng, self.basis)
+        drawn = draw_sample(self.chunks, self.n_rows, self.rng, self.place)
         seed = int(self.rng.integers(2**63))
         parts = [(drawn, seed, k, self.n_shares) for k in range(self.n_shares)]
         self._shares = tasks.map(share, parts)

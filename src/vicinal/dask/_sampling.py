@@ -3,7 +3,8 @@
 How many rows each chunk gives is drawn here; which ones, the chunk's task draws.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,20 @@ from vicinal.dask._tasks import Handle, combined
 
 FEWEST = 2
 """So many rows of each class a sample has at least, if there are as many."""
+
+
+Place = Callable[[FloatArray], FloatArray]
+"""Takes rows to the coordinates that they are kept in."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Coordinates X @ basis of rows, in their type."""
+
+    matrix: FloatArray
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        return X @ self.matrix.astype(X.dtype)
 
 
 @dataclass(frozen=True)
@@ -46,7 +61,7 @@ def draw_sample(
     chunks: Chunks,
     n_wanted: int,
     rng: Generator,
-    basis: FloatArray | None = None,
+    place: Place | None = None,
 ) -> Handle:
     """Draw rows, and leave them on the cluster; nothing but their number is random.
 
@@ -58,8 +73,8 @@ def draw_sample(
         How many rows; all where there are not more. Small classes may add a few.
     rng : Generator
         Draws them.
-    basis : ndarray of shape (n_features, n_coordinates) or None, default=None
-        Coordinates X @ basis to leave instead of the rows.
+    place : callable or None, default=None
+        Takes rows to the coordinates to leave instead of them.
 
     Returns
     -------
@@ -75,7 +90,7 @@ def draw_sample(
         list(quotas[taken]),
         seeds[taken].tolist(),
         chunks.offsets[taken].tolist(),
-        [basis] * len(taken),
+        [place] * len(taken),
     )
     return combined(chunks.tasks, join, drawn)
 
@@ -117,7 +132,7 @@ def take(
     quotas: IntArray,
     seed: int,
     offset: int,
-    basis: FloatArray | None,
+    place: Place | None,
 ) -> Rows:
     """Draw a chunk's rows: so many of each class."""
     rng = np.random.default_rng(seed)
@@ -128,7 +143,7 @@ def take(
             rows = rng.choice(rows, quotas[code], replace=False, shuffle=False)
         found.append(rows)
     rows = np.sort(np.concatenate(found))
-    points = X[rows] if basis is None else X[rows] @ basis.astype(X.dtype)
+    points = X[rows] if place is None else place(X[rows])
     return Rows(points, codes[rows], rows + offset)
 
 
@@ -142,8 +157,6 @@ def join(*parts: Rows) -> Rows:
 
 
 def _only(chunks: Chunks, taken: IntArray) -> Chunks:
-    from dataclasses import replace
-
     return replace(
         chunks,
         X=[chunks.X[k] for k in taken],

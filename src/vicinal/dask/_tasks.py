@@ -155,6 +155,7 @@ class OnCluster:
     ) -> list[Handle]:
         """Call a function for each chunk; see `Tasks`."""
         with _loss_reported():
+            self._check_connection()
             futures: list[Handle] = self.client.compute(_delayed(function, arguments))
         return futures
 
@@ -163,6 +164,7 @@ class OnCluster:
     ) -> list[Handle]:
         """Call a function for each set of arguments; see `Tasks`."""
         with _loss_reported():
+            self._check_connection()
             return [self.client.submit(function, *one, pure=False) for one in arguments]
 
     def result(self, handle: Handle) -> Any:
@@ -185,9 +187,12 @@ class OnCluster:
                         ) from None
             return self.client.gather(handle)
 
-    def _n_workers(self) -> int:
+    def _check_connection(self) -> None:
         if self.client.status != "running":
             raise CommClosedError(f"the client is {self.client.status}")
+
+    def _n_workers(self) -> int:
+        self._check_connection()
         return len(self.client.nthreads())
 
 
