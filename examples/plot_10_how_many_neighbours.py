@@ -25,7 +25,9 @@ suggested = nca.suggest_n_neighbors()
 print("suggested k:", suggested)
 
 # %%
-# Every map is learned without the fold that judges it.
+# The penalty `alpha` says how wide neighbourhoods are: with 0.01 in place of 0.001 the
+# suggestion would be 131 here, and worse than 1. Every map below is learned without the
+# fold that judges it.
 
 ks = np.unique(np.geomspace(1, 150, 16).astype(int))
 scores = np.empty((5, len(ks)))
