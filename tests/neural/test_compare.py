@@ -7,8 +7,8 @@ import pytest
 from sklearn.datasets import load_iris
 
 pytest.importorskip("torch")
-from vicinal import compare  # noqa: E402
-from vicinal.methods.registry import METHODS  # noqa: E402
+from vicinal import compare
+from vicinal.methods.registry import METHODS
 
 
 @pytest.mark.slow
