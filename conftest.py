@@ -10,6 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
+# What the site's build leaves there.
+collect_ignore_glob = ["docs/_build/*", "docs/gallery/*", "docs/conf.py"]
+
 # Without it, scikit-learn skips one of its checks of estimators.
 os.environ["SCIPY_ARRAY_API"] = "1"
 # Pictures are drawn without a screen.
@@ -18,6 +21,16 @@ os.environ["MPLBACKEND"] = "Agg"
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "2")
 
+# The tests and examples of a room with an extra of its own run where that is installed:
+# in the sessions "dask" and "neural".
+EXTRAS = {"distributed": "dask", "torch": "neural"}
+collect_ignore = [
+    place
+    for library, room in EXTRAS.items()
+    if importlib.util.find_spec(library) is None
+    for place in (f"src/vicinal/{room}", f"docs/{room}.md", f"tests/{room}")
+]
+
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Return 0 where tests are named: few tests end sooner than new processes start.
@@ -25,11 +38,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     None leaves it to pytest-xdist, which starts one for each core.
     """
     return None if config.args_source is config.ArgsSource.TESTPATHS else 0
-
-
-# Examples that need the extra "torch" run in the session "neural".
-if importlib.util.find_spec("torch") is None:
-    collect_ignore_glob = ["src/vicinal/neural/*", "docs/neural.md"]
 
 
 @pytest.fixture(autouse=True)

@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "adapters": OPTIMIZING,
     "compat": FAMILIES | {"base"},
     "neural": {"base"} | ENGINE,
+    "dask": FAMILIES - {"classic"} | OPTIMIZING,
     "methods": FAMILIES | {"base", "neural"},
     "datasets": set(),
     "tables": {"datasets"},
@@ -41,14 +42,16 @@ EVERYBODYS = {"_typing", "_files", "__version__"}
 # `Comparison.plot` and `Comparison.to_html` look up, when they are called.
 LOOKS_UP = {("comparison/result.py", "plotting"), ("comparison/result.py", "report")}
 HEAVY = {
-    # And, through the first, match_kernels.py.
-    "numba": {"neighborhood/kernels.py", "neighborhood/impostor_kernels.py"},
+    # And, through them, the files of kernels.
+    "numba": {"neighborhood/compiling.py", "neighborhood/row_steps.py"},
     "polars": {"tables", "models"},
     "typer": {"cli"},
     "rich": {"cli"},
     "jinja2": {"report"},
     "matplotlib": {"plotting"},
     "torch": {"neural"},
+    "dask": {"dask"},
+    "distributed": {"dask"},
 }
 
 
@@ -119,6 +122,9 @@ def test_imports_go_down_only(place: str) -> None:
         ("cli/compare.py", "from polars import DataFrame"),
         ("report/page.py", "from vicinal.attic import old"),
         ("tables/cells.py", "from vicinal.models import load"),
+        ("nca/_fit.py", "import dask.array"),
+        ("nca/_fit.py", "from vicinal.dask import NCA"),
+        ("dask/_nca.py", "from vicinal.nca._data import ClassificationData"),
     ],
 )
 def test_a_breach_is_found(place: str, source: str) -> None:

@@ -9,6 +9,7 @@ from benchmarks.speed import (
     classic,
     classic_lmnn,
     command,
+    dask,
     imports,
     lca,
     ldg,
@@ -28,6 +29,7 @@ BENCHMARKS = {
     "command": command.main,
     "imports": imports.main,
     "adapters": adapters.main,
+    "dask": dask.main,
 }
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)

@@ -15,9 +15,8 @@ from vicinal.neural import (  # noqa: E402
     NeuralNCA,
     NeuralNCAClassifier,
     NeuralNCARegressor,
-    from_parts,
-    to_parts,
 )
+from vicinal.neural.saved import from_parts, to_parts  # noqa: E402
 
 X, y = waves(80)
 

@@ -200,14 +200,36 @@ def varying_axes(coordinates: FloatArray, n_threads: int = 1) -> NDArray[np.floa
         total.add(position, np.matmul(wide.T, wide, out=total.buffer()))
 
     run_in_threads(lambda: add, blocks(slice(0, n), max(1024, d)), n_threads)
-    scatter = total.total
+    kept = axes_of_scatter(total.total, units, (n, d), coordinates.dtype)
+    return axes if kept is None else axes @ kept
+
+
+def axes_of_scatter(
+    scatter: FloatArray, units: FloatArray, shape: tuple[int, int], dtype: Any
+) -> NDArray[np.float64] | None:
+    """Return a basis of the directions in which there is a scatter that is no rounding.
+
+    Parameters
+    ----------
+    scatter : ndarray of shape (n_features, n_features)
+        Of the rows, with each feature in its own unit.
+    units : ndarray of shape (n_features,)
+        These units.
+    shape, dtype : tuple, dtype
+        How many rows and coordinates there were, and their type.
+
+    Returns
+    -------
+    ndarray of shape (n_features, rank) or None
+        Orthonormal columns; None where all directions are kept.
+    """
     sizes = np.sqrt(np.diagonal(scatter))
     variances, vectors = eigh(scatter / np.outer(sizes, sizes))
-    kept = variances > negligible(coordinates.dtype, n, d) * variances[-1]
+    kept = variances > negligible(dtype, *shape) * variances[-1]
     if kept.all():
-        return axes
+        return None
     scales = units * sizes
-    return axes @ orthonormal((scales / scales.max())[:, None] * vectors[:, kept])
+    return orthonormal((scales / scales.max())[:, None] * vectors[:, kept])
 
 
 def orthonormal(columns: FloatArray) -> NDArray[np.float64]:

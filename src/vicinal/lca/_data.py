@@ -55,17 +55,42 @@ class Scaler:
         moderate = X / unit
         mean = moderate.mean(axis=0, dtype=np.float64)
         deviations = moderate.std(axis=0, dtype=np.float64)
+        return cls.of_moments(mean, deviations, isotropic, X.dtype, float(unit))
+
+    @classmethod
+    def of_moments(
+        cls,
+        mean: FloatArray,
+        deviations: FloatArray,
+        isotropic: bool,
+        dtype: Any,
+        unit: float = 1.0,
+    ) -> "Scaler":
+        """Build from means and standard deviations, given in a unit.
+
+        Parameters
+        ----------
+        mean, deviations : ndarray of shape (n_features,)
+            Of the data; float64.
+        isotropic
+            As for `of`.
+        dtype : dtype
+            Of the data.
+        unit : float, default=1.0
+            What 1 is in the data.
+        """
+        deviations = deviations.copy()
         # What does not vary, but for the rounding of its mean, has no scale of its own.
-        constant = deviations <= 4 * np.finfo(X.dtype).eps * np.abs(mean)
+        constant = deviations <= 4 * np.finfo(dtype).eps * np.abs(mean)
         deviations[constant] = 0.0
-        squares = np.square(deviations) if not constant.all() else np.ones(X.shape[1])
+        squares = np.square(deviations) if not constant.all() else np.ones(len(mean))
         if isotropic:
             deviations[:] = np.sqrt(squares.mean())
             constant[:] = False
         else:
             others = squares[~constant] if not constant.all() else squares
             deviations[constant] = np.sqrt(others.mean() / (2 * np.pi))
-        units = cls(mean * float(unit), deviations * float(unit), constant)
+        units = cls(mean * unit, deviations * unit, constant)
         with np.errstate(over="ignore", under="ignore"):
             squares = np.square(units.scale)
         if not np.all((squares > 1e-290) & (squares < 1e290)):

@@ -24,12 +24,8 @@ from vicinal.lca._fit import (
     at_least_zero,
     ridge_in_units,
 )
-from vicinal.lca._local_covariance import (
-    MOST_NUMBERS,
-    LocalDensity,
-    LocalKernels,
-    local_em,
-)
+from vicinal.lca._local_covariance import MOST_NUMBERS, LocalKernels, local_em
+from vicinal.lca._local_density import LocalDensity
 from vicinal.lca._m_step import FORMS, CovarianceModel, Form, form_of
 from vicinal.lca._minibatch_em import sampled_rows
 from vicinal.lca._partial_fit import add_points, grown_data, is_first, ridge_of
@@ -143,6 +139,18 @@ default="full"
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.LCAGauss : Where most directions are Gaussian noise.
+    vicinal.ModeClustering : Clusters under the learned density.
+    sklearn.neighbors.KernelDensity : One bandwidth, which is given.
+
+    Notes
+    -----
+    Cost: O(n²D + nD²) for each step of EM, in blocks of rows; above 20,000 rows, or
+    with `batch_size` or `n_references`, by mini-batches. A density of m rows takes
+    O(mnD).
+
     References
     ----------
     .. [1] Le Roux, Bach. Local Component Analysis. arXiv:1109.0093, 2012.
@@ -230,39 +238,60 @@ default="full"
             data = ScaledData.build(
                 points, form.isotropic, self.n_jobs, (X, y), distinct=self.reg == "auto"
             )
-            chosen, C = self._choose_reg(points, data, form)
-            ridge = ridge_in_units(chosen["reg_"], self.reg == "auto", data)
-            model = CovarianceModel(form, ridge)
-            start = self._start(data, model, C)
-            if self.covariance == "local":
-                reached, fitted = self._fit_local(data, model, start, chosen)
-            else:
-                reached = self._monitored_em(
-                    data,
-                    model,
-                    start,
-                    lambda kernel: self._components_of(data, kernel),
-                    lambda reached: chosen | self._attributes_of(data, reached),
-                )
-                fitted = self._attributes_of(data, reached)
-            density = fitted["_density"]
-            if self.reg == "auto":
-                density = self._with_background(data, density)
-                fitted |= {"_density": density, "background_weight_": density.weight}
-            self._store(chosen | fitted, data)
-            n_held = n_held_by(ridge, reached.local_scatter)
+            reached, density, n_held = self._learn(points, data, form)
         self._warn_of_convergence(reached.converged)
-        self._warn_of_data(data, reached.kernel, n_held if self.reg == "auto" else None)
-        d = data.U.shape[1]
-        if learned_nothing(density, form.n_parameters(d)):
+        self._warn_of_data(data, reached.kernel, n_held)
+        self._warn_of_nothing(density, form)
+        return self
+
+    def _learn(
+        self, points: FloatArray, data: ScaledData, form: Form
+    ) -> tuple[Reached, Any, int | None]:
+        """Choose ν, run EM, and store what is learned.
+
+        Returns
+        -------
+        reached : Reached
+            Where EM ended.
+        density : object
+            What was learned.
+        n_held : int or None
+            In how many directions a default ridge keeps the kernel from collapsing.
+        """
+        chosen, C = self._choose_reg(points, data, form)
+        ridge = ridge_in_units(chosen["reg_"], self.reg == "auto", data)
+        model = CovarianceModel(form, ridge)
+        start = self._start(data, model, C)
+        if self.covariance == "local":
+            reached, fitted = self._fit_local(data, model, start, chosen)
+        else:
+            reached = self._monitored_em(
+                data,
+                model,
+                start,
+                lambda kernel: self._components_of(data, kernel),
+                lambda reached: chosen | self._attributes_of(data, reached),
+            )
+            fitted = self._attributes_of(data, reached)
+        density = fitted["_density"]
+        if self.reg == "auto":
+            density = self._with_background(data, density)
+            fitted |= {"_density": density, "background_weight_": density.weight}
+        self._store(chosen | fitted, data)
+        n_held = n_held_by(ridge, reached.local_scatter)
+        return reached, density, n_held if self.reg == "auto" else None
+
+    def _warn_of_nothing(self, density: Any, form: Form) -> None:
+        """Warn where the kernels are no better than one Gaussian."""
+        if learned_nothing(density, form.n_parameters(density.U.shape[1])):
             self._warn(
                 "LCA learned nothing local: its kernels predict left-out points "
                 "no better than one Gaussian, which has a weight of "
                 f"{density.weight:.2f} in the density. The points are Gaussian, or too "
                 "few to show more. Use more points, or LCAGauss if there are many "
-                "directions of noise."
+                "directions of noise.",
+                stacklevel=5,
             )
-        return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: ArrayLike, y: None = None) -> Self:  # noqa: ARG002

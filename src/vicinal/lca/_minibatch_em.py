@@ -1,5 +1,6 @@
 """The fast form of EM (LCA, section 5): batches of locations, random neighbours."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,9 @@ UPDATES_PER_PASS = 1000
 N_JUDGES = 1000
 # How many of them set the final scale, in how many steps at most, and when it is found.
 N_RESCALERS, N_RESCALINGS, SAME_SCALE = 500, 10, 0.01
+
+OnePass = Callable[[Kernel, FloatArray, float], tuple[Kernel, FloatArray, float]]
+"""Takes a kernel, C_L and its weight through a pass, and returns them updated."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,17 @@ class Sampling:
         """
         for batch in self.batches(locations):
             seen = self.scatter(U, kernel, batch, rng, n_threads)
-            kept = self.discount ** (len(batch) / len(U))
-            before, weight = kept * weight, kept * weight + (1 - kept)
-            C = (before * C + (1 - kept) * seen) / weight  # eq. 7 where weight is 1
+            C, weight = self.averaged(C, weight, seen, len(batch) / len(U))
             kernel = model.fit(C)
         return kernel, C, weight
+
+    def averaged(
+        self, C: FloatArray, weight: float, seen: FloatArray, part: float
+    ) -> tuple[FloatArray, float]:
+        """Return C_L and its weight with a batch's Ĉ_L that is part of a pass."""
+        kept = self.discount**part
+        before, weight = kept * weight, kept * weight + (1 - kept)
+        return (before * C + (1 - kept) * seen) / weight, weight  # eq. 7 at weight 1
 
     def scatter(
         self,
@@ -152,6 +162,7 @@ def stochastic_em(
     rng: RandomState,
     n_threads: int,
     on_iteration: OnIteration,
+    one_pass: OnePass | None = None,
 ) -> Reached:
     """Average the local covariances of mini-batches (eq. 7); an iteration is a pass.
 
@@ -168,7 +179,17 @@ def stochastic_em(
         Batches and neighbours.
     rng : RandomState
         What is drawn.
+    one_pass : callable or None, default=None
+        Updates the kernel by a pass; None is over all of U, in random order.
     """
+
+    def through_all(
+        kernel: Kernel, C: FloatArray, weight: float
+    ) -> tuple[Kernel, FloatArray, float]:
+        order = rng.permutation(len(U))
+        return sampling.update(model, U, kernel, C, weight, order, rng, n_threads)
+
+    update = through_all if one_pass is None else one_pass
     judges = sample_without_replacement(
         len(U), min(len(U), N_JUDGES), random_state=rng
     ).astype(np.intp)
@@ -184,10 +205,7 @@ def stochastic_em(
     converged = False
     weight = 1.0 if learned else sampling.weight_of_start(len(U))
     for _ in range(max_iter):
-        order = rng.permutation(len(U))
-        kernel, C, weight = sampling.update(
-            model, U, kernel, C, weight, order, rng, n_threads
-        )
+        kernel, C, weight = update(kernel, C, weight)
         curve.append(height(kernel))
         converged = curve[-1] - curve[-2] < tol
         reached = Reached(kernel, C, curve, converged=True)

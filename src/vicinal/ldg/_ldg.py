@@ -1,6 +1,8 @@
 """Local discriminative Gaussians: the estimator."""
 
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,7 +15,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._typing import FloatArray
+from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import orthonormal, span_of, varying_axes
@@ -41,6 +43,29 @@ from vicinal.solvers import SOLVERS, Solution
 
 # What set_n_components can reach without a new fit.
 MOST_COMPONENTS = 256
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The rows that choices are made on, and what they are made with.
+
+    Attributes
+    ----------
+    points, codes
+        The rows, sorted by class, and their classes.
+    priors, least_spread, n_features
+        p(j), the floor of d σ², and d.
+    random_state, n_threads
+        What is drawn, and threads.
+    """
+
+    points: FloatArray
+    codes: IntArray
+    priors: FloatArray
+    least_spread: float
+    n_features: int
+    random_state: RandomState
+    n_threads: int
 
 
 class LDG(LearnsFromClasses, LinearMetric):
@@ -119,6 +144,13 @@ class LDG(LearnsFromClasses, LinearMetric):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.LocalQDA : The classifier behind it.
+    vicinal.TransferLDG : For a domain with few labels.
+    vicinal.classic.LFDA : Another local eigenproblem.
+    vicinal.NCA : Moves the neighbours along with the map.
+
     Notes
     -----
     Above 3,000 rows the choices are made on 3,000 of them: k there, γ and "grow" by
@@ -129,6 +161,9 @@ class LDG(LearnsFromClasses, LinearMetric):
     rows span, which is exact and has no more dimensions than there are rows. Sparse X
     is not made dense then. Directions along which no row varies come last: eq. 6 as it
     stands would take them before any with more of V than of γA.
+
+    Cost: O(n²D) to find neighbours, O(n C D²) for the scatters of C classes, and an
+    eigenproblem of min(n, D); memory O(D²), or O(n · D) where D is larger.
 
     References
     ----------
@@ -221,13 +256,10 @@ class LDG(LearnsFromClasses, LinearMetric):
             rows, classes, codes = labelled(self, X, y)
             priors = checked_priors(self.priors, codes)
             n_features = rows.shape[1]
-            wanted = 0
-            if not isinstance(self.n_components, str):
-                wanted = checked_n_components(
-                    self.n_components, n_features, f"the {n_features} features of X",
-                    "'auto'",
-                )  # fmt: skip
-            warn_of_small_classes(classes, codes, self.n_neighbors, itself=1)
+            wanted = self._wanted(n_features)
+            warn_of_small_classes(
+                classes, np.bincount(codes), self.n_neighbors, itself=1
+            )
 
             order = np.argsort(codes, kind="stable")
             codes = codes[order]
@@ -235,48 +267,27 @@ class LDG(LearnsFromClasses, LinearMetric):
             points = span.coordinates
             floor = least_spread(points, self.var_floor)
             subset = ClassPoints.build(points, codes, floor)
-            sample = sampled_rows(codes, random_state)
-            if isinstance(self.n_neighbors, str):
-                k = choose_n_neighbors(
-                    points[sample], codes[sample], priors, floor, n_features,
-                    random_state, n_threads,
-                )  # fmt: skip
-            else:
-                k = self.n_neighbors
+            taken = sampled_rows(codes, random_state)
+            sample = Sample(
+                points[taken], codes[taken], priors, floor, n_features, random_state,
+                n_threads,
+            )  # fmt: skip
+            k = self._chosen_n_neighbors(sample)
             neighbors = subset.nearest(k, None, n_threads)
             own, every = scatters(subset, neighbors, priors, n_features, n_threads)
             problem = EigenProblem.build(varying_axes(points, n_threads), own, every)
 
-            if isinstance(self.gamma, str):
-                gamma = choose_gamma(problem, points[sample], codes[sample], n_threads)
-            else:
-                gamma = float(self.gamma)
-            if self.n_components == "auto":
-                wanted = choose_dimension(
-                    points[sample], codes[sample], priors, floor, n_features, k, gamma,
-                    max(1, problem.rank), random_state, n_threads,
-                )  # fmt: skip
-            values, found = problem.smallest(gamma, max(MOST_COMPONENTS, wanted))
-            if self.n_components == "grow":
-                Z = points[sample] @ found.astype(points.dtype)
-                wanted = max(1, grown_dimensions(Z, codes[sample], n_threads))
-            solution = None
-            if self.refine and problem.rank > wanted:
+            def refined(found: Matrix) -> Solution:
                 objective = LocalGaussianObjective.build(
                     subset, neighbors, priors, n_features, n_threads
                 )
-                solution = self._refined(objective, found[:, :wanted])
-                subspace = orthonormal(solution.components.T)
-                values, found = problem.ordered_in(gamma, subspace)
-            components = same_signs(completed(span.basis_to_features(found), wanted))
-            self._store(components.astype(points.dtype), values, solution)
-            self.gamma_, self.n_neighbors_, self.classes_ = gamma, k, classes
-            self.set_n_components(wanted)
-        if self.verbose:
-            print(  # noqa: T201
-                f"[{type(self).__name__}] n_neighbors {k}, gamma {gamma:g}, "
-                f"n_components {wanted}"
-            )
+                return self._refined(objective, found)
+
+            solution = self._solve(
+                problem, sample, k, wanted, span.basis_to_features,
+                refined if self.refine else None,
+            )  # fmt: skip
+            self.classes_ = classes
         if solution is not None and not solution.converged:
             warnings.warn(
                 f"Refinement did not converge in {solution.n_iter} iterations "
@@ -285,6 +296,79 @@ class LDG(LearnsFromClasses, LinearMetric):
                 stacklevel=3,  # past this, and scikit-learn's wrapper of fit
             )
         return self
+
+    def _wanted(self, n_features: int) -> int:
+        """Return how many dimensions are asked for; 0 where that is to be chosen."""
+        if isinstance(self.n_components, str):
+            return 0
+        return checked_n_components(
+            self.n_components, n_features, f"the {n_features} features of X", "'auto'"
+        )
+
+    def _chosen_n_neighbors(self, sample: Sample) -> int:
+        """Return k, as given or chosen."""
+        if not isinstance(self.n_neighbors, str):
+            return self.n_neighbors
+        return choose_n_neighbors(
+            sample.points, sample.codes, sample.priors, sample.least_spread,
+            sample.n_features, sample.random_state, sample.n_threads,
+        )  # fmt: skip
+
+    def _solve(
+        self,
+        problem: EigenProblem,
+        sample: Sample,
+        k: int,
+        wanted: int,
+        to_features: Callable[[Matrix], Matrix],
+        refined: Callable[[Matrix], Solution] | None = None,
+    ) -> Solution | None:
+        """Choose γ and the dimension, solve eq. 6, and store what is found.
+
+        Parameters
+        ----------
+        problem : EigenProblem
+            V and A.
+        sample : Sample
+            The rows that choices are made on.
+        k : int
+            The number of neighbours.
+        wanted : int
+            How many dimensions; 0 where that is to be chosen.
+        to_features : callable
+            Takes orthonormal directions, in columns, to rows over the features.
+        refined : callable or None, default=None
+            Descends eq. 2 from directions, where that is wanted.
+        """
+        points, codes, n_threads = sample.points, sample.codes, sample.n_threads
+        if isinstance(self.gamma, str):
+            gamma = choose_gamma(problem, points, codes, n_threads)
+        else:
+            gamma = float(self.gamma)
+        if self.n_components == "auto":
+            wanted = choose_dimension(
+                points, codes, sample.priors, sample.least_spread, sample.n_features,
+                k, gamma, max(1, problem.rank), sample.random_state, n_threads,
+            )  # fmt: skip
+        values, found = problem.smallest(gamma, max(MOST_COMPONENTS, wanted))
+        if self.n_components == "grow":
+            Z = points @ found.astype(points.dtype)
+            wanted = max(1, grown_dimensions(Z, codes, n_threads))
+        solution = None
+        if refined is not None and problem.rank > wanted:
+            solution = refined(found[:, :wanted])
+            subspace = orthonormal(solution.components.T)
+            values, found = problem.ordered_in(gamma, subspace)
+        components = same_signs(completed(to_features(found), wanted))
+        self._store(components.astype(points.dtype), values, solution)
+        self.gamma_, self.n_neighbors_ = gamma, k
+        self.set_n_components(wanted)
+        if self.verbose:
+            print(  # noqa: T201
+                f"[{type(self).__name__}] n_neighbors {k}, gamma {gamma:g}, "
+                f"n_components {wanted}"
+            )
+        return solution
 
     def set_n_components(self, n_components: int) -> Self:
         """Change the dimension of the fitted map, at no cost.

@@ -66,6 +66,10 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
     --------
     vicinal.LDG : Reduces the dimension for this classifier.
 
+    Notes
+    -----
+    Cost: a fit chooses k in five folds, O(n²D); predicting m rows takes O(mnD).
+
     References
     ----------
     .. [1] Parrish, Gupta. Dimensionality Reduction by Local Discriminative Gaussians.
@@ -121,7 +125,9 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         with unchanged_on_error(self):
             points, classes, codes = labelled(self, X, y)
             priors = checked_priors(self.priors, codes)
-            warn_of_small_classes(classes, codes, self.n_neighbors, itself=0)
+            warn_of_small_classes(
+                classes, np.bincount(codes), self.n_neighbors, itself=0
+            )
 
             order = np.argsort(codes, kind="stable")
             points, codes = points[order], codes[order]

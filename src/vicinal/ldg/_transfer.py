@@ -100,9 +100,17 @@ class TransferLDG(ClassifierMixin, LinearMetric):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.LDG : Learns from one domain.
+    vicinal.classic.TransferITML : Learns from pairs across the domains.
+
     Notes
     -----
     Without a source, `fit(X, y)` is LDG on X alone with 3-NN.
+
+    Cost: as of :class:`vicinal.LDG` on the rows of both domains, and for alpha="cv"
+    five more fits for each α.
 
     References
     ----------
@@ -203,7 +211,9 @@ class TransferLDG(ClassifierMixin, LinearMetric):
             priors = checked_priors(self.priors, codes)
             kept = source.varying() & (target.varying() | (given is None))
             wanted = self._wanted(int(kept.sum()), len(classes))
-            warn_of_small_classes(classes, codes, self.n_neighbors, itself=1)
+            warn_of_small_classes(
+                classes, np.bincount(codes), self.n_neighbors, itself=1
+            )
 
             if self.standardize:
                 source = source.standardised()

@@ -73,18 +73,18 @@ def least_spread(points: FloatArray, var_floor: float) -> float:
 
 
 def warn_of_small_classes(
-    classes: NDArray[Any], codes: IntArray, n_neighbors: int | str, itself: int
+    classes: NDArray[Any], sizes: IntArray, n_neighbors: int | str, itself: int
 ) -> None:
     """Warn of classes that have fewer neighbours to give than was asked for.
 
-    `itself` is 1 where a point is left out of its own neighbours, else 0. With
-    n_neighbors="cv" the least that is tried counts: where more were chosen, that was
-    with the small classes as they are.
+    `sizes` are those of the classes. `itself` is 1 where a point is left out of its
+    own neighbours, else 0. With n_neighbors="cv" the least that is tried counts: where
+    more were chosen, that was with the small classes as they are.
     """
     wanted = N_NEIGHBORS[0] if isinstance(n_neighbors, str) else n_neighbors
     small = [
         f"{label!r} ({size})"
-        for label, size in zip(classes.tolist(), np.bincount(codes), strict=True)
+        for label, size in zip(classes.tolist(), sizes, strict=True)
         if size - itself < wanted
     ]
     if small:

@@ -34,7 +34,7 @@ def pack(model: Any) -> bytes:
     """
     from safetensors.numpy import save
 
-    from vicinal.neural import from_parts, to_parts
+    from vicinal.neural.saved import from_parts, to_parts
 
     header, arrays = to_parts(model)
     arrays = {name: np.asarray(one, order="C") for name, one in arrays.items()}
@@ -65,7 +65,7 @@ def unpack(opened: Any, metadata: dict[str, str]) -> Any:
         raise ValueError("it was edited after it was written")
     header = _header(text)
     try:
-        from vicinal.neural import from_parts
+        from vicinal.neural.saved import from_parts
     except ImportError as error:
         raise ValueError(str(error)) from error
     return from_parts(header, arrays)

@@ -108,8 +108,13 @@ class Preconditioner:
 def sample_rows(X: FloatArray, rng: Generator) -> IntArray:
     """Return the rows of a sample that is large enough for a covariance."""
     n, D = X.shape
-    enough = min(max(5000, 10 * D), max(1000, _SAMPLE_BYTES // (D * X.dtype.itemsize)))
-    return np.sort(rng.choice(n, min(n, enough), replace=False))
+    return np.sort(rng.choice(n, sample_size(n, D, X.dtype.itemsize), replace=False))
+
+
+def sample_size(n: int, n_features: int, itemsize: int) -> int:
+    """Return how many of n rows are enough for a covariance, in moderate memory."""
+    most = max(1000, _SAMPLE_BYTES // (n_features * itemsize))
+    return min(n, max(5000, 10 * n_features), most)
 
 
 def _useful(

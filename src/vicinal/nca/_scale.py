@@ -207,6 +207,50 @@ def _rounded(log_scale: float, origin: float) -> float:
     return float(origin + 0.01 * np.round((log_scale - origin) / 0.01))
 
 
+def fitted_scale(
+    objective: PairObjective,
+    A: FloatArray,
+    rng: Generator,
+    alpha: float = 0.0,
+    squared_size: float | None = None,
+) -> float:
+    """Return what to multiply a map by so that it suits all of the data best.
+
+    For f that is the scale which g likes best: under f's own, each point would have
+    its nearest neighbour alone, and the NCA rule be as noisy as 1-NN.
+
+    Parameters
+    ----------
+    objective : PairObjective
+        All of the data.
+    A : ndarray of shape (n_components, n_features) or (n_features,)
+        The map, or the diagonal of a diagonal one.
+    rng : Generator
+        Draws the points that are asked.
+    alpha : float, default=0.0
+        The penalty, for each point.
+    squared_size : float or None, default=None
+        ‖A‖² of the penalty; None is that of A.
+    """
+    surrogate = objective.warmup_surrogate()
+    if surrogate is not None and not alpha:
+        objective = surrogate[0]
+    queries = queries_of_all(objective, rng)
+    counts = objective.counts[queries]
+    size = float((A**2).sum()) if squared_size is None else squared_size
+
+    def loss(log_scale: float) -> float:
+        factor = np.exp(log_scale)
+        terms = objective.terms(factor * A, queries).astype(np.float64)
+        penalty = alpha * float(factor**2 * size)
+        return penalty - float(np.average(terms, weights=counts))
+
+    found = minimize_scalar(
+        loss, bounds=(-4, 4), method="bounded", options={"xatol": 0.05}
+    )
+    return float(np.exp(found.x)) if found.fun < loss(0) else 1.0
+
+
 def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:
     """Return as many points as can look at all of the data at a moderate cost."""
     return objective.sample_queries(rng, max(_MIN_QUERIES, _PAIRS // objective.n_rows))

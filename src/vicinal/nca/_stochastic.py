@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
-from scipy.optimize import minimize_scalar
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.nca._preconditioner import Preconditioner
-from vicinal.nca._scale import queries_of_all, to_perplexity
+from vicinal.nca._scale import fitted_scale, queries_of_all, to_perplexity
 from vicinal.objectives import MinibatchSampler
 from vicinal.objectives.base import PairObjective
 from vicinal.objectives.minibatch import sample_indices
@@ -59,6 +58,10 @@ class StochasticOptimizer:
         Where there is a surrogate to begin with: its part of the iterations.
     pool : slice or None, default=None
         The rows whose terms count; None is all.
+    steps : int, default=25
+        Steps in an iteration.
+    sampler : callable, default=MinibatchSampler
+        Makes what mini-batches are drawn from, of an objective and how to draw.
     """
 
     preconditioner: Preconditioner
@@ -70,6 +73,8 @@ class StochasticOptimizer:
     step: float = 1.0
     warmup_fraction: float = WARMUP_FRACTION
     pool: slice | None = None
+    steps: int = STEPS
+    sampler: Callable[..., MinibatchSampler] = MinibatchSampler
 
     def maximize(
         self, objective: PairObjective, start: FloatArray, on_iteration: OnIteration
@@ -114,7 +119,9 @@ class StochasticOptimizer:
         """Return how it goes about it, for `verbose`."""
         projection = self.preconditioner.projection
         kept = n_features if projection is None else projection.shape[1]
-        how = f"{STEPS} mini-batches an iteration, {kept} of {n_features} directions"
+        how = (
+            f"{self.steps} mini-batches an iteration, {kept} of {n_features} directions"
+        )
         return f"solver stochastic: {how}"
 
     def queries(self, objective: PairObjective) -> IntArray:
@@ -142,15 +149,15 @@ class StochasticOptimizer:
         surrogate = objective.warmup_surrogate()
         if surrogate is None:
             solver = Stochastic(
-                self.max_iter, self.seed, STEPS, _WARMUP_STEP * self.step
+                self.max_iter, self.seed, self.steps, _WARMUP_STEP * self.step
             )
             return [(solver, self._batches(objective, smaller=_SMALL))]
         n_first = int(self.warmup_fraction * self.max_iter)
-        first = Stochastic(n_first, self.seed, STEPS, _WARMUP_STEP * self.step)
+        first = Stochastic(n_first, self.seed, self.steps, _WARMUP_STEP * self.step)
         second = Stochastic(
             self.max_iter - n_first,
             self.seed + 1,
-            STEPS,
+            self.steps,
             _FINAL_STEP * self.step,
             # A penalty keeps the size by itself.
             size_held=not self.alpha,
@@ -167,7 +174,7 @@ class StochasticOptimizer:
         report: Callable[[FloatArray], FloatArray] = np.asarray,
         smaller: int = 1,
     ) -> MinibatchSampler:
-        return MinibatchSampler(
+        return self.sampler(
             objective,
             self.batch_size or BATCH_SIZE // smaller,
             self.n_references or N_REFERENCES // smaller,
@@ -191,28 +198,9 @@ class StochasticOptimizer:
     def _fit_scale(
         self, objective: PairObjective, A: FloatArray, rng: Generator
     ) -> FloatArray:
-        """Return the map with the scale that suits all of the data best.
-
-        For f that is the scale which g likes best: under f's own, each point would
-        listen to its nearest neighbour alone, and the NCA rule be as noisy as 1-NN.
-        """
-        surrogate = objective.warmup_surrogate()
-        if surrogate is not None and not self.alpha:
-            objective = surrogate[0]
-        queries = queries_of_all(objective, rng)
-        counts = objective.counts[queries]
+        """Return the map with the scale that suits all of the data best."""
         in_basis = self.preconditioner.unwhitening(A)
-
-        def loss(log_scale: float) -> float:
-            B = np.exp(log_scale) * in_basis
-            terms = objective.terms(B, queries).astype(np.float64)
-            penalty = self.alpha * float((B**2).sum())
-            return penalty - float(np.average(terms, weights=counts))
-
-        found = minimize_scalar(
-            loss, bounds=(-4, 4), method="bounded", options={"xatol": 0.05}
-        )
-        return float(np.exp(found.x)) * A if found.fun < loss(0) else A
+        return fitted_scale(objective, in_basis, rng, self.alpha) * A
 
 
 def part_size(

@@ -12,7 +12,6 @@ from vicinal.neural._classifier import NeuralNCAClassifier
 from vicinal.neural._explain import Explanation
 from vicinal.neural._loss import NCALoss
 from vicinal.neural._regressor import NeuralNCARegressor
-from vicinal.neural._saved import from_parts, to_parts
 from vicinal.neural._transformer import NeuralNCA
 
 __all__ = [
@@ -21,6 +20,4 @@ __all__ = [
     "NeuralNCA",
     "NeuralNCAClassifier",
     "NeuralNCARegressor",
-    "from_parts",
-    "to_parts",
 ]

@@ -146,6 +146,16 @@ class NeuralNCAClassifier(
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if all are strings.
 
+    See Also
+    --------
+    vicinal.NCAClassifier : A linear map, without PyTorch.
+    vicinal.neural.NeuralNCA : The map alone.
+
+    Notes
+    -----
+    Cost: an epoch takes O(n_rows · n_references) distances and the network's own work;
+    a prediction looks at all training rows.
+
     References
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components

@@ -25,6 +25,18 @@ class Explanation(NamedTuple):
         Positions of training rows, the weightiest first.
     weights : ndarray of shape (n_samples, n_neighbors)
         The probabilities p_ij with which they are picked; all training rows' sum to 1.
+
+    See Also
+    --------
+    vicinal.neural.NeuralNCAClassifier : Its `explain` returns one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.neural import Explanation
+    >>> found = Explanation(rows=np.array([[4, 7]]), weights=np.array([[0.6, 0.3]]))
+    >>> found.rows[0, 0]
+    np.int64(4)
     """
 
     rows: IntArray

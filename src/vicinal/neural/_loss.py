@@ -52,6 +52,10 @@ class NCALoss(nn.Module):
         How many pairs are held in memory at a time, at most; one query's with all
         references are held in any case.
 
+    See Also
+    --------
+    vicinal.neural.NeuralNCA : Trains a network with it.
+
     References
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components

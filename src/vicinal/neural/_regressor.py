@@ -40,6 +40,15 @@ n_features_in_, feature_names_in_
         Minus the mean squared error of the first network's rows held out, in units of
         y's variance, after each epoch.
 
+    See Also
+    --------
+    vicinal.NCARegressor : A linear map, without PyTorch.
+    vicinal.neural.NeuralNCAClassifier : The same for classes.
+
+    Notes
+    -----
+    Cost: as of :class:`vicinal.neural.NeuralNCAClassifier`.
+
     Examples
     --------
     >>> import numpy as np

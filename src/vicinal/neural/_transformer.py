@@ -29,6 +29,15 @@ warm_start, device, callback, verbose, random_state, n_jobs
 objective_curve_, validation_scores_, n_features_in_, feature_names_in_
         As for :class:`NeuralNCAClassifier`.
 
+    See Also
+    --------
+    vicinal.NCA : A linear map, without PyTorch.
+    vicinal.neural.NeuralNCAClassifier : Predicts by the same neighbours.
+
+    Notes
+    -----
+    Cost: as of :class:`vicinal.neural.NeuralNCAClassifier`.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

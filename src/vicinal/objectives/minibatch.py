@@ -39,6 +39,21 @@ class MinibatchSampler:
         The terms that the value is the sum of, as a function of those of the objective.
     pool : ndarray of int or None, default=None
         The positions of the points that queries are drawn from; None is all.
+
+    See Also
+    --------
+    vicinal.NCA : Takes steps on mini-batches where rows are many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import MinibatchSampler, NCAObjective
+    >>> rng = np.random.default_rng(0)
+    >>> whole = NCAObjective(rng.normal(size=(100, 3)), rng.integers(2, size=100))
+    >>> batches = MinibatchSampler(whole, batch_size=10, n_references=20)
+    >>> value, gradient = batches.draw(rng).value_and_gradient(np.eye(2, 3))
+    >>> gradient.shape
+    (2, 3)
     """
 
     objective: PairObjective
@@ -51,14 +66,17 @@ class MinibatchSampler:
 
     def draw(self, rng: Generator) -> Objective:
         """Return a random mini-batch."""
+        part = self._part(rng)
+        if self.alpha:
+            part = Penalized(part, self.alpha * self.objective.n_points)
+        return part if self.basis is None else InBasis(part, self.basis)
+
+    def _part(self, rng: Generator) -> Objective:
+        """Return a random mini-batch without a penalty, of the points as they are."""
         subset, queries = self.objective.draw(
             rng, self.batch_size, self.n_references, self.pool
         )
-        n_points = self.objective.n_points
-        part: Objective = Minibatch(subset, queries, n_points, self.report)
-        if self.alpha:
-            part = Penalized(part, self.alpha * n_points)
-        return part if self.basis is None else InBasis(part, self.basis)
+        return Minibatch(subset, queries, self.objective.n_points, self.report)
 
 
 @dataclass(frozen=True)

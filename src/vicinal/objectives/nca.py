@@ -60,6 +60,10 @@ class NCAObjective(PairObjective):
     n_jobs : int or None, default=None
         Threads; None is as many as BLAS would use. The result does not depend on it.
 
+    See Also
+    --------
+    vicinal.NCA : Maximises it.
+
     References
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
@@ -115,6 +119,7 @@ class NCAObjective(PairObjective):
         counts: FloatArray,
         prior: FloatArray,
         n_jobs: int | None,
+        sizes: FloatArray | None = None,
     ) -> Self:
         """Build from what has been validated.
 
@@ -123,7 +128,8 @@ class NCAObjective(PairObjective):
         X : ndarray of shape (n_samples, n_features)
             The points, float32 or float64.
         codes : ndarray of shape (n_samples,)
-            Their classes, as integers from 0, each of which occurs.
+            Their classes, as integers from 0, each of which occurs; or, with `sizes`,
+            any.
         kind : str
             As for `NCAObjective`.
         counts : ndarray of shape (n_samples,)
@@ -132,9 +138,12 @@ class NCAObjective(PairObjective):
             p(c).
         n_jobs : int or None
             Threads.
+        sizes : ndarray of shape (n_classes,) or None, default=None
+            How many points each class has in the whole that these are a part of; None
+            is that these are the whole.
         """
         objective = cls.__new__(cls)
-        objective._build(X, codes, counts, kind, prior, n_jobs)
+        objective._build(X, codes, counts, kind, prior, n_jobs, sizes)
         return objective
 
     def _build(
@@ -145,16 +154,18 @@ class NCAObjective(PairObjective):
         kind: str,
         prior: FloatArray,
         n_jobs: int | None,
+        sizes: FloatArray | None = None,
     ) -> None:
         # The rules want each class to be one run of points.
         order = np.argsort(codes, kind="stable")
         codes, counts = codes[order], counts[order]
         mass_of_one = np.ones(len(codes))
         if kind == "class-density":
-            mass_of_one = (prior / np.bincount(codes, weights=counts))[codes]
+            of_these = np.bincount(codes, weights=counts)
+            mass_of_one = (prior / (of_these if sizes is None else sizes))[codes]
         super().__init__(X, order, counts, mass_of_one, n_jobs)
         self._codes = codes
-        self._kind = _RULES[kind]
+        self.kind = kind
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective of some of the points alone; see `PairObjective`."""
@@ -163,7 +174,7 @@ class NCAObjective(PairObjective):
         return other
 
     def _make_rule(self, masses: NeighborWeights) -> Rule:
-        return self._kind(ClassRuns.from_sorted(self._codes), masses)
+        return _RULES[self.kind](ClassRuns.from_sorted(self._codes), masses)
 
     def warmup_surrogate(
         self,
@@ -173,10 +184,10 @@ class NCAObjective(PairObjective):
         f's gradient vanishes at points far from all of their class; g's does not. No
         function of p_i alone gives a squared error, which does without, too.
         """
-        if self._kind is not ExpectedMatches:
+        if _RULES[self.kind] is not ExpectedMatches:
             return None
         other = copy(self)
-        other._kind, other._rules = LogMatches, {}
+        other.kind, other._rules = "log", {}
         return other, np.exp
 
     def class_probabilities(self, components: ArrayLike, X: ArrayLike) -> FloatArray:

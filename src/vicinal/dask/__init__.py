@@ -1,0 +1,23 @@
+"""Fit on a Dask cluster: the estimators for rows that no machine holds alone.
+
+`_tasks` runs pure functions on a cluster or in threads, `_chunks` checks and counts the
+data, `_sampling` draws rows of it by tasks, `_estimator` is what the estimators share.
+"""
+
+from importlib import import_module
+
+try:
+    for _needed in ("dask.array", "dask.dataframe", "distributed"):
+        import_module(_needed)
+except ImportError as error:
+    raise ImportError(
+        "vicinal.dask needs Dask with its arrays, data frames and scheduler: "
+        "pip install 'vicinal[dask]'."
+    ) from error
+
+from vicinal.dask._lca import LCA
+from vicinal.dask._ldg import LDG
+from vicinal.dask._nca import NCA, NCAClassifier
+from vicinal.dask._tasks import ClusterLostError
+
+__all__ = ["LCA", "LDG", "NCA", "ClusterLostError", "NCAClassifier"]

@@ -1,0 +1,147 @@
+"""What the estimators on Dask share: the client, lazy results, the way back."""
+
+from copy import copy
+from typing import Any, ClassVar, Self
+
+import dask.array
+import dask.dataframe
+import numpy as np
+from dask import delayed
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from vicinal.dask._chunks import Chunks, find_chunks, is_collection
+from vicinal.dask._tasks import tasks_of
+
+
+class OnChunks:
+    """Mix-in of an estimator in memory that learns from chunks of rows instead.
+
+    What it has learned is what the ordinary estimator would have; see `to_local`.
+    """
+
+    _local: ClassVar[type[BaseEstimator]]
+    """The estimator in memory."""
+    client: Any
+
+    def to_local(self) -> Any:
+        """Return the ordinary estimator, fitted, which does without Dask.
+
+        Returns
+        -------
+        estimator
+            Of the class of the same name in `vicinal`: to be saved, pickled and used
+            where Dask is not installed.
+        """
+        check_is_fitted(self)
+        known = self._local().get_params(deep=False)
+        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
+        local = self._local(**{name: parameters[name] for name in known})
+        learned = set(vars(self)) - set(parameters)
+        vars(local).update({name: vars(self)[name] for name in learned})
+        return local
+
+    def transform(self, X: ArrayLike) -> Any:
+        """Map the points to where the learned distance is the Euclidean one.
+
+        Parameters
+        ----------
+        X : dask array or data frame, or array-like, of shape (n_samples, n_features)
+            The points.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n_samples, n_components)
+            X Aᵀ, float32 if X is; of a Dask collection lazily, chunk by chunk.
+        """
+        if not is_collection(X):
+            return super().transform(X)  # type: ignore[misc]
+        d = self._n_features_out  # type: ignore[attr-defined]
+        return self._lazily("transform", X, n_columns=d)
+
+    def _look(self, X: Any, y: Any = None, *, labelled: bool = True) -> Chunks:
+        """Check the data, and note the features' names."""
+        chunks = find_chunks(tasks_of(self.client), X, y, labelled=labelled)
+        self.n_features_in_ = chunks.shape[1]
+        vars(self).pop("feature_names_in_", None)
+        if chunks.names is not None:
+            self.feature_names_in_ = np.array(chunks.names, dtype=object)
+        return chunks
+
+    def _lazily(
+        self, method: str, X: Any, n_columns: int | None = None, dtype: Any = None
+    ) -> Any:
+        """Return what a method of the local estimator gives for each chunk.
+
+        Parameters
+        ----------
+        method : str
+            Its name.
+        X : dask array or data frame
+            The points.
+        n_columns : int or None, default=None
+            Of the result; None where it has one dimension.
+        dtype : dtype or None, default=None
+            Of the result; None is float32 if X is, else float64.
+        """
+        check_is_fitted(self)
+        rows = self._rows(X)
+        if dtype is None:
+            dtype = np.dtype("f4" if rows.dtype == np.float32 else "f8")
+        shape: dict[str, Any] = {"drop_axis": 1, "meta": np.empty(0, dtype)}
+        if n_columns is not None:
+            meta = np.empty((0, n_columns), dtype)
+            shape = {"chunks": (rows.chunks[0], (n_columns,)), "meta": meta}
+        # Features are known by their place: their names were compared here.
+        model = self.to_local()
+        vars(model).pop("feature_names_in_", None)
+        return rows.map_blocks(
+            _of_chunk, model=delayed(model), method=method, empty=shape["meta"], **shape
+        )
+
+    def _rows(self, X: Any) -> Any:
+        """Return the points as a Dask array of whole rows of the features in fit."""
+        n_features = self.n_features_in_
+        if isinstance(X, dask.dataframe.DataFrame):
+            names = getattr(self, "feature_names_in_", None)
+            if names is not None and list(X.columns) != list(names):
+                raise ValueError(
+                    "The columns of X must be those of fit, in that order: "
+                    f"X[{list(names)[:5]}{' + …' if len(names) > 5 else ''}]."
+                )
+            X = X.to_dask_array()
+        if X.ndim != 2 or X.shape[1] != n_features:
+            raise ValueError(
+                f"X has shape {X.shape}, but {type(self).__name__} is expecting "
+                f"{n_features} features as input."
+            )
+        if X.numblocks[1] != 1:
+            raise ValueError(
+                f"X is chunked along its features, in {X.numblocks[1]} parts: use "
+                "X.rechunk({1: -1})."
+            )
+        return X
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy with the same client, which cannot be copied."""
+        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
+        client = parameters.pop("client")
+        copied = {key: clone(one, safe=False) for key, one in parameters.items()}
+        return type(self)(**copied, client=client)  # type: ignore[call-arg]
+
+    def __getstate__(self) -> Any:
+        state: Any = super().__getstate__()
+        return {**state, "client": None}  # a connection belongs to its process
+
+    def __copy__(self) -> Self:
+        other = type(self).__new__(type(self))
+        vars(other).update(vars(self))
+        return other
+
+
+def _of_chunk(rows: Any, model: Any, method: str, empty: Any) -> Any:
+    """Apply a method to a chunk, which may have no rows."""
+    if not len(rows):
+        return empty
+    return getattr(copy(model), method)(np.asarray(rows))

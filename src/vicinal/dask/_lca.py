@@ -1,0 +1,352 @@
+"""Local component analysis on a cluster."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+
+import vicinal.lca
+from vicinal._typing import FloatArray
+from vicinal.dask._chunks import Chunks, is_collection
+from vicinal.dask._estimator import OnChunks
+from vicinal.dask._moments import Frame, scatter_of
+from vicinal.dask._pool import Pool, meeting
+from vicinal.dask._sampling import Rows, draw_sample
+from vicinal.dask._tasks import summed
+from vicinal.lca.parts import (
+    N_EXACT,
+    N_REFERENCES,
+    Kernel,
+    Model,
+    OnIteration,
+    Reached,
+    Sampling,
+    ScaledData,
+    Scaler,
+    Start,
+    expectation_of,
+    form_of,
+    mapped,
+    stochastic_em,
+    to_float32_if_safe,
+)
+from vicinal.neighborhood import effective_n_threads, single_threaded_blas
+
+N_KERNELS = N_EXACT
+"""How many rows at most have a kernel in the density."""
+LOCATIONS_PER_TASK, N_TASKS = 1024, 4
+"""What a task of an update looks at, and into how many tasks it is shared out."""
+LOCATIONS_PER_ITERATION = 2**18
+"""An iteration is a pass over the rows, but over no more than so many."""
+N_REFRESHES = 4
+"""Iterations after which other rows are drawn, where the pool does not hold all."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkedData(ScaledData):
+    """The rows that have a kernel, in units of all rows, and the chunks of these."""
+
+    chunks: Any = None
+    rng: Any = None
+
+
+class LocalScatter(NamedTuple):
+    """The sum of the local covariances at some locations."""
+
+    total: FloatArray
+    n_locations: int
+
+
+def local_scatter(
+    share: Rows,
+    references: Rows,
+    n_locations: int,
+    n_references: int,
+    seeds: Any,
+    kernel: Kernel,
+) -> LocalScatter:
+    """Return the local covariances of some of a share (eq. 4), a task of an update."""
+    rows, n = meeting(share, references, n_locations, n_references, seeds)
+    with single_threaded_blas():
+        Y = to_float32_if_safe(mapped(rows.X, kernel, 1))
+        C = expectation_of(Y, kernel, 1, np.arange(n)).C
+    return LocalScatter(n * C, n)
+
+
+def add(*parts: LocalScatter) -> LocalScatter:
+    """Add up in order."""
+    total = parts[0].total.copy()
+    for part in parts[1:]:
+        total += part.total
+    return LocalScatter(total, sum(part.n_locations for part in parts))
+
+
+class LCA(OnChunks, vicinal.lca.LCA):
+    """Local component analysis of rows in a Dask array or data frame.
+
+    The fast form of EM of :class:`vicinal.LCA`: the local covariances of some
+    locations, with random rows as their neighbours, are computed by tasks and averaged
+    (section 5 of the paper). They are added up in a fixed order, so that the result
+    is the same, bit for bit, for any number of workers. Up to 20,000 rows are fetched,
+    and the fit is that of :class:`vicinal.LCA`.
+
+    Parameters
+    ----------
+    covariance, reg, n_components, smoothing, discount, contamination, cv, rtol, \
+warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
+        As for :class:`vicinal.LCA`; covariance="local" and reg="cv" need all rows in
+        memory, and contamination is a share of the rows that have a kernel.
+    batch_size : int or None, default=None
+        The locations of an update, in tasks of about 1,024; None is 4,096.
+    n_references : int or None, default=None
+        The neighbours that they have; None is the paper's 3,000.
+    client : distributed.Client or None, default=None
+        As for :class:`vicinal.dask.NCA`.
+
+    Attributes
+    ----------
+    components_, covariance_, reg_, background_weight_, n_iter_, objective_curve_, \
+offset_, n_features_in_, feature_names_in_
+        As for :class:`vicinal.LCA`. An iteration is a pass over the rows, of at most
+        262,144 locations.
+    loo_score_samples_ : ndarray of shape (n_rows,)
+        Log-densities of the at most 20,000 rows, drawn at random, that have a kernel
+        in the density, each left out.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.dask import LCA
+    >>> X = da.from_array(load_iris().data, chunks=(50, -1))
+    >>> LCA().fit(X[::2]).score_samples(X)
+    dask.array<_of_chunk, shape=(150,), ...>
+    """
+
+    _local = vicinal.lca.LCA
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **vicinal.lca.LCA._parameter_constraints,
+        "client": "no_validation",
+    }
+
+    def __init__(
+        self,
+        covariance: str = "full",
+        *,
+        reg: float | str = "auto",
+        n_components: int | None = None,
+        smoothing: float = 3.0,
+        batch_size: int | str | None = None,
+        n_references: int | str | None = None,
+        discount: float = 0.6,
+        contamination: float | str = 0.1,
+        cv: Any = None,
+        rtol: float = 1e-4,
+        warm_start: bool = False,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        callback: Callable[[FloatArray, int], object] | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        client: Any = None,
+    ) -> None:
+        super().__init__(
+            covariance,
+            reg=reg,
+            n_components=n_components,
+            smoothing=smoothing,
+            batch_size=batch_size,
+            n_references=n_references,
+            discount=discount,
+            contamination=contamination,
+            cv=cv,
+            rtol=rtol,
+            warm_start=warm_start,
+            max_iter=max_iter,
+            tol=tol,
+            callback=callback,
+            verbose=verbose,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.client = client
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Learn the metric and the density.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n_samples, n_features)
+            The points, in chunks of whole rows; of any sizes, also unknown ones.
+        y : None
+            Ignored: there are no labels.
+
+        Returns
+        -------
+        self
+        """
+        if self.covariance == "local" or self.reg == "cv":
+            raise ValueError(
+                "covariance='local' and reg='cv' are not for chunks of rows: use "
+                "vicinal.LCA on a sample in memory."
+            )
+        if "all" in (self.batch_size, self.n_references):
+            raise ValueError(
+                "batch_size='all' and n_references='all' are not for chunks of rows: "
+                "give numbers."
+            )
+        with self._unchanged_on_error(), single_threaded_blas():
+            chunks = self._look(X, labelled=False)
+            form = form_of(self.covariance, self.n_components, chunks.shape[1])
+            rng = np.random.default_rng(
+                check_random_state(self.random_state).randint(2**31 - 1)
+            )
+            data = self._kernel_rows(chunks, form.isotropic, rng, (X, y))
+            points = data.units.inverse_transform(data.U)
+            reached, density, n_held = self._learn(points, data, form)
+        self._warn_of_convergence(reached.converged)
+        self._warn_of_data(data, reached.kernel, n_held)
+        self._warn_of_nothing(density, form)
+        return self
+
+    def score_samples(self, X: Any) -> Any:
+        """Return the log-density of each point; of a Dask collection lazily.
+
+        Parameters
+        ----------
+        X : dask array or data frame, or array-like, of shape (n_samples, n_features)
+            The points.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n_samples,)
+        """
+        if not is_collection(X):
+            return super().score_samples(X)
+        return self._lazily("score_samples", X, dtype=np.dtype("f8"))
+
+    def predict(self, X: Any) -> Any:
+        """Return −1 for outliers and 1 for others; of a Dask collection lazily.
+
+        Parameters
+        ----------
+        X : dask array or data frame, or array-like, of shape (n_samples, n_features)
+            The points.
+
+        Returns
+        -------
+        dask array or ndarray of shape (n_samples,)
+        """
+        if not is_collection(X):
+            return super().predict(X)
+        _ = self.offset_  # found once here, not by each task
+        return self._lazily("predict", X, dtype=np.dtype(int))
+
+    def _kernel_rows(
+        self,
+        chunks: Chunks,
+        isotropic: bool,
+        rng: np.random.Generator,
+        given: tuple[Any, Any],
+    ) -> ScaledData:
+        """Return the rows that have a kernel, in the units of all rows."""
+        n = chunks.shape[0]
+        drawn = chunks.tasks.result(draw_sample(chunks, min(n, N_KERNELS), rng))
+        if n <= N_KERNELS:
+            distinct = self.reg == "auto"
+            return ScaledData.build(drawn.X, isotropic, self.n_jobs, given, distinct)
+        frame = Frame.of(chunks)
+        reach = frame.reach(chunks) * frame.unit
+        there = reach > 0
+        covariance = np.zeros((len(reach), len(reach)))
+        covariance[np.ix_(there, there)] = (
+            scatter_of(chunks, frame, reach / frame.unit)
+            * np.outer(reach[there], reach[there])
+            / n
+        )
+        deviations = np.sqrt(np.diagonal(covariance)) / frame.unit
+        units = Scaler.of_moments(
+            frame.origin / frame.unit, deviations, isotropic, chunks.dtype, frame.unit
+        )
+        return ChunkedData(
+            units,
+            units.transform(drawn.X),
+            covariance / np.outer(units.scale, units.scale),
+            effective_n_threads(self.n_jobs),
+            given,
+            None,
+            chunks,
+            rng,
+        )
+
+    def _em(
+        self,
+        data: ScaledData,
+        model: Model,
+        start: Start,
+        on_iteration: OnIteration,
+        seed: Any = None,
+    ) -> Reached:
+        if not isinstance(data, ChunkedData):
+            return super()._em(data, model, start, on_iteration, seed)
+        batch_size = int(self.batch_size or N_TASKS * LOCATIONS_PER_TASK)
+        n_references = int(self.n_references or N_REFERENCES)
+        sampling = Sampling(batch_size, n_references, self.discount)
+        n = min(data.chunks.shape[0], LOCATIONS_PER_ITERATION)
+        n_updates = -(-n // batch_size)
+        pool = Pool(
+            data.chunks,
+            data.units.transform,
+            data.U.shape[1],
+            max(1, round(batch_size / LOCATIONS_PER_TASK)),
+            n_references,
+            N_REFRESHES * n_updates,
+            data.rng,
+        )
+        seed = int(data.rng.integers(2**31))
+
+        def one_pass(
+            kernel: Kernel, C: FloatArray, weight: float
+        ) -> tuple[Kernel, FloatArray, float]:
+            for _ in range(n_updates):
+                seen = _scatter_at(pool, batch_size, n_references, seed, kernel)
+                C, weight = sampling.averaged(C, weight, seen, 1 / n_updates)
+                kernel = model.fit(C)
+            return kernel, C, weight
+
+        return stochastic_em(
+            model,
+            data.U,
+            start,
+            sampling,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=check_random_state(seed),
+            n_threads=data.n_threads,
+            on_iteration=on_iteration,
+            one_pass=one_pass,
+        )
+
+
+def _scatter_at(
+    pool: Pool, batch_size: int, n_references: int, seed: int, kernel: Kernel
+) -> FloatArray:
+    """Return Ĉ_L, the mean local covariance at the next locations of a pool."""
+    shares, references, step = pool.next()
+    tasks = pool.chunks.tasks
+    size = -(-batch_size // len(shares))
+    handles = tasks.map(
+        local_scatter,
+        [
+            (share, references, size, n_references,
+             ((seed, step, 1 + k), (seed, step, 0)), kernel)
+            for k, share in enumerate(shares)
+        ],
+    )  # fmt: skip
+    found: LocalScatter = summed(tasks, add, handles)
+    return found.total / found.n_locations

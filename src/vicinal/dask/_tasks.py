@@ -1,0 +1,223 @@
+"""Where tasks run: on a cluster through its client, or in threads of this process.
+
+Tasks are pure functions of what they are given: whatever a worker has lost, Dask
+computes again. Nothing is scattered, no task is bound to a worker, and results are
+combined in the order of the chunks, so that they do not depend on who did what.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from dask import compute, delayed
+from distributed import Client, KilledWorker, default_client, wait
+from distributed.comm import CommClosedError
+
+from vicinal.neighborhood import effective_n_threads
+
+FAN_IN = 8
+"""How many results a task combines."""
+PATIENCE = 60.0
+"""Seconds to wait for a cluster without workers."""
+# How often, in seconds, one looks whether there are workers at all.
+_LOOK = 2.0
+
+Handle = Any
+"""A result, or Dask's future of it."""
+
+
+class ClusterLostError(RuntimeError):
+    """The cluster, or what it held of the data, went away in the middle of a fit.
+
+    See Also
+    --------
+    vicinal.dask.NCA : Raises it.
+
+    Examples
+    --------
+    >>> from vicinal.dask import ClusterLostError
+    >>> issubclass(ClusterLostError, Exception)
+    True
+    """
+
+
+class Tasks(Protocol):
+    """Runs functions, and holds their results where they were computed."""
+
+    def over_chunks(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Handle]:
+        """Call a function for each chunk, given among other arguments as delayed."""
+
+    def map(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Handle]:
+        """Call a function of values and results for each set of arguments."""
+
+    def result(self, handle: Handle) -> Any:
+        """Return a result to this process; of a list of handles, a list."""
+
+
+def tasks_of(client: Client | None) -> Tasks:
+    """Return what runs tasks: a client, or the current one, or this process."""
+    if client is None:
+        try:
+            client = default_client()
+        except ValueError:
+            return InThreads()
+    if not isinstance(client, Client):
+        raise TypeError(
+            f"client must be a distributed.Client or None, got {type(client).__name__}."
+        )
+    if client.asynchronous:
+        raise ValueError("client must not be asynchronous: fit waits for its results.")
+    if client.status != "running":
+        raise ClusterLostError(
+            f"The Dask client is {client.status!r}, not running: connect a new one."
+        )
+    return OnCluster(client)
+
+
+def combined(
+    tasks: Tasks, function: Callable[..., Any], handles: Sequence[Handle]
+) -> Handle:
+    """Return what a function makes of all results, by a tree of fixed shape.
+
+    Parameters
+    ----------
+    tasks : Tasks
+        Runs them.
+    function : callable
+        Takes results in their order, and returns another of their kind.
+    handles : sequence
+        The results, at least one.
+    """
+    handles = list(handles)
+    while len(handles) > 1:
+        handles = tasks.map(function, _groups(handles))
+    return handles[0]
+
+
+def summed(
+    tasks: Tasks, function: Callable[..., Any], handles: Sequence[Handle]
+) -> Any:
+    """Return the same to this process, which is the root of the tree."""
+    handles = list(handles)
+    while len(handles) > FAN_IN:
+        handles = tasks.map(function, _groups(handles))
+    return function(*tasks.result(handles))
+
+
+def _groups(handles: list[Handle]) -> list[tuple[Handle, ...]]:
+    return [tuple(handles[i : i + FAN_IN]) for i in range(0, len(handles), FAN_IN)]
+
+
+class InThreads:
+    """Runs tasks in threads of this process, for data that are only too large."""
+
+    def over_chunks(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Handle]:
+        """Call a function for each chunk; see `Tasks`."""
+        return list(compute(*_delayed(function, arguments)))
+
+    def map(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Handle]:
+        """Call a function for each set of arguments; see `Tasks`."""
+        if len(arguments) == 1:
+            return [function(*arguments[0])]
+        with ThreadPoolExecutor(effective_n_threads(None)) as pool:
+            return list(pool.map(lambda one: function(*one), arguments))
+
+    def result(self, handle: Handle) -> Any:
+        """Return the result, which is here already."""
+        return handle
+
+
+class OnCluster:
+    """Runs tasks on the workers of a cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Connected to it.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def over_chunks(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Handle]:
+        """Call a function for each chunk; see `Tasks`."""
+        with _loss_reported():
+            self._check_connection()
+            futures: list[Handle] = self.client.compute(_delayed(function, arguments))
+        return futures
+
+    def map(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> list[Handle]:
+        """Call a function for each set of arguments; see `Tasks`."""
+        with _loss_reported():
+            self._check_connection()
+            return [self.client.submit(function, *one, pure=False) for one in arguments]
+
+    def result(self, handle: Handle) -> Any:
+        """Wait for a result, but not for ever where there is nobody to compute it."""
+        with _loss_reported(), self.client.as_current():
+            alone_since = None
+            while True:
+                try:
+                    wait(handle, timeout=_LOOK)
+                    break
+                except TimeoutError:
+                    if self._n_workers():
+                        alone_since = None
+                        continue
+                    alone_since = alone_since or time.monotonic()
+                    if time.monotonic() - alone_since > PATIENCE:
+                        raise ClusterLostError(
+                            f"The cluster has had no workers for {PATIENCE:.0f} "
+                            "seconds. Add workers, and fit again."
+                        ) from None
+            return self.client.gather(handle)
+
+    def _check_connection(self) -> None:
+        if self.client.status != "running":
+            raise CommClosedError(f"the client is {self.client.status}")
+
+    def _n_workers(self) -> int:
+        self._check_connection()
+        return len(self.client.nthreads())
+
+
+def _delayed(
+    function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+) -> list[Any]:
+    task = delayed(function, pure=False, traverse=False)
+    return [task(*one) for one in arguments]
+
+
+@contextmanager
+def _loss_reported() -> Iterator[None]:
+    """Say what a lost cluster means, in place of how its connection failed."""
+    lost = CancelledError, asyncio.CancelledError, CommClosedError, OSError
+    try:
+        yield
+    except KilledWorker as error:
+        raise ClusterLostError(
+            "A task of the fit has ended several workers, most likely for want of "
+            "memory: give the data smaller chunks, or the workers more memory. "
+            f"({error})"
+        ) from error
+    except lost as error:
+        raise ClusterLostError(
+            "The Dask cluster went away, was restarted, or has lost data that only a "
+            "client had scattered: nothing was learned. Start it again, load the data "
+            f"by tasks (as dask.dataframe.read_parquet does), and fit again. ({error})"
+        ) from error

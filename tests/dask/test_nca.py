@@ -1,0 +1,228 @@
+"""NCA on chunks: the paper's sums, the same bits on any cluster, an ordinary result."""
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("dask.dataframe")
+pytest.importorskip("distributed")
+
+import dask.array as da
+import dask.dataframe as dd
+import pandas as pd
+from sklearn.base import clone
+from sklearn.neighbors import KNeighborsClassifier
+
+import vicinal
+from tests.dask.data import chunked, classes_in_noise
+from tests.nca.oracles import nca_value_and_gradient
+from vicinal.dask import NCA, NCAClassifier
+from vicinal.dask._nca_steps import Part, add, evaluate
+from vicinal.dask._pool import share
+from vicinal.dask._sampling import Rows
+from vicinal.nca.parts import fitted_scale
+from vicinal.objectives import NCAObjective
+
+X, y = classes_in_noise(1200)
+SHORT: dict[str, Any] = {"max_iter": 6, "random_state": 0}
+
+
+def accuracy(model: Any, rows: Any = X, labels: Any = y) -> float:
+    Z = np.asarray(model.transform(rows))
+    knn = KNeighborsClassifier(3).fit(Z[:800], labels[:800])
+    return float(knn.score(Z[800:], labels[800:]))
+
+
+@pytest.mark.parametrize("kind", ["expected", "log", "class-density"])
+def test_tasks_add_up_to_the_papers_sum(kind: str) -> None:
+    rows = Rows(X[:60], y[:60], np.arange(60))
+    sizes, prior = np.bincount(rows.codes).astype(float), np.full(3, 1 / 3)
+    part = Part(kind, sizes, prior, 60, 60, np.asarray, 0)
+    A = 0.3 * np.random.default_rng(0).normal(size=(2, 8))
+    parts = [evaluate(share(rows, 1, k, 3), rows, part, 5, k, A) for k in range(3)]
+    total = add(*parts)
+    value, gradient = nca_value_and_gradient(rows.X, rows.codes, A, kind)
+    assert total.n_queries == 60
+    np.testing.assert_allclose(total.value, value, rtol=1e-10)
+    np.testing.assert_allclose(total.gradient, gradient, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_any_number_of_workers_gives_the_same_bits(
+    clients: Callable[[int], Any], dtype: Any
+) -> None:
+    rows, labels = chunked(X.astype(dtype), y, (10, 500, 0, 690))
+    here = NCA(2, **SHORT).fit(rows, labels)
+    for n in (1, 2, 4):
+        there = NCA(2, **SHORT, client=clients(n)).fit(rows, labels)
+        assert there.components_.dtype == dtype
+        np.testing.assert_array_equal(there.components_, here.components_)
+        np.testing.assert_array_equal(there.objective_curve_, here.objective_curve_)
+        np.testing.assert_array_equal(
+            there.effective_neighbors_, here.effective_neighbors_
+        )
+
+
+def test_it_learns_what_memory_learns() -> None:
+    settings: dict[str, Any] = {"max_iter": 20, "random_state": 0}
+    ours = NCA(2, **settings).fit(*chunked(X[:800], y[:800], 200))
+    theirs = vicinal.NCA(2, solver="stochastic", **settings).fit(X[:800], y[:800])
+    assert accuracy(KNN_ON_ALL) < 0.7
+    assert accuracy(theirs) > 0.95
+    assert accuracy(ours) > accuracy(theirs) - 0.02
+    assert ours.n_iter_ == theirs.n_iter_ == 20
+    assert len(ours.objective_curve_) == len(theirs.objective_curve_)
+    # The scale is the one that suits all rows best.
+    objective = NCAObjective(X[:800], y[:800])
+    factor = fitted_scale(objective, ours.components_, np.random.default_rng(0))
+    assert factor == pytest.approx(1, abs=0.1)
+
+
+class _AsItIs:
+    def transform(self, rows: Any) -> Any:
+        return rows
+
+
+KNN_ON_ALL = _AsItIs()
+
+
+def test_rows_sorted_by_class_are_learned_as_well(client: Any) -> None:
+    order = np.argsort(y[:800], kind="stable")
+    sorted_rows = chunked(X[:800][order], y[:800][order], 200)
+    model = NCA(2, max_iter=20, random_state=0, client=client).fit(*sorted_rows)
+    assert accuracy(model) > 0.93
+
+
+@pytest.mark.parametrize("objective", ["log", "class-density", "squared-error"])
+def test_other_objectives(objective: str) -> None:
+    model = NCA(2, objective=objective, max_iter=20, random_state=0)
+    assert accuracy(model.fit(*chunked(X[:800], y[:800]))) > 0.9
+
+
+def test_diagonal_maps() -> None:
+    model = NCA(form="diagonal", objective="log", max_iter=10, random_state=0)
+    model.fit(*chunked(X, y))
+    assert set(np.argsort(model.feature_weights_)[-2:]) == {0, 1}
+
+
+def test_the_map_is_lazy_and_ordinary(client: Any) -> None:
+    model = NCA(2, **SHORT, client=client).fit(*chunked(X, y, unknown=True))
+    local = model.to_local()
+    assert type(local) is vicinal.NCA
+    assert "client" not in local.get_params()
+    rows, _ = chunked(X, y, (1, 0, 1199))
+    Z = model.transform(rows)
+    assert isinstance(Z, da.Array)
+    assert Z.shape == (1200, 2)
+    # Products of few rows may be rounded otherwise than those of many.
+    expected = local.transform(X)
+    np.testing.assert_allclose(Z.compute(), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(model.transform(X), expected)
+    unknown = model.transform(chunked(X, y, unknown=True)[0])
+    np.testing.assert_allclose(unknown.compute(), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_copies_leave_the_connection(client: Any) -> None:
+    model = NCA(2, **SHORT, client=client).fit(*chunked(X, y))
+    assert clone(model).client is client
+    assert not hasattr(clone(model), "components_")
+    again = pickle.loads(pickle.dumps(model))
+    assert again.client is None
+    np.testing.assert_array_equal(again.components_, model.components_)
+
+
+def test_frames_have_names() -> None:
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(8)]).assign(y=y)
+    table = dd.from_pandas(frame, npartitions=3)
+    rows = table.drop(columns="y")
+    model = NCA(2, **SHORT).fit(rows, table["y"])
+    assert model.feature_names_in_.tolist() == list(rows.columns)
+    Z = model.transform(rows).compute()
+    expected = model.to_local().transform(frame.drop(columns="y"))
+    np.testing.assert_allclose(Z, expected, rtol=1e-9, atol=1e-9)
+    with pytest.raises(ValueError, match="columns of X must be those of fit"):
+        model.transform(table)
+
+
+def test_warm_start_goes_on() -> None:
+    rows = chunked(X, y)
+    model = NCA(2, **SHORT, warm_start=True).fit(*rows)
+    before = model.components_
+    assert accuracy(model.fit(*rows)) > 0.9
+    assert not np.array_equal(model.components_, before)
+
+
+def test_a_fit_that_fails_changes_nothing() -> None:
+    model = NCA(2, **SHORT).fit(*chunked(X, y))
+    before = dict(vars(model))
+    spoilt = X.copy()
+    spoilt[700, 0] = np.nan
+    with pytest.raises(ValueError, match=r"Chunk 2 of X .* contains NaN"):
+        model.fit(*chunked(spoilt, y))
+    assert vars(model) == before
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"solver": "lbfgs"}, "solver='lbfgs' is not for chunks"),
+        ({"neighbors": 5}, "neighbors=5 is not for chunks"),
+        ({"anneal": True}, "anneal=True is not for chunks"),
+        ({"early_stopping": True}, "early_stopping=True is not for chunks"),
+        ({"n_components": "auto"}, "give numbers"),
+        ({"n_references": "all"}, "give numbers"),
+        ({"n_components": 9}, "n_components"),
+        ({"client": 5}, "must be a distributed"),
+    ],
+)
+def test_settings_that_need_all_rows(setting: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        NCA(**{"n_components": 2, **setting}).fit(*chunked(X, y))
+
+
+def test_new_rows_must_be_like_those_of_fit() -> None:
+    model = NCA(2, **SHORT).fit(*chunked(X, y))
+    with pytest.raises(ValueError, match="expecting 8 features"):
+        model.transform(da.zeros((10, 3)))
+    with pytest.raises(ValueError, match="chunked along its features"):
+        model.transform(da.zeros((10, 8), chunks=(5, 4)))
+
+
+def test_the_classifier_predicts_lazily(client: Any) -> None:
+    names = np.array(["ant", "bee", "cicada"])[y]
+    model = NCAClassifier(2, max_iter=10, random_state=0, client=client)
+    model.fit(*chunked(X[:800], names[:800], 200))
+    rows, labels = chunked(X[800:], names[800:], 150)
+    predicted = model.predict(rows)
+    assert isinstance(predicted, da.Array)
+    assert (predicted == labels).mean().compute() > 0.93
+    assert model.classes_.tolist() == ["ant", "bee", "cicada"]
+    proba = model.predict_proba(rows)
+    assert proba.shape == (400, 3)
+    local = model.to_local()
+    assert type(local) is vicinal.NCAClassifier
+    expected = local.predict_proba(X[800:])
+    np.testing.assert_allclose(proba.compute(), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(predicted.compute(), model.predict(X[800:]))
+    np.testing.assert_array_equal(model.predict_proba(X[800:]), expected)
+    assert pickle.loads(pickle.dumps(local)).score(X[800:], names[800:]) > 0.93
+    assert model.alpha_ >= 0
+
+
+def test_all_rows_vote_where_there_are_few() -> None:
+    model = NCAClassifier(2, alpha=0.0, **SHORT).fit(*chunked(X, y))
+    theirs = vicinal.NCAClassifier(2, alpha=0.0, init=model.components_, max_iter=1)
+    with pytest.warns(UserWarning, match="did not converge"):
+        theirs.fit(X, y)
+    assert len(model._points) == len(theirs._points) == 1200
+
+
+def test_a_kept_start_is_kept() -> None:
+    noise = np.random.default_rng(0).normal(size=(600, 5))
+    labels = np.random.default_rng(1).integers(2, size=600)
+    model = NCAClassifier(random_state=0, max_iter=3).fit(*chunked(noise, labels))
+    assert model.components_.shape == (5, 5)
+    assert np.isfinite(model.components_).all()

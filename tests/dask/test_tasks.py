@@ -1,0 +1,82 @@
+"""Tasks give the same on any number of workers, and say so when a cluster is lost."""
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("dask.dataframe")
+pytest.importorskip("distributed")
+
+from dask import delayed
+from distributed import Client
+
+from vicinal.dask._tasks import (
+    FAN_IN,
+    ClusterLostError,
+    InThreads,
+    OnCluster,
+    combined,
+    summed,
+    tasks_of,
+)
+
+
+def bracketed(*parts: str) -> str:
+    return f"({' '.join(parts)})"
+
+
+def fail(_: Any) -> None:
+    raise ZeroDivisionError("as planned")
+
+
+@pytest.mark.parametrize("n", [1, 2, FAN_IN, FAN_IN + 1, 70])
+def test_the_tree_has_a_fixed_shape(client: Client, n: int) -> None:
+    leaves = [str(i) for i in range(n)]
+    here, there = InThreads(), OnCluster(client)
+    handles = there.map(str, [(leaf,) for leaf in leaves])
+    tree = combined(here, bracketed, leaves)
+    assert there.result(combined(there, bracketed, handles)) == tree
+    assert tree.replace("(", "").replace(")", "").split() == leaves
+    assert summed(there, bracketed, handles) == summed(here, bracketed, leaves)
+
+
+def test_chunks_are_given_as_delayed(client: Client) -> None:
+    for tasks in (InThreads(), OnCluster(client)):
+        [handle] = tasks.over_chunks(pow, [(delayed(abs)(-3), 2)])
+        assert tasks.result(handle) == 9
+
+
+def test_results_serve_other_tasks(client: Client) -> None:
+    for tasks in (InThreads(), OnCluster(client)):
+        [three] = tasks.map(abs, [(-3,)])
+        [nine] = tasks.over_chunks(pow, [(three, delayed(abs)(-2))])
+        assert tasks.result(nine) == 9
+
+
+def test_errors_of_tasks_come_as_they_are(client: Client) -> None:
+    tasks = OnCluster(client)
+    with pytest.raises(ZeroDivisionError, match="as planned"):
+        tasks.result(tasks.map(fail, [(1,)]))
+
+
+def test_without_a_client_tasks_run_here() -> None:
+    assert isinstance(tasks_of(None), InThreads)
+
+
+def test_the_current_client_is_the_default(client: Client) -> None:
+    with client.as_current():
+        assert isinstance(tasks_of(None), OnCluster)
+
+
+def test_no_client_is_an_error() -> None:
+    with pytest.raises(
+        TypeError, match=r"must be a distributed\.Client or None, got str"
+    ):
+        tasks_of("tcp://localhost:8786")
+
+
+def test_a_closed_client_is_an_error(client: Client) -> None:
+    other = Client(client.scheduler.address, set_as_default=False)
+    other.close()
+    with pytest.raises(ClusterLostError, match="'closed', not running"):
+        tasks_of(other)
