@@ -10,6 +10,9 @@ from collections.abc import Iterator
 
 import pytest
 
+# What the site's build leaves there.
+collect_ignore_glob = ["docs/_build/*", "docs/gallery/*", "docs/conf.py"]
+
 # Without it, scikit-learn skips one of its checks of estimators.
 os.environ["SCIPY_ARRAY_API"] = "1"
 # Pictures are drawn without a screen.
@@ -18,9 +21,15 @@ os.environ["MPLBACKEND"] = "Agg"
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "2")
 
-# The examples of a room with an extra of its own run where that is installed.
-if importlib.util.find_spec("distributed") is None:
-    collect_ignore = ["src/vicinal/dask", "docs/dask.md"]
+# The tests and examples of a room with an extra of its own run where that is installed:
+# in the sessions "dask" and "neural".
+EXTRAS = {"distributed": "dask", "torch": "neural"}
+collect_ignore = [
+    place
+    for library, room in EXTRAS.items()
+    if importlib.util.find_spec(library) is None
+    for place in (f"src/vicinal/{room}", f"docs/{room}.md", f"tests/{room}")
+]
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

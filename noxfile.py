@@ -6,6 +6,7 @@ the environment that nox is installed in; the others make environments of their 
 
 import importlib.util
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +20,8 @@ nox.options.sessions = [
     "types",
     "coverage",
     "browser",
+    "docs",
+    "neural",
     "dask",
     "hostile",
     "release",
@@ -62,7 +65,8 @@ def tests(session: nox.Session) -> None:
 @nox.session(venv_backend="none")
 def coverage(session: nox.Session) -> None:
     """Run the slow tests, too, and measure which lines the tests reach."""
-    _tool(session, "pytest", "-q", "-m", "not browser", "--cov", *session.posargs)
+    marks = "not browser and not site"
+    _tool(session, "pytest", "-q", "-m", marks, "--cov", *session.posargs)
 
 
 @nox.session(venv_backend="none")
@@ -74,11 +78,50 @@ def browser(session: nox.Session) -> None:
 
 
 @nox.session
+def neural(session: nox.Session) -> None:
+    """Test what needs PyTorch, in an environment that has it, slow tests included."""
+    # A version of which there is a build without CUDA, which is gigabytes smaller.
+    session.install("-q", "-e", ".[test]", "torch==2.13.0")
+    places = ("tests/neural", "src/vicinal/neural", "tests/test_docstrings.py")
+    session.run(
+        *("python", "-m", "pytest", "-q", "-m", "not browser and not site"),
+        *(session.posargs or places),
+        env={"OMP_NUM_THREADS": "2"},
+    )
+
+
+@nox.session
 def dask(session: nox.Session) -> None:
     """Test on Dask, with clusters of threads and of processes on this machine."""
     session.install("-q", "-e", ".[test,dask]")
-    rooms = ("tests/dask", "src/vicinal/dask", "docs/dask.md")
+    rooms = (
+        "tests/dask",
+        "src/vicinal/dask",
+        "docs/dask.md",
+        "tests/test_docstrings.py",
+    )
     session.run("python", "-m", "pytest", "-q", "-m", "", *rooms, *session.posargs)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the site with all rooms, and look at it: links, names, words, Chromium.
+
+    Of the gallery's programs those that have changed run, with ``-- --fresh`` all.
+    """
+    session.install("-q", "-e", ".[test,docs,dask]", "torch==2.13.0")
+    built = HERE / "docs" / "_build"
+    if "--fresh" in session.posargs:
+        for old in (built, HERE / "docs" / "gallery", HERE / "docs" / "api"):
+            shutil.rmtree(old, ignore_errors=True)
+    words = ("docs", "examples", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
+    session.run("codespell", *words)
+    pages = str(built / "html")
+    session.run("sphinx-build", "-q", "-W", "-b", "html", "docs", pages)
+    session.run(
+        *("python", "-m", "pytest", "-q", "-m", "site", "tests/site"),
+        env={"VICINAL_NEEDS_BROWSER": "1"},
+    )
 
 
 @nox.session(venv_backend="none")

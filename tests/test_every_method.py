@@ -180,6 +180,7 @@ def test_clone_pickle_and_names(method: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:These classes have too few")
+@pytest.mark.filterwarnings("ignore:n_neighbors=3 is more than 1 of the")
 @every_method
 @pytest.mark.parametrize(
     "case", ["class of one", "class of two", "duplicate column", "duplicate rows"]

@@ -25,6 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "classic": OPTIMIZING | {"nca"},
     "adapters": OPTIMIZING,
     "compat": FAMILIES | {"base"},
+    "neural": {"base"} | ENGINE,
     "dask": FAMILIES - {"classic"} | OPTIMIZING,
     "methods": FAMILIES | {"base"},
     "datasets": set(),
@@ -41,13 +42,14 @@ EVERYBODYS = {"_typing", "_files", "__version__"}
 # `Comparison.plot` and `Comparison.to_html` look up, when they are called.
 LOOKS_UP = {("comparison/result.py", "plotting"), ("comparison/result.py", "report")}
 HEAVY = {
-    # And, through the first, match_kernels.py.
-    "numba": {"neighborhood/kernels.py", "neighborhood/impostor_kernels.py"},
+    # And, through them, the files of kernels.
+    "numba": {"neighborhood/compiling.py", "neighborhood/row_steps.py"},
     "polars": {"tables", "models"},
     "typer": {"cli"},
     "rich": {"cli"},
     "jinja2": {"report"},
     "matplotlib": {"plotting"},
+    "torch": {"neural"},
     "dask": {"dask"},
     "distributed": {"dask"},
 }

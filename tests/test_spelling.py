@@ -27,7 +27,7 @@ LEFT = {
     "standardised_",
 }
 # NumPy's own name.
-ALLOWED = {"writeable"}
+ALLOWED = {"writeable", "CancelledError"}
 
 
 @pytest.fixture(scope="module")

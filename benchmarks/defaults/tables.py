@@ -123,6 +123,9 @@ def made_classes(seed: int) -> Iterator[Table]:
     circle = rng.normal(size=(600, 12))
     ring = (np.square(circle[:, :2]).sum(axis=1) > 1.4).astype(int)
     yield Table("ring among noise", circle, ring)
+    spread = rng.integers(2, size=1000)
+    widths = np.where(spread == 0, 2.0, 1.0)[:, None]
+    yield Table("a class around a class", widths * rng.normal(size=(1000, 15)), spread)
 
 
 def made_numbers(seed: int) -> Iterator[Table]:
@@ -141,6 +144,8 @@ def made_numbers(seed: int) -> Iterator[Table]:
     yield table("linear", *linear)
     X = rng.normal(size=(500, 6))
     yield table("noise", X, rng.normal(size=500))
+    wide = rng.normal(size=(600, 15)) * rng.choice([1.0, 2.0], size=(600, 1))
+    yield table("distance from the middle", wide, np.square(wide).sum(axis=1))
     wave = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=500)
     yield table("wave among noise", X, wave)
     yield table("heavy tails", np.sinh(X), np.sinh(wave) + rng.standard_t(2, 500) / 4)

@@ -79,7 +79,7 @@ def timed(run: Callable[[], RetrievalAdapter]) -> tuple[RetrievalAdapter, list[s
     started, begun = time.perf_counter(), time.process_time()
     adapter = run()
     taken, worked = time.perf_counter() - started, time.process_time() - begun
-    return adapter, [f"{taken:.1f}", f"{worked:.1f}"]
+    return adapter, [f"{taken:.2f}", f"{worked:.2f}"]
 
 
 def make(n_documents: int) -> Made:
@@ -120,7 +120,7 @@ def loop(data: Made, rate: float, goal: float) -> tuple[list[str], float, int]:
     for A, taken, worked in train(data.queries, data.documents, pairs, setting, 512, 0):
         epoch += 1
         best = max(best, data.held_out_mrr(A))
-        seconds = [f"{taken:.1f}", f"{worked:.1f}"]
+        seconds = [f"{taken:.2f}", f"{worked:.2f}"]
         print(f"  epoch {epoch}: {taken:.1f} s, {worked:.1f} s, {best:.3f}", flush=True)
         if best >= goal:
             break

@@ -74,7 +74,7 @@ def measure_all(path: Path, rounds: int) -> None:
             ours.append(_least(task.ours))
             peer.append(_least(task.peer))
         results[task.name] = {"ours": ours, "peer": peer}
-        print(f"{task.name}: {_ratio(results[task.name])[0]:.2f}×", flush=True)
+        print(f"{task.name}: {ratio(results[task.name])[0]:.2f}×", flush=True)
     path.write_text(json.dumps({**_circumstances(), "results": results}, indent=1))
 
 
@@ -84,7 +84,7 @@ def compare(old: Path, new: Path) -> bool:
     rows, slower = [], []
     for name in sorted(before["results"].keys() & after["results"].keys()):
         (was, noise), (now, later_noise) = (
-            _ratio(file["results"][name]) for file in (before, after)
+            ratio(file["results"][name]) for file in (before, after)
         )
         change = now / was - 1
         bound = max(_LEAST_CHANGE, 2 * float(np.hypot(noise, later_noise)))
@@ -101,7 +101,7 @@ def compare(old: Path, new: Path) -> bool:
     return not slower
 
 
-def _ratio(times: dict[str, list[float]]) -> tuple[float, float]:
+def ratio(times: dict[str, list[float]]) -> tuple[float, float]:
     """Return how many times as fast as the peer, and the relative error of that."""
     ratios = np.array(times["peer"]) / np.array(times["ours"])
     middle = float(np.median(ratios))

@@ -60,6 +60,17 @@ class Dataset:
         One for each column.
     is_test : ndarray of bool of shape (n_samples,) or None
         The rows of the official test part, where there is one.
+
+    See Also
+    --------
+    vicinal.datasets.load : Returns one.
+
+    Examples
+    --------
+    >>> from vicinal.datasets import load
+    >>> wine = load("wine")
+    >>> wine.X.shape, wine.feature_names[0]
+    ((178, 13), 'alcohol')
     """
 
     name: str
@@ -77,6 +88,16 @@ def available() -> list[str]:
     list of str
         The bundled data sets, then the stems of the `.npz` files in the folder
         that the environment variable ``VICINAL_DATA`` names.
+
+    See Also
+    --------
+    vicinal.datasets.load : Loads one of them.
+
+    Examples
+    --------
+    >>> from vicinal.datasets import available
+    >>> available()[:4]
+    ['iris', 'wine', 'digits', 'breast_cancer']
     """
     folder = _folder()
     if folder is None or not folder.is_dir():
@@ -106,6 +127,10 @@ def load(name: str) -> Dataset:
     ------
     ValueError
         When there is no such data set, or its file does not hold one.
+
+    See Also
+    --------
+    vicinal.datasets.available : What is there.
 
     Notes
     -----
@@ -199,6 +224,22 @@ def read_npz(path: Path) -> Dataset:
     -------
     Dataset
         Named by the file's stem.
+
+    See Also
+    --------
+    vicinal.datasets.load : Looks for a file by its name.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from vicinal.datasets import read_npz
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "two.npz"
+    ...     np.savez(path, X=np.eye(2), y=np.array([0, 1]))
+    ...     read_npz(path).name
+    'two'
     """
     arrays = _read_arrays(path)
 

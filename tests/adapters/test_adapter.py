@@ -41,6 +41,22 @@ def test_it_raises_scores_of_new_queries(side: str, metric: str, make: Any) -> N
     assert found["mrr"].low > 0
 
 
+@pytest.mark.parametrize("side", ["query", "both"])
+@pytest.mark.parametrize("unit", [2.0**-10, 2.0**10])
+def test_the_unit_of_vectors_does_not_matter(side: str, unit: float) -> None:
+    queries, documents, pairs = noisy()
+    plain, scaled = (
+        RetrievalAdapter(
+            side=side, metric="euclidean", random_state=0, n_folds=3, alpha=0.01
+        ).fit(size * queries, size * documents, pairs)
+        for size in (1.0, unit)
+    )
+    assert scaled.temperature_ == pytest.approx(plain.temperature_ * unit**2, rel=0.05)
+    np.testing.assert_allclose(
+        scaled.query_components_, plain.query_components_, atol=0.05
+    )
+
+
 def test_it_keeps_still_where_there_is_nothing_to_learn() -> None:
     with pytest.warns(UserWarning, match="Nothing was learned that helps"):
         adapter = RetrievalAdapter(random_state=0, n_folds=3).fit(*unrelated())
@@ -149,7 +165,7 @@ def test_more_iterations_are_asked_for_only_where_they_help() -> None:
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"n_components": 4}, "must be None"),
+        ({"n_components": 4}, "n_components=4 cannot be had; use side='both'"),
         ({"n_components": 9, "side": "both"}, "above the 8 features"),
         ({"side": "documents"}, "side"),
         ({"alpha": -1.0}, "alpha"),
@@ -181,3 +197,8 @@ def test_bad_data_are_refused() -> None:
         adapter.rank(queries, documents, k=201)
     with pytest.warns(UserWarning, match="119 of 120 queries have no relevant"):
         adapter.fit(queries, documents, csr_array(([1.0], ([0], [0])), (120, 200)))
+
+
+def test_texts_are_no_vectors() -> None:
+    with pytest.raises(ValueError, match="queries must be vectors of numbers"):
+        RetrievalAdapter().fit([["red car"], ["car"]], np.ones((3, 2)), [(0, 1)])

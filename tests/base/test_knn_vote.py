@@ -9,6 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.preprocessing import scale
 
 from vicinal.base.knn_vote import (
+    first_as_good,
     leave_one_out_hits,
     majority,
     nearest_points,
@@ -118,3 +119,11 @@ def test_neighbours_in_units_whose_squares_overflow(unit: float) -> None:
     plain = nearest_points(points, points, 4, own=own)
     found = nearest_points(points * unit, points * unit, 4, own=own)
     np.testing.assert_array_equal(found, plain)
+
+
+def test_the_first_candidate_that_is_as_good() -> None:
+    # 90 and 94 differ in four rows: an error of two.
+    assert first_as_good(hits_of(90, 94, 80)) == 1
+    assert first_as_good(hits_of(93, 94)) == 0
+    # A difference in every row has no error: only the best is as good as the best.
+    assert first_as_good(hits_of(0, 100)) == 1

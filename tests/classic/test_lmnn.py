@@ -156,3 +156,11 @@ def test_the_classifier_classifies() -> None:
     assert (narrow.predict(X_test) == model.predict(X_test)).mean() > 0.9
     batches = LMNNClassifier(batch_size=32, max_iter=5, random_state=0).fit(X, names)
     assert batches.score(X, names) > 0.9
+
+
+def test_more_neighbours_than_a_class_has_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    y = np.repeat([0, 1], [26, 4])
+    with pytest.warns(UserWarning, match="n_neighbors=4 is more than 1 of the 2 cl"):
+        LMNN(4, max_iter=3).fit(X, y)

@@ -1,3 +1,4 @@
+import warnings
 from typing import Any
 
 import numpy as np
@@ -105,3 +106,16 @@ def test_bad_chunklets(chunks: Any, message: str) -> None:
 def test_too_many_rows() -> None:
     with pytest.raises(ValueError, match="n_components=14 is more than"):
         RCA(14).fit(X, y)
+
+
+def test_a_class_called_minus_one_is_warned_of() -> None:
+    X, y = load_wine(return_X_y=True)
+    with pytest.warns(
+        UserWarning, match="59 rows with y = -1 are taken for rows in no"
+    ):
+        RCA().fit(X, y - 1)
+    chunklets = chunklets_from_labels(y, 20, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RCA().fit(X, chunklets)
+        RCA().fit(X, np.where(y == 0, "-1", y.astype(str)))

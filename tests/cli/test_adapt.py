@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.adapters.data import turned
+from vicinal import io
 from vicinal.adapters import load_adapter
 from vicinal.cli import build_app
 
@@ -63,8 +64,23 @@ def test_model_report_and_onnx_are_written(folder: Path) -> None:
         (["-o", "q.parquet"], "is the data"),
         (["-o", "m.safetensors", "--report", "m.safetensors"], "the same file"),
         (["-o", "none/m.safetensors"], "no folder"),
-        (["-o", "m.safetensors", "--n-components", "3"], "must be None"),
-        (["-o", "m.safetensors", "--side", "left"], "side"),
+        (
+            ["-o", "m.safetensors", "--n-components", "3"],
+            "--n-components is for --side both or two",
+        ),
+        (
+            ["-o", "m.safetensors", "--n-components", "0", "--side", "two"],
+            "--n-components must be at least 1",
+        ),
+        (
+            ["-o", "m.safetensors", "--side", "docs"],
+            "--side is query, both or two, not 'docs'",
+        ),
+        (
+            ["-o", "m.safetensors", "--metric", "dot"],
+            "--metric is auto, cosine or euclidean, not 'dot'",
+        ),
+        (["-o", "m.safetensors", "--drop", "txt"], "did you mean 'text'"),
         (["-o", "m.safetensors", "--query-text", "words"], "no column 'words'"),
     ],
 )
@@ -81,3 +97,69 @@ def test_names_that_nobody_has_are_refused(folder: Path) -> None:
     assert code == 2
     assert "names 'zz'" in output
     assert np.isin(["m.safetensors"], [p.name for p in folder.iterdir()]).sum() == 0
+
+
+def test_the_columns_that_were_taken_are_printed(folder: Path) -> None:
+    code, output = run("-o", "m.safetensors")
+    assert code == 0, output
+    first, second, third = output.splitlines()[:3]
+    assert first.startswith("q: ")
+    assert "vectors of 8 numbers from 'vector'; ids from 'id'; texts from" in first
+    assert "documents;" in second
+    assert third.endswith("pairs of them")
+
+
+def test_a_column_beside_the_vectors_can_be_dropped(folder: Path) -> None:
+    for name in "qd":
+        frame = pl.read_parquet(folder / f"{name}.parquet")
+        parts = frame["vector"].to_numpy().T
+        wide = {f"e{i}": one for i, one in enumerate(np.vstack(parts.tolist()).T)}
+        year = pl.Series("year", np.arange(len(frame)) + 2000)
+        pl.DataFrame({"id": frame["id"], "year": year, **wide}).write_parquet(
+            folder / f"{name}.parquet"
+        )
+    code, output = run("-o", "m.safetensors")
+    assert code == 0, output
+    assert "vectors of 9 numbers from 'year', 'e0', … 'e7' (9 columns)" in output
+    code, output = run("-o", "m.safetensors", "--drop", "year")
+    assert code == 0, output
+    assert "vectors of 8 numbers from 'e0', 'e1', … 'e7' (8 columns)" in output
+    assert "not used: 'year'" in output
+    assert load_adapter(folder / "m.safetensors").n_features_in_ == 8
+
+
+@pytest.mark.parametrize("role", ["queries", "documents"])
+def test_an_adapter_maps_a_table(folder: Path, role: str) -> None:
+    assert run("-o", "m.safetensors", "--side", "two")[0] == 0
+    arguments = ["transform", "m.safetensors", "q.parquet", "-o", "out.parquet"]
+    arguments += ["--keep", "id", "--as", role]
+    result = CliRunner().invoke(build_app(), arguments)
+    assert result.exit_code == 0, result.output
+    out = pl.read_parquet(folder / "out.parquet")
+    assert out.columns[0] == "id"
+    adapter = load_adapter(folder / "m.safetensors")
+    expected = getattr(adapter, f"transform_{role}")(turned()[0])
+    np.testing.assert_allclose(out[:, 1:].to_numpy(), expected)
+
+
+def test_an_adapter_is_named_as_such_by_all_else(folder: Path) -> None:
+    assert run("-o", "m.safetensors")[0] == 0
+    for arguments, words in (
+        ("transform m.safetensors q.parquet -o o.csv", "--as queries or --as doc"),
+        ("transform m.safetensors q.parquet -o o.csv --as query", "not 'query'"),
+        ("neighbors m.safetensors q.parquet --query 0", "is an adapter that `vicinal"),
+    ):
+        result = CliRunner().invoke(build_app(), arguments.split())
+        assert result.exit_code == 2
+        assert words in result.output
+    with pytest.raises(ValueError, match=r"vicinal\.adapters\.load_adapter reads it"):
+        io.load(folder / "m.safetensors")
+
+
+def test_a_model_of_a_table_has_no_use_for_it(folder: Path) -> None:
+    fit = ["fit", "iris", "--method", "pca", "-o", "p.st"]
+    assert CliRunner().invoke(build_app(), fit).exit_code == 0
+    arguments = "transform p.st iris -o o.csv --as queries"
+    result = CliRunner().invoke(build_app(), arguments.split())
+    assert result.exit_code == 2
+    assert "--as and --drop are for adapters" in result.output

@@ -212,6 +212,7 @@ def test_images_keep_their_constant_pixels(
     [
         ("nope", "nope"),
         ("iris --methods lmn", "methods must be some of euclidean"),
+        ("iris --methods nca,ldaa", "got 'ldaa': did you mean 'lda'?"),
         ("iris --splits 0", "--splits == 0"),
         ("iris --n-components 9", "exceeds the 4 features"),
         ("iris --time-budget soon", "write it like 60s"),

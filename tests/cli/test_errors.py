@@ -10,7 +10,10 @@ from vicinal.cli.errors import report_errors, with_flags
     ("error", "line"),
     [
         (ValueError("Input X contains NaN.\nMuch advice."), "Input X contains NaN."),
-        (MemoryError(), "MemoryError"),
+        (
+            MemoryError("Unable to allocate 8 GiB"),
+            "not enough memory (Unable to allocate 8 GiB). Give fewer rows or columns.",
+        ),
         (OSError("a \x1b[2J b"), "a �[2J b"),
     ],
 )
@@ -21,6 +24,16 @@ def test_one_line(
         raise error
     assert caught.value.exit_code == 2
     assert capsys.readouterr().err == f"vicinal: {line}\n"
+
+
+def test_code_that_cannot_be_loaded_for_want_of_memory(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    error = OSError("Could not load libx.so")
+    error.__cause__ = OSError("libx.so: cannot map: Cannot allocate memory")
+    with pytest.raises(typer.Exit), report_errors():
+        raise error
+    assert "not enough memory (Could not load libx.so)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -147,3 +147,44 @@ def test_nobody_is_asked_where_nobody_sits(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr("sys.stdin", stream)
         with pytest.raises(NoTargetError, match="none looks like one"):
             ask_for_target(error, ["a"])
+
+
+def test_a_method_that_needs_labels_is_not_offered_to_go_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    error = NoTargetError("t", ["kind"])
+    with pytest.raises(NoTargetError, match="since nca learns from one") as caught:
+        ask_for_target(error, ["kind"], "nca")
+    assert "--no-target" not in str(caught.value)
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("sys.stderr", Terminal())
+    answers, questions = ["none", "kind"], []
+
+    def prompt(question: str, **_: Any) -> str:
+        questions.append(question)
+        return answers.pop(0)
+
+    monkeypatch.setattr("typer.prompt", prompt)
+    assert ask_for_target(error, ["kind"], "nca") == "kind"
+    assert questions == ["Its name"] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "offered"),
+    [
+        ("fit t.csv --method nca -o m.st", False),
+        ("compare t.csv --methods pca,lda", False),
+        ("compare t.csv --methods lca", True),
+        ("compare t.csv", True),
+    ],
+)
+def test_no_target_is_offered_where_it_helps(
+    folder: Path, arguments: str, offered: bool
+) -> None:
+    (folder / "t.csv").write_text(
+        "a,b\n" + "".join(f"{i},{i % 7}\n" for i in range(30))
+    )
+    outcome = run(*arguments.split())
+    assert outcome.exit_code == 2
+    assert "name the target with --target" in outcome.stderr
+    assert ("--no-target" in outcome.stderr) == offered

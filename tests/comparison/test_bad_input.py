@@ -132,3 +132,12 @@ def test_classes_without_any_spread() -> None:
     X = np.column_stack([y, 1 - y]).astype(float)
     result = compare(X, y, methods="euclidean lda", n_splits=2)
     assert [one.mean for one in result.results] == [1.0, 1.0]
+
+
+def test_text_in_arrays_says_what_to_do() -> None:
+    rows = np.array([["1", "red"], ["2", "blue"]] * 15)
+    with pytest.raises(ValueError, match="X must hold numbers, but has 'red'; give a"):
+        compare(rows, [0, 1] * 15)
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises(ValueError, match="needs numbers in y, but it has 'a'; leave"):
+        compare(X, ["a", "b"] * 15, task="regression")

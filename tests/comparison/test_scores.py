@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import average_precision_score, r2_score
 
 from vicinal.comparison import compare
+from vicinal.comparison.scores import _average_precision, _r2
 
 WINE_X, WINE_Y = load_wine(return_X_y=True)
 IRIS_X, IRIS_Y = load_iris(return_X_y=True)
@@ -46,3 +48,30 @@ def test_imbalanced_classes_are_judged_by_balanced_accuracy() -> None:
 def test_scores_that_there_are_not(score: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         compare(WINE_X, WINE_Y, score=score)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-180, 1e150])
+def test_r2_of_weighted_rows_is_scikit_learns(unit: float) -> None:
+    rng = np.random.default_rng(0)
+    truth = 5 + rng.normal(size=40)
+    predicted = truth + 0.3 * rng.normal(size=40)
+    weights = rng.multinomial(40, np.full(40, 1 / 40), size=3).astype(float)
+    found = _r2(unit * truth, unit * predicted, weights)
+    wanted = [r2_score(truth, predicted, sample_weight=one) for one in weights]
+    np.testing.assert_allclose(found, wanted)
+
+
+def test_r2_of_equal_targets_is_no_number() -> None:
+    truth = np.full(5, 3.0)
+    assert not np.isfinite(_r2(truth, truth + 1, np.ones((1, 5)))).any()
+
+
+def test_average_precision_of_weighted_rows_is_scikit_learns() -> None:
+    rng = np.random.default_rng(0)
+    truth = (rng.random(60) < 0.3).astype(int)
+    predicted = np.round(rng.random(60) + 0.4 * truth, 1)  # with ties
+    weights = rng.multinomial(60, np.full(60, 1 / 60), size=3).astype(float)
+    wanted = [
+        average_precision_score(truth, predicted, sample_weight=one) for one in weights
+    ]
+    np.testing.assert_allclose(_average_precision(truth, predicted, weights), wanted)

@@ -263,3 +263,12 @@ def test_distances_of_indices() -> None:
     np.testing.assert_array_equal(
         of_indices, nca.pair_distance(X[np.array([[0, 1], [2, 5]])])
     )
+
+
+@pytest.mark.parametrize("name", ["ITML", "MMC", "SDML"])
+def test_scikit_learn_knows_what_classifies_pairs(name: str) -> None:
+    from sklearn.base import is_classifier
+
+    for parameters in ({}, {"preprocessor": X}):
+        assert is_classifier(make(name, **parameters))
+        assert not is_classifier(make(f"{name}_Supervised", **parameters))

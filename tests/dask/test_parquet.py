@@ -12,7 +12,8 @@ pytest.importorskip("distributed")
 
 from tests.cli.conftest import run as command
 from tests.dask.data import classes_in_noise
-from vicinal.dask import ClusterLostError, connected, learn_from_parquet, read_parquet
+from vicinal.dask import ClusterLostError, read_parquet
+from vicinal.dask.parquet import connected, learn_from_parquet
 from vicinal.models import load
 
 X, y = classes_in_noise(900, 5)
@@ -121,7 +122,7 @@ def test_methods_and_labels(folder: Path, client: Any) -> None:
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vicinal.dask._parquet._TIMEOUT", 1)
+    monkeypatch.setattr("vicinal.dask.parquet._TIMEOUT", 1)
     with (
         pytest.raises(ClusterLostError, match="No Dask scheduler answers at"),
         connected("tcp://127.0.0.1:1"),

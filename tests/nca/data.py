@@ -1,8 +1,13 @@
-"""Data with a planted answer, for the tests of learning by mini-batches."""
+"""Data with a planted answer, and what tests of NCA share."""
+
+from typing import Any
 
 import numpy as np
+from sklearn.neighbors import KNeighborsClassifier
 
+from vicinal import NCA
 from vicinal._typing import FloatArray, IntArray
+from vicinal.nca._data import ClassificationData
 
 
 def planted(n: int, seed: int = 0, D: int = 10) -> tuple[FloatArray, IntArray]:
@@ -17,5 +22,35 @@ def planted(n: int, seed: int = 0, D: int = 10) -> tuple[FloatArray, IntArray]:
     return X @ np.linalg.qr(fixed.normal(size=(D, D)))[0], y
 
 
+QUICK: dict[str, Any] = {
+    "solver": "stochastic",
+    "max_iter": 6,
+    "random_state": 0,
+    "batch_size": 100,
+    "n_references": 200,
+}
 X, y = planted(600)
 X_TEST, Y_TEST = planted(400, seed=1)
+
+
+def classification_data(
+    points: FloatArray, labels: Any, weights: Any = None
+) -> ClassificationData:
+    """Return rows as a fit has them after validation."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    n = len(points)
+    return ClassificationData(
+        points,
+        codes,
+        np.ones(n) if weights is None else weights,
+        np.full(len(classes), 1 / len(classes)),
+        classes,
+        np.ones(n, dtype=bool),
+        (points, labels),
+    )
+
+
+def accuracy(nca: NCA, unit: float = 1.0) -> float:
+    """Return the accuracy of 5-NN under the map, on rows that it did not see."""
+    knn = KNeighborsClassifier(5).fit(nca.transform(unit * X), y)
+    return float(knn.score(nca.transform(unit * X_TEST), Y_TEST))

@@ -4,112 +4,24 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, make_classification
 from sklearn.metrics import log_loss
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
+from tests.nca.data import classification_data
 from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal._typing import FloatArray
-from vicinal.nca._data import ClassificationData
 from vicinal.nca._model_selection import (
     ITERATIONS,
-    MOST_ROWS,
     PENALTIES,
-    Trial,
-    class_trials,
-    folds,
     safe_choice,
     scaled_by_loss,
+    scaled_starts,
     select,
 )
+from vicinal.nca._trials import Trial
 from vicinal.objectives import NCAObjective
 
 X, y = load_iris(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
-
-
-def data(points: FloatArray, labels: Any, weights: Any = None) -> ClassificationData:
-    classes, codes = np.unique(labels, return_inverse=True)
-    n = len(points)
-    return ClassificationData(
-        points,
-        codes,
-        np.ones(n) if weights is None else weights,
-        np.full(len(classes), 1 / len(classes)),
-        classes,
-        np.ones(n, dtype=bool),
-        (points, labels),
-    )
-
-
-def test_about_a_fifth_is_held_out_and_always_the_same() -> None:
-    points = np.random.default_rng(0).normal(size=(900, 3))
-    learn, held = folds(points, np.ones(900))[0]
-    assert 130 < len(held) < 230
-    np.testing.assert_array_equal(np.sort(np.r_[learn, held]), np.arange(900))
-    again = folds(points, np.ones(900))[0]
-    np.testing.assert_array_equal(again[1], held)
-
-
-def test_of_many_rows_some_take_part() -> None:
-    points = np.random.default_rng(0).normal(size=(20_000, 2))
-    learn, held = folds(points, np.ones(20_000))[0]
-    assert 0.8 * MOST_ROWS < len(learn) + len(held) < 1.2 * MOST_ROWS
-    assert 0.1 < len(held) / (len(learn) + len(held)) < 0.3
-    assert not np.intersect1d(learn, held).size
-
-
-def test_equal_rows_are_on_one_side() -> None:
-    points = np.repeat(np.random.default_rng(0).normal(size=(100, 3)), 5, axis=0)
-    points[::2] *= 1.0
-    held = folds(points, np.ones(500))[0][1]
-    assert len(held) % 5 == 0
-    assert (np.bincount(held // 5, minlength=100) % 5 == 0).all()
-    # Zero has two signs, and they are the same number.
-    zeros = np.array([[0.0], [-0.0]] * 50 + [[1.0]] * 60)
-    sides = np.isin(np.arange(160), folds(zeros, np.ones(160))[0][1])
-    assert len(set(sides[:100])) == 1 or sides.sum() == 32
-
-
-def test_neither_the_type_nor_the_unit_changes_who_judges() -> None:
-    points = np.random.default_rng(0).normal(size=(900, 5))
-    held = folds(points, np.ones(900))[0][1]
-    other = folds(points.astype(np.float32), np.ones(900))[0][1]
-    assert len(np.setxor1d(held, other)) <= 9
-    for unit in (2.0**-40, 2.0**300):
-        np.testing.assert_array_equal(folds(points * unit, np.ones(900))[0][1], held)
-    # Values of any size have digits.
-    for size in (0.0, 5e-324, 1e308):
-        assert len(folds(np.full((40, 2), size), np.ones(40))[0][0]) == 32
-
-
-def test_rows_that_are_all_equal_are_still_divided() -> None:
-    learn, held = folds(np.ones((50, 2)), np.ones(50))[0]
-    assert len(held) == 10
-    assert len(learn) == 40
-
-
-def test_the_trial_judges_by_log_loss() -> None:
-    trial = class_trials(data(X, y), "log", None)[0]
-    learn, held = folds(X, np.ones(150))[0]
-    A = 0.8 * np.eye(4)
-    proba = NCAObjective(X[learn], y[learn]).class_probabilities(A, X[held])
-    own = np.maximum(proba[np.arange(len(held)), y[held]], 1e-4)
-    np.testing.assert_allclose(trial.losses(A), -np.log(own))
-
-
-def test_classes_that_are_not_learned_from_do_not_judge() -> None:
-    labels = y.copy()
-    held = folds(X, np.ones(150))[0][1]
-    labels[held[:3]] = [7, 8, 9]
-    trial = class_trials(data(X, labels), "log", None)[0]
-    assert len(trial.weights) == len(held) - 3
-    np.testing.assert_array_equal(trial.data.classes, [0, 1, 2])
-
-
-@pytest.mark.parametrize(
-    ("points", "labels"), [(X[:39], y[::3]), (X, np.zeros(150, dtype=int))]
-)
-def test_without_judges_there_is_no_trial(points: FloatArray, labels: Any) -> None:
-    assert class_trials(data(points, labels[: len(points)]), "log", None) == []
 
 
 def test_the_scale_is_that_of_the_best_leave_one_out_loss() -> None:
@@ -147,7 +59,7 @@ def judged(best: float, noise: float = 0.0) -> Trial[Any]:
         return np.full(50, (A.flat[0] - best) ** 2) + errors * A.flat[0]
 
     objective: Any = Slope()
-    return Trial(data(X, y), objective, losses, np.ones(50))
+    return Trial(classification_data(X, y), objective, losses, np.ones(50))
 
 
 def choose(trial: Trial[Any], starts: dict[str, FloatArray], *bounds: Any) -> Any:
@@ -195,38 +107,6 @@ def test_trials_judge_together() -> None:
     both = [judged(0.5), judged(1.0)]
     found = select(both, lambda _: start, 50, 1e-9)
     assert 0 < found.alpha < 1
-
-
-def test_few_rows_judge_in_turn() -> None:
-    points = np.random.default_rng(0).normal(size=(200, 3))
-    held = np.concatenate([judges for _, judges in folds(points, np.ones(200))])
-    assert len(folds(points, np.ones(200))) == 3
-    assert len(np.unique(held)) == len(held)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_few_different_rows(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    for points in (
-        rng.integers(0, 2, (3000, 3)).astype(float),
-        (rng.random((3000, 8)) < 0.02).astype(float),
-        rng.integers(0, 5, (1500, 1)) + 18.0,
-        1.7e9 + rng.uniform(0, 86_400, (5000, 1)),
-    ):
-        for learn, held in folds(points, np.ones(len(points))):
-            assert len(learn) + len(held) <= 2 * MOST_ROWS
-            assert min(len(learn), len(held)) > 20
-        t = points[:, 0] ** 2 + rng.normal(size=len(points))
-        model = NCARegressor(max_iter=2).fit(points[:300], t[:300])
-        assert np.isfinite(model.predict(points[:9])).all()
-
-
-@pytest.mark.parametrize("weight", [1 / 12, 1e5])
-def test_weights_that_are_no_counts(weight: float) -> None:
-    points = np.random.default_rng(0).normal(size=(5000, 2))
-    for learn, held in folds(points, np.full(5000, weight)):
-        assert 0.5 * MOST_ROWS < len(learn) + len(held) < 2 * MOST_ROWS
-        assert len(held) > 0
 
 
 def test_a_map_of_zeros_has_no_penalty() -> None:
@@ -307,3 +187,40 @@ def test_pieces_choose_again_as_more_is_seen() -> None:
     assert model.score(X, y) > 0.9
     model.set_params(alpha=0.1).partial_fit(X, y)
     model.set_params(alpha="auto").partial_fit(X, y)
+
+
+def around(n: int, seed: int) -> tuple[FloatArray, Any]:
+    """Return a class around another, in so many features that all are far apart."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(2, size=n)
+    return (2.0 - labels)[:, None] * rng.normal(size=(n, 15)), labels
+
+
+def test_a_scale_at_which_all_look_alike_is_not_the_end() -> None:
+    points, labels = around(900, seed=0)
+    new, wanted = around(900, seed=1)
+    objective = NCAObjective(points, labels, "log")
+    starts = scaled_starts(objective, {"identity": np.eye(15)})
+    assert list(starts) == ["identity", "identity, scaled up"]
+    alike, near = (np.median(objective.effective_neighbors(A)) for A in starts.values())
+    assert alike > 450
+    assert near == pytest.approx(10, rel=0.3)
+    model = NCAClassifier().fit(points, labels)
+    assert model.init_.endswith(", scaled up")
+    plain = KNeighborsClassifier(3).fit(points, labels)
+    assert model.score(new, wanted) > plain.score(new, wanted) + 0.1
+    squares, goal = np.square(points).sum(axis=1), np.square(new).sum(axis=1)
+    regressor = NCARegressor().fit(points, squares)
+    other = KNeighborsRegressor(5).fit(points, squares)
+    assert regressor.score(new, goal) > other.score(new, goal) + 0.1
+
+
+def test_starts_that_not_all_trials_have_are_left_out() -> None:
+    trials = [judged(0.5), judged(0.5)]
+    both = {"start": np.array([[-1.0]])}
+
+    def starts(trial: Any) -> dict[str, FloatArray]:
+        extra = {"other": np.array([[0.5]])} if trial is trials[0] else {}
+        return {**both, **extra}
+
+    assert select(trials, starts, 50, 1e-9).init == "start"

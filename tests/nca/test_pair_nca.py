@@ -98,6 +98,26 @@ def test_going_on_and_float32() -> None:
     assert model.objective_curve_[-1] > first
 
 
+def test_weights_of_features_after_a_map_of_low_rank() -> None:
+    X, pairs = agreeing()
+    model = PairNCA(2, warm_start=True, alpha=0.01, max_iter=200).fit(X, pairs)
+    model.set_params(form="diagonal", n_components=None).fit(X, pairs)
+    fresh = PairNCA(form="diagonal", alpha=0.01, max_iter=200).fit(X, pairs)
+    np.testing.assert_allclose(model.feature_weights_, fresh.feature_weights_)
+
+
+@pytest.mark.parametrize("form", ["full", "diagonal"])
+@pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
+def test_the_unit_of_the_data_does_not_matter(form: str, unit: float) -> None:
+    X, pairs = agreeing()
+    plain, scaled = (
+        PairNCA(form=form, max_iter=500).fit(points, pairs) for points in (X, unit * X)
+    )
+    np.testing.assert_allclose(
+        unit * scaled.components_, plain.components_, rtol=1e-6, atol=1e-8
+    )
+
+
 @pytest.mark.parametrize(
     ("parameters", "pairs", "words"),
     [

@@ -84,3 +84,21 @@ def test_matches_that_come_twice_add_up_before_they_are_checked() -> None:
     twice = coo_array(([0.7, 0.7, 0.5], ([0, 0, 1], [1, 1, 0])), (4, 4))
     with pytest.raises(ValueError, match="between 0 and 1"):
         NCA().fit(np.random.default_rng(0).normal(size=(4, 2)), twice)
+
+
+def test_all_features_may_be_named_with_weights_of_features() -> None:
+    settings: dict[str, Any] = {"form": "diagonal", "alpha": 1e-3, "max_iter": 200}
+    named = NCA(4, **settings).fit(X, Y)
+    np.testing.assert_array_equal(
+        named.components_, NCA(**settings).fit(X, Y).components_
+    )
+    with pytest.raises(ValueError, match="n_components must be None, not 2"):
+        NCA(2, **settings).fit(X, Y)
+
+
+def test_matches_of_rows_without_weight_are_none() -> None:
+    matches = csr_array(([1.0], ([0], [1])), (150, 150))
+    weights = np.ones(150)
+    weights[1] = 0
+    with pytest.raises(ValueError, match="No two rows match"):
+        NCA().fit(X, matches, sample_weight=weights)

@@ -1,13 +1,10 @@
-"""A browser, and pages to open in it."""
+"""Pages to open in a browser."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
 
 from tests.report import comparisons
 
@@ -15,26 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
     from vicinal.comparison import Comparison
-
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    path = next(filter(None, map(shutil.which, _NAMES)), None)
-    if path is None:
-        message = f"No browser to test with: none of {', '.join(_NAMES)} is installed."
-        if os.environ.get("VICINAL_NEEDS_BROWSER"):
-            pytest.fail(message)
-        pytest.skip(message)
-    with sync_playwright() as driver:
-        # Inside a container, root has no sandbox to put it in.
-        started = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="session")

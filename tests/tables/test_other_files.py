@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -143,71 +142,3 @@ def test_npy_that_promises_more_than_it_holds(tmp_path: Path) -> None:
     assert "without pickle" in message(tmp_path / "t.npy", header)
     assert "without pickle" in message(tmp_path / "t.npy", b"\x93NUMPY junk")
     assert "ends in .npy" in message(tmp_path / "t.csv", buffer.getvalue())
-
-
-def workbook(path: Path, rows: list[list[str]], sheets: int = 1) -> Path:
-    """Write the least that is an Excel file, each cell as text or a number."""
-
-    def cell(text: str) -> str:
-        if text.replace(".", "").isdecimal():
-            return f"<c><v>{text}</v></c>"
-        return f'<c t="inlineStr"><is><t>{text}</t></is></c>'
-
-    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-    package = "http://schemas.openxmlformats.org/package/2006"
-    body = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
-    numbers = range(1, sheets + 1)
-    listed = "".join(
-        f'<sheet name="S{i}" sheetId="{i}" r:id="rId{i}"/>' for i in numbers
-    )
-    links = "".join(
-        f'<Relationship Id="rId{i}" Type="{office}/worksheet" Target="s{i}.xml"/>'
-        for i in numbers
-    )
-    content = {
-        "[Content_Types].xml": f'<Types xmlns="{package}/content-types"/>',
-        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship '
-        f'Id="r" Type="{office}/officeDocument" Target="xl/workbook.xml"/>'
-        "</Relationships>",
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets>'
-        f"{listed}</sheets></workbook>",
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
-        f"{links}</Relationships>",
-        **{
-            f"xl/s{i}.xml": f'<worksheet xmlns="{main}"><sheetData>{body}</sheetData>'
-            "</worksheet>"
-            for i in numbers
-        },
-    }
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in content.items():
-            archive.writestr(name, text)
-    return path
-
-
-def test_excel_without_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = workbook(tmp_path / "t.xlsx", [["a"], ["1"]])
-    monkeypatch.setattr("vicinal.tables.other_files.find_spec", lambda _: None)
-    assert "pip install 'vicinal[excel]'" in message(path)
-
-
-def test_excel(tmp_path: Path) -> None:
-    pytest.importorskip("fastexcel")
-    rows = [["size", "kind"], ["1.5", "x"], ["2.5", "y"], ["7", "x"]]
-    table = read_table(workbook(tmp_path / "t.xlsx", rows, sheets=2))
-    assert table.frame.rows() == [(1.5, "x"), (2.5, "y"), (7, "x")]
-    assert table.notes == ["sheet 'S1', the first of 2"]
-    assert "cannot be read as a workbook" in message(tmp_path / "t.xls", b"nonsense")
-
-
-def test_excel_that_fills_a_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vicinal.tables.other_files.find_spec", lambda _: True)
-    monkeypatch.setattr("vicinal.tables.other_files._LARGE", 10_000)
-    path = workbook(tmp_path / "t.xlsx", [["a"], *[["1"]] * 100_000])
-    assert "as files do that are made to fill a memory" in message(path)
-    assert "cut short or damaged" in message(path, path.read_bytes()[:500])

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from vicinal.datasets import load
+from vicinal.tables.overrides import Overrides
 from vicinal.tables.prepared import prepare
 from vicinal.tables.target_choice import NoTargetError
 
@@ -126,8 +127,10 @@ def test_iris_and_float32_come_through(
     ("text", "target", "message"),
     [
         ("a,b\n1,x\n", None, "single row"),
-        ("a,b\n1,x\n1,y\n", None, r"no column to learn from \(a: constant, b: ident"),
+        ("a,b\n1,x\n1,y\n", None, r"from \(a: constant, always 1; b: ident.*say --cat"),
         ("a b\n1 x\n2 y\n", None, "is its delimiter a comma"),
+        ("name\nann\nbob\n", None, r"each row has its own value\); say --categorical"),
+        ("y\n1\n2\n1\n2\n", "y", "needs columns beside the target"),
         ("a,b\n1,x\n1,y\n", "c", "t has no column 'c'"),
         ("a,b\n1,x\n1,y\n", "b", "like an identifier"),
         ("a,b\n1,x\n1,x\n", "b", "in every row"),
@@ -145,3 +148,14 @@ def test_tables_that_teach_nothing(
 def test_a_target_and_none() -> None:
     with pytest.raises(ValueError, match="not both"):
         prepare("iris", target="target", no_target=True)
+
+
+def test_a_line_of_totals_without_a_target_spoils_no_column(tmp_path: Path) -> None:
+    rows = "".join(f"{i}.5,{i % 7},{'xy'[i % 2]}\n" for i in range(30))
+    path = tmp_path / "t.csv"
+    path.write_text(f"size,n,kind\n{rows}total,99,\n")
+    found = prepare(path, target="kind")
+    assert [one.kind for one in found.decisions] == ["number", "number", "target"]
+    assert found.X.shape == (30, 2)
+    asked = prepare(path, target="kind", overrides=Overrides.of(categorical="n"))
+    assert asked.decisions[1].kind == "category"

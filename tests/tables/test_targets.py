@@ -119,8 +119,8 @@ def test_rows_left_out() -> None:
         ([None, None], "no values"),
         (["a", "b", "c"], "another value in each row, like an identifier"),
         (["a", "a", "b", "c"], "fewer than two classes with at least two rows"),
-        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)], "holds Date, which is neither"),
-        ([[1], [2]], "holds List"),
+        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)], "holds dates, which are neither"),
+        ([[1], [2]], "holds lists"),
     ],
 )
 def test_targets_that_teach_nothing(values: list[Any], message: str) -> None:
@@ -145,3 +145,27 @@ def test_long_integers_stay_apart(tmp_path: Path) -> None:
     path.write_text("x,t\n" + "".join(f"{i},{labels[i % 3]}\n" for i in range(9)))
     target = read_target(read_table(str(path)).frame["t"])
     assert target.values.tolist() == labels * 3
+
+
+def test_numbers_with_a_few_other_cells() -> None:
+    prices = [f"{3 * i + 0.5}" for i in range(98)]
+    column = pl.Series("price", [*prices, "n/a?", "sold"])
+    found = read_target(column)
+    assert found.task == "regression"
+    assert found.values.tolist() == [3 * i + 0.5 for i in range(98)]
+    assert found.kept.tolist() == [True] * 98 + [False] * 2
+    (note,) = found.notes
+    assert "98 of 100 cells are numbers, but not 'n/a?', 'sold': 2 rows left" in note
+    assert "--task classification" in note
+
+
+def test_codes_with_other_cells_stay_classes_unless_regression_is_asked() -> None:
+    column = pl.Series("grade", ["1", "2", "3", "4"] * 9 + ["x", "x"])
+    found = read_target(column)
+    assert found.task == "classification"
+    assert len(found.values) == 38
+    assert "--task regression takes the numbers alone" in found.notes[0]
+    asked = read_target(column, task="regression")
+    assert asked.values.tolist() == [1, 2, 3, 4] * 9
+    with pytest.raises(ValueError, match="names like 'red', not numbers to predict"):
+        read_target(pl.Series("c", ["red", "blue"] * 4), task="regression")

@@ -102,6 +102,17 @@ class RetrievalAdapter(BaseEstimator):
     n_features_in_ : int
         Length of the vectors.
 
+    See Also
+    --------
+    vicinal.PairNCA : Pairs among the rows of one table.
+    vicinal.adapters.save_adapter : Keeps it in a file.
+
+    Notes
+    -----
+    Cost: O(n_queries · n_documents · D) for each evaluation, in blocks, for each
+    temperature and fold that is tried; where that exceeds 2·10¹⁰, a closed form or
+    mini-batches.
+
     References
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components

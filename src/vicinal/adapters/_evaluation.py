@@ -29,6 +29,18 @@ class Change:
         share of random exchanges that differ as much.
     n_queries : int
         How many were scored.
+
+    See Also
+    --------
+    vicinal.adapters.Evaluation : Holds one for each score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.adapters import Evaluation
+    >>> evaluation = Evaluation({"mrr": np.zeros(8)}, {"mrr": np.ones(8)})
+    >>> evaluation["mrr"].gain, evaluation["mrr"].n_queries
+    (1.0, 8)
     """
 
     before: float
@@ -52,6 +64,19 @@ class Evaluation:
         For the resampling.
     queries : ndarray of shape (n_queries,) or None
         Which of the queries that were given these are; None is all, in their order.
+
+    See Also
+    --------
+    vicinal.adapters.RetrievalAdapter : Its `evaluation_` is one.
+    vicinal.adapters.ranking_scores : Scores of single queries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.adapters import Evaluation
+    >>> evaluation = Evaluation({"mrr": np.zeros(8)}, {"mrr": np.ones(8)})
+    >>> evaluation["mrr"].after
+    1.0
     """
 
     before: dict[str, FloatArray]

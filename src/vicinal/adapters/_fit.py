@@ -148,10 +148,12 @@ def first_maps(
     if side == "query" and d != D:
         raise ValueError(
             f"With side='query' documents stay in their {D} dimensions, and "
-            "n_components must be None; use side='both' or 'two' for fewer."
+            f"n_components={d} cannot be had; use side='both' or 'two' for fewer."
         )
     if d > D:
-        raise ValueError(f"n_components={d} is above the {D} features.")
+        raise ValueError(
+            f"n_components={d} is above the {D} features; ask for {D} or fewer."
+        )
     start = np.eye(D)
     if d < D:
         _, axes = np.linalg.eigh(documents.T.astype(np.float64) @ documents)

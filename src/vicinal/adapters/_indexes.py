@@ -24,6 +24,23 @@ class AdaptedIndex:
         Maps the queries.
     index : object
         The other library's index, of mapped documents.
+
+    See Also
+    --------
+    vicinal.adapters.usearch_index : Makes one.
+    vicinal.adapters.pynndescent_index : Makes one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.adapters import RetrievalAdapter, usearch_index
+    >>> vectors = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    >>> pairs = [(i, i + 1) for i in range(29)]
+    >>> adapter = RetrievalAdapter(alpha=0.1).fit(vectors[:-1], vectors, pairs)
+    >>> index = usearch_index(adapter, vectors)
+    >>> positions, distances = index.query(vectors[:2], k=3)
+    >>> positions.shape
+    (2, 3)
     """
 
     adapter: RetrievalAdapter
@@ -72,6 +89,24 @@ def faiss_index(adapter: RetrievalAdapter, index: Any) -> Any:
     ------
     ImportError
         When faiss is missing: ``pip install 'vicinal[ann]'``.
+
+    See Also
+    --------
+    vicinal.adapters.usearch_index : Builds an index of another library.
+
+    Examples
+    --------
+    >>> import faiss
+    >>> import numpy as np
+    >>> from vicinal.adapters import RetrievalAdapter, faiss_index
+    >>> vectors = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    >>> pairs = [(i, i + 1) for i in range(29)]
+    >>> adapter = RetrievalAdapter(alpha=0.1).fit(vectors[:-1], vectors, pairs)
+    >>> documents = faiss.IndexFlatL2(4)
+    >>> documents.add(vectors)
+    >>> distances, positions = faiss_index(adapter, documents).search(vectors[:2], 3)
+    >>> positions.shape
+    (2, 3)
     """
     faiss = _library("faiss")
     A = _single(adapter.query_components_)
@@ -111,6 +146,21 @@ def usearch_index(adapter: RetrievalAdapter, documents: ArrayLike) -> AdaptedInd
     ------
     ImportError
         When usearch is missing: ``pip install 'vicinal[ann]'``.
+
+    See Also
+    --------
+    vicinal.adapters.faiss_index : Puts the map in front of an index that exists.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.adapters import RetrievalAdapter, usearch_index
+    >>> vectors = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    >>> pairs = [(i, i + 1) for i in range(29)]
+    >>> adapter = RetrievalAdapter(alpha=0.1).fit(vectors[:-1], vectors, pairs)
+    >>> index = usearch_index(adapter, vectors)
+    >>> index.query(vectors[:2], k=3)[0].shape
+    (2, 3)
     """
     index_module = _library("usearch.index")
     V = _single(adapter.transform_documents(documents))
@@ -152,6 +202,21 @@ def pynndescent_index(
     ------
     ImportError
         When pynndescent is missing: ``pip install 'vicinal[ann]'``.
+
+    See Also
+    --------
+    vicinal.adapters.usearch_index : Takes another library.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.adapters import RetrievalAdapter, pynndescent_index
+    >>> vectors = np.random.default_rng(0).normal(size=(300, 4)).astype(np.float32)
+    >>> pairs = [(i, i + 1) for i in range(299)]
+    >>> adapter = RetrievalAdapter(alpha=0.1).fit(vectors[:-1], vectors, pairs)
+    >>> index = pynndescent_index(adapter, vectors, random_state=0)
+    >>> index.query(vectors[:2], k=3)[0].shape
+    (2, 3)
     """
     library = _library("pynndescent")
     V = _single(adapter.transform_documents(documents))

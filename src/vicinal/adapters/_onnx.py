@@ -37,6 +37,10 @@ def to_onnx(model: Any, *, side: str = "query") -> Any:
     ImportError
         When the package onnx is missing: ``pip install 'vicinal[onnx]'``.
 
+    See Also
+    --------
+    vicinal.adapters.save_adapter : Keeps an adapter for vicinal.
+
     Examples
     --------
     >>> import numpy as np

@@ -21,7 +21,8 @@ from vicinal.solvers.scipy_minimize import LBFGS
 
 # An evaluation over all documents of more multiplications than this is sampled.
 _WORTH_SAMPLING = 2e10
-# Queries and documents whose terms set the temperature, and where it is looked for.
+# Queries and documents whose terms set the temperature, and where it is looked for, in
+# the unit of squared distances.
 _MOST_QUERIES, _MOST_DOCUMENTS = 512, 4096
 _TEMPERATURES = (1e-3, 10.0)
 
@@ -117,8 +118,15 @@ def fit_temperature(objective: RetrievalObjective, start: FloatArray) -> float:
         sample.temperature = float(np.exp(log_temperature))
         return -float(sample.terms(start).mean())
 
-    bounds = np.log(_TEMPERATURES)
+    unit = 1.0 if objective.unit_length else _variance(sample.documents)
+    bounds = np.log(_TEMPERATURES) + np.log(unit)
     found = minimize_scalar(
         loss, bounds=bounds, method="bounded", options={"xatol": 0.02}
     )
     return float(np.exp(found.x))
+
+
+def _variance(points: FloatArray) -> float:
+    """Return the mean squared distance of points from their mean; 1 for equal ones."""
+    centered = points.astype(np.float64) - points.mean(axis=0, dtype=np.float64)
+    return float(np.square(centered).sum(axis=1).mean()) or 1.0

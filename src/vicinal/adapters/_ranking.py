@@ -10,6 +10,9 @@ from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
 
 # Up to so many relevant documents, counting those ahead of each beats sorting all.
 _FEW = 16
+# Bytes of a thread's block of scores. More than fits the cache: scores are read once or
+# twice, while products of a few queries with all documents wait for the documents.
+_BLOCK_BYTES = 2**26
 
 
 def closeness(documents: FloatArray, unit_length: bool) -> FloatArray:
@@ -121,7 +124,9 @@ def _for_each_block(
 ) -> None:
     """Hand the scores of block after block of queries to a function."""
     offsets = closeness(documents, unit_length)
-    size = rows_per_block(len(queries), len(documents) * documents.itemsize)
+    bytes_per_row = len(documents) * documents.itemsize
+    size = rows_per_block(len(queries), bytes_per_row)
+    size = min(len(queries), max(size, _BLOCK_BYTES // bytes_per_row, 1))
 
     def worker() -> Callable[[int, slice], None]:
         buffer = np.empty((size, len(documents)), dtype=documents.dtype)

@@ -37,6 +37,11 @@ def save_adapter(path: str | os.PathLike[str], adapter: RetrievalAdapter) -> Non
     ValueError, OSError
         When no file can be written there.
 
+    See Also
+    --------
+    vicinal.adapters.load_adapter : Reads the file.
+    vicinal.adapters.to_onnx : Writes it for other runtimes.
+
     Examples
     --------
     >>> from pathlib import Path
@@ -93,6 +98,25 @@ def load_adapter(path: str | os.PathLike[str]) -> RetrievalAdapter:
     ValueError, OSError
         With one sentence, when the file is not there, was cut short or edited, or is
         something else. Nothing in it is ever executed.
+
+    See Also
+    --------
+    vicinal.adapters.save_adapter : Writes the file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from vicinal.adapters import RetrievalAdapter, load_adapter, save_adapter
+    >>> vectors = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    >>> pairs = [(i, i + 1) for i in range(29)]
+    >>> adapter = RetrievalAdapter(alpha=0.1).fit(vectors[:-1], vectors, pairs)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_adapter(Path(folder) / "map.safetensors", adapter)
+    ...     again = load_adapter(Path(folder) / "map.safetensors")
+    >>> again.query_components_.shape
+    (4, 4)
     """
     library = _safetensors("safetensors")
     file = Path(path)

@@ -48,6 +48,10 @@ def ranking_scores(
         first relevant document, wherever it is) and "map" (average precision). NaN for
         queries without a relevant document.
 
+    See Also
+    --------
+    vicinal.adapters.Evaluation : Compares two sets of them.
+
     Examples
     --------
     >>> from vicinal.adapters import ranking_scores

@@ -20,7 +20,15 @@ def check_vectors(vectors: Any, name: str) -> FloatArray:
     """
     if getattr(vectors, "dtype", None) == np.float16:
         vectors = vectors.astype(np.float32)
-    checked: FloatArray = check_array(vectors, dtype=FLOATS, input_name=name)
+    try:
+        checked: FloatArray = check_array(vectors, dtype=FLOATS, input_name=name)
+    except (TypeError, ValueError) as error:
+        if "convert" not in str(error) and "float()" not in str(error):
+            raise
+        raise ValueError(
+            f"{name} must be vectors of numbers, as many in each row; these are text "
+            "or something else: embed them with an encoder first."
+        ) from error
     return checked
 
 

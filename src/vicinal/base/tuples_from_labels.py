@@ -44,6 +44,11 @@ def pairs_from_labels(
     labels : ndarray of shape (n_pairs,)
         1 for pairs of one class, -1 for others.
 
+    See Also
+    --------
+    vicinal.classic.triplets_from_labels : Draws triplets.
+    vicinal.classic.ITML : Learns from pairs.
+
     Examples
     --------
     >>> from vicinal.classic import pairs_from_labels
@@ -79,6 +84,11 @@ def triplets_from_labels(
     ndarray of shape (n_triplets, 3)
         Numbers of rows: the first two are of one class, the third is of another.
 
+    See Also
+    --------
+    vicinal.classic.nearest_triplets : Takes those of near points.
+    vicinal.classic.SCML : Learns from triplets.
+
     Examples
     --------
     >>> from vicinal.classic import triplets_from_labels
@@ -112,6 +122,10 @@ def quadruplets_from_labels(
     -------
     ndarray of shape (n_quadruplets, 4)
         Numbers of rows: the first two are of one class, the last two are not.
+
+    See Also
+    --------
+    vicinal.classic.LSML : Learns from quadruplets.
 
     Examples
     --------
@@ -153,6 +167,10 @@ def chunklets_from_labels(
     -------
     ndarray of shape (n_samples,)
         The chunklet of each row, from 0; -1 for rows in none.
+
+    See Also
+    --------
+    vicinal.classic.RCA : Learns from chunklets.
 
     Examples
     --------

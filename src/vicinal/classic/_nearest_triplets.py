@@ -26,6 +26,21 @@ def nearest_triplets(
     -------
     ndarray of shape (n_triplets, 3)
         Rows, ordered by class, then by the first of the three.
+
+    See Also
+    --------
+    vicinal.classic.triplets_from_labels : Draws them by chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.classic import nearest_triplets
+    >>> X = np.array([[0.0], [1.0], [5.0], [6.0]])
+    >>> nearest_triplets(X, np.array([0, 0, 1, 1]), n_near=1, n_far=1)
+    array([[0, 1, 2],
+           [1, 0, 2],
+           [2, 3, 1],
+           [3, 2, 1]])
     """
     found = [np.empty((0, 3), dtype=np.intp)]
     n = effective_n_threads(None)

@@ -40,6 +40,14 @@ class Covariance(LinearMetric):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.classic.RCA : Whitens the scatter inside groups.
+
+    Notes
+    -----
+    Cost: O(nD²) and an eigenproblem of min(n, D).
+
     References
     ----------
     .. [1] Mahalanobis. On the Generalized Distance in Statistics. Proceedings of the

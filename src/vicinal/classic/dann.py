@@ -65,9 +65,17 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.LocalQDA : Another rule that looks at the query's surroundings.
+    vicinal.NCAClassifier : One map for all queries.
+
     Notes
     -----
     There is no `transform`: no one map makes all the queries' metrics Euclidean.
+
+    Cost: nothing in fit but a principal component analysis; O(nD²) for each query, D
+    being the directions that are kept.
 
     References
     ----------

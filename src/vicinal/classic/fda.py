@@ -57,12 +57,20 @@ class FDA(SupervisedMetric):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.classic.LFDA : The same of near pairs.
+    sklearn.discriminant_analysis.LinearDiscriminantAnalysis : The classifier.
+
     Notes
     -----
     With more features than rows, everything is computed in the span of the rows. With
     a number for `shrinkage`, the result is the same as without that detour. "auto"
     then standardises the features by their mean variance inside the classes, rather
     than in each class by its own.
+
+    Cost: O(nD²) for the scatters and an eigenproblem of min(n, D); n_components="auto"
+    takes a few more on rows held out.
 
     Examples
     --------

@@ -66,6 +66,16 @@ class LFDA(SupervisedMetric):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.classic.FDA : The scatter of whole classes.
+    vicinal.LDG : The other local eigenproblem.
+
+    Notes
+    -----
+    Cost: O(n²D) inside the classes, in blocks of rows, O(nD²), and an eigenproblem of
+    min(n, D).
+
     References
     ----------
     .. [1] Sugiyama. Dimensionality Reduction of Multimodal Labeled Data by Local

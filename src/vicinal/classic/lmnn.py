@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.callers import warn_caller
 from vicinal.classic._gradient import Evaluate, GradientMetric, at_least_one
 from vicinal.objectives import LMNNObjective
 from vicinal.solvers import LBFGS, Objective
@@ -102,6 +103,9 @@ array-like, default="auto"
     Nothing of the loss depends on the unit of X but where it starts from. Standardise
     features of different units.
 
+    Cost: O(n²d) to find impostors, in blocks of rows, then as many terms as there are;
+    memory holds lists of them.
+
     References
     ----------
     .. [1] Weinberger, Blitzer, Saul. Distance Metric Learning for Large Margin Nearest
@@ -166,6 +170,13 @@ array-like, default="auto"
             raise ValueError(
                 f"{type(self).__name__} needs a class of two rows at least: where each "
                 "row is alone in its class, there are no target neighbours."
+            )
+        sizes = np.bincount(codes)
+        if (small := int((sizes <= self.n_neighbors).sum())) > 0:
+            warn_caller(
+                f"n_neighbors={self.n_neighbors} is more than {small} of the "
+                f"{len(sizes)} classes can give: the smallest has {sizes.min()} rows. "
+                "Their rows have as many target neighbours as there are."
             )
         n = len(X)
         batch_size = self._batch_size(n)

@@ -37,6 +37,15 @@ callback, verbose, random_state, n_jobs
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
 
+    See Also
+    --------
+    vicinal.classic.LMNN : The map alone.
+    vicinal.NCAClassifier : Soft neighbours in place of margins.
+
+    Notes
+    -----
+    Cost: as of :class:`vicinal.classic.LMNN`; predicting m rows takes O(mnd).
+
     References
     ----------
     .. [1] Weinberger, Saul. Distance Metric Learning for Large Margin Nearest Neighbor

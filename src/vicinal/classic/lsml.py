@@ -73,9 +73,16 @@ default=None
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.classic.ITML : Learns from pairs.
+    vicinal.classic.SCML : Learns from triplets.
+
     Notes
     -----
     The objective is convex in M, and smooth; L-BFGS over the map finds its optimum.
+
+    Cost: O(n_quadruplets · D²) for each iteration.
 
     References
     ----------

@@ -63,6 +63,10 @@ array-like, default="auto"
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.NCA : Lets classes keep several clusters.
+
     Notes
     -----
     The objective is convex in M = AᵀA, and the set of all M convex, too, as long as the
@@ -73,6 +77,8 @@ array-like, default="auto"
 
     A class of several clusters cannot collapse without taking what lies between along:
     for such data NCA or LMNN are made.
+
+    Cost: O(n²d + nDd) for each evaluation, in blocks of rows.
 
     References
     ----------

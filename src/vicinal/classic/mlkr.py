@@ -24,6 +24,14 @@ class MLKR(NCARegressor):
 max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.NCARegressor`.
 
+    See Also
+    --------
+    vicinal.NCARegressor : Predicts by the same neighbours.
+
+    Notes
+    -----
+    Cost: as of :class:`vicinal.NCARegressor`.
+
     References
     ----------
     .. [1] Weinberger, Tesauro. Metric Learning for Kernel Regression. Artificial

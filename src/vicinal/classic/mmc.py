@@ -71,6 +71,11 @@ default=None
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.classic.ITML : Stays near a prior.
+    vicinal.classic.SDML : Has few entries.
+
     Notes
     -----
     The problem is convex. In coordinates that whiten the scatter of S, the constraint
@@ -78,6 +83,9 @@ default=None
     onto one constraint after the other, as [1]_ does, L-BFGS finds the same optimum
     without any. The constant c of the paper's diagonal form scales the weights and
     does nothing else, so that both forms are one problem.
+
+    Cost: O(n_pairs · D²) for each iteration, about ten of them, after an eigenproblem
+    of D×D.
 
     References
     ----------

@@ -61,6 +61,14 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    sklearn.feature_selection.SelectKBest : Looks at each feature by itself.
+
+    Notes
+    -----
+    Cost: k passes over the discretised table, for k features that are picked.
+
     References
     ----------
     .. [1] Peng, Long, Ding. Feature Selection Based on Mutual Information: Criteria of

@@ -69,6 +69,14 @@ class NGCA(LinearMetric):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.LCAGauss : Finds such directions by a density.
+
+    Notes
+    -----
+    Cost: O(n · D) for each step of each of the directions that are tried.
+
     References
     ----------
     .. [1] Blanchard, Kawanabe, Sugiyama, Spokoiny, Müller. In Search of Non-Gaussian

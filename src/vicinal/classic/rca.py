@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.callers import warn_caller
 from vicinal.base.metric import LinearMetric, of_unscaled
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.validation import LearnsFromClasses, validate_data
@@ -21,12 +22,15 @@ from vicinal.base.whitening import (
 from vicinal.classic._scatter import scattered_span
 from vicinal.neighborhood import single_threaded_blas
 
+# Chunklets are small; groups of so many rows are likely classes.
+_CLASS_SIZE = 10
+
 
 class RCA(LearnsFromClasses, LinearMetric):
     """Relevant component analysis.
 
     Whitens the scatter inside chunklets, small groups of points that are known to be
-    alike [1]_: with the mean m_j of chunklet j and p points in chunklets,
+    alike [1]_: with the mean m_j of chunklet j and p points in chunklets::
 
         Ĉ = (1/p) Σ_j Σ_i (x_ji − m_j)(x_ji − m_j)ᵀ,     components_ = Ĉ^(−1/2).
 
@@ -54,6 +58,15 @@ class RCA(LearnsFromClasses, LinearMetric):
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
+
+    See Also
+    --------
+    vicinal.classic.Covariance : Whitens all points.
+    vicinal.classic.FDA : The ratio of two scatters.
+
+    Notes
+    -----
+    Cost: O(nD²) and an eigenproblem of min(n, D).
 
     References
     ----------
@@ -97,7 +110,8 @@ class RCA(LearnsFromClasses, LinearMetric):
             The points.
         y : array-like of shape (n_samples,)
             The chunklet of each point; whole numbers, of which -1 says that the point
-            is in none. Or labels of any kind: then each class is a chunklet.
+            is in none. Or labels of any kind: then each class is a chunklet, but no
+            class may be called -1; a warning is given where one seems to be.
 
         Returns
         -------
@@ -108,8 +122,20 @@ class RCA(LearnsFromClasses, LinearMetric):
                 self, X, y, dtype=FLOATS, ensure_min_samples=2
             )
             codes = _chunklets(self, given)
+            self._warn_of_classes(given)
             self._learn(points, codes)
         return self
+
+    def _warn_of_classes(self, y: NDArray[Any]) -> None:
+        """Warn where -1, which says that a row is in no chunklet, may be a class."""
+        if y.dtype.kind not in "if" or not (outside := int((y == -1).sum())):
+            return
+        sizes = np.unique(y[y != -1], return_counts=True)[1]
+        if min(outside, *sizes) >= _CLASS_SIZE and outside <= 2 * sizes.max():
+            warn_caller(
+                f"The {outside:,} rows with y = -1 are taken for rows in no chunklet, "
+                "and are not learned from. If -1 is a class, give it another name."
+            )
 
     def _learn(self, X: FloatArray, codes: IntArray) -> None:
         inside = codes >= 0

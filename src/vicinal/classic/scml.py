@@ -82,11 +82,18 @@ default=None
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.classic.LSML : Learns from quadruplets.
+    vicinal.classic.LMNN : Margins over all near pairs.
+
     Notes
     -----
     The problem is convex. [1]_ takes stochastic subgradients; here the hinge is rounded
     off over a quarter of the margin, which changes the objective by an eighth at most,
     and L-BFGS runs over the roots of the weights.
+
+    Cost: O(n_triplets · n_basis) for each iteration, after the search for a basis.
 
     References
     ----------

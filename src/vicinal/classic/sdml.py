@@ -28,7 +28,7 @@ class SDML(PairClassifier):
     """Sparse distance metric learning.
 
     The Mahalanobis matrix near a prior one that brings alike pairs together, parts
-    others, and has few entries off its diagonal [1]_: the least
+    others, and has few entries off its diagonal [1]_: the least of ::
 
         Tr(P M) − log det M + λ Σ_{i≠j} |M_ij|,    P = M₀⁻¹ + η (mean of y v vᵀ),
 
@@ -78,11 +78,19 @@ default=None
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.classic.ITML : The same pairs without sparsity.
+    sklearn.covariance.graphical_lasso : What solves it.
+
     Notes
     -----
     The problem is solved by scikit-learn's :func:`sklearn.covariance.graphical_lasso`,
     one block of features at a time: features between which no entry of P is larger than
     λ do not hang together in the solution either, so that this loses nothing.
+
+    Cost: O(n_pairs · D²) once, and a graphical lasso of D×D, the part that grows
+    fastest with D.
 
     References
     ----------

@@ -40,10 +40,17 @@ class TransferITML(LearnsFromClasses, LogDetMetric):
     n_features_in_, feature_names_in_
         As for :class:`vicinal.classic.ITML`.
 
+    See Also
+    --------
+    vicinal.classic.ITML : Learns from one domain.
+    vicinal.TransferLDG : One eigenproblem for two domains.
+
     Notes
     -----
     The domains often differ in location and scale first of all: standardise each by
     itself before, as [2]_ does.
+
+    Cost: as of :class:`vicinal.classic.ITML` with a given gamma.
 
     References
     ----------

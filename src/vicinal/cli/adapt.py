@@ -3,7 +3,7 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,10 @@ from vicinal.cli.errors import report_errors, warnings_printed
 from vicinal.cli.options import threads_of
 from vicinal.cli.output_paths import check_distinct, check_output_path
 from vicinal.cli.progress import waiting
-from vicinal.tables.names import printable
+from vicinal.tables.names import near, printable
+
+if TYPE_CHECKING:
+    from vicinal.tables.embeddings import Embeddings
 
 __all__ = ["register"]
 
@@ -67,6 +70,10 @@ def adapt(
     document_text: Annotated[
         str | None, typer.Option(help="The column of the documents' texts.")
     ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="A column of either table to leave out; may be repeated."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Number of threads; -1 for all cores.")
@@ -84,12 +91,18 @@ def adapt(
                 if path is not None:
                     check_output_path(path, source)
         threads = threads_of(jobs)
+        _check_choices(side, n_components, metric)
         with waiting("reading vectors"):
             from vicinal.tables.embeddings import read_embeddings, read_relevance
 
-            asking = read_embeddings(queries, text=query_text)
-            found = read_embeddings(documents, text=document_text)
+            asking = read_embeddings(queries, text=query_text, drop=drop or [])
+            found = read_embeddings(documents, text=document_text, drop=drop or [])
+            _check_dropped(drop or [], [asking, found])
             pairs = read_relevance(relevance, asking, found)
+        for what, one in (("queries", asking), ("documents", found)):
+            n = f"{len(one.vectors):,} {what}"
+            typer.echo(printable(f"{one.name}: {n}; {one.columns}", None))
+        typer.echo(f"{pairs.shape[0]:,} pairs of them")
         with waiting("learning") as say, warnings_printed():
             from vicinal.adapters import RetrievalAdapter, save_adapter, to_onnx
 
@@ -127,3 +140,28 @@ def adapt(
         for what, path in (("model", output), ("onnx", onnx), ("report", report)):
             if path is not None:
                 typer.echo(f"{what}: {printable(path, None)}")
+
+
+def _check_choices(side: str, n_components: int | None, metric: str) -> None:
+    """Raise ValueError where an option has no such value, before anything is read."""
+    for name, given, known in (
+        ("--side", side, ("query", "both", "two")),
+        ("--metric", metric, ("auto", "cosine", "euclidean")),
+    ):
+        if given not in known:
+            listed = f"{', '.join(known[:-1])} or {known[-1]}"
+            raise ValueError(f"{name} is {listed}, not {given!r}.")
+    if n_components is not None and n_components < 1:
+        raise ValueError(f"--n-components must be at least 1, not {n_components}.")
+    if n_components is not None and side == "query":
+        raise ValueError(
+            "--n-components is for --side both or two: with --side query, documents "
+            "keep all their dimensions."
+        )
+
+
+def _check_dropped(drop: list[str], tables: "list[Embeddings]") -> None:
+    known = [column for one in tables for column in one.all_columns]
+    for one in drop:
+        if one not in known:
+            raise ValueError(f"There is no column {one!r}{near(one, known) or '.'}")

@@ -44,7 +44,11 @@ def fit_on_cluster(
             raise ValueError(f"{name} is not for --cluster, which takes numbers as is.")
     with waiting("connecting") as say:
         try:
-            from vicinal.dask import connected, learn_from_parquet, read_parquet
+            from vicinal.dask.parquet import (
+                connected,
+                learn_from_parquet,
+                read_parquet,
+            )
         except ImportError as error:
             raise ValueError(str(error)) from error
         from vicinal.models import from_estimator, save

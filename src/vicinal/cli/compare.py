@@ -3,6 +3,7 @@
 import sys
 import time
 from contextlib import nullcontext, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -125,7 +126,7 @@ def compare(
             check_output_path(path, data)
         check_distinct({"--report": report, "--json": json})
         said = overrides_of(drop, categorical, number, date, decimal)
-        prepared = _prepared(data, target, no_target, task, said)
+        prepared = _prepared(data, target, no_target, task, said, methods)
         images = None if shape is None else _images(prepared, shape)
         print_decisions(prepared)
         left = None if budget is None else budget - (time.perf_counter() - started)
@@ -182,6 +183,7 @@ def _prepared(
     no_target: bool,
     task: str | None,
     overrides: "Overrides",
+    methods: str | None,
 ) -> "Prepared":
     from vicinal.tables.prepared import prepare
     from vicinal.tables.reading import read_table
@@ -190,8 +192,21 @@ def _prepared(
         show(0, 1, "reading the data")
         table = read_table(data, overrides=overrides)
     return prepare(
-        table, target=target, no_target=no_target, task=task, ask=ask_for_target
+        table,
+        target=target,
+        no_target=no_target,
+        task=task,
+        ask=partial(ask_for_target, method=_needing_labels(methods)),
     )
+
+
+def _needing_labels(methods: str | None) -> str | None:
+    """Return the first of the methods asked for that learns beside a target, if any."""
+    from vicinal.methods.registry import METHODS
+
+    asked = (methods or "").replace(",", " ").split()
+    known = (METHODS[one] for one in asked if one in METHODS)
+    return next((one.name for one in known if "none" not in one.tasks), None)
 
 
 def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:

@@ -53,12 +53,23 @@ def report_errors() -> Iterator[None]:
         # The first line: scikit-learn adds some of advice for those who write code.
         first = str(error).strip().partition("\n")[0] or type(error).__name__
         first = with_flags(first)
+        if _is_out_of_memory(error):
+            first = f"not enough memory ({first}). Give fewer rows or columns."
         # What a file holds may be part of it, and be a command to a terminal.
         typer.echo(f"vicinal: {printable(first, None)}", err=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         typer.echo("vicinal: interrupted; nothing was written.", err=True)
         raise typer.Exit(130) from None
+
+
+def _is_out_of_memory(error: BaseException | None) -> bool:
+    """Return whether memory was short: where it was asked for, or in loading code."""
+    while error is not None:
+        if isinstance(error, MemoryError) or "Cannot allocate memory" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """`vicinal fit`: learn a metric on a table, and keep it in a file."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -124,7 +125,7 @@ def fit(
             target=target,
             no_target=no_target,
             task=task,
-            ask=ask_for_target if needed else lambda *_: None,
+            ask=partial(ask_for_target, method=method) if needed else lambda *_: None,
         )
         print_decisions(prepared)
         with waiting(f"learning {method}") as say, warnings_printed():

@@ -167,7 +167,9 @@ def overrides_of(
     )
 
 
-def ask_for_target(error: "NoTargetError", columns: list[str]) -> str | None:
+def ask_for_target(
+    error: "NoTargetError", columns: list[str], method: str | None = None
+) -> str | None:
     """Ask a person for the target; raise the error where nobody sits there.
 
     Parameters
@@ -176,6 +178,8 @@ def ask_for_target(error: "NoTargetError", columns: list[str]) -> str | None:
         Holds the likely ones.
     columns : list of str
         All there are.
+    method : str, default=None
+        What cannot learn without a target.
 
     Returns
     -------
@@ -185,18 +189,18 @@ def ask_for_target(error: "NoTargetError", columns: list[str]) -> str | None:
     # A process may be started without either.
     streams = (sys.stdin, sys.stderr)
     if not all(one is not None and one.isatty() for one in streams):
-        raise error
+        raise error if method is None else error.needed_by(method)
     shown = ", ".join(map(printable, error.likely)) or "none looks like one"
     typer.echo(f"Which column is the target? Perhaps: {shown}", err=True)
     while True:
         answer = typer.prompt(
-            "Its name, or none to go on without",
-            default=error.likely[0] if error.likely else "none",
+            "Its name" if method else "Its name, or none to go on without",
+            default=(*error.likely, None if method else "none")[0],
             err=True,
         ).strip()
         if answer in columns:
             return str(answer)
-        if answer.lower() == "none":
+        if answer.lower() == "none" and method is None:
             return None
         hint = near(answer, columns) or f"; there are {', '.join(columns[:10])}"
         typer.echo(printable(f"There is no column {answer!r}{hint}", None), err=True)

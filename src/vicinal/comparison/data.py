@@ -83,7 +83,7 @@ class ComparisonData:
             feature_names = table.feature_names
             name = table.name if name == "the data" else name
         names = _names(X, feature_names)
-        rows = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite=False)
+        rows = _numbers(X)
         if np.isinf(rows).any():
             raise ValueError("X contains infinity; write NaN where a value is missing.")
         if n_components is not None:
@@ -192,6 +192,31 @@ class ComparisonData:
             raise ValueError(
                 "All training rows are equal: no metric can tell them apart."
             )
+
+
+def _numbers(X: Any) -> FloatArray:
+    try:
+        rows: FloatArray = check_array(
+            X, dtype=[np.float64, np.float32], ensure_all_finite=False
+        )
+    except (TypeError, ValueError) as error:
+        if "convert" not in str(error) and "float()" not in str(error):
+            raise
+        cells = np.asarray(X, dtype=object).ravel()
+        odd = next((one for one in cells if not _is_number(one)), cells[0])
+        raise ValueError(
+            f"X must hold numbers, but has {odd!r}; give a frame of pandas or polars "
+            "or the path of a file, whose text and dates become numbers, or encode it."
+        ) from error
+    return rows
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _names(X: Any, given: Sequence[str] | None) -> list[str]:

@@ -56,6 +56,19 @@ class MethodResult:
         From how many of the training rows the metric was learned.
     broken_off : int
         Fits that were ended because time was over, and kept the map they had.
+
+    See Also
+    --------
+    vicinal.comparison.Comparison : Holds one for each method.
+
+    Examples
+    --------
+    >>> from vicinal import compare
+    >>> from vicinal.datasets import load
+    >>> iris = load("iris")
+    >>> result = compare(iris.X, iris.y, methods="lda", n_splits=2)["lda"]
+    >>> result.name, result.fit_seconds.shape
+    ('lda', (2,))
     """
 
     name: str
@@ -121,6 +134,19 @@ class Setting:
         task's usual score.
     tests : tuple of ndarray of int
         The test rows of each split, as indices into `X`.
+
+    See Also
+    --------
+    vicinal.comparison.Comparison : Its `setting` is one.
+
+    Examples
+    --------
+    >>> from vicinal import compare
+    >>> from vicinal.datasets import load
+    >>> iris = load("iris")
+    >>> setting = compare(iris.X, iris.y, methods="lda", n_splits=2).setting
+    >>> setting.task, setting.n_splits, setting.n_neighbors
+    ('classification', 2, 3)
     """
 
     X: FloatArray
@@ -182,6 +208,16 @@ class Difference:
         corrected t-test; with fewer than five splits, a test over their rows.
     error : float
         Standard error of the gain, by the same means.
+
+    See Also
+    --------
+    vicinal.comparison.Comparison : Its `differences` are these.
+
+    Examples
+    --------
+    >>> from vicinal.comparison import Difference
+    >>> Difference("pca", gain=0.03, p=0.01).real
+    True
     """
 
     other: str

@@ -33,6 +33,22 @@ class Comparison:
     references : tuple of MethodResult
         What they are held against, apart from them: the most frequent class or the
         mean, a linear model, and gradient boosting, on the first of the splits.
+
+    See Also
+    --------
+    vicinal.compare : Makes it.
+    vicinal.plotting.ComparisonDisplay : Draws it.
+
+    Examples
+    --------
+    >>> from vicinal import compare
+    >>> from vicinal.datasets import load
+    >>> iris = load("iris")
+    >>> result = compare(iris.X, iris.y, methods="euclidean lda", n_splits=2)
+    >>> [one.name for one in result.results]
+    ['euclidean', 'lda']
+    >>> result["lda"].scores.shape
+    (2,)
     """
 
     results: tuple[MethodResult, ...]

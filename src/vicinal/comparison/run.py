@@ -121,6 +121,11 @@ def compare(
         stopped at their iteration limit, other warnings, and methods that cannot
         learn from such rows.
 
+    See Also
+    --------
+    vicinal.comparison.Comparison : What it returns.
+    vicinal.report.page : The result as a page of HTML.
+
     Notes
     -----
     The splits overlap. Intervals and tests are corrected for it as Nadeau and Bengio

@@ -94,12 +94,13 @@ def _average_precision(truth: Any, predicted: Any, weights: Any) -> Floats:
     hits = np.cumsum(sorted_weights * wanted[order], axis=1)[:, ends]
     named = np.cumsum(sorted_weights, axis=1)[:, ends]
     found = np.diff(hits, axis=1, prepend=0.0) / hits[:, -1:]
-    return np.asarray((found * hits / named).sum(axis=1))
+    # Rows without weight may come first: nothing was named yet, and nothing found.
+    return np.asarray((found * hits / np.maximum(named, 1e-300)).sum(axis=1))
 
 
 def _r2(truth: Any, predicted: Any, weights: Any) -> Floats:
     # In the unit of the targets, whose squares may be huge or tiny.
-    unit = float(np.std(truth)) or 1.0
+    unit = float(np.abs(truth - truth.mean()).max()) or 1.0
     middle = (truth - truth.mean()) / unit
     errors = np.square((truth - predicted) / unit)
     total = weights.sum(axis=1)

@@ -110,8 +110,12 @@ def warn_of_one_class(labels: NDArray[Any], task: str) -> NDArray[Any] | None:
 def _numbers(labels: NDArray[Any]) -> FloatArray:
     try:
         numbers = labels.astype(np.float64)
-    except ValueError as error:
-        raise ValueError(f"task='regression' needs numbers in y: {error}.") from error
+    except (TypeError, ValueError) as error:
+        odd = next((one for one in labels.tolist() if isinstance(one, str)), labels[0])
+        raise ValueError(
+            f"task='regression' needs numbers in y, but it has {odd!r}; leave such "
+            "rows out, or ask for task='classification'."
+        ) from error
     if not np.isfinite(numbers).all():
         raise ValueError("y contains NaN or infinity.")
     if numbers.min() == numbers.max():

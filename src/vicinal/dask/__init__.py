@@ -18,24 +18,7 @@ except ImportError as error:
 from vicinal.dask._lca import LCA
 from vicinal.dask._ldg import LDG
 from vicinal.dask._nca import NCA, NCAClassifier
-from vicinal.dask._parquet import (
-    METHODS,
-    Table,
-    connected,
-    learn_from_parquet,
-    read_parquet,
-)
 from vicinal.dask._tasks import ClusterLostError
+from vicinal.dask.parquet import read_parquet
 
-__all__ = [
-    "LCA",
-    "LDG",
-    "METHODS",
-    "NCA",
-    "ClusterLostError",
-    "NCAClassifier",
-    "Table",
-    "connected",
-    "learn_from_parquet",
-    "read_parquet",
-]
+__all__ = ["LCA", "LDG", "NCA", "ClusterLostError", "NCAClassifier", "read_parquet"]

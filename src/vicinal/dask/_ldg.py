@@ -66,6 +66,15 @@ random_state, n_jobs
 n_features_in_, feature_names_in_
         As for :class:`vicinal.LDG`.
 
+    See Also
+    --------
+    vicinal.LDG : Rows in memory.
+
+    Notes
+    -----
+    Cost: the pairs of all rows with the rows that neighbours are sought among, and O(n
+    C D²) for the scatters of C classes, chunk by chunk.
+
     Examples
     --------
     >>> import dask.array as da

@@ -94,6 +94,16 @@ n_features_in_, feature_names_in_
         How many neighbours some rows have among the at most 65,536, drawn at random,
         that set the scale of the map; NaN for the others of these.
 
+    See Also
+    --------
+    vicinal.NCA : Rows in memory.
+    vicinal.dask.NCAClassifier : Predicts, too.
+
+    Notes
+    -----
+    Cost: each step's work does not depend on the number of rows; a few passes over the
+    data draw the sample, the pool and the scale.
+
     Examples
     --------
     >>> import dask.array as da
@@ -317,6 +327,16 @@ callback, verbose, random_state, n_jobs, client
     ----------
     classes_, alpha_, init_
         As for :class:`vicinal.NCAClassifier`.
+
+    See Also
+    --------
+    vicinal.NCAClassifier : Rows in memory.
+    vicinal.dask.NCA : The map alone.
+
+    Notes
+    -----
+    Cost: as of :class:`vicinal.dask.NCA`; predicting a row looks at the rows that vote,
+    at most 65,536.
 
     Examples
     --------

@@ -30,7 +30,18 @@ Handle = Any
 
 
 class ClusterLostError(ConnectionError):
-    """The cluster, or what it held of the data, went away in the middle of a fit."""
+    """The cluster, or what it held of the data, went away in the middle of a fit.
+
+    See Also
+    --------
+    vicinal.dask.NCA : Raises it.
+
+    Examples
+    --------
+    >>> from vicinal.dask import ClusterLostError
+    >>> issubclass(ClusterLostError, Exception)
+    True
+    """
 
 
 class Tasks(Protocol):

@@ -15,7 +15,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.lca._data import Copies, Scaler
 from vicinal.lca._density import ProductDensity
 from vicinal.lca._e_step import Kernel
-from vicinal.lca._local_covariance import LocalDensity
+from vicinal.lca._local_density import LocalDensity
 
 LEAST_RIDGE = 8 * float(np.finfo(np.float32).eps)
 """About 1e-6. A float32 scatter of points of unit variance is exact to eps: less than

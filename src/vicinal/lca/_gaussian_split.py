@@ -15,7 +15,20 @@ from vicinal.lca._m_step import FLOOR, Full, directions_below
 
 
 class Split(NamedTuple):
-    """What proposition 1 finds."""
+    """What proposition 1 finds.
+
+    See Also
+    --------
+    vicinal.lca_gauss.gaussian_parzen_split : Returns it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.lca_gauss import gaussian_parzen_split
+    >>> split = gaussian_parzen_split(np.eye(3), np.diag([0.1, 1.0, 1.0]))
+    >>> split.B_L.shape, split.B_G.shape
+    ((3, 1), (3, 2))
+    """
 
     B_G: FloatArray
     """The Gaussian directions, as columns."""
@@ -48,6 +61,10 @@ def gaussian_parzen_split(
     -------
     Split
         B_G, B_L and the eigenvalues.
+
+    See Also
+    --------
+    vicinal.LCAGauss : Calls it in each M-step.
 
     Examples
     --------

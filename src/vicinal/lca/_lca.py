@@ -24,12 +24,8 @@ from vicinal.lca._fit import (
     at_least_zero,
     ridge_in_units,
 )
-from vicinal.lca._local_covariance import (
-    MOST_NUMBERS,
-    LocalDensity,
-    LocalKernels,
-    local_em,
-)
+from vicinal.lca._local_covariance import MOST_NUMBERS, LocalKernels, local_em
+from vicinal.lca._local_density import LocalDensity
 from vicinal.lca._m_step import FORMS, CovarianceModel, Form, form_of
 from vicinal.lca._minibatch_em import sampled_rows
 from vicinal.lca._partial_fit import add_points, grown_data, is_first, ridge_of
@@ -142,6 +138,18 @@ default="full"
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
+
+    See Also
+    --------
+    vicinal.LCAGauss : Where most directions are Gaussian noise.
+    vicinal.ModeClustering : Clusters under the learned density.
+    sklearn.neighbors.KernelDensity : One bandwidth, which is given.
+
+    Notes
+    -----
+    Cost: O(n²D + nD²) for each step of EM, in blocks of rows; above 20,000 rows, or
+    with `batch_size` or `n_references`, by mini-batches. A density of m rows takes
+    O(mnD).
 
     References
     ----------

@@ -60,6 +60,15 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.LCA : The density that it ascends.
+    sklearn.cluster.MeanShift : Round kernels of a bandwidth that is given.
+
+    Notes
+    -----
+    Cost: a fit of :class:`vicinal.LCA`, and O(n²D) for each step of the ascent.
+
     Examples
     --------
     >>> from sklearn.datasets import make_blobs

@@ -144,6 +144,13 @@ class LDG(LearnsFromClasses, LinearMetric):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.LocalQDA : The classifier behind it.
+    vicinal.TransferLDG : For a domain with few labels.
+    vicinal.classic.LFDA : Another local eigenproblem.
+    vicinal.NCA : Moves the neighbours along with the map.
+
     Notes
     -----
     Above 3,000 rows the choices are made on 3,000 of them: k there, γ and "grow" by
@@ -154,6 +161,9 @@ class LDG(LearnsFromClasses, LinearMetric):
     rows span, which is exact and has no more dimensions than there are rows. Sparse X
     is not made dense then. Directions along which no row varies come last: eq. 6 as it
     stands would take them before any with more of V than of γA.
+
+    Cost: O(n²D) to find neighbours, O(n C D²) for the scatters of C classes, and an
+    eigenproblem of min(n, D); memory O(D²), or O(n · D) where D is larger.
 
     References
     ----------

@@ -66,6 +66,10 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
     --------
     vicinal.LDG : Reduces the dimension for this classifier.
 
+    Notes
+    -----
+    Cost: a fit chooses k in five folds, O(n²D); predicting m rows takes O(mnD).
+
     References
     ----------
     .. [1] Parrish, Gupta. Dimensionality Reduction by Local Discriminative Gaussians.

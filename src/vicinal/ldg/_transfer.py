@@ -100,9 +100,17 @@ class TransferLDG(ClassifierMixin, LinearMetric):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.LDG : Learns from one domain.
+    vicinal.classic.TransferITML : Learns from pairs across the domains.
+
     Notes
     -----
     Without a source, `fit(X, y)` is LDG on X alone with 3-NN.
+
+    Cost: as of :class:`vicinal.LDG` on the rows of both domains, and for alpha="cv"
+    five more fits for each α.
 
     References
     ----------

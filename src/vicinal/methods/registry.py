@@ -17,6 +17,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from vicinal.methods.mistaken import mistaken
 from vicinal.methods.one_hot import BesideCategories, CategoryScaler, one_hot_groups
 from vicinal.methods.own import check_own, is_own, maker, name_of, scales_itself
 from vicinal.methods.scaling import AutoScaler
@@ -372,12 +373,7 @@ def resolve_methods(methods: Any, task: str) -> list[Method]:
         names = list(able)
     unknown = sorted(set(names).difference(able))
     if unknown or not asked:
-        got = ", ".join(map(repr, unknown)) or "none"
-        beside = {"none": " without a target", "regression": " for a numeric target"}
-        raise ValueError(
-            f"methods must be some of {', '.join(able)}{beside.get(task, '')}, or all; "
-            f"got {got}."
-        )
+        raise ValueError(mistaken(unknown, list(able), task))
     found = [method for name, method in able.items() if name in names]
     for one in filter(is_own, asked):
         name, estimator = name_of(one)

@@ -11,12 +11,13 @@ from vicinal.models._learn import (
 from vicinal.models._nearest_rows import Found, Neighborhoods, nearest_rows
 from vicinal.models._neighbor_table import find_rows, neighbor_table
 from vicinal.models._predict import NeighborPredictor, Predicted, predict_file
-from vicinal.models._safetensors import load, save
+from vicinal.models._safetensors import AdapterFileError, load, save
 from vicinal.models._saved import SavedModel
-from vicinal.models._transform_file import transform_file
+from vicinal.models._transform_file import transform_file, transform_vectors
 from vicinal.models._write_rows import write_frame
 
 __all__ = [
+    "AdapterFileError",
     "Found",
     "NeighborPredictor",
     "Neighborhoods",
@@ -35,5 +36,6 @@ __all__ = [
     "predict_file",
     "save",
     "transform_file",
+    "transform_vectors",
     "write_frame",
 ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vicinal.tables.cell_error import located
 from vicinal.tables.reading import pieces
 
 if TYPE_CHECKING:
@@ -39,6 +40,16 @@ class Recall:
         The share, over the rows that were checked.
     n_checked : int
         How many of the rows were also answered exactly.
+
+    See Also
+    --------
+    vicinal.models.neighbor_table : Tells it, where an index answered.
+
+    Examples
+    --------
+    >>> from vicinal.models import Recall
+    >>> Recall(recall=0.98, n_checked=100).recall
+    0.98
     """
 
     recall: float
@@ -103,7 +114,8 @@ def approximate_search(
     # About the queries' middle: float32 must tell near rows apart.
     middle = queries.mean(axis=0)
     for piece in pieces(source):
-        Z = _single(model.transform(piece) - middle)
+        with located(source, start):
+            Z = _single(model.transform(piece) - middle)
         index.add(np.arange(start, start + len(Z)), Z)
         start += len(Z)
         if on_rows is not None:

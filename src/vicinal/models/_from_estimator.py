@@ -42,6 +42,10 @@ def from_estimator(estimator: Any) -> SavedModel:
     ValueError
         When it has no `transform`, or is not linear.
 
+    See Also
+    --------
+    vicinal.models.from_pipeline : Knows the table, too.
+
     Examples
     --------
     >>> import numpy as np

@@ -64,6 +64,11 @@ def learn(
     ValueError
         When there is no such method, or it cannot learn from such rows or labels.
 
+    See Also
+    --------
+    vicinal.io.save : Keeps the model in a file.
+    vicinal.models.from_pipeline : Takes a pipeline of your own.
+
     Examples
     --------
     >>> from vicinal.models import learn
@@ -129,6 +134,28 @@ def from_pipeline(
     ------
     ValueError
         When the metric has no dimensions.
+
+    See Also
+    --------
+    vicinal.models.learn : Fits and keeps in one.
+    vicinal.models.from_estimator : Needs no table.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.impute import SimpleImputer
+    >>> from sklearn.pipeline import Pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from vicinal.models import from_pipeline
+    >>> from vicinal.tables.prepared import prepare
+    >>> wine = prepare("wine")
+    >>> imputer, scaler = SimpleImputer(strategy="median"), StandardScaler()
+    >>> pipeline = Pipeline(
+    ...     [("impute", imputer), ("scale", scaler), ("metric", PCA(2))]
+    ... )
+    >>> model = from_pipeline(pipeline.fit(wine.X), wine, "pca")
+    >>> model.components.shape
+    (2, 13)
     """
     from vicinal.methods.linear_map import linear_map
 
@@ -166,7 +193,18 @@ def versions() -> dict[str, str]:
 
 
 def method_named(name: str) -> Method:
-    """Return the method that is called so, or raise ValueError with a suggestion."""
+    """Return the method that is called so, or raise ValueError with a suggestion.
+
+    See Also
+    --------
+    vicinal.models.needs_target : Asks one thing of it.
+
+    Examples
+    --------
+    >>> from vicinal.models import method_named
+    >>> method_named("lda").name
+    'lda'
+    """
     from vicinal.methods.registry import METHODS
 
     if name not in METHODS:
@@ -176,7 +214,18 @@ def method_named(name: str) -> Method:
 
 
 def needs_target(name: str) -> bool:
-    """Whether the method that is called so learns from labels."""
+    """Whether the method that is called so learns from labels.
+
+    See Also
+    --------
+    vicinal.models.method_named : Returns the method.
+
+    Examples
+    --------
+    >>> from vicinal.models import needs_target
+    >>> needs_target("lda"), needs_target("pca")
+    (True, False)
+    """
     return "none" not in method_named(name).tasks and name not in _UNLABELLED
 
 

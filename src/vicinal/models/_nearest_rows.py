@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vicinal.tables.cell_error import located
 from vicinal.tables.cells import clean
 from vicinal.tables.reading import pieces
 from vicinal.tables.sources import Source, open_source
@@ -32,6 +33,18 @@ class Found:
         To the row that was asked about.
     labels : list of str or None
         Their targets, where the table has them.
+
+    See Also
+    --------
+    vicinal.models.nearest_rows : Finds them.
+
+    Examples
+    --------
+    >>> from vicinal.models import learn, nearest_rows
+    >>> from vicinal.tables.prepared import prepare
+    >>> found = nearest_rows(learn(prepare("iris"), "lda"), "iris", 0, 3)
+    >>> found.learned.rows.shape, found.learned.distances.shape
+    ((3,), (3,))
     """
 
     rows: IntArray
@@ -53,6 +66,18 @@ class Neighborhoods:
         On the features as the model scales them.
     learned : Found
         Under the model's metric.
+
+    See Also
+    --------
+    vicinal.models.nearest_rows : Returns it.
+
+    Examples
+    --------
+    >>> from vicinal.models import learn, nearest_rows
+    >>> from vicinal.tables.prepared import prepare
+    >>> found = nearest_rows(learn(prepare("iris"), "lda"), "iris", 0, 3)
+    >>> found.query, found.label
+    (0, 'setosa')
     """
 
     query: int
@@ -87,6 +112,10 @@ def nearest_rows(
     ValueError, OSError
         With one sentence.
 
+    See Also
+    --------
+    vicinal.models.neighbor_table : Of many rows at a time.
+
     Examples
     --------
     >>> from vicinal.models import learn
@@ -101,12 +130,14 @@ def nearest_rows(
         raise ValueError(f"Ask for at least 1 neighbour, not {n_neighbors}.")
     opened = open_source(source)
     row = _row(opened, query)
-    asked = model.prepare(row)
+    with located(opened, query):
+        asked = model.prepare(row)
     asked_mapped = model.map(asked)
     best = [_TopK(n_neighbors), _TopK(n_neighbors)]
     start = 0
     for piece in pieces(opened):
-        X = model.prepare(piece)
+        with located(opened, start):
+            X = model.prepare(piece)
         labels = _labels(piece, model.target)
         for one, Z, centre in (
             (best[0], X, asked),

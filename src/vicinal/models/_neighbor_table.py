@@ -19,6 +19,7 @@ from vicinal.models._approximate import (
     measured_recall,
 )
 from vicinal.models._search import search
+from vicinal.tables.cell_error import located
 from vicinal.tables.cells import clean
 from vicinal.tables.names import near
 from vicinal.tables.reading import pieces
@@ -57,6 +58,10 @@ def find_rows(source: str, column: str, values: Sequence[str]) -> list[int]:
     ------
     ValueError
         When there is no such column or value.
+
+    See Also
+    --------
+    vicinal.models.neighbor_table : Takes what it finds.
 
     Examples
     --------
@@ -136,6 +141,10 @@ def neighbor_table(
     ValueError, OSError
         With one sentence.
 
+    See Also
+    --------
+    vicinal.models.nearest_rows : Of one row, before and after.
+
     Examples
     --------
     >>> from vicinal.models import learn, neighbor_table
@@ -202,7 +211,8 @@ class _Queries:
                 here = here[np.isin(here, [row for row in wanted if 0 <= row < start])]
             if here.size:
                 part = piece[(here - (start - piece.height)).tolist()]
-                points.append(model.transform(part))
+                with located(source, here):
+                    points.append(model.transform(part))
                 numbers.append(here)
                 names += [] if name is None else _texts(part, name)
         found = np.concatenate(numbers) if numbers else np.empty(0, dtype=np.intp)

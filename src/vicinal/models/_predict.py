@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from vicinal.models._write_rows import write_rows
+from vicinal.tables.cell_error import located
 from vicinal.tables.cells import clean
 from vicinal.tables.names import near
 from vicinal.tables.reading import read_table
@@ -40,6 +41,16 @@ class Predicted:
         How many rows were predicted.
     truth, predicted : list
         Of the rows whose target is known: what it is, and what was predicted.
+
+    See Also
+    --------
+    vicinal.models.predict_file : Returns it.
+
+    Examples
+    --------
+    >>> from vicinal.models import Predicted
+    >>> Predicted(3, truth=["a", "b"], predicted=["a", "a"]).n_rows
+    3
     """
 
     n_rows: int = 0
@@ -59,6 +70,10 @@ class NeighborPredictor:
         without a value in it are left out.
     n_neighbors : int, default=3
         How many neighbours to ask.
+
+    See Also
+    --------
+    vicinal.models.predict_file : Predicts a whole file.
 
     Examples
     --------
@@ -93,7 +108,9 @@ class NeighborPredictor:
         self.model = model
         self.classes = model.task == "classification"
         kind = KNeighborsClassifier if self.classes else KNeighborsRegressor
-        self._knn = kind(n_neighbors).fit(model.transform(labelled), read.values)
+        with located(among, np.flatnonzero(read.kept)):
+            points = model.transform(labelled)
+        self._knn = kind(n_neighbors).fit(points, read.values)
 
     def predict(self, frame: pl.DataFrame) -> NDArray[Any]:
         """Return the class or number of each row.
@@ -179,6 +196,23 @@ def predict_file(
     ------
     ValueError, OSError
         With one sentence; then nothing is written.
+
+    See Also
+    --------
+    vicinal.models.NeighborPredictor : Predicts what is in memory.
+    vicinal.models.transform_file : Maps a file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from vicinal.models import learn, predict_file
+    >>> from vicinal.tables.prepared import prepare
+    >>> model = learn(prepare("iris"), "lda")
+    >>> with TemporaryDirectory() as folder:
+    ...     done = predict_file(model, "iris", "iris", Path(folder) / "iris.csv")
+    >>> done.n_rows
+    150
     """
     predictor = NeighborPredictor(model, among, n_neighbors)
     outcome = Predicted()

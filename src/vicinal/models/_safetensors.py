@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SavedModel", "load", "save"]
+__all__ = ["AdapterFileError", "SavedModel", "load", "save"]
 
 FORMAT = 1
 _TENSORS = ("median", "mean", "scale", "components")
@@ -39,6 +39,34 @@ _KEYS = {
 }
 _TASKS = ("classification", "regression", "none")
 _LARGEST = 4_000_000_000
+
+
+class AdapterFileError(ValueError):
+    """A file holds an adapter of queries and documents, and no model of a table.
+
+    See Also
+    --------
+    vicinal.adapters.load_adapter : Reads such a file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from vicinal import io
+    >>> from vicinal.adapters import RetrievalAdapter, save_adapter
+    >>> from vicinal.models import AdapterFileError
+    >>> vectors = np.random.default_rng(0).normal(size=(30, 4))
+    >>> pairs = [(i, i + 1) for i in range(29)]
+    >>> adapter = RetrievalAdapter(alpha=0.1).fit(vectors[:-1], vectors, pairs)
+    >>> with TemporaryDirectory() as folder:
+    ...     save_adapter(Path(folder) / "map.safetensors", adapter)
+    ...     try:
+    ...         io.load(Path(folder) / "map.safetensors")
+    ...     except AdapterFileError:
+    ...         print("an adapter")
+    an adapter
+    """
 
 
 def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
@@ -58,6 +86,10 @@ def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
         When it cannot be written; then nothing is.
     ValueError
         When the model's parts do not fit each other, or the estimator is not linear.
+
+    See Also
+    --------
+    vicinal.io.load : Reads the file.
 
     Examples
     --------
@@ -128,6 +160,23 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
     ValueError, OSError
         With one sentence, when the file is not there, was cut short or edited, or
         is something else. Nothing in it is ever executed.
+
+    See Also
+    --------
+    vicinal.io.save : Writes the file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from vicinal import io
+    >>> from vicinal.models import learn
+    >>> from vicinal.tables.prepared import prepare
+    >>> with TemporaryDirectory() as folder:
+    ...     io.save(Path(folder) / "wine.safetensors", learn(prepare("wine"), "lda"))
+    ...     model = io.load(Path(folder) / "wine.safetensors")
+    >>> model.method, model.components.shape
+    ('lda', (2, 13))
     """
     from safetensors import SafetensorError, safe_open
 
@@ -140,6 +189,7 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
     try:
         with safe_open(str(file), framework="numpy") as opened:
             metadata = opened.metadata() or {}
+            _refuse_adapter(file.name, metadata)
             ours = set(opened.keys()) == set(_TENSORS) and "vicinal" in metadata
             _demand(ours, "it holds other things than `vicinal fit` writes")
             for name in _TENSORS:
@@ -151,6 +201,8 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
         unchanged = metadata.get("sha256") == _digest(text, tensors)
         _demand(unchanged, "it was edited after it was written")
         return _model(json.loads(text, parse_constant=_refuse), tensors)
+    except AdapterFileError:
+        raise
     except SafetensorError as error:
         raise ValueError(
             f"{file.name} is cut short, damaged or no model ({_line(error)}); write "
@@ -230,6 +282,15 @@ def _digest(text: str, tensors: dict[str, NDArray[Any]]) -> str:
 
 def _are_text(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(one, str) for one in values)
+
+
+def _refuse_adapter(name: str, metadata: dict[str, str]) -> None:
+    if "vicinal_adapter" in metadata:
+        raise AdapterFileError(
+            f"{name} is an adapter that `vicinal adapt` wrote, no model of a table: "
+            "`vicinal transform` maps vectors with it, and "
+            "vicinal.adapters.load_adapter reads it."
+        )
 
 
 def _refuse(constant: str) -> None:

@@ -48,6 +48,20 @@ class SavedModel:
         What was asked of the method.
     versions : dict of str to str
         The libraries that it was learned with.
+
+    See Also
+    --------
+    vicinal.models.learn : Makes one.
+    vicinal.io.save : Keeps it in a file.
+
+    Examples
+    --------
+    >>> from vicinal.models import learn
+    >>> from vicinal.tables.prepared import prepare
+    >>> wine = prepare("wine")
+    >>> model = learn(wine, "lda")
+    >>> model.transform(wine.frame).shape
+    (178, 2)
     """
 
     method: str

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from vicinal.tables.cell_error import located
 from vicinal.tables.reading import pieces
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def search(
     distances = np.full((len(queries), k), np.inf)
     start = 0
     for piece in pieces(source):
-        Z = model.transform(piece)
+        with located(source, start):
+            Z = model.transform(piece)
         for block in _blocks(len(queries), len(Z)):
             found = cdist(queries[block], Z)
             if itself is not None:

@@ -1,10 +1,14 @@
-"""A saved model maps files of any length, which come and go in pieces."""
+"""Files of any length are mapped by a saved model, or by a function of vectors.
+
+They come and go in pieces.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from vicinal.models._write_rows import ARRAYS, TABLES, write_rows
+from vicinal.tables.embeddings import read_embeddings
 
 if TYPE_CHECKING:
     import os
@@ -12,9 +16,10 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from vicinal._typing import FloatArray
     from vicinal.models._saved import SavedModel
 
-__all__ = ["transform_file"]
+__all__ = ["transform_file", "transform_vectors"]
 
 
 def transform_file(
@@ -54,14 +59,25 @@ def transform_file(
     ------
     ValueError, OSError
         With one sentence; then nothing is written.
+
+    See Also
+    --------
+    vicinal.models.predict_file : Predicts a file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from vicinal.models import learn, transform_file
+    >>> from vicinal.tables.prepared import prepare
+    >>> model = learn(prepare("iris"), "lda")
+    >>> with TemporaryDirectory() as folder:
+    ...     transform_file(model, "iris", Path(folder) / "mapped.parquet")
+    150
     """
 
     def mapped(piece: pl.DataFrame) -> pl.DataFrame:
-        import polars as pl
-
-        new = model.transform(piece)
-        columns = enumerate(model.names_out)
-        return pl.DataFrame([pl.Series(name, new[:, index]) for index, name in columns])
+        return _as_columns(model.transform(piece), model.names_out)
 
     return write_rows(
         source,
@@ -72,3 +88,84 @@ def transform_file(
         endings=(*TABLES, *ARRAYS),
         on_rows=on_rows,
     )
+
+
+def transform_vectors(
+    function: Callable[[FloatArray], FloatArray],
+    source: str,
+    path: str | os.PathLike[str],
+    *,
+    stem: str = "x",
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    keep_all: bool = False,
+    on_rows: Callable[[int], None] | None = None,
+) -> int:
+    """Map the vectors of every row, and write the result, whole or not at all.
+
+    Parameters
+    ----------
+    function : callable
+        From vectors, a row for each, to as many mapped ones.
+    source : str
+        Its vectors are those of `vicinal.tables.embeddings.read_embeddings`.
+    path : str or path-like
+        As `transform_file` takes it.
+    stem : str, default="x"
+        What new columns are called, before their number.
+    drop : sequence of str, default=()
+        Columns that are no part of the vectors.
+    keep : sequence of str, default=()
+        Columns to keep in front of the new ones.
+    keep_all : bool, default=False
+        Keep every column.
+    on_rows : callable, default=None
+        Called with the number of rows done, now and then.
+
+    Returns
+    -------
+    int
+        The number of rows.
+
+    Raises
+    ------
+    ValueError, OSError
+        With one sentence; then nothing is written.
+
+    See Also
+    --------
+    vicinal.models.transform_file : Maps rows by a saved model.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from vicinal.models import transform_vectors
+    >>> with TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "in.npy", np.eye(3))
+    ...     source, path = str(Path(folder) / "in.npy"), Path(folder) / "out.npy"
+    ...     transform_vectors(lambda vectors: 2 * vectors, source, path)
+    3
+    """
+
+    def mapped(piece: pl.DataFrame) -> pl.DataFrame:
+        new = function(read_embeddings(piece, drop=drop).vectors)
+        return _as_columns(new, [f"{stem}{index}" for index in range(new.shape[1])])
+
+    return write_rows(
+        source,
+        path,
+        mapped,
+        keep=keep,
+        keep_all=keep_all,
+        endings=(*TABLES, *ARRAYS),
+        on_rows=on_rows,
+    )
+
+
+def _as_columns(rows: FloatArray, names: Sequence[str]) -> pl.DataFrame:
+    import polars as pl
+
+    columns = enumerate(names)
+    return pl.DataFrame([pl.Series(name, rows[:, index]) for index, name in columns])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal._files import check_writable, written_whole
+from vicinal.tables.cell_error import located
 from vicinal.tables.names import near
 from vicinal.tables.reading import pieces
 from vicinal.tables.sources import open_source
@@ -62,6 +63,21 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
         The table.
     path : str or path-like
         Its ending says the format: one of `TABLES`.
+
+    See Also
+    --------
+    vicinal.models.transform_file : Writes in pieces.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import polars as pl
+    >>> from vicinal.models import write_frame
+    >>> with TemporaryDirectory() as folder:
+    ...     write_frame(pl.DataFrame({"a": [1, 2]}), Path(folder) / "a.csv")
+    ...     print((Path(folder) / "a.csv").read_text().split())
+    ['a', '1', '2']
     """
     goal = Path(path)
     check_goal(goal)
@@ -124,7 +140,8 @@ def write_rows(
     if first is None or first.height == 0:
         raise ValueError(f"{source} has a header but no rows; add some.")
     kept = first.columns if keep_all else list(dict.fromkeys(keep))
-    made = new(first)
+    with located(opened, 0):
+        made = new(first)
     _check_kept(first.columns, kept, made.columns)
     if goal.suffix.lower() == ".npz":
         _check_kept(first.columns, kept, ["X", "names"])
@@ -174,7 +191,9 @@ class _Rows:
         self.done = 0
         try:
             for piece in pieces(self.source):
-                yield self.joined(piece, self.new(piece))
+                with located(self.source, self.done):
+                    made = self.new(piece)
+                yield self.joined(piece, made)
                 self.done += piece.height
                 if self.on_rows is not None:
                     self.on_rows(self.done)

@@ -22,18 +22,13 @@ from vicinal.nca._fit import Run, attributes_of_map
 from vicinal.nca._initialization import (
     candidate_diagonals,
     candidate_starts,
-    diagonal_start,
 )
-from vicinal.nca._model_selection import (
-    Trial,
-    class_objective,
-    class_trials,
-    scaled_by_loss,
-)
+from vicinal.nca._model_selection import scaled_starts
 from vicinal.nca._optimizer import Optimizer
 from vicinal.nca._scale import data_unit
 from vicinal.nca._selecting import SelectingMetric
 from vicinal.nca._sparse import as_rows, check_settings
+from vicinal.nca._trials import Trial, class_objective, class_trials
 from vicinal.neighborhood import effective_n_threads
 from vicinal.objectives import NCAObjective, Penalized, TruncatedNCA
 from vicinal.objectives.change_of_basis import InUnit
@@ -124,13 +119,9 @@ class ClassMetric(SelectingMetric):
                 "n_components='auto' goes neither with form='diagonal', which keeps "
                 "all features, nor with anneal, which must know where to go."
             )
-        if self._is_diagonal and (
-            self.n_components not in (None, X.shape[1]) or self.anneal
-        ):
-            raise ValueError(
-                "form='diagonal' keeps all features: n_components must be None and "
-                "anneal False."
-            )
+        self._check_diagonal(X.shape[1])
+        if self._is_diagonal and self.anneal:
+            raise ValueError("form='diagonal' keeps all features: use anneal=False.")
 
     def _prepared(self, data: ClassificationData) -> Run:
         """Return what to maximise, how, and from where; start and penalty are chosen.
@@ -205,7 +196,7 @@ class ClassMetric(SelectingMetric):
             )
         if not isinstance(init, str):
             return starts
-        return {name: scaled_by_loss(objective, A) for name, A in starts.items()}
+        return scaled_starts(objective, starts)
 
     def _first_map(
         self,
@@ -217,12 +208,7 @@ class ClassMetric(SelectingMetric):
         """Return the map to start from, as `init`, `form`, `anneal` and so on say."""
         X, d = data.X, self.n_components
         if self._is_diagonal:
-            if self._is_warm(X) and self.components_.shape[0] == X.shape[1]:
-                return self._warm_map()
-            start = diagonal_start(self.init, X, data_unit(objective))
-            if not isinstance(self.init, str) or optimizer.is_stochastic:
-                return start
-            return self._in_sight(objective, start)
+            return self._diagonal_start(objective, optimizer)
         if d == "auto" and not self._is_warm(X):
             return self._shortened(data)
         d = None if d == "auto" else d

@@ -52,7 +52,20 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         With alpha="auto": the penalty that was chosen; infinity where no learned map
         predicted better than the start, which is then kept.
     init_ : str
-        With alpha="auto": the start that was chosen.
+        With alpha="auto": the start that was chosen; ", scaled up" where all points
+        would look alike to each other at the scale that predicts best without learning.
+
+    See Also
+    --------
+    vicinal.NCA : The map alone.
+    vicinal.NCARegressor : The same for continuous targets.
+    vicinal.classic.LMNNClassifier : Another rule, of margins.
+
+    Notes
+    -----
+    Cost: a fit chooses start and penalty by up to eight short fits, six iterations
+    each, on at most a thousand held-out rows, and ends with one more; each evaluation
+    is as of :class:`vicinal.NCA`. Predicting m rows takes O(mnd).
 
     References
     ----------

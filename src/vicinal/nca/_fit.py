@@ -21,7 +21,12 @@ from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.base.validation import validate_data
 from vicinal.nca._early_stopping import EarlyStopping
-from vicinal.nca._initialization import FROM_THE_DATA, STARTS, initial_components
+from vicinal.nca._initialization import (
+    FROM_THE_DATA,
+    STARTS,
+    diagonal_start,
+    initial_components,
+)
 from vicinal.nca._model_selection import ITERATIONS
 from vicinal.nca._optimizer import ExactOptimizer, KeptStart, Optimizer
 from vicinal.nca._preconditioner import Preconditioner
@@ -188,6 +193,26 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
             return initial_components(self.init, points, labels, *given)
         within = initial_components(self.init, points @ projection, labels, *given)
         return within @ projection.T
+
+    def _diagonal_start(
+        self, objective: PairObjective, optimizer: Optimizer
+    ) -> FloatArray:
+        """Return weights of features: those of the last fit, or else what init says."""
+        X = objective.X
+        if self._is_warm(X) and len(self.components_) == X.shape[1]:
+            return np.diag(self.components_).copy()
+        start = diagonal_start(self.init, X, data_unit(objective))
+        if not isinstance(self.init, str) or optimizer.is_stochastic:
+            return start
+        return self._in_sight(objective, start)
+
+    def _check_diagonal(self, n_features: int) -> None:
+        """Raise where a diagonal map is asked to reduce the dimension."""
+        if self._is_diagonal and self.n_components not in (None, n_features):
+            raise ValueError(
+                "form='diagonal' keeps all features: n_components must be None, not "
+                f"{self.n_components!r}."
+            )
 
     def _in_sight(self, objective: PairObjective, start: FloatArray) -> FloatArray:
         """Return a start that has a name, scaled where points do not see each other."""

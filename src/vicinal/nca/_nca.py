@@ -148,6 +148,19 @@ default=False
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, when X has names that are all strings.
 
+    See Also
+    --------
+    vicinal.NCAClassifier : Predicts by the soft neighbours themselves, with a penalty
+        chosen for it.
+    vicinal.LDG : A map by one eigenproblem, for many features or little time.
+    vicinal.classic.LMNN : Makes k-NN right by a margin instead.
+
+    Notes
+    -----
+    Cost: O(n²d + nDd) for each evaluation, in blocks of rows, so that memory grows with
+    the data alone; 1 to 2 evaluations an iteration. The stochastic solver's steps do
+    not depend on n.
+
     References
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
@@ -261,7 +274,7 @@ default=False
 matrix of shape (n_samples, n_samples)
             Their classes; or soft labels, each row the probabilities of the classes, so
             that i and j match by Σ_c y_ic y_jc; or, sparse, how much each two match,
-            between 0 and 1 (section 5 of [1]_).
+            between 0 and 1 (section 5 of the paper).
         sample_weight : array-like of shape (n_samples,) or None, default=None
             How many equal points each row stands for. The starts "pca", "lda", "rca"
             and "whiten" do not look at it.
@@ -285,10 +298,9 @@ matrix of shape (n_samples, n_samples)
     def suggest_n_neighbors(self) -> int:
         """Return a k for k-NN: what the learned scale amounts to.
 
-        The scale of A decides how many neighbours a point has, so that NCA
-        learns the number of neighbours along with the metric (section 2 of [1]_). This
-        is the median of `effective_neighbors_`, rounded; odd, so that two classes
-        cannot tie.
+        The scale of A decides how many neighbours a point has, so that NCA learns the
+        number of neighbours along with the metric (section 2 of the paper). This is the
+        median of `effective_neighbors_`, rounded; odd, so that two classes cannot tie.
         """
         check_is_fitted(self)
         typical = float(np.nanmedian(self.effective_neighbors_))

@@ -13,7 +13,6 @@ from vicinal.base.monitor import Monitor
 from vicinal.base.validation import validate_data
 from vicinal.nca._data import MatchData
 from vicinal.nca._fit import GradientFittedMetric, Run, at_least_zero, attributes_of_map
-from vicinal.nca._initialization import diagonal_start
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives.pairs import GivenPairsObjective, check_pairs
 from vicinal.solvers import Solution
@@ -68,6 +67,11 @@ verbose, random_state, n_jobs
     See Also
     --------
     vicinal.adapters.RetrievalAdapter : Queries that should find documents.
+
+    Notes
+    -----
+    Cost: O(n²d + nDd) for each evaluation, in blocks of rows; the number of pairs
+    hardly matters.
 
     References
     ----------
@@ -157,10 +161,7 @@ verbose, random_state, n_jobs
                 self, X, dtype=FLOATS, ensure_min_samples=2
             )
             matrix = check_pairs(pairs, len(points), weights)
-            if self._is_diagonal and self.n_components not in (None, points.shape[1]):
-                raise ValueError(
-                    "form='diagonal' keeps all features: n_components must be None."
-                )
+            self._check_diagonal(points.shape[1])
             objective = GivenPairsObjective(
                 points,
                 matrix,
@@ -177,15 +178,11 @@ verbose, random_state, n_jobs
         """Return what to maximise, how, and from where."""
         X = objective.X
         optimizer = self._make_optimizer(X, None, float(self.alpha))
-        if not self._is_diagonal:
+        if self._is_diagonal:
+            start = self._diagonal_start(objective, optimizer)
+        else:
             d, how = self.n_components, optimizer.preconditioner
             start = self._start(objective, None, d, how)
-        elif self._is_warm(X):
-            start = np.diag(self.components_).copy()
-        else:
-            start = diagonal_start(self.init, X)
-            if isinstance(self.init, str) and not optimizer.is_stochastic:
-                start = self._in_sight(objective, start)
         kept = np.ones(len(X), dtype=bool)
         return Run(MatchData(X, kept, data), objective, optimizer, start, {})
 

@@ -15,9 +15,10 @@ from vicinal.base.validation import validate_data
 from vicinal.nca._class_metric import ClassMetric
 from vicinal.nca._data import ClassificationData
 from vicinal.nca._fit import Run
-from vicinal.nca._model_selection import MOST_ROWS, strongest
+from vicinal.nca._model_selection import strongest
 from vicinal.nca._preconditioner import Preconditioner
 from vicinal.nca._stochastic import BATCH_SIZE, STEPS, StochasticOptimizer
+from vicinal.nca._trials import MOST_ROWS
 from vicinal.neighborhood import single_threaded_blas
 
 _USUAL: dict[str, tuple[Any, ...]] = {

@@ -18,13 +18,9 @@ from vicinal.base.validation import validate_data
 from vicinal.nca._data import RegressionData
 from vicinal.nca._fit import Run
 from vicinal.nca._initialization import candidate_starts
-from vicinal.nca._model_selection import (
-    Trial,
-    scaled_by_loss,
-    target_objective,
-    target_trials,
-)
+from vicinal.nca._model_selection import scaled_by_loss, scaled_starts
 from vicinal.nca._selecting import SelectingMetric
+from vicinal.nca._trials import Trial, target_objective, target_trials
 from vicinal.neighborhood import (
     NeighborWeights,
     average,
@@ -82,11 +78,21 @@ verbose, random_state, n_jobs
         With alpha="auto": the penalty that was chosen; infinity where no learned map
         predicted better than the start, which is then kept.
     init_ : str
-        With alpha="auto": the start that was chosen.
+        With alpha="auto": the start that was chosen; ", scaled up" where all points
+        would look alike to each other at the scale that predicts best without learning.
     n_iter_ : int
         The optimiser's iterations.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
         The objective at the start and after each iteration.
+
+    See Also
+    --------
+    vicinal.classic.MLKR : The map alone.
+    vicinal.NCAClassifier : The same for classes.
+
+    Notes
+    -----
+    Cost: as of :class:`vicinal.NCAClassifier`; predicting m rows takes O(mnd).
 
     References
     ----------
@@ -253,7 +259,7 @@ verbose, random_state, n_jobs
         if not isinstance(self.init, str):
             return starts
         judge = self._judge(data)
-        return {name: scaled_by_loss(judge, A) for name, A in starts.items()}
+        return scaled_starts(judge, starts)
 
     def _judge(self, data: RegressionData) -> TargetObjective:
         """Return the squared error, whatever is optimised: it is what predicts."""

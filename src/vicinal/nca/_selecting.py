@@ -14,12 +14,12 @@ from vicinal.nca._model_selection import (
     MANY_ROWS,
     MOST_FEATURES,
     Selected,
-    Trial,
     reduced_start,
     safe_choice,
     select,
     strongest,
 )
+from vicinal.nca._trials import Trial
 from vicinal.objectives.minibatch import sample_indices
 
 # Points that differ by less need maps whose squares overflow.
@@ -77,7 +77,8 @@ class SelectingMetric(GradientFittedMetric):
         if not (made and np.isinf(selected.alpha)):
             return selected.components
         many = sample_indices(np.random.default_rng(0), len(data.X), MANY_ROWS)
-        return self._candidates(data.subproblem(many))[selected.init]
+        made_again = self._candidates(data.subproblem(many))
+        return made_again.get(selected.init, selected.components)
 
     def _resumed(self) -> Selected:
         """Return the penalty of the last fit, to go on from its map with it."""

@@ -11,9 +11,11 @@ from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.validation import validate_data
 from vicinal.nca._data import MatchData
 from vicinal.nca._fit import Run
-from vicinal.nca._initialization import diagonal_start
-from vicinal.nca._scale import data_unit
-from vicinal.objectives.soft_labels import SoftMatchObjective, check_soft_labels
+from vicinal.objectives.soft_labels import (
+    SoftMatchObjective,
+    check_matches,
+    check_soft_labels,
+)
 
 if TYPE_CHECKING:
     from vicinal.nca._nca import NCA
@@ -54,13 +56,16 @@ def prepare_soft(
     points: FloatArray = validate_data(nca, X, dtype=FLOATS, ensure_min_samples=2)
     labels = check_soft_labels(Y, len(points))
     _check_settings(nca)
+    nca._check_diagonal(points.shape[1])
     weights = _check_sample_weight(
         sample_weight, points, dtype=np.float64, ensure_non_negative=True
     )
     kept = weights > 0
     if not kept.all():
         points, weights, labels = points[kept], weights[kept], labels[kept]
-        labels = labels[:, kept] if issparse(labels) else labels
+        if issparse(labels):
+            labels = labels[:, kept]
+            check_matches(labels)
     if len(points) < 2:
         raise ValueError("Fewer than two rows have a weight above 0.")
     objective = SoftMatchObjective(
@@ -71,10 +76,8 @@ def prepare_soft(
     if not issparse(labels):
         codes = np.unique(labels.argmax(axis=1), return_inverse=True)[1]
     optimizer = nca._make_optimizer(points, codes, float(nca.alpha))
-    if nca._is_diagonal and not nca._is_warm(points):
-        start = diagonal_start(nca.init, points, data_unit(objective))
-    elif nca._is_diagonal:
-        start = nca._warm_map()
+    if nca._is_diagonal:
+        start = nca._diagonal_start(objective, optimizer)
     else:
         d, how = nca.n_components, optimizer.preconditioner
         start = nca._start(objective, codes, d, how)
@@ -101,8 +104,4 @@ def _check_settings(nca: "NCA") -> None:
     for name, value in wrong.items():
         raise ValueError(
             f"{name}={value!r} needs a class for each row, not soft labels."
-        )
-    if nca._is_diagonal and nca.n_components is not None:
-        raise ValueError(
-            "form='diagonal' keeps all features: n_components must be None."
         )

@@ -19,7 +19,8 @@
                              soft_neighbors  both          gradients between two sets
 
 `pairs` has the loop and the distances, `rules` and `kernels` (of given matches:
-`match_rules`, `match_kernels`) what a method makes of a row of distances, `engine`,
+`match_rules`, `match_kernels`) what a method makes of a row of distances, out of the
+steps in `row_steps`; `compiling` has Numba's options and cache; `engine`,
 `new_points` and `soft_neighbors` what comes out, `parallel` blocks and threads, `blas`
 the hold on BLAS. No n×n array is ever held, any number of
 threads gives the same bits, and nothing here knows of estimators or optimisers.

@@ -1,17 +1,17 @@
 """Compiled loops over target neighbours and impostors, for LMNN's hinges.
 
-Beside `kernels`, the only compiled code. Importing this module loads Numba.
+Importing this module loads Numba.
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
 
 import numpy as np
-from numba import njit
 
-from vicinal.neighborhood.kernels import _FLAGS, _insert, _kernel
+from vicinal.neighborhood.compiling import kernel, step
+from vicinal.neighborhood.nearest_kernels import insert
 
 
-@njit(nogil=True, fastmath=_FLAGS)
+@step
 def _count_below(row, start, stop, radius):
     """Return how many of some columns are below a radius."""
     near = np.int32(0)
@@ -20,7 +20,7 @@ def _count_below(row, start, stop, radius):
     return near
 
 
-@_kernel
+@kernel
 def count_within(block, query_norms, norms, radii, starts, stops, counts):
     """Turn inner products into squared distances, and count those below a radius.
 
@@ -36,7 +36,7 @@ def count_within(block, query_norms, norms, radii, starts, stops, counts):
         counts[r] += _count_below(row, stops[r], n, radii[r])
 
 
-@_kernel
+@kernel
 def list_within(block, own, radii, starts, stops, kept, counts, columns):
     """List the columns below a radius, row after row, as `count_within` counts them.
 
@@ -62,7 +62,7 @@ def list_within(block, own, radii, starts, stops, kept, counts, columns):
     return written
 
 
-@njit(nogil=True)
+@step
 def _hash(i, j):
     """Return 32 bits that look as if drawn for a pair of numbers (as splitmix64)."""
     mixed = np.uint64(i) * np.uint64(0x9E3779B97F4A7C15)
@@ -72,7 +72,7 @@ def _hash(i, j):
     return mixed >> np.uint64(32)
 
 
-@njit(nogil=True, fastmath=_FLAGS)
+@step
 def _squared_distance(points, i, j):
     """Return ‖z_i − z_j‖², from differences."""
     total = points.dtype.type(0)
@@ -82,7 +82,7 @@ def _squared_distance(points, i, j):
     return total
 
 
-@njit(nogil=True, fastmath=_FLAGS)
+@step
 def _add_edge(points, i, j, weight, product):
     """Add an edge's part of L Z: w (z_i − z_j) to i, and less it to j."""
     for a in range(points.shape[1]):
@@ -91,7 +91,7 @@ def _add_edge(points, i, j, weight, product):
         product[j, a] -= term
 
 
-@njit(nogil=True, fastmath=_FLAGS)
+@step
 def _violations(distance, reach, active):
     """Count the margins that a distance is inside of; return that and their excess."""
     violated, excess = 0, 0.0
@@ -103,7 +103,7 @@ def _violations(distance, reach, active):
     return violated, excess
 
 
-@_kernel
+@kernel
 def hinges(
     points, queries, targets, ends, columns, margin, pull, push, values, product
 ):
@@ -139,7 +139,7 @@ def hinges(
         values[r] = value
 
 
-@njit(nogil=True, fastmath=_FLAGS)
+@step
 def _list_class(row, query_norm, norms, start, stop, nearest, numbers):
     """Turn a class's inner products into squared distances, and list the least."""
     zero, last = row.dtype.type(0), nearest.shape[0] - 1
@@ -148,10 +148,10 @@ def _list_class(row, query_norm, norms, start, stop, nearest, numbers):
         distance = (query_norm + norms[j]) - 2 * row[j]
         row[j] = distance if distance > zero else zero
         if row[j] < nearest[last]:
-            _insert(nearest, numbers, row[j], j)
+            insert(nearest, numbers, row[j], j)
 
 
-@njit(nogil=True, fastmath=_FLAGS)
+@step
 def _add_pushes(distance, own, nearest, found, scales, energy):
     """Add what a point of class own at this distance costs in each other class."""
     for c in range(found.shape[0]):
@@ -161,7 +161,7 @@ def _add_pushes(distance, own, nearest, found, scales, energy):
                 energy[c] += scales[c] * gap if gap > 0 else 0.0
 
 
-@_kernel
+@kernel
 def energies(block, query_norms, norms, bounds, reach, n_neighbors, pull, push, out):
     """Write LMNN's energy of each query in each class; the block is left as scratch.
 

@@ -9,16 +9,16 @@ entries starts[r] … stops[r] − 1 of two lists: columns, and their shares or 
 
 import numpy as np
 
-from vicinal.neighborhood.kernels import (
-    _exp,
-    _kernel,
-    _scale,
-    _to_distances_of,
-    _to_exponentials,
+from vicinal.neighborhood.compiling import kernel
+from vicinal.neighborhood.row_steps import (
+    exp,
+    scale,
+    to_distances_of,
+    to_exponentials,
 )
 
 
-@_kernel
+@kernel
 def pairs(
     block,
     own,
@@ -45,20 +45,20 @@ def pairs(
             row[:] = 0
             values[r] = 0
             continue
-        nearest = _to_distances_of(
+        nearest = to_distances_of(
             row, own[r], norms_of[r], norms, log_offsets, self_log_offsets[r]
         )
         distance = row.dtype.type(0)
         for e in range(starts[r], stops[r]):
             distance += shares[e] * row[columns[e]]
-        total = _to_exponentials(row, nearest)
+        total = to_exponentials(row, nearest)
         values[r] = (nearest - distance) - np.log(total)
-        _scale(row, repulsion[r] / total)
+        scale(row, repulsion[r] / total)
         for e in range(starts[r], stops[r]):
             row[columns[e]] -= attraction[r] * shares[e]
 
 
-@_kernel
+@kernel
 def listed_matches(
     block,
     own,
@@ -85,7 +85,7 @@ def listed_matches(
             row[:] = 0
             values[r] = 0
             continue
-        nearest = _to_distances_of(
+        nearest = to_distances_of(
             row, own[r], norms_of[r], norms, log_offsets, self_log_offsets[r]
         )
         # Matches have a shift of their own, so that their sum never underflows.
@@ -94,25 +94,25 @@ def listed_matches(
             nearest_match = min(nearest_match, row[columns[e]])
         matched = row.dtype.type(0)
         for e in range(starts[r], stops[r]):
-            matched += matches[e] * _exp(nearest_match - row[columns[e]])
+            matched += matches[e] * exp(nearest_match - row[columns[e]])
         factor = counts[r]
         shares = np.empty(stops[r] - starts[r], dtype=row.dtype)
         for e in range(starts[r], stops[r]):
             shares[e - starts[r]] = (
-                matches[e] * _exp(nearest_match - row[columns[e]]) / matched
+                matches[e] * exp(nearest_match - row[columns[e]]) / matched
             )
-        total = _to_exponentials(row, nearest)
+        total = to_exponentials(row, nearest)
         if power[0] > 0:
-            values[r] = _exp(nearest - nearest_match) * matched / total
+            values[r] = exp(nearest - nearest_match) * matched / total
             factor *= values[r]
         else:
             values[r] = (nearest - nearest_match) + np.log(matched / total)
-        _scale(row, factor / total)
+        scale(row, factor / total)
         for e in range(starts[r], stops[r]):
             row[columns[e]] -= factor * shares[e - starts[r]]
 
 
-@_kernel
+@kernel
 def _agreements(kappa, labels_of, labels):
     """Write Σ_c Y_ic Y_jc of one row i and all j; most classes have no part in it."""
     kappa[:] = 0
@@ -123,7 +123,7 @@ def _agreements(kappa, labels_of, labels):
                 kappa[j] += weight * labels[c, j]
 
 
-@_kernel
+@kernel
 def _nearest_match(row, kappa):
     """Return the least squared distance to what has κ > 0; −1 where nothing has."""
     least = row.dtype.type(-1)
@@ -133,7 +133,7 @@ def _nearest_match(row, kappa):
     return least
 
 
-@_kernel
+@kernel
 def soft_labels(
     block,
     own,
@@ -157,7 +157,7 @@ def soft_labels(
         _agreements(kappa, labels_of[r], labels)
         if self_log_offsets[r] > 1e30:  # a single point does not match itself
             kappa[own[r]] = zero
-        nearest = _to_distances_of(
+        nearest = to_distances_of(
             row, own[r], norms_of[r], norms, log_offsets, self_log_offsets[r]
         )
         nearest_match = _nearest_match(row, kappa)
@@ -169,12 +169,12 @@ def soft_labels(
         for j in range(row.shape[0]):
             # A match that is nearer than all of κ > 0 has κ = 0.
             gap = nearest_match - row[j]
-            kappa[j] *= _exp(gap if gap < zero else zero)
+            kappa[j] *= exp(gap if gap < zero else zero)
             matched += kappa[j]
-        total = _to_exponentials(row, nearest)
+        total = to_exponentials(row, nearest)
         factor = counts[r]
         if power[0] > 0:
-            values[r] = _exp(nearest - nearest_match) * matched / total
+            values[r] = exp(nearest - nearest_match) * matched / total
             factor *= values[r]
         else:
             values[r] = (nearest - nearest_match) + np.log(matched / total)

@@ -39,7 +39,7 @@ def list_nearest(
     found : list of ndarray of int32
         One for each class, with as many columns as neighbours are wanted.
     """
-    from vicinal.neighborhood import kernels  # loads Numba
+    from vicinal.neighborhood import nearest_kernels  # loads Numba
 
     Q = points if queries is None else queries
     half_norms = np.einsum("ij,ij->i", points, points) / 2
@@ -70,13 +70,15 @@ def list_nearest(
                 block = buffer[: n * (stop - start)].reshape(n, stop - start)
                 np.matmul(Q[rows], points[start:stop].T, out=block)
                 nearest = found[j][rows]
-                kernels.list_nearest(
+                nearest_kernels.list_nearest(
                     block, half_norms_of[rows], half_norms[start:stop], first, start,
                     np.full(nearest.shape, far(points.dtype)), nearest,
                 )  # fmt: skip
                 if later is not None and start >= rows.stop:
                     with later.lists(rows, j) as (distances, numbers):
-                        kernels.list_nearest_rows(block, rows.start, distances, numbers)
+                        nearest_kernels.list_nearest_rows(
+                            block, rows.start, distances, numbers
+                        )
             if later is not None:
                 later.done(rows)
 

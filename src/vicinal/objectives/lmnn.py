@@ -57,6 +57,10 @@ class LMNNObjective:
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
 
+    See Also
+    --------
+    vicinal.classic.LMNN : Maximises it.
+
     References
     ----------
     .. [1] Weinberger, Blitzer, Saul. Distance Metric Learning for Large Margin Nearest

@@ -34,6 +34,10 @@ class MCMLObjective(PairObjective):
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
 
+    See Also
+    --------
+    vicinal.classic.MCML : Maximises it.
+
     References
     ----------
     .. [1] Globerson, Roweis. Metric Learning by Collapsing Classes. Advances in Neural

@@ -39,6 +39,21 @@ class MinibatchSampler:
         The terms that the value is the sum of, as a function of those of the objective.
     pool : ndarray of int or None, default=None
         The positions of the points that queries are drawn from; None is all.
+
+    See Also
+    --------
+    vicinal.NCA : Takes steps on mini-batches where rows are many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import MinibatchSampler, NCAObjective
+    >>> rng = np.random.default_rng(0)
+    >>> whole = NCAObjective(rng.normal(size=(100, 3)), rng.integers(2, size=100))
+    >>> batches = MinibatchSampler(whole, batch_size=10, n_references=20)
+    >>> value, gradient = batches.draw(rng).value_and_gradient(np.eye(2, 3))
+    >>> gradient.shape
+    (2, 3)
     """
 
     objective: PairObjective

@@ -60,6 +60,10 @@ class NCAObjective(PairObjective):
     n_jobs : int or None, default=None
         Threads; None is as many as BLAS would use. The result does not depend on it.
 
+    See Also
+    --------
+    vicinal.NCA : Maximises it.
+
     References
     ----------
     .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components

@@ -41,6 +41,21 @@ class GivenPairsObjective(PairObjective):
         What a pair is probable among.
     n_jobs : int or None, default=None
         Threads; None is as many as BLAS would use.
+
+    See Also
+    --------
+    vicinal.PairNCA : Maximises it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from vicinal.objectives import GivenPairsObjective
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
+    >>> weights = csr_array(([1.0], ([0], [1])), shape=(3, 3))
+    >>> value, gradient = GivenPairsObjective(X, weights).value_and_gradient(np.eye(2))
+    >>> gradient.shape
+    (2, 2)
     """
 
     _forces: tuple[FloatArray, FloatArray]

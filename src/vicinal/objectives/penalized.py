@@ -21,6 +21,20 @@ class Penalized:
         λ, or one for each row.
     center : ndarray or float, default=0.0
         The map that costs nothing.
+
+    See Also
+    --------
+    vicinal.objectives.NCAObjective : What is penalised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective, Penalized
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> plain = NCAObjective(X, [0, 0, 1, 1])
+    >>> less = Penalized(plain, 0.1).value_and_gradient(np.eye(2))[0]
+    >>> round(plain.value_and_gradient(np.eye(2))[0] - less, 6)
+    0.2
     """
 
     def __init__(

@@ -37,6 +37,20 @@ class TargetObjective(PairObjective):
         How many equal points each row stands for. Rows of weight 0 are left out.
     n_jobs : int or None, default=None
         Threads; None is as many as BLAS would use.
+
+    See Also
+    --------
+    vicinal.NCARegressor : Maximises it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import TargetObjective
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = TargetObjective(X, [0.0, 0.1, 1.0, 1.1], kind="squared-error")
+    >>> value, gradient = objective.value_and_gradient(np.eye(2))
+    >>> gradient.shape
+    (2, 2)
     """
 
     def __init__(

@@ -47,6 +47,24 @@ class RetrievalObjective:
         query's length does not change its ranking.
     n_jobs : int or None, default=None
         Threads.
+
+    See Also
+    --------
+    vicinal.adapters.RetrievalAdapter : Maximises it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from vicinal.objectives import RetrievalObjective
+    >>> documents = np.eye(3)
+    >>> objective = RetrievalObjective(
+    ...     documents[:2], documents, csr_array(np.eye(2, 3)),
+    ...     temperature=0.5, side="query", unit_length=True,
+    ... )
+    >>> value, gradient = objective.value_and_gradient(np.eye(3))
+    >>> gradient.shape
+    (3, 3)
     """
 
     def __init__(

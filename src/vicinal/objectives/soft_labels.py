@@ -41,6 +41,20 @@ n_samples)
         How many points each row stands for; None is one.
     n_jobs : int or None, default=None
         Threads.
+
+    See Also
+    --------
+    vicinal.objectives.NCAObjective : Labels that are certain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import SoftMatchObjective
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> Y = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
+    >>> value, gradient = SoftMatchObjective(X, Y).value_and_gradient(np.eye(2))
+    >>> gradient.shape
+    (2, 2)
     """
 
     def __init__(
@@ -119,8 +133,7 @@ def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
         where = matrix.row[kept], matrix.col[kept]
         matches = csr_array(coo_array((values[kept], where), matrix.shape))
         matches.sum_duplicates()
-        if not matches.nnz:
-            raise ValueError("No two rows match by Y: there is nothing to learn from.")
+        check_matches(matches)
         return matches
     labels = np.asarray(Y)
     if labels.dtype.kind not in "iufb" or labels.shape[0] != n_points:
@@ -141,6 +154,12 @@ def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
             "matrix."
         )
     return np.ascontiguousarray(labels / sums[:, None])
+
+
+def check_matches(matches: csr_array) -> None:
+    """Raise where no row matches another."""
+    if not matches.nnz:
+        raise ValueError("No two rows match by Y: there is nothing to learn from.")
 
 
 def _check_range(values: FloatArray) -> None:

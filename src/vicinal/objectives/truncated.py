@@ -46,6 +46,20 @@ class TruncatedNCA(NCAObjective):
         Draws the points at which the lost mass is measured.
     **how
         As for `NCAObjective`.
+
+    See Also
+    --------
+    vicinal.objectives.NCAObjective : Sums over all points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import TruncatedNCA
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(100, 3)), rng.integers(2, size=100)
+    >>> value, gradient = TruncatedNCA(X, y, neighbors=10).value_and_gradient(np.eye(3))
+    >>> gradient.shape
+    (3, 3)
     """
 
     def __init__(

@@ -38,6 +38,10 @@ class ComparisonDisplay(Display):
     figure_ : matplotlib Figure
         What the axes are part of.
 
+    See Also
+    --------
+    vicinal.compare : Makes what is drawn.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -33,6 +33,10 @@ class ConvergenceDisplay(Display):
     line_ : matplotlib Line2D
         The curve.
 
+    See Also
+    --------
+    vicinal.NCA : Has an `objective_curve_`.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

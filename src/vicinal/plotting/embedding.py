@@ -40,6 +40,10 @@ class EmbeddingDisplay(Display):
     figure_ : matplotlib Figure
         What the axes are part of.
 
+    See Also
+    --------
+    vicinal.plotting.NeighborsDisplay : Looks at one row.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

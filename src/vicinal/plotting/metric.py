@@ -40,6 +40,10 @@ class MetricDisplay(Display):
     figure_ : matplotlib Figure
         What the axes are part of.
 
+    See Also
+    --------
+    vicinal.plotting.EmbeddingDisplay : Draws the rows instead.
+
     Examples
     --------
     >>> from sklearn.datasets import load_wine

@@ -50,6 +50,10 @@ class NeighborsDisplay(Display):
     figure_ : matplotlib Figure
         What the axes are part of.
 
+    See Also
+    --------
+    vicinal.plotting.EmbeddingDisplay : Draws all rows.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -119,6 +119,10 @@ def page(
     ImportError
         When Jinja is not installed.
 
+    See Also
+    --------
+    vicinal.compare : Makes what is shown.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

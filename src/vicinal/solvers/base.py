@@ -8,7 +8,23 @@ from vicinal._typing import FloatArray
 
 
 class Objective(Protocol):
-    """What a solver maximizes: a number and its gradient at a map."""
+    """What a solver maximizes: a number and its gradient at a map.
+
+    See Also
+    --------
+    vicinal.objectives.NCAObjective : One of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.solvers import LBFGS
+    >>> class Hill:
+    ...     def value_and_gradient(self, components):
+    ...         return -float(np.sum(components**2)), -2 * components
+    >>> solution = LBFGS().maximize(Hill(), np.eye(2), on_iteration=lambda *_: False)
+    >>> bool(np.allclose(solution.components, 0, atol=1e-3))
+    True
+    """
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Return the value at the map and the derivative, of the map's shape."""
@@ -49,6 +65,22 @@ class Solution:
         Why it stopped, as one of a few names to act on.
     message : str
         Why it stopped, in words.
+
+    See Also
+    --------
+    vicinal.solvers.LBFGS : Returns one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.solvers import LBFGS
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> solution = LBFGS().maximize(
+    ...     NCAObjective(X, [0, 0, 1, 1]), np.eye(2), on_iteration=lambda *_: False
+    ... )
+    >>> solution.reason
+    'converged'
     """
 
     components: FloatArray

@@ -71,6 +71,18 @@ class GradientAscent(ABC):
     One iteration is one evaluation of the objective. A step that loses too much, or
     leads to where the objective is not finite, is taken back: the next one starts from
     the best map, and is shorter.
+
+    See Also
+    --------
+    vicinal.solvers.BoldDriver : A rule.
+    vicinal.solvers.DeltaBarDelta : A rule.
+    vicinal.solvers.DecayingSteps : A rule.
+
+    Examples
+    --------
+    >>> from vicinal.solvers import BoldDriver, GradientAscent
+    >>> issubclass(BoldDriver, GradientAscent)
+    True
     """
 
     max_iter: int = 50

@@ -28,6 +28,24 @@ class LBFGS:
     tol : float, default=1e-5
         Stop when an iteration gains less than this, relative to the objective, or
         when no entry of the gradient is larger.
+
+    See Also
+    --------
+    vicinal.solvers.ConjugateGradient : Two evaluations an iteration, often a little
+        higher.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.solvers import LBFGS
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = NCAObjective(X, [0, 0, 1, 1])
+    >>> solution = LBFGS(max_iter=20).maximize(
+    ...     objective, np.eye(2), on_iteration=lambda *_: False
+    ... )
+    >>> solution.curve[-1] >= solution.curve[0]
+    True
     """
 
     max_iter: int = 50
@@ -62,6 +80,23 @@ class ConjugateGradient:
     tol : float, default=1e-5
         Stop when an iteration gains less than this, relative to the objective, or
         when no entry of the gradient is larger.
+
+    See Also
+    --------
+    vicinal.solvers.LBFGS : Fewer evaluations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.solvers import ConjugateGradient
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = NCAObjective(X, [0, 0, 1, 1])
+    >>> solution = ConjugateGradient(max_iter=20).maximize(
+    ...     objective, np.eye(2), on_iteration=lambda *_: False
+    ... )
+    >>> solution.curve[-1] >= solution.curve[0]
+    True
     """
 
     max_iter: int = 50

@@ -42,10 +42,28 @@ class BoldDriver(GradientAscent):
     sigma : float, default=0.5
         σ < 1, what it is multiplied with after a failure.
 
+    See Also
+    --------
+    vicinal.solvers.DeltaBarDelta : A step size for each entry.
+    vicinal.solvers.GradientAscent : What they share.
+
     References
     ----------
     .. [1] Vogl, Mangis, Rigler, Zink, Alkon. Accelerating the convergence of the
        back-propagation method. Biological Cybernetics 59, 1988.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.solvers import BoldDriver
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = NCAObjective(X, [0, 0, 1, 1])
+    >>> solution = BoldDriver(max_iter=20).maximize(
+    ...     objective, np.eye(2), on_iteration=lambda *_: False
+    ... )
+    >>> solution.curve[-1] >= solution.curve[0]
+    True
     """
 
     rho: float = 1.1
@@ -94,10 +112,28 @@ class DeltaBarDelta(GradientAscent):
     theta : float, default=0.7
         θ.
 
+    See Also
+    --------
+    vicinal.solvers.BoldDriver : One step size for all.
+    vicinal.solvers.GradientAscent : What they share.
+
     References
     ----------
     .. [1] Jacobs. Increased rates of convergence through learning rate adaptation.
        Neural Networks 1, 1988.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.solvers import DeltaBarDelta
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = NCAObjective(X, [0, 0, 1, 1])
+    >>> solution = DeltaBarDelta(max_iter=20).maximize(
+    ...     objective, np.eye(2), on_iteration=lambda *_: False
+    ... )
+    >>> solution.curve[-1] >= solution.curve[0]
+    True
     """
 
     tolerated_loss: ClassVar[float] = 0.1
@@ -159,6 +195,24 @@ class DecayingSteps(GradientAscent):
     eta_0 : float, default=300.0
         η_0, in units of the step size that moves the map by its own length. A first
         step as long as the map makes t_0 = 300.
+
+    See Also
+    --------
+    vicinal.solvers.BoldDriver : Steps that depend on success.
+    vicinal.solvers.GradientAscent : What they share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.solvers import DecayingSteps
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = NCAObjective(X, [0, 0, 1, 1])
+    >>> solution = DecayingSteps(max_iter=20).maximize(
+    ...     objective, np.eye(2), on_iteration=lambda *_: False
+    ... )
+    >>> solution.curve[-1] >= solution.curve[0]
+    True
     """
 
     tolerated_loss: ClassVar[float] = 0.1

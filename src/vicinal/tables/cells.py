@@ -11,6 +11,7 @@ from vicinal.tables.notation import (
     possible_forms,
     read_numbers,
 )
+from vicinal.tables.text_vectors import looks_like_vectors, read_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -32,7 +33,8 @@ class Cells:
     Attributes
     ----------
     frame : polars.DataFrame
-        Columns of text whose cells are all numbers have become numbers.
+        Columns of text whose cells are all numbers have become numbers; those whose
+        cells are all vectors of numbers, lists.
     forms : dict of str to str
         How these were written, where no program writes them so: see
         `vicinal.tables.notation`.
@@ -150,6 +152,9 @@ def typed(
                 columns[index] = numbers[index]
             else:
                 del forms[index]
+    for index in text:
+        if looks_like_vectors(samples[index]):
+            columns[index] = _vectors(columns[index])
     result = pl.DataFrame(columns)
     # polars would call a column without a name column_0.
     result.columns = names = frame.columns
@@ -174,6 +179,13 @@ def _read(
         if nulls[index] == missing[index] < frame.height
         and not _merged(texts[index], numbers[index])
     ]
+
+
+def _vectors(column: pl.Series) -> pl.Series:
+    """Return lists where all cells are lists of equally many numbers."""
+    read = read_vectors(column)
+    same = read.list.len().drop_nulls().n_unique() == 1
+    return read if same and read.null_count() == column.null_count() else column
 
 
 def _sample(column: pl.Series) -> list[str]:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from vicinal.tables.dates import ASKED, find_form
+from vicinal.tables.dates import commonest_form as commonest_date_form
+from vicinal.tables.mixed_cells import commonest_form, mixed_cells
 from vicinal.tables.names import printable
-from vicinal.tables.notation import possible_forms
-from vicinal.tables.values import NO, YES, as_names, days, numbers, vector_length
+from vicinal.tables.text_vectors import why_no_vectors
+from vicinal.tables.values import (
+    NO,
+    YES,
+    as_names,
+    days,
+    dtype_in_words,
+    numbers,
+    vector_length,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,7 +84,8 @@ def kind_of(column: pl.Series) -> Kind:
     elif present.dtype.is_temporal():
         kind, reason = "date", _join("in days", missing)
     elif present.dtype != pl.String:
-        return Kind("text", f"{present.dtype} is neither a number nor a category")
+        what = dtype_in_words(present.dtype)
+        return Kind("text", f"{what}, neither numbers nor categories")
     elif (found := find_form(present.unique(maintain_order=True))) is not None:
         form, other = found
         written = f"written {form}" if form else ""
@@ -118,8 +128,8 @@ def asked_kind(column: pl.Series, kind: str, form: str = "") -> Kind:
         return Kind("empty", "no values")
     if present.dtype.is_nested():
         raise ValueError(
-            f"Column {column.name!r} holds {present.dtype}, which cannot be read as a "
-            f"{kind}; leave it out with --drop."
+            f"Column {column.name!r} holds {dtype_in_words(present.dtype)}, which "
+            f"cannot be read as a {kind}; leave it out with --drop."
         )
     if kind == "category":
         return _asked_category(present)
@@ -163,19 +173,9 @@ def _form_of(present: pl.Series, kind: str) -> str:
         return ""
     distinct = present.unique(maintain_order=True)
     if kind == "number":
-        return _commonest_form(distinct)
+        return commonest_form(distinct) or ""
     found = find_form(distinct, ASKED)
-    return "" if found is None else found[0]
-
-
-def _commonest_form(values: pl.Series) -> str:
-    """Return the form in which most of some cells are numbers."""
-    counts = Counter(
-        form for one in values.head(1000).to_list() for form in possible_forms([one])
-    )
-    plain = int(values.head(1000).cast(float, strict=False).is_not_null().sum())
-    form, most = max(counts.items(), key=lambda x: (x[1], x[0]), default=("", 0))
-    return form if most > plain else ""
+    return commonest_date_form(distinct, ASKED) or "" if found is None else found[0]
 
 
 def _kind_of_lists(present: pl.Series, missing: str) -> Kind:
@@ -217,15 +217,26 @@ def _kind_of_text(present: pl.Series, missing: str) -> Kind:
     n_distinct = present.n_unique()
     if n_distinct == 1:
         return Kind("constant", f"always {printable(present[0])}")
-    if n_distinct == len(present):
+    if reason := why_no_vectors(present):
+        return Kind("text", reason)
+    n, mixed = len(present), _mixed(present)
+    if n_distinct == n and not mixed:
         return Kind("identifier", "each row has its own value")
     if n_distinct > MOST_CATEGORIES:
-        return Kind(
-            "text", f"{n_distinct:,} distinct values, more than {MOST_CATEGORIES}"
-        )
-    if 2 * n_distinct > len(present):
-        return Kind("text", f"{n_distinct:,} distinct values in {len(present):,} rows")
-    return Kind("category", _join(f"{n_distinct} values", missing))
+        many = f"{n_distinct:,} distinct values, more than {MOST_CATEGORIES}"
+        return Kind("text", _join(many, mixed))
+    if 2 * n_distinct > n:
+        many = f"{n_distinct:,} distinct values in {n:,} rows"
+        return Kind("text", _join(many, mixed))
+    return Kind("category", _join(f"{n_distinct} values", missing, mixed))
+
+
+def _mixed(present: pl.Series) -> str:
+    """Say how many cells are numbers or dates, and how to have them taken so."""
+    found = mixed_cells(present)
+    if found is None:
+        return ""
+    return f"{found}: --{found.kind} {printable(present.name)!r} takes these as missing"
 
 
 def _in_order(column: pl.Series) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ASKED", "check_form", "find_form", "read_dates"]
+__all__ = ["ASKED", "check_form", "commonest_form", "find_form", "read_dates"]
 
 _ISO_DATES = ("%Y-%m-%d", "%Y/%m/%d")
 _ISO_TIMES = (
@@ -75,6 +75,30 @@ def find_form(values: pl.Series, more: tuple[str, ...] = ()) -> tuple[str, str] 
         able = [form for form in candidates if _all_read(values, form)]
         return (able[0], able[1] if len(able) > 1 else "") if able else None
     return ("", "") if _all_read(values, "") else None
+
+
+def commonest_form(values: pl.Series, more: tuple[str, ...] = ()) -> str | None:
+    """Return the form in which most of some cells are dates, or None.
+
+    Parameters
+    ----------
+    values : polars.Series
+        Distinct values of a column of text.
+    more : tuple of str, default=()
+        Further formats to try.
+
+    Returns
+    -------
+    str or None
+        None where no cell is a date.
+    """
+    some = values.head(200)
+    possible = ["", *more]
+    for one in some.head(20).to_list():
+        possible += _candidates(str(one))
+    counts = {form: read_dates(some, form).count() for form in dict.fromkeys(possible)}
+    best = max(counts, key=lambda form: counts[form])
+    return best if counts[best] else None
 
 
 def _candidates(value: str) -> list[str]:

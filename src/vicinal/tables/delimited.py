@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["Delimited", "open_delimited", "pieces_of"]
+__all__ = ["Delimited", "line_of", "open_delimited", "pieces_of"]
 
 CELL_LIMIT = 1_000_000
 _DELIMITERS = b",;\t|"
@@ -164,6 +164,29 @@ def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
                 'its quotes (") do not pair up as CSV asks.'
             )
         yield piece
+
+
+def line_of(file: Delimited, row: int) -> int:
+    """Return the line on which a row begins: blank lines and line breaks count.
+
+    Parameters
+    ----------
+    file : Delimited
+        What `open_delimited` returned.
+    row : int
+        Its number, from 0, without the line of names.
+
+    Returns
+    -------
+    int
+        From 1.
+    """
+    left = row + int(file.header)
+    for records in _records(file.text, file.delimiter.encode()):
+        if left < len(records.lines):
+            return int(records.lines[left])
+        left -= len(records.lines)
+    raise IndexError(row)
 
 
 def _records(file: TextFile, delimiters: bytes) -> Iterator[_Records]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from vicinal.tables.reading import read_table
 from vicinal.tables.values import as_names, vector_length, vectors
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
     from vicinal._typing import FloatArray
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["Embeddings", "read_embeddings", "read_relevance"]
 
 _IDS = ("id", "_id", "query_id", "document_id", "doc_id", "qid", "docid", "key")
+# So many columns are named one by one.
+_NAMED = 5
 _TEXTS = ("text", "query", "question", "document", "title", "passage", "content")
 
 
@@ -37,28 +41,40 @@ class Embeddings:
         A name for each row, all different: the row's number where no column names it.
     texts : list of str or None
         None where no column has texts.
+    columns : str
+        Which columns these are, and which are not looked at, for a person.
+    all_columns : tuple of str
+        The names of all there are.
     """
 
     name: str
     vectors: FloatArray
     ids: list[str]
     texts: list[str] | None
+    columns: str = ""
+    all_columns: tuple[str, ...] = ()
 
 
 def read_embeddings(
-    source: str, *, name: str | None = None, text: str | None = None
+    source: Any,
+    *,
+    name: str | None = None,
+    text: str | None = None,
+    drop: Sequence[str] = (),
 ) -> Embeddings:
     """Read vectors with their names and texts.
 
     Parameters
     ----------
-    source : str
+    source : str, path-like or DataFrame
         As `vicinal.tables.reading.read_table` takes it. The vectors are a column of
         lists, or all columns of numbers but the one of names.
     name : str, default=None
         The column of names; by default one that is called id, query_id or the like.
     text : str, default=None
         The column of texts; by default one that is called text, question or the like.
+    drop : sequence of str, default=()
+        Columns not to look at; those that are not there are none.
 
     Returns
     -------
@@ -71,7 +87,7 @@ def read_embeddings(
         With one sentence.
     """
     table = read_table(source)
-    frame = table.frame
+    frame = table.frame.drop([one for one in table.frame.columns if one in set(drop)])
     named = _column(frame, name, _IDS, table.name)
     texts = _column(frame, text, _TEXTS, table.name)
     if texts is not None and texts == named:
@@ -80,12 +96,14 @@ def read_embeddings(
     if named is not None:
         ids = _texts(frame.get_column(named))
         _check_names(ids, named, table.name)
-    found = _vectors(frame, {named, texts}, table.name)
+    found, used = _vectors(frame, {named, texts}, table.name)
     return Embeddings(
         table.name,
         found,
         ids,
         None if texts is None else _texts(frame.get_column(texts)),
+        _columns_line(table.frame.columns, named, texts, used, found.shape[1]),
+        tuple(table.frame.columns),
     )
 
 
@@ -162,7 +180,34 @@ def _check_names(ids: list[str], column: str, table: str) -> None:
         seen.add(one)
 
 
-def _vectors(frame: pl.DataFrame, others: set[str | None], table: str) -> FloatArray:
+def _columns_line(
+    columns: list[str],
+    named: str | None,
+    texts: str | None,
+    used: list[str],
+    length: int,
+) -> str:
+    """Say which columns were taken for what."""
+    ids = "ids are the rows' numbers" if named is None else f"ids from {_some([named])}"
+    parts = [f"vectors of {length:,} numbers from {_some(used)}", ids]
+    if texts is not None:
+        parts.append(f"texts from {_some([texts])}")
+    taken = {named, texts, *used}
+    if left := [one for one in columns if one not in taken]:
+        parts.append(f"not used: {_some(left)}")
+    return "; ".join(parts)
+
+
+def _some(names: list[str]) -> str:
+    shown = [repr(printable(one)) for one in names]
+    if len(shown) > _NAMED:
+        return f"{shown[0]}, {shown[1]}, … {shown[-1]} ({len(shown):,} columns)"
+    return ", ".join(shown)
+
+
+def _vectors(
+    frame: pl.DataFrame, others: set[str | None], table: str
+) -> tuple[FloatArray, list[str]]:
     lists = [
         one
         for one in frame.iter_columns()
@@ -177,7 +222,7 @@ def _vectors(frame: pl.DataFrame, others: set[str | None], table: str) -> FloatA
                 f"Column {printable(column.name)!r} of {table} holds no vectors: "
                 f"{reason}."
             )
-        found = vectors(column, length)
+        found, used = vectors(column, length), [column.name]
     else:
         numeric = [
             one
@@ -190,13 +235,14 @@ def _vectors(frame: pl.DataFrame, others: set[str | None], table: str) -> FloatA
                 "column for each number."
             )
         found = np.column_stack([one.to_numpy().astype(np.float64) for one in numeric])
+        used = [one.name for one in numeric]
     missing = np.flatnonzero(~np.isfinite(found).all(axis=1))
     if missing.size:
         raise ValueError(
             f"Row {missing[0]} of {table} has no whole vector: numbers are missing or "
             "not finite."
         )
-    return found
+    return found, used
 
 
 def _relevance_columns(columns: list[str], table: str) -> tuple[str, str, str | None]:

@@ -1,11 +1,8 @@
-"""Tables in JSON, in NumPy arrays and in Excel files, each as a frame or in pieces."""
+"""Tables in JSON and in NumPy arrays, as a frame or in pieces."""
 
 from __future__ import annotations
 
-import warnings
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
@@ -18,13 +15,9 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["EXCEL", "JSON", "array_pieces", "read_excel", "read_json"]
+__all__ = ["JSON", "array_pieces", "read_json"]
 
 JSON = (".json", ".jsonl", ".ndjson")
-EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-# From so many bytes on, a zip archive may hold so many times its size.
-_LARGE = 1_000_000_000
-_MOST_TIMES = 200
 
 
 def read_json(path: Path) -> pl.DataFrame:
@@ -109,68 +102,4 @@ def array_pieces(path: Path, rows: int, cells: int) -> Iterator[pl.DataFrame]:
         half = [one.astype("f4") if one.dtype == np.float16 else one for one in native]
         yield pl.DataFrame(
             dict(zip(names, map(np.ascontiguousarray, half), strict=True))
-        )
-
-
-def read_excel(path: Path) -> tuple[pl.DataFrame, list[str]]:
-    """Read the first sheet of a workbook.
-
-    Parameters
-    ----------
-    path : Path
-        An Excel or OpenDocument file.
-
-    Returns
-    -------
-    frame : polars.DataFrame
-        Its first row names the columns.
-    notes : list of str
-        Which sheet it was, where there are several.
-
-    Raises
-    ------
-    ValueError
-        When it cannot be read, or an extra is missing.
-    """
-    import polars as pl
-
-    if find_spec("fastexcel") is None:
-        raise ValueError(
-            f"Reading {path.name} needs an extra: pip install 'vicinal[excel]'; or "
-            "save its table as CSV."
-        )
-    _check_archive(path)
-    import fastexcel
-
-    try:
-        sheets = fastexcel.read_excel(str(path)).sheet_names
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            frame = pl.read_excel(path, sheet_name=sheets[0], engine="calamine")
-    except Exception as error:
-        first = str(error).strip().partition("\n")[0]
-        raise ValueError(
-            f"{path.name} cannot be read as a workbook ({first}); save its table as "
-            "CSV."
-        ) from error
-    others = f" of {len(sheets)}" if len(sheets) > 1 else ""
-    notes = [f"sheet {sheets[0]!r}, the first{others}"] if others else []
-    return frame, notes
-
-
-def _check_archive(path: Path) -> None:
-    """Raise ValueError where a workbook would fill the memory."""
-    with path.open("rb") as file:
-        if file.read(4) != b"PK\x03\x04":
-            return
-    try:
-        with ZipFile(path) as archive:
-            size = sum(one.file_size for one in archive.infolist())
-    except BadZipFile as error:
-        raise ValueError(f"{path.name} is cut short or damaged; copy it.") from error
-    stored = path.stat().st_size
-    if size > _LARGE and size > _MOST_TIMES * stored:
-        raise ValueError(
-            f"{path.name} holds {size / 1e9:,.1f} GB in {stored / 1e9:.3f} GB, as "
-            "files do that are made to fill a memory; save its table as CSV."
         )

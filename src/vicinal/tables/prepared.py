@@ -9,6 +9,7 @@ import numpy as np
 
 from vicinal.tables.columns import Columns
 from vicinal.tables.decisions import Decision
+from vicinal.tables.names import printable
 from vicinal.tables.reading import Table, read_table
 from vicinal.tables.sizes import check_features
 from vicinal.tables.target_choice import (
@@ -156,7 +157,8 @@ def prepare(
         notes += read.notes
         y, found = read.values, read.task
         if not read.kept.all():
-            frame, rows = frame.filter(read.kept), rows[read.kept]
+            table, rows = table.part(read.kept), rows[read.kept]
+            frame = table.frame
     columns = Columns.learn(frame, label, forms=table.forms, overrides=asked)
     _check_columns(table, columns)
     X = columns.encode(frame)
@@ -221,9 +223,27 @@ def _check_rows(table: Table) -> None:
 
 
 def _check_columns(table: Table, columns: Columns) -> None:
-    if not columns.feature_names:
-        kinds = ", ".join(f"{one.column}: {one.kind}" for one in columns.decisions[:5])
-        raise ValueError(
-            f"{table.name} has no column to learn from ({kinds}); is its delimiter a "
-            "comma, a semicolon, a tab or a bar?"
-        )
+    if columns.feature_names:
+        return
+    decisions = columns.decisions
+    if table.frame.width == 1 and _may_be_cut(table.frame):
+        advice = "is its delimiter a comma, a semicolon, a tab or a bar?"
+    elif all(one.kind == "target" for one in decisions):
+        advice = "it needs columns beside the target."
+    else:
+        advice = "say --categorical, --number or --date COLUMN of one that should be."
+    kinds = "; ".join(
+        printable(f"{one.column}: {one.kind}", None)
+        + (f", {printable(one.reason, None)}" if one.reason else "")
+        for one in decisions[:5]
+    )
+    more = f"; and {len(decisions) - 5:,} more" if len(decisions) > 5 else ""
+    raise ValueError(
+        f"{table.name} has no column to learn from ({kinds}{more}); {advice}"
+    )
+
+
+def _may_be_cut(frame: pl.DataFrame) -> bool:
+    """Whether each cell of the only column, and its name, has the same odd sign."""
+    cells = [frame.columns[0], *frame.to_series().cast(str).drop_nulls().head(20)]
+    return any(all(sign in cell.strip() for cell in cells) for sign in " :^~#/\\\x01")

@@ -6,7 +6,7 @@ label (`vicinal.tables.targets`). No file is ever unpickled.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import polars as pl
+    from numpy.typing import NDArray
 
 __all__ = ["Table", "pieces", "read_table"]
 
@@ -42,6 +43,9 @@ class Table:
         How numbers were written, column by column: see `vicinal.tables.notation`.
     overrides : Overrides
         What a person said of the columns, checked against their names.
+    names : tuple of str
+        Columns that hold names, by their type or a person's word, and are never read as
+        numbers.
     """
 
     name: str
@@ -50,6 +54,26 @@ class Table:
     notes: list[str] = field(default_factory=list)
     forms: dict[str, str] = field(default_factory=dict)
     overrides: Overrides = field(default_factory=Overrides)
+    names: tuple[str, ...] = ()
+
+    def part(self, kept: NDArray[np.bool_]) -> Table:
+        """Return some rows; what was text for the sake of others may be numbers.
+
+        Parameters
+        ----------
+        kept : ndarray of bool of shape (n_rows,)
+            Which rows.
+
+        Returns
+        -------
+        Table
+            Of these rows.
+        """
+        asked = self.overrides
+        cells = typed(
+            self.frame.filter(kept), decimal=asked.decimal, skip=set(self.names)
+        )
+        return replace(self, frame=cells.frame, forms=self.forms | cells.forms)
 
 
 def read_table(
@@ -104,10 +128,18 @@ def read_table(
         clean(frame),
         decimal=asked.decimal,
         likely=opened.decimal,
-        skip={*declared, *asked.categorical, *asked.date},
+        skip=(names := {*declared, *asked.categorical, *asked.date}),
     )
     notes += _decimal_notes(cells)
-    return Table(opened.stem, cells.frame, opened.target, notes, cells.forms, asked)
+    return Table(
+        opened.stem,
+        cells.frame,
+        opened.target,
+        notes,
+        cells.forms,
+        asked,
+        tuple(sorted(names)),
+    )
 
 
 def _decimal_notes(cells: Cells) -> list[str]:

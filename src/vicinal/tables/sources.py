@@ -20,6 +20,7 @@ import numpy as np
 from vicinal.tables import other_files
 from vicinal.tables.frames import is_frame, to_polars
 from vicinal.tables.names import distinct_names, near
+from vicinal.tables.workbooks import EXCEL, read_excel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,6 +54,8 @@ class Source:
     decimal : str
         What stands before a fraction, where its cells do not tell: a comma in text
         that semicolons delimit.
+    line_of : callable
+        From a row's number to the line of text on which it begins, or None.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Source:
     target: str | None = None
     notes: tuple[str, ...] = ()
     decimal: str = "."
+    line_of: Callable[[int], int | None] = lambda _row: None
 
     @property
     def stem(self) -> str:
@@ -129,8 +133,8 @@ def _of_file(path: Path) -> Source:
         return _of_arrow(path)
     if suffix in other_files.JSON:
         return Source(path.name, lambda: iter([other_files.read_json(path)]))
-    if suffix in other_files.EXCEL:
-        frame, notes = other_files.read_excel(path)
+    if suffix in EXCEL:
+        frame, notes = read_excel(path)
         return Source(path.name, lambda: iter([frame]), notes=tuple(notes))
     file = delimited.open_delimited(path)
     return Source(
@@ -138,6 +142,7 @@ def _of_file(path: Path) -> Source:
         lambda: delimited.pieces_of(file),
         notes=file.notes,
         decimal="," if file.delimiter == ";" else ".",
+        line_of=lambda row: delimited.line_of(file, row),
     )
 
 

@@ -35,16 +35,27 @@ class NoTargetError(ValueError):
         The table's.
     likely : list of str
         Columns that may be it.
+    method : str, default=""
+        What learns from it, and has no use for being told that there is none.
     """
 
-    def __init__(self, name: str, likely: list[str]) -> None:
-        self.likely = likely
+    def __init__(self, name: str, likely: list[str], method: str = "") -> None:
+        self.name, self.likely = name, likely
         shown = ", ".join(printable(repr(one)) for one in likely)
+        other = "or ask for densities without one with --no-target"
+        if method:
+            other = (
+                f"since {method} learns from one, or choose a method that needs none"
+            )
+        python = "target= in Python" if method else "target= and task='none' in Python"
         super().__init__(
             f"{name} has no column called target, label, class or y; name the target "
-            f"with --target ({shown or 'none looks like one'}), or ask for densities "
-            "without one with --no-target (target= and task='none' in Python)."
+            f"with --target ({shown or 'none looks like one'}), {other} ({python})."
         )
+
+    def needed_by(self, method: str) -> NoTargetError:
+        """Return the error for a method that cannot do without a target."""
+        return NoTargetError(self.name, self.likely, method)
 
 
 def choose_target(table: Table, asked: str | None) -> str | None:

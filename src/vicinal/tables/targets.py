@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vicinal.tables.mixed_cells import Mixed, mixed_cells
 from vicinal.tables.names import printable
 from vicinal.tables.sizes import check_numbers
-from vicinal.tables.values import as_names
+from vicinal.tables.values import as_names, dtype_in_words, numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,6 +32,8 @@ MOST_CLASSES = 20
 # Codes of classes: so often comes the rarest at least, and for each of the commonest.
 _LEAST = 5
 _LEAST_SHARE = 0.1
+# Numbers to predict, beside as few cells of something else.
+_NUMBERS = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +71,9 @@ def read_target(column: pl.Series, *, task: str | None = None) -> Target:
     Returns
     -------
     Target
-        Rows without a label and classes of a single row are left out.
+        Rows without a label and classes of a single row are left out. So are the
+        cells that are no numbers where nine in ten are, and are no codes of classes; or
+        where regression is asked for.
 
     Raises
     ------
@@ -99,19 +104,46 @@ def read_target(column: pl.Series, *, task: str | None = None) -> Target:
             f"Column {name!r} is {printable(present[0])!r} in every row; a target "
             "needs at least two values."
         )
+    if task != "classification" and (mixed := mixed_cells(present)) is not None:
+        column, task = _mixed_target(column, mixed, task, notes)
+        present, kept = column.drop_nulls(), column.is_not_null()
     if task is None:
         classes = names_classes(present.to_numpy())
         task = "classification" if classes else "regression"
     if task == "regression":
         if not present.dtype.is_numeric():
             raise ValueError(
-                f"Column {name!r} holds {present.dtype}, not numbers to predict; name "
-                "another target."
+                f"Column {name!r} holds names like {printable(present[0])!r}, not "
+                "numbers to predict; name another target."
             )
         values = present.to_numpy().astype(np.float64)
         check_numbers(values, f"Column {name!r}")
         return Target(task, values, kept.to_numpy(), tuple(notes))
     return _classes(column, notes)
+
+
+def _mixed_target(
+    column: pl.Series, mixed: Mixed, task: str | None, notes: list[str]
+) -> tuple[pl.Series, str | None]:
+    """Take the numbers alone where they are meant; say so, or what else can be had."""
+    import polars as pl
+
+    if mixed.kind != "number":
+        return column, task
+    values = numbers(column, mixed.form, asked=True)
+    share = mixed.n_read / mixed.n_cells
+    meant = share >= _NUMBERS and not names_classes(values[~np.isnan(values)])
+    if task == "regression" or meant:
+        lost = _rows(mixed.n_cells - mixed.n_read)
+        other = "" if task else "; --task classification takes all cells as names"
+        notes.append(f"column {column.name!r}: {mixed}: {lost} left out{other}")
+        read = pl.Series(column.name, values, nan_to_null=True)
+        return read, "regression"
+    notes.append(
+        f"column {column.name!r}: {mixed}: taken as names of classes; --task "
+        "regression takes the numbers alone"
+    )
+    return column, task
 
 
 def _understood(column: pl.Series) -> pl.Series:
@@ -123,8 +155,8 @@ def _understood(column: pl.Series) -> pl.Series:
         return column.set(~column.is_finite(), None)
     if column.dtype.is_temporal() or column.dtype.is_nested():
         raise ValueError(
-            f"Column {column.name!r} holds {column.dtype}, which is neither a class "
-            "nor a number; name another target."
+            f"Column {column.name!r} holds {dtype_in_words(column.dtype)}, which are "
+            "neither classes nor numbers; name another target."
         )
     return column
 

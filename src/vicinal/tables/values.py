@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vicinal.tables.cell_error import CellError
 from vicinal.tables.dates import read_dates
-from vicinal.tables.names import printable
 from vicinal.tables.notation import read_numbers
+from vicinal.tables.text_vectors import read_vectors
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,6 +21,7 @@ __all__ = [
     "YES",
     "as_names",
     "days",
+    "dtype_in_words",
     "numbers",
     "vector_length",
     "vectors",
@@ -57,7 +59,7 @@ def yes_or_no(column: pl.Series, _form: str = "", *, asked: bool = False) -> Flo
     said = words.is_in([*YES, "1"])
     understood = said | words.is_in([*NO, "0"])
     if not asked:
-        _complain(column, understood, "yes or no")
+        _complain(column, understood, "yes/no")
     return np.where(understood.fill_null(False).to_numpy(), numbers(said), np.nan)
 
 
@@ -89,12 +91,12 @@ def numbers(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatA
         cells = pl.DataFrame({"text": column})
         parsed = cells.select(read_numbers(pl.col("text"), form))["text"]
         if not asked:
-            _complain(column, parsed.is_not_null(), "a number")
+            _complain(column, parsed.is_not_null(), "number", form)
         column = parsed
     elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
         raise ValueError(
-            f"Column {column.name!r} held numbers and now holds {column.dtype}; give "
-            "it its old type."
+            f"Column {column.name!r} held numbers and now holds "
+            f"{dtype_in_words(column.dtype)}; write numbers there."
         )
     if column.dtype not in (pl.Float32, pl.Float64):
         column = column.cast(pl.Float64)
@@ -139,7 +141,7 @@ def days(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatArra
     if dtype == pl.String:
         parsed = read_dates(column, form)
         if not asked:
-            _complain(column, parsed.is_not_null(), "a date")
+            _complain(column, parsed.is_not_null(), "date", form)
         return numbers(parsed.dt.epoch("us") / _DAY)
     if dtype == pl.Time:
         return numbers(column.cast(pl.Int64) / (1000 * _DAY))
@@ -147,8 +149,8 @@ def days(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatArra
         return numbers(column.dt.total_microseconds() / _DAY)
     if not dtype.is_temporal():
         raise ValueError(
-            f"Column {column.name!r} held dates and now holds {dtype}; give it its "
-            "old type."
+            f"Column {column.name!r} held dates and now holds "
+            f"{dtype_in_words(dtype)}; write dates there."
         )
     return numbers(column.dt.epoch("us") / _DAY)
 
@@ -159,7 +161,7 @@ def vectors(column: pl.Series, length: int) -> FloatArray:
     Parameters
     ----------
     column : polars.Series
-        Of lists, arrays, or nothing.
+        Of lists, arrays, text that spells them, or nothing.
     length : int
         How many numbers each of them has.
 
@@ -175,6 +177,11 @@ def vectors(column: pl.Series, length: int) -> FloatArray:
     """
     import polars as pl
 
+    if column.dtype == pl.String:
+        # As a text file holds them, which comes in pieces.
+        read = read_vectors(column)
+        _complain(column, read.list.len() == length, "vector", str(length))
+        column = read
     single = getattr(column.dtype, "inner", None) == pl.Float32
     kind = pl.Float32 if single else pl.Float64
     result = np.full((len(column), length), np.nan, "f4" if single else "f8")
@@ -212,7 +219,7 @@ def vector_length(present: pl.Series) -> tuple[int, str]:
     dtype = present.dtype
     inner = getattr(dtype, "inner", None)
     if inner is None or not inner.is_numeric():
-        return 0, f"{dtype} is neither a number nor a category"
+        return 0, f"{dtype_in_words(dtype)}, neither numbers nor categories"
     if dtype == pl.Array:
         return dtype.size, ""  # type: ignore[attr-defined]
     lengths = present.list.len()
@@ -248,10 +255,39 @@ def as_names(column: pl.Series) -> pl.Series:
     return column.replace_strict(labels, names, return_dtype=pl.String)
 
 
-def _complain(column: pl.Series, understood: pl.Series, what: str) -> None:
-    wrong = column.filter(~understood.fill_null(False) & column.is_not_null())
+def dtype_in_words(dtype: pl.DataType) -> str:
+    """Say what a column of some type holds, to somebody who knows no polars.
+
+    Parameters
+    ----------
+    dtype : polars.DataType
+        The column's.
+
+    Returns
+    -------
+    str
+        A noun.
+    """
+    import polars as pl
+
+    words = (
+        (dtype.is_numeric(), "numbers"),
+        (dtype == pl.Boolean, "true and false"),
+        (dtype == pl.Duration, "durations"),
+        (dtype == pl.Time, "times of day"),
+        (dtype.is_temporal(), "dates"),
+        (dtype in (pl.String, pl.Categorical, pl.Enum), "text"),
+        (dtype in (pl.List, pl.Array), "lists"),
+        (dtype == pl.Struct, "structures of several values"),
+    )
+    return next((word for holds, word in words if holds), str(dtype))
+
+
+def _complain(
+    column: pl.Series, understood: pl.Series, kind: str, form: str = ""
+) -> None:
+    """Raise an error at the first cell that is present and not understood."""
+    wrong = (~understood.fill_null(False) & column.is_not_null()).arg_true()
     if len(wrong):
-        raise ValueError(
-            f"Column {column.name!r} held {what} in each row of the table that was "
-            f"learned from, but here holds {printable(wrong[0])!r}; mend it."
-        )
+        row = int(wrong[0])
+        raise CellError(column.name, row, column[row], kind, form)

@@ -1,8 +1,9 @@
 """metric-learn's public names, parameters and shapes, on the estimators of vicinal.
 
-A script runs with one line changed::
+A script runs with its imports changed::
 
     import vicinal.compat.metric_learn as metric_learn
+    from vicinal.compat.metric_learn.constraints import wrap_pairs
 
 What is not the same is told in docs/migration-metric-learn.md. Parameters that mean
 nothing here warn once.
@@ -19,7 +20,6 @@ nothing here warn once.
 [1, -1]
 """
 
-from vicinal.compat.metric_learn._constraints import Constraints, wrap_pairs
 from vicinal.compat.metric_learn._labels import (
     LFDA,
     LMNN,
@@ -43,6 +43,10 @@ from vicinal.compat.metric_learn._relative import (
     LSML_Supervised,
     SCML_Supervised,
 )
+from vicinal.compat.metric_learn.constraints import Constraints, wrap_pairs
+
+# The version of metric-learn whose names these are.
+__version__ = "0.7.0"
 
 __all__ = [
     "ITML",
@@ -63,5 +67,6 @@ __all__ = [
     "RCA_Supervised",
     "SCML_Supervised",
     "SDML_Supervised",
+    "__version__",
     "wrap_pairs",
 ]

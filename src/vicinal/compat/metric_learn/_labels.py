@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from vicinal import classic, nca
 from vicinal._typing import IntArray
-from vicinal.compat.metric_learn._constraints import Constraints
 from vicinal.compat.metric_learn._shared import DEPRECATED, MetricLearnNames
+from vicinal.compat.metric_learn.constraints import Constraints
 
 # What a tolerance of None is.
 TOL = 1e-5
@@ -23,6 +23,19 @@ class NCA(MetricLearnNames, nca.NCA):
         As for :class:`vicinal.NCA`; a tol of None is 1e-5.
     preprocessor : array-like or callable, default=None
         The points, where X is an array of indices.
+
+    See Also
+    --------
+    vicinal.NCA : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.NCA(max_iter=500, n_components=2).fit(X, y)
+    >>> model.transform(X).shape
+    (150, 2)
     """
 
     def __init__(
@@ -60,6 +73,19 @@ class MLKR(MetricLearnNames, classic.MLKR):
         As for :class:`vicinal.classic.MLKR`; a tol of None is 1e-5.
     preprocessor : array-like or callable, default=None
         The points, where X is an array of indices.
+
+    See Also
+    --------
+    vicinal.classic.MLKR : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.MLKR(n_components=2, max_iter=500).fit(X, y.astype(float))
+    >>> model.transform(X).shape
+    (150, 2)
     """
 
     def __init__(
@@ -102,6 +128,19 @@ class LFDA(MetricLearnNames, classic.LFDA):
         As `embedding` of :class:`vicinal.classic.LFDA`.
     preprocessor : array-like or callable, default=None
         The points, where X is an array of indices.
+
+    See Also
+    --------
+    vicinal.classic.LFDA : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.LFDA(n_components=2).fit(X, y)
+    >>> model.transform(X).shape
+    (150, 2)
     """
 
     def __init__(
@@ -142,6 +181,19 @@ class LMNN(MetricLearnNames, classic.LMNN):
         The points, where X is an array of indices.
     k : int
         The old name of n_neighbors.
+
+    See Also
+    --------
+    vicinal.classic.LMNN : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.LMNN(max_iter=500, n_components=2).fit(X, y)
+    >>> model.transform(X).shape
+    (150, 2)
     """
 
     def __init__(
@@ -192,6 +244,19 @@ class RCA(MetricLearnNames, classic.RCA):
         Rows of the map.
     preprocessor : array-like or callable, default=None
         The points, where X is an array of indices.
+
+    See Also
+    --------
+    vicinal.classic.RCA : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> chunks = metric_learn.Constraints(y).chunks(20, random_state=0)
+    >>> metric_learn.RCA().fit(X, chunks).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     def __init__(
@@ -210,6 +275,9 @@ class RCA(MetricLearnNames, classic.RCA):
         with self._as_ours(shrinkage=0.0 if enough else "auto"):
             return super().fit(points, chunks)
 
+    def _warn_of_classes(self, y: Any) -> None:
+        """Say nothing: what is given here are chunks, and -1 is none of them."""
+
 
 class RCA_Supervised(RCA):  # noqa: N801
     """RCA from labels, by random chunks.
@@ -226,6 +294,19 @@ class RCA_Supervised(RCA):  # noqa: N801
         For the chunks.
     num_chunks : int
         The old name of n_chunks.
+
+    See Also
+    --------
+    vicinal.classic.RCA : Takes labels as they are.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.RCA_Supervised(n_chunks=30, random_state=0).fit(X, y)
+    >>> model.get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     def __init__(
@@ -246,6 +327,7 @@ class RCA_Supervised(RCA):  # noqa: N801
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and labels."""
         n_chunks = self._renamed("num_chunks", "n_chunks")
+        self._check_points(self._given_points(X))
         chunks: IntArray = Constraints(y).chunks(
             n_chunks, self.chunk_size, random_state=self.random_state
         )
@@ -259,6 +341,18 @@ class Covariance(MetricLearnNames, classic.Covariance):
     ----------
     preprocessor : array-like or callable, default=None
         The points, where X is an array of indices.
+
+    See Also
+    --------
+    vicinal.classic.Covariance : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> metric_learn.Covariance().fit(X).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     n_components = None

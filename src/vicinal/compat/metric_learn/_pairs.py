@@ -4,6 +4,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import ClassifierTags
 
 from vicinal import classic
 from vicinal._typing import FloatArray
@@ -19,15 +20,6 @@ class _Pairs(MetricLearnNames):
     """A fit to pairs, with metric-learn's calibration of the threshold."""
 
     _strict: ClassVar[bool] = False
-
-    def fit(
-        self,
-        pairs: ArrayLike,
-        y: ArrayLike,
-        calibration_params: dict[str, Any] | None = None,
-    ) -> Self:
-        """Learn from pairs and 1 or -1 for each; then set the threshold."""
-        return self._fit_pairs(pairs, y, calibration_params)
 
     def _fit_pairs(
         self, pairs: Any, y: Any, calibration: dict[str, Any] | None, **more: Any
@@ -48,13 +40,22 @@ class _Pairs(MetricLearnNames):
         """Return our estimator's parameters."""
         raise NotImplementedError
 
+    def __sklearn_tags__(self) -> Any:
+        # Known before the fit, as this name learns from nothing else: scikit-learn then
+        # draws folds with pairs of both kinds.
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
 
 class _FromLabels:
     """A fit to points, or their indices, and labels."""
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn from points, or their indices, and labels."""
-        return self._fit_labels(X, y)
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.estimator_type, tags.classifier_tags = "transformer", None
+        return tags
 
     def _fit_labels(self: Any, X: Any, y: Any, **more: Any) -> Any:
         points, y = self._known(X, y)
@@ -78,6 +79,22 @@ class ITML(_Pairs, classic.ITML):
         As for :class:`vicinal.classic.ITML`; a prior may be "random".
     convergence_threshold : float
         The old name of tol.
+
+    See Also
+    --------
+    vicinal.classic.ITML : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> pairs, alike = metric_learn.wrap_pairs(
+    ...     X, constraints.positive_negative_pairs(50, random_state=0)
+    ... )
+    >>> metric_learn.ITML().fit(pairs, alike).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     n_constraints = "auto"
@@ -103,7 +120,7 @@ class ITML(_Pairs, classic.ITML):
         self.random_state = random_state
         self.convergence_threshold = convergence_threshold
 
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         pairs: ArrayLike,
         y: ArrayLike,
@@ -130,6 +147,19 @@ class ITML_Supervised(_FromLabels, ITML):  # noqa: N801
         Pairs of one class, and of two; None is 20 times the squared number of classes.
     num_constraints, convergence_threshold
         Old names of n_constraints and tol.
+
+    See Also
+    --------
+    vicinal.classic.ITML : Takes labels, too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.ITML_Supervised(n_constraints=50, random_state=0)
+    >>> model.fit(X, y).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     def __init__(
@@ -177,6 +207,22 @@ class MMC(_Pairs, classic.MMC):
         What the diagonal's scale is: the squared distances of alike pairs sum to half.
     convergence_threshold : float
         The old name of tol.
+
+    See Also
+    --------
+    vicinal.classic.MMC : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> pairs, alike = metric_learn.wrap_pairs(
+    ...     X, constraints.positive_negative_pairs(50, random_state=0)
+    ... )
+    >>> metric_learn.MMC().fit(pairs, alike).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     n_constraints = "auto"
@@ -214,13 +260,22 @@ class MMC(_Pairs, classic.MMC):
                 np.sqrt(self.diagonal_c / 2)
             )
 
+    def fit(
+        self,
+        pairs: ArrayLike,
+        y: ArrayLike,
+        calibration_params: dict[str, Any] | None = None,
+    ) -> Self:
+        """Learn from pairs and 1 or -1 for each; then set the threshold."""
+        return self._fit_pairs(pairs, y, calibration_params)
+
     def _translated(self, n_features: int) -> dict[str, Any]:  # noqa: ARG002
         self._ignored(max_proj=10000, init="identity")
         tol = min(self._renamed("convergence_threshold", "tol"), 1e-6)
         return {"tol": tol, "form": "diagonal" if self.diagonal else "full"}
 
 
-class MMC_Supervised(_FromLabels, MMC):  # type: ignore[misc]  # noqa: N801
+class MMC_Supervised(_FromLabels, MMC):  # noqa: N801
     """MMC from labels.
 
     Parameters
@@ -232,6 +287,19 @@ random_state
         Pairs of one class, and of two; None is 20 times the squared number of classes.
     num_constraints, convergence_threshold
         Old names of n_constraints and tol.
+
+    See Also
+    --------
+    vicinal.classic.MMC : Takes labels, too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.MMC_Supervised(n_constraints=50, random_state=0)
+    >>> model.fit(X, y).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     def __init__(
@@ -256,6 +324,11 @@ random_state
         self.n_constraints = n_constraints  # type: ignore[assignment]
         self.num_constraints = num_constraints
 
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # type: ignore[override]
+        """Learn from points, or their indices, and labels."""
+        fitted: Self = self._fit_labels(X, y)
+        return fitted
+
 
 class SDML(_Pairs, classic.SDML):
     """`vicinal.classic.SDML` with metric-learn's parameters.
@@ -270,6 +343,22 @@ class SDML(_Pairs, classic.SDML):
         As for :class:`vicinal.classic.SDML`; a prior may be "random".
     verbose : bool, default=False
         Without effect.
+
+    See Also
+    --------
+    vicinal.classic.SDML : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> pairs, alike = metric_learn.wrap_pairs(
+    ...     X, constraints.positive_negative_pairs(50, random_state=0)
+    ... )
+    >>> metric_learn.SDML().fit(pairs, alike).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     n_constraints = "auto"
@@ -294,6 +383,15 @@ class SDML(_Pairs, classic.SDML):
         self.preprocessor = preprocessor
         self.random_state = random_state
 
+    def fit(
+        self,
+        pairs: ArrayLike,
+        y: ArrayLike,
+        calibration_params: dict[str, Any] | None = None,
+    ) -> Self:
+        """Learn from pairs and 1 or -1 for each; then set the threshold."""
+        return self._fit_pairs(pairs, y, calibration_params)
+
     def _translated(self, n_features: int) -> dict[str, Any]:
         self._ignored(balance_param=0.5)
         usual = self.sparsity_param == 0.01
@@ -303,7 +401,7 @@ class SDML(_Pairs, classic.SDML):
         }
 
 
-class SDML_Supervised(_FromLabels, SDML):  # type: ignore[misc]  # noqa: N801
+class SDML_Supervised(_FromLabels, SDML):  # noqa: N801
     """SDML from labels.
 
     Parameters
@@ -314,6 +412,19 @@ class SDML_Supervised(_FromLabels, SDML):  # type: ignore[misc]  # noqa: N801
         Pairs of one class, and of two; None is 20 times the squared number of classes.
     num_constraints : int
         The old name of n_constraints.
+
+    See Also
+    --------
+    vicinal.classic.SDML : Takes labels, too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.SDML_Supervised(n_constraints=50, random_state=0)
+    >>> model.fit(X, y).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     def __init__(
@@ -332,6 +443,11 @@ class SDML_Supervised(_FromLabels, SDML):  # type: ignore[misc]  # noqa: N801
         )
         self.n_constraints = n_constraints  # type: ignore[assignment]
         self.num_constraints = num_constraints
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # type: ignore[override]
+        """Learn from points, or their indices, and labels."""
+        fitted: Self = self._fit_labels(X, y)
+        return fitted
 
 
 def _pair(bounds: ArrayLike | None) -> tuple[float, float] | None:

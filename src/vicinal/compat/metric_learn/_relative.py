@@ -22,6 +22,22 @@ class LSML(MetricLearnNames, classic.LSML):
         Values above 1e-6 stand for 1e-6, which is another measure here.
     max_iter, prior, verbose, preprocessor, random_state
         As for :class:`vicinal.classic.LSML`; a prior may be "random".
+
+    See Also
+    --------
+    vicinal.classic.LSML : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> a, b, c, d = constraints.positive_negative_pairs(50, random_state=0)
+    >>> quadruplets = X[np.column_stack([a, b, c, d])]
+    >>> metric_learn.LSML().fit(quadruplets).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     _strict: ClassVar[bool] = False
@@ -68,6 +84,19 @@ class LSML_Supervised(LSML):  # noqa: N801
         Without effect: the quadruplets are drawn by chance.
     num_constraints : int
         The old name of n_constraints.
+
+    See Also
+    --------
+    vicinal.classic.LSML : Takes labels, too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.LSML_Supervised(n_constraints=50, random_state=0)
+    >>> model.fit(X, y).get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     def __init__(
@@ -112,6 +141,20 @@ class SCML(MetricLearnNames, classic.SCML):
         Directions that are found, or given.
     gamma, max_iter, output_iter, batch_size
         Without effect: no stochastic steps are taken.
+
+    See Also
+    --------
+    vicinal.classic.SCML : The same in vicinal's own names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> triplets = metric_learn.Constraints(y).generate_knntriplets(X, 2, 2)
+    >>> model = metric_learn.SCML(random_state=0).fit(X[triplets])
+    >>> model.get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     _strict: ClassVar[bool] = False
@@ -166,6 +209,19 @@ class SCML_Supervised(SCML):  # noqa: N801
     beta, basis, n_basis, gamma, max_iter, output_iter, batch_size, verbose, \
 preprocessor, random_state
         As for `SCML`.
+
+    See Also
+    --------
+    vicinal.classic.SCML : Takes labels, too.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.SCML_Supervised(random_state=0).fit(X, y)
+    >>> model.get_mahalanobis_matrix().shape
+    (4, 4)
     """
 
     def __init__(

@@ -76,9 +76,20 @@ class MetricLearnNames:
     def _known(self, X: Any, y: Any) -> tuple[Any, Any]:
         """Return points and labels without those whose label is negative: unknown."""
         points, labels = self._given_points(X), np.asarray(y)
+        self._check_points(points)
         if labels.ndim != 1 or labels.dtype.kind not in "if" or not (labels < 0).any():
             return points, y
         return np.asarray(points)[labels >= 0], labels[labels >= 0]
+
+    def _check_points(self, points: Any) -> None:
+        """Raise ValueError where there are tuples in the place of points."""
+        if np.ndim(points) == 3:
+            name = type(self).__name__
+            weak = name.removesuffix("_Supervised")
+            raise ValueError(
+                f"{name} learns from points of shape (n_samples, n_features) and their "
+                f"labels; got shape {np.shape(points)}. {weak} learns from tuples."
+            )
 
     def _given_points(self, X: Any) -> Any:
         """Return points, where X may be indices that the preprocessor knows."""
@@ -129,6 +140,11 @@ class MetricLearnNames:
             from sklearn.datasets import make_spd_matrix
 
             return make_spd_matrix(n_features, random_state=check_random_state(seed))
+        if isinstance(prior, str) and prior not in ("identity", "covariance"):
+            raise ValueError(
+                f"prior must be 'identity', 'covariance', 'random' or a matrix; got "
+                f"{prior!r}."
+            )
         return prior
 
     def _tuple_width(self, X: Any) -> int:

@@ -1,4 +1,4 @@
-"""metric-learn's `Constraints`, on the draws of vicinal."""
+"""metric-learn's module `constraints`, on the draws of vicinal."""
 
 from typing import Any
 
@@ -19,7 +19,11 @@ class Constraints:
     Parameters
     ----------
     partial_labels : array-like of shape (n_samples,)
-        Whole numbers; those below 0 are unknown.
+        Whole numbers, of which those below 0 are unknown; or names.
+
+    See Also
+    --------
+    vicinal.classic.pairs_from_labels : The same in vicinal's own names.
 
     Examples
     --------
@@ -30,7 +34,7 @@ class Constraints:
     """
 
     def __init__(self, partial_labels: ArrayLike) -> None:
-        self.partial_labels = np.asanyarray(partial_labels, dtype=int)
+        self.partial_labels = _whole_numbers(partial_labels)
 
     @property
     def _known(self) -> IntArray:
@@ -38,7 +42,7 @@ class Constraints:
 
     def positive_negative_pairs(
         self,
-        n_constraints: int,
+        n_constraints: int | None = None,
         same_length: bool = False,
         random_state: Any = None,
         num_constraints: Any = DEPRECATED,
@@ -62,6 +66,11 @@ class Constraints:
             Rows: a and b are pairs of one class, c and d of two.
         """
         n = _given(num_constraints, n_constraints, "num_constraints")
+        if n is None:
+            raise TypeError(
+                "positive_negative_pairs needs n_constraints, how many pairs of each "
+                "kind to draw."
+            )
         known = self._known
         pairs, signs = pairs_from_labels(
             self.partial_labels[known], 2 * n, random_state=random_state
@@ -122,8 +131,17 @@ class Constraints:
         ndarray of shape (n_samples,)
             The chunk of each row; -1 for rows in none.
         """
-        n = _given(num_chunks, n_chunks, "num_chunks")
+        n = _given(num_chunks, n_chunks, "num_chunks") or 0
         known = self._known
+        if chunk_size < 2:
+            raise ValueError(f"chunk_size must be at least 2; got {chunk_size}.")
+        sizes = np.unique(self.partial_labels[known], return_counts=True)[1]
+        most = int((sizes // chunk_size).sum())
+        if not 1 <= n <= most:
+            raise ValueError(
+                f"n_chunks={n} is not possible: the classes have rows for at most "
+                f"{most} chunks of {chunk_size}; ask for fewer or smaller ones."
+            )
         found = np.full(len(self.partial_labels), -1, dtype=np.intp)
         found[known] = chunklets_from_labels(
             self.partial_labels[known],
@@ -152,13 +170,42 @@ def wrap_pairs(
         The points.
     y : ndarray of shape (n_pairs,)
         1 for pairs of one class, -1 for others.
+
+    See Also
+    --------
+    vicinal.compat.metric_learn.Constraints : Draws the rows.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> pairs, alike = metric_learn.wrap_pairs(
+    ...     X, constraints.positive_negative_pairs(50, random_state=0)
+    ... )
+    >>> pairs.shape
+    (100, 2, 4)
     """
     a, b, c, d = (np.asarray(part) for part in constraints)
     rows = np.vstack([np.column_stack([a, b]), np.column_stack([c, d])])
     return X[rows], np.repeat([1, -1], [len(a), len(c)])
 
 
-def _given(old: Any, new: int, name: str) -> int:
+def _whole_numbers(labels: ArrayLike) -> IntArray:
+    """Return labels as whole numbers: names by their order, all of them known."""
+    given = np.asanyarray(labels)
+    if given.dtype.kind in "OUS":
+        try:
+            given = given.astype(int)
+        except (TypeError, ValueError):
+            return np.unique(given.astype(str), return_inverse=True)[1]
+    if given.dtype.kind == "f" and not np.array_equal(given, np.rint(given)):
+        raise ValueError("Labels are classes: whole numbers or names, not fractions.")
+    return given.astype(int)
+
+
+def _given(old: Any, new: int | None, name: str) -> int | None:
     if isinstance(old, str) and old == DEPRECATED:
         return new
     warn_caller(f"{name!r} has been renamed to 'n_{name[4:]}'.", FutureWarning)

@@ -5,14 +5,14 @@ import pytest
 from numba import njit
 
 from vicinal._typing import FloatArray
-from vicinal.neighborhood import kernels as rows
+from vicinal.neighborhood import row_steps as rows
 
 
 @njit(nogil=True)
 def exponentials(x: FloatArray) -> FloatArray:
     out = np.empty_like(x)
     for i in range(x.shape[0]):
-        out[i] = rows._exp(x[i])
+        out[i] = rows.exp(x[i])
     return out
 
 
@@ -41,10 +41,10 @@ def test_exp_of_zero_is_one_and_of_a_negligible_number_zero(
 def test_least_is_the_minimum(dtype: Any, n: int) -> None:
     rng = np.random.default_rng(n)
     row = (10.0 ** rng.uniform(-30, 30, size=n)).astype(dtype)
-    least = rows._least(row)
+    least = rows.least(row)
     assert least == row.min()
     row[n // 2] = 0
-    assert rows._least(row) == 0
+    assert rows.least(row) == 0
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -54,7 +54,7 @@ def test_a_point_is_never_its_own_neighbour(dtype: Any) -> None:
     row = (Z @ Z[1]).astype(dtype)
     log_offsets = np.array([0, 0, 1], dtype=dtype)
     far = dtype(1e38)
-    assert rows._to_distances_of(row, 1, norms[1], norms, log_offsets, far) == 5
+    assert rows.to_distances_of(row, 1, norms[1], norms, log_offsets, far) == 5
     np.testing.assert_array_equal(row[[0, 2]], [9, 5])
     assert row[1] >= 1e37
 
@@ -63,5 +63,5 @@ def test_a_point_that_stands_for_several_is() -> None:
     Z = np.array([[0.0], [3.0]])
     norms = (Z**2).sum(axis=1)
     row = Z @ Z[1]
-    assert rows._to_distances_of(row, 1, norms[1], norms, np.zeros(2), 0.25) == 0.25
+    assert rows.to_distances_of(row, 1, norms[1], norms, np.zeros(2), 0.25) == 0.25
     np.testing.assert_array_equal(row, [9, 0.25])

@@ -65,6 +65,22 @@ def read_parquet(
     ------
     FileNotFoundError, ValueError
         When there is no such file, or no such column.
+
+    See Also
+    --------
+    vicinal.dask.NCA : Learns from what it returns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> from vicinal.dask import read_parquet
+    >>> frame = pd.DataFrame({"a": [1.0, 2.0], "b": [0, 3], "label": ["x", "y"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     frame.to_parquet(f"{folder}/part-0.parquet")
+    ...     X, y, left_out = read_parquet(folder, "label")
+    >>> list(X.columns), y.name, left_out
+    (['a', 'b'], 'label', [])
     """
     path = Path(folder)
     files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]

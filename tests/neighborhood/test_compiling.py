@@ -14,7 +14,8 @@ import pytest
 from numba.core.caching import FunctionCache
 
 from vicinal._typing import FloatArray
-from vicinal.neighborhood.kernels import _kernel
+from vicinal.neighborhood import compiling
+from vicinal.neighborhood.compiling import kernel as compile_kernel
 
 
 def twice(row: FloatArray) -> float:
@@ -26,7 +27,7 @@ def twice(row: FloatArray) -> float:
 
 def compiled() -> Any:
     """Return a kernel as a new process would have it, called once."""
-    kernel = _kernel(twice)
+    kernel = compile_kernel(twice)
     assert kernel(np.ones(3)) == 6
     return kernel
 
@@ -50,6 +51,19 @@ def hits(kernel: Any) -> int:
 def test_what_is_compiled_is_kept() -> None:
     assert hits(compiled()) == 0
     assert hits(compiled()) == 1
+
+
+def test_an_edited_step_is_compiled_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Numba looks at a kernel's own file alone; its steps stand in another."""
+    steps = tmp_path / "steps.py"
+    steps.write_text("first")
+    monkeypatch.setattr(compiling, "STEPS", steps)
+    compiled()
+    assert hits(compiled()) == 1
+    steps.write_text("second, and longer")
+    assert hits(compiled()) == 0
 
 
 def emptied(path: Path) -> None:
@@ -90,7 +104,7 @@ def test_a_folder_in_place_of_a_file(ending: str, folder: Path) -> None:
 
 
 def test_a_file_in_place_of_the_folder(folder: Path) -> None:
-    kernel = _kernel(twice)
+    kernel = compile_kernel(twice)
     for path in folder.iterdir():
         shutil.rmtree(path)
         path.write_bytes(b"")

@@ -1,0 +1,147 @@
+"""The page of benchmarks and README's table, from stored results.
+
+``python -m benchmarks.speed all --json docs/benchmarks/NAME.json`` measures and stores,
+``python -m benchmarks.pages`` writes docs/benchmarks/index.md and what stands between
+the marks in README.md. Nothing is measured here, and no figure is written by hand.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.speed.ratios import ratio
+from benchmarks.speed.timing import table
+
+ROOT = Path(__file__).parents[1]
+MARKS = ("<!-- benchmarks: python -m benchmarks.pages -->", "<!-- end -->")
+# Tasks that README shows: those whose peer is scikit-learn's NCA.
+_OF_NCA = ("evaluation ", "fit ")
+
+Results = dict[str, Any]
+
+_ABOUT = """# Benchmarks
+
+How many times as fast as a peer that does the same, or costs about the same, in the
+same run: ours and the peer in turn, the least of several calls in each round, the
+median over the rounds. The peer of evaluations and fits is scikit-learn's
+`NeighborhoodComponentsAnalysis`; where a task says "of", the peer is what stands there.
+Seconds belong to the machine, ratios to the code. ± is the error of the ratio by how
+the rounds differ.
+
+`python -m benchmarks.speed all --json docs/benchmarks/NAME.json` measures,
+`python -m benchmarks.pages` writes this page and README's table, and
+`python -m benchmarks.speed compare OLD NEW` says what got slower between two files.
+"""
+_NOTHING = """
+No results are stored yet: the first command above makes some. Figures that were
+measured before are on the pages of the methods, each with its command:
+[what things cost](../how/cost.md), [many rows](../scale.md),
+[adapters](../adapters.md#how-well), [classic methods](../classic.md).
+"""
+
+
+def stored(folder: Path) -> list[tuple[str, Results]]:
+    """Return the stored results by their files' names, the newest first."""
+    files = [
+        (path.name, json.loads(path.read_text("utf-8")))
+        for path in folder.glob("*.json")
+    ]
+    return sorted(files, key=lambda one: (one[1]["date"], one[0]), reverse=True)
+
+
+def page(files: list[tuple[str, Results]]) -> str:
+    """Return the page of benchmarks, in Markdown."""
+    if not files:
+        return _ABOUT + _NOTHING
+    name, newest = files[0]
+    text = f"{_ABOUT}\n{_rows(newest)}\n\n{_circumstances(newest)} [{name}]({name}).\n"
+    if files[1:]:
+        text += f"\n## Before\n\nRatios of earlier files.\n\n{_history(files)}\n"
+    return text
+
+
+def readme(text: str, files: list[tuple[str, Results]]) -> str:
+    """Return README's text with the table of the newest results between the marks."""
+    before, _, rest = text.partition(MARKS[0])
+    inside, _, after = rest.partition(MARKS[1])
+    if not inside:
+        raise ValueError(f"README.md has no {MARKS[0]} … {MARKS[1]}.")
+    shown = "\n"
+    if files:
+        results = {
+            task: times
+            for task, times in files[0][1]["results"].items()
+            if task.startswith(_OF_NCA)
+        }
+        newest = {**files[0][1], "results": results}
+        shown = f"\n\n{_rows(newest)}\n\n{_circumstances(newest)}\n\n"
+    return f"{before}{MARKS[0]}{shown}{MARKS[1]}{after}"
+
+
+def _rows(file: Results) -> str:
+    rows = []
+    for task, times in file["results"].items():
+        middle, error = ratio(times)
+        seconds = [_seconds(np.median(times[of])) for of in ("peer", "ours")]
+        rows.append([task, *seconds, f"{middle:.2f}× ± {middle * error:.2f}"])
+    return table(["task", "peer", "vicinal", "times as fast"], rows)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 1 else f"{1000 * value:.3g} ms"
+
+
+def _circumstances(file: Results) -> str:
+    versions = ", ".join(f"{name} {one}" for name, one in file["versions"].items())
+    rounds = len(next(iter(file["results"].values()))["ours"])
+    load = f"{file['load'][0]:.1f}"
+    return (
+        f"Measured on {file['date'][:10]}, {rounds} rounds, {file['machine']}, at a "
+        f"load of {load}, with python {file['python']}, {versions}."
+    )
+
+
+def _history(files: list[tuple[str, Results]]) -> str:
+    tasks = list(files[0][1]["results"])
+    header = ["task", *(file["date"][:10] for _, file in files)]
+    rows = [
+        [task]
+        + [
+            f"{ratio(file['results'][task])[0]:.2f}×" if task in file["results"] else ""
+            for _, file in files
+        ]
+        for task in tasks
+    ]
+    return table(header, rows)
+
+
+def main(root: Path = ROOT, check: bool = False) -> bool:
+    """Write both, or with check say whether they are what the results give."""
+    files = stored(root / "docs" / "benchmarks")
+    wanted = {
+        root / "docs" / "benchmarks" / "index.md": page(files),
+        root / "README.md": readme((root / "README.md").read_text("utf-8"), files),
+    }
+    stale = [
+        path
+        for path, text in wanted.items()
+        if not path.exists() or path.read_text("utf-8") != text
+    ]
+    for path in stale:
+        if check:
+            print(f"{path} is not what the stored results give.")
+        else:
+            path.write_text(wanted[path], "utf-8")
+    return not stale
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    arguments = parser.parse_args()
+    unchanged = main(check=arguments.check)
+    sys.exit(arguments.check and not unchanged)

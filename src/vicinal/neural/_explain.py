@@ -1,0 +1,83 @@
+"""Which training rows a prediction comes from, and how many there are in effect."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.neural._columns import EncodedRows
+from vicinal.neural._members import Member
+from vicinal.neural._predict import perplexities
+from vicinal.neural._soft_neighbors import Pairs
+
+# Perplexities are of so many training rows; of more, they would cost as much as a fit.
+_MOST_PERPLEXITIES = 4_000
+
+
+class Explanation(NamedTuple):
+    """Which training rows a prediction comes from.
+
+    Attributes
+    ----------
+    rows : ndarray of int of shape (n_samples, n_neighbors)
+        Positions of training rows, the weightiest first.
+    weights : ndarray of shape (n_samples, n_neighbors)
+        The probabilities p_ij with which they are picked; all training rows' sum to 1.
+
+    See Also
+    --------
+    vicinal.neural.NeuralNCAClassifier : Its `explain` returns one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.neural import Explanation
+    >>> found = Explanation(rows=np.array([[4, 7]]), weights=np.array([[0.6, 0.3]]))
+    >>> found.rows[0, 0]
+    np.int64(4)
+    """
+
+    rows: IntArray
+    weights: FloatArray
+
+
+def explained(
+    members: list[Member], rows: EncodedRows, n_neighbors: int
+) -> Explanation:
+    """Return the training rows that weigh most for each row, by the members' mean."""
+    n_known = len(members[0].points)
+    k = min(n_neighbors, n_known)
+    found = np.zeros((len(rows), k), dtype=np.intp)
+    weights = np.zeros((len(rows), k), dtype=rows.numbers.dtype)
+    step = max(1, members[0].kernel.block // n_known)
+    for start in range(0, len(rows), step):
+        some = slice(start, start + step)
+        p = torch.stack([_shares(member, rows[some]) for member in members])
+        best = p.mean(dim=0).topk(k, dim=1)
+        found[some], weights[some] = best.indices.numpy(), best.values.numpy()
+    return Explanation(found, weights)
+
+
+def _shares(member: Member, rows: EncodedRows) -> Tensor:
+    """Return p_ij of some rows with all training rows."""
+    points = member.map(rows)
+    pairs = Pairs(points, member.points.to(points.dtype), None, member.kernel)
+    with torch.no_grad():
+        return torch.cat(
+            [torch.softmax(found, dim=1) for _, found, _ in pairs.blocks()]
+        ).cpu()
+
+
+def effective_neighbors(member: Member) -> FloatArray:
+    """Return those of training rows, NaN for all but a random part of many."""
+    n = len(member.points)
+    found = np.full(n, np.nan, dtype=np.float32)
+    rows = np.arange(n)
+    if n > _MOST_PERPLEXITIES:
+        rows = np.random.default_rng(0).choice(n, _MOST_PERPLEXITIES, replace=False)
+    own = torch.from_numpy(rows)
+    some = perplexities(member.points[own], member.points, member.kernel, own)
+    found[rows] = some.cpu().numpy()
+    return found

@@ -1,0 +1,85 @@
+"""Tables as the neural estimators are given them: arrays of numbers, data frames."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils import (
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+)
+
+from vicinal._typing import FLOATS
+from vicinal.base.validation import validate_data
+from vicinal.neural._columns import (
+    ColumnEncoder,
+    Columns,
+    EncodedRows,
+    categorical_columns,
+    is_frame,
+)
+
+
+class TableInput:
+    """Validation of rows and labels."""
+
+    categorical_features: str | Sequence[Any] | None
+    _encoder: ColumnEncoder
+
+    def _validated(
+        self, X: Any, y: ArrayLike, reset: bool = True
+    ) -> tuple[Columns, NDArray[Any]]:
+        """Return the columns, not yet scaled, and the labels."""
+        numeric = isinstance(self, RegressorMixin)
+        if self._is_mixed(X):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            labels = column_or_1d(y, warn=True)
+            if numeric:
+                labels = check_array(labels, ensure_2d=False, dtype=np.float64)
+            elif labels.dtype.kind == "f":
+                assert_all_finite(labels, input_name="y")
+            check_consistent_length(X, labels)
+            table = X
+        else:
+            table, labels = validate_data(
+                self,
+                X,
+                y,
+                dtype=FLOATS,
+                ensure_all_finite="allow-nan",
+                ensure_min_samples=2 if reset else 1,
+                y_numeric=numeric,
+                reset=reset,
+            )
+        if reset and len(labels) < 2:
+            raise ValueError(f"{type(self).__name__} needs at least 2 rows, got 1.")
+        categorical = self._categorical(table, reset)
+        return Columns.of(table, categorical), labels
+
+    def _encoded(self, X: Any) -> EncodedRows:
+        """Return new rows as the networks take them, in X's type."""
+        if self._is_mixed(X):
+            validate_data(self, X, skip_check_array=True, reset=False)
+            table = X
+        else:
+            table = validate_data(
+                self, X, dtype=FLOATS, ensure_all_finite="allow-nan", reset=False
+            )
+        columns = Columns.of(table, self._encoder.categorical)
+        return self._encoder.transform(columns, columns.numbers.dtype)
+
+    def _is_mixed(self, X: Any) -> bool:
+        """Return whether X may hold text, and so is no array of numbers."""
+        return is_frame(X) or (
+            not isinstance(self.categorical_features, str | None)
+            and getattr(getattr(X, "dtype", None), "kind", "") == "O"
+        )
+
+    def _categorical(self, X: Any, reset: bool) -> list[int]:
+        if not reset:
+            return self._encoder.categorical
+        return categorical_columns(X, self.categorical_features)

@@ -1,0 +1,83 @@
+"""Learning from pieces: one epoch over each, all rows so far as neighbours."""
+
+import copy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+
+from vicinal.base.metric import unchanged_on_error
+from vicinal.neighborhood import effective_n_threads
+from vicinal.neural._base import NeuralEstimator, checked_device
+from vicinal.neural._columns import EncodedRows
+from vicinal.neural._members import Member, torch_state
+from vicinal.neural._monitor import EpochMonitor
+from vicinal.neural._training import TargetRows, train
+
+
+class PartialFitMixin(NeuralEstimator):
+    """`partial_fit` for the estimators that predict."""
+
+    def _learn_piece(
+        self, X: Any, y: ArrayLike, settled: dict[str, Any] | None
+    ) -> Self:
+        """Train all networks for an epoch, and add the rows to the neighbours.
+
+        `settled` is what is known of y before: classes, or middle and unit.
+        """
+        first = not hasattr(self, "_members")
+        with unchanged_on_error(self):
+            device = checked_device(self.device)
+            columns, labels = self._validated(X, y, reset=first)
+            targets = self._read_targets(labels, settled)
+            encoder = self._fit_encoder(columns) if first else self._encoder
+            rows = encoder.transform(columns)
+            known = TargetRows(rows, targets.target, targets.n_classes)
+            if not first:
+                known = _joined(self._known, known)
+            seeds = check_random_state(self.random_state).randint(
+                2**31 - 1, size=self.n_estimators if first else len(self._members)
+            )
+            how = replace(self._training(1), decay=False)
+            none = np.zeros(0, dtype=np.intp)
+            members, runs = [], []
+            monitor = EpochMonitor(
+                self,
+                X,
+                y,
+                lambda now: self._as_if(now, known, encoder, targets, device),
+                len(seeds),
+            )
+            with monitor:
+                for i, seed in enumerate(seeds):
+                    # Other draws for each piece, also with a random_state.
+                    seed_now = (int(seed) + len(known)) % 2**31
+                    with torch_state(seed_now, effective_n_threads(self.n_jobs)):
+                        network = (
+                            self._network(encoder)
+                            if first
+                            else copy.deepcopy(self._members[i].network)
+                        ).to(device)
+                        # Queries from the new rows, references from all.
+                        run = train(
+                            network, known, None, how, device, monitor, len(rows)
+                        )
+                        members.append(
+                            Member.of(network, known, none, how, False, device)
+                        )
+                        runs.append(run)
+            self._store(members, runs, known, encoder, targets)
+        self._warn(runs)
+        return self
+
+
+def _joined(old: TargetRows, new: TargetRows) -> TargetRows:
+    """Return all rows, the new ones last."""
+    rows = EncodedRows(
+        np.concatenate([old.rows.numbers, new.rows.numbers]),
+        np.concatenate([old.rows.codes, new.rows.codes]),
+    )
+    return TargetRows(rows, torch.cat([old.target, new.target]), old.n_classes)

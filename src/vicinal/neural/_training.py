@@ -1,0 +1,278 @@
+"""How a network learns: stochastic neighbourhoods, AdamW, and rows held out."""
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from vicinal.neural._columns import EncodedRows
+from vicinal.neural._loss import NCALoss
+from vicinal.neural._predict import embedded, tensors, votes
+from vicinal.neural._soft_neighbors import Kernel
+
+# A step's share of all steps before the rate is whole.
+_WARM_UP = 0.05
+# So many references and queries judge an epoch: enough to tell, also of 10⁶ rows.
+_JUDGING_REFERENCES = 20_000
+_JUDGING_QUERIES = 4_000
+# What the likelihood of rows held out counts beside their accuracy.
+_SHARE_OF_LIKELIHOOD = 0.1
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train.
+
+    Attributes
+    ----------
+    objective : str
+        As for `NCALoss`.
+    distance : str
+        As for `NCALoss`.
+    batch_size : int
+        Rows that a step predicts.
+    n_references : int
+        Further rows that a step draws as their neighbours.
+    learning_rate, weight_decay : float
+        Of AdamW. The rate goes up in the first twentieth of the steps, and then down
+        by a cosine.
+    max_iter : int
+        Epochs.
+    patience : int
+        Epochs without gain on the rows held out, after which training ends.
+    decay : bool
+        Whether the rate follows that schedule; otherwise it stays.
+    """
+
+    objective: str
+    distance: str
+    batch_size: int
+    n_references: int
+    learning_rate: float
+    weight_decay: float
+    max_iter: int
+    patience: int
+    decay: bool = True
+
+    @property
+    def kernel(self) -> Kernel:
+        """How distances become exponents."""
+        return Kernel(self.distance == "plain")
+
+
+@dataclass(frozen=True, eq=False)
+class TargetRows:
+    """Rows with what is to be predicted of them.
+
+    Attributes
+    ----------
+    rows : EncodedRows
+        The rows.
+    target : Tensor
+        Codes of classes (int64), or numbers (float32).
+    n_classes : int
+        0 for numbers.
+    """
+
+    rows: EncodedRows
+    target: Tensor
+    n_classes: int
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, chosen: Any) -> "TargetRows":
+        return TargetRows(self.rows[chosen], self.target[chosen], self.n_classes)
+
+    @property
+    def values(self) -> Tensor:
+        """What neighbours vote for: a column for each class, or the numbers."""
+        if self.n_classes:
+            return nn.functional.one_hot(self.target, self.n_classes).float()
+        return self.target.reshape(len(self.target), -1)
+
+
+@dataclass(eq=False)
+class Trained:
+    """What came out.
+
+    Attributes
+    ----------
+    network : nn.Module
+        With the weights of the best epoch.
+    losses : list of float
+        The mean loss of each epoch's steps.
+    scores : list of float
+        How well each epoch predicted the rows held out; higher is better. Empty where
+        none were.
+    diverged : bool
+        Whether a loss was not finite, which ended the training.
+    """
+
+    network: nn.Module
+    losses: list[float]
+    scores: list[float]
+    diverged: bool = False
+
+
+def train(
+    network: nn.Module,
+    learned: TargetRows,
+    held_out: TargetRows | None,
+    how: Training,
+    device: Any,
+    after_epoch: Callable[[Trained], bool],
+    n_queries: int | None = None,
+) -> Trained:
+    """Train a network; random numbers are those of torch's global generator.
+
+    Parameters
+    ----------
+    network : nn.Module
+        Changed in place.
+    learned : TargetRows
+        Rows to learn from; at least two.
+    held_out : TargetRows or None
+        Rows that judge each epoch.
+    how : Training
+        Settings.
+    device : torch.device
+        Where to compute.
+    after_epoch : callable
+        Called after each epoch; True ends the training.
+    n_queries : int or None, default=None
+        Only the last so many rows are predicted, by all; None is all.
+
+    Returns
+    -------
+    Trained
+    """
+    n = len(learned)
+    n_queries = n if n_queries is None else n_queries
+    loss_of = NCALoss(how.objective, distance=how.distance)
+    numbers, codes = tensors(learned.rows, device)
+    target = learned.target.to(device)
+    optimizer = torch.optim.AdamW(
+        _groups(network, how.weight_decay), lr=how.learning_rate
+    )
+    n_batches = math.ceil(n_queries / how.batch_size)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer,
+        _warm_cosine(how.max_iter * n_batches) if how.decay else lambda _: 1.0,
+    )
+    state = Trained(network, [], [])
+    best = copy.deepcopy(network.state_dict())
+    best_score, best_epoch = -math.inf, 0
+    for epoch in range(how.max_iter):
+        network.train()
+        # Those to be predicted first, each part in a random order.
+        last = n - n_queries
+        order = torch.cat([last + torch.randperm(n_queries), torch.randperm(last)])
+        total = 0.0
+        for batch in torch.tensor_split(torch.arange(n_queries), n_batches):
+            # In a random order, the rows that follow are a random draw, too.
+            others = _outside(batch, how.n_references, n)
+            drawn = order[torch.cat([batch, others])].to(device)
+            points = network(numbers[drawn], codes[drawn])
+            loss = loss_of(
+                points[: len(batch)],
+                target[drawn[: len(batch)]],
+                points,
+                target[drawn],
+                torch.arange(len(batch), device=device),
+            )
+            value = loss.item()
+            if not math.isfinite(value):
+                network.load_state_dict(best)
+                state.diverged = True
+                return state
+            total += value * len(batch) / n_queries
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+        state.losses.append(total)
+        score = -total
+        if held_out is not None:
+            score = judged(network, learned, held_out, how.kernel, device)
+            state.scores.append(score)
+        if held_out is None or score > best_score:
+            best_score, best_epoch = score, epoch
+            best = copy.deepcopy(network.state_dict())
+        if after_epoch(state) or epoch - best_epoch >= how.patience:
+            break
+    network.load_state_dict(best)
+    network.eval()
+    return state
+
+
+def _outside(batch: Tensor, n_more: int, n: int) -> Tensor:
+    """Return a cyclic run of positions outside a run of them, from a random one on."""
+    free = max(n - len(batch), 1)
+    steps = torch.randint(free, ()) + torch.arange(min(n_more, n - len(batch)))
+    return (batch[-1] + 1 + steps % free) % n
+
+
+def _groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
+    """Return parameters with and without decay: matrices, and all others."""
+    wanted = [p for p in network.parameters() if p.requires_grad]
+    return [
+        {"params": [p for p in wanted if p.ndim > 1], "weight_decay": weight_decay},
+        {"params": [p for p in wanted if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+
+
+def _warm_cosine(n_steps: int) -> Callable[[int], float]:
+    """Return the factor of the rate at each step."""
+
+    def factor(step: int) -> float:
+        part = (step + 1) / max(n_steps, 1)
+        if part < _WARM_UP:
+            return part / _WARM_UP
+        return 0.5 * (1 + math.cos(math.pi * min(1.0, part)))
+
+    return factor
+
+
+def judged(
+    network: nn.Module,
+    learned: TargetRows,
+    held_out: TargetRows,
+    kernel: Kernel,
+    device: Any,
+) -> float:
+    """Return how well rows held out are predicted; higher is better.
+
+    For numbers, minus the mean squared error. For classes, the accuracy, and a bit of
+    the likelihood, which decides among equals.
+    """
+    generator = np.random.default_rng(0)
+    references, queries = (
+        part[_some(len(part), most, generator)]
+        for part, most in [
+            (learned, _JUDGING_REFERENCES),
+            (held_out, _JUDGING_QUERIES),
+        ]
+    )
+    found = votes(
+        embedded(network, queries.rows, device),
+        embedded(network, references.rows, device),
+        references.values.to(device),
+        kernel,
+    ).cpu()
+    if not learned.n_classes:
+        return -float(((found - queries.values) ** 2).mean())
+    likelihood = found.gather(1, queries.target[:, None]).clamp(min=1e-6).log()
+    right = (found.argmax(dim=1) == queries.target).float().mean()
+    return float(right) + _SHARE_OF_LIKELIHOOD * float(likelihood.mean())
+
+
+def _some(n: int, most: int, generator: np.random.Generator) -> Any:
+    if n <= most:
+        return np.arange(n)
+    return np.sort(generator.choice(n, most, replace=False))

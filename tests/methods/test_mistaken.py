@@ -1,0 +1,15 @@
+import pytest
+
+from vicinal.methods.mistaken import mistaken
+from vicinal.methods.registry import resolve_methods
+
+
+def test_a_name_that_looks_like_one_is_suggested() -> None:
+    with pytest.raises(ValueError, match=r"got 'ldaa': did you mean 'lda'\?$"):
+        resolve_methods("nca,ldaa", "classification")
+    with pytest.raises(ValueError, match=r"numeric target, or all; got 'zzz'\.$"):
+        resolve_methods("zzz", "regression")
+
+
+def test_nothing_asked_for() -> None:
+    assert mistaken([], ["lda"], "none").endswith("a target, or all; got none.")

@@ -1,0 +1,166 @@
+"""The stochastic solver's settings, awkward data, and scikit-learn's checks."""
+
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from tests.nca.data import QUICK, X, planted, y
+from vicinal import NCA, NCAClassifier, NCARegressor
+
+KINDS = ["expected", "log", "class-density"]
+ignore_convergence = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning"
+)
+
+
+@pytest.mark.parametrize("sizes", [(10**6, 10**6), (10**6, "all"), (600, 600)])
+def test_sizes_above_the_datas_are_the_datas(sizes: tuple[Any, Any]) -> None:
+    def fit(batch_size: Any, n_references: Any) -> NCA:
+        settings = {**QUICK, "batch_size": batch_size, "n_references": n_references}
+        settings["max_iter"] = 1
+        return NCA(2, **settings).fit(X, y)
+
+    np.testing.assert_array_equal(fit(*sizes).components_, fit(601, 601).components_)
+
+
+def test_verbose_names_the_solver(capsys: pytest.CaptureFixture[str]) -> None:
+    NCA(2, verbose=1, **{**QUICK, "max_iter": 2}).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("[NCA] solver stochastic: 25 mini-batches an iteration")
+    assert "10 of 10 directions" in lines[0]
+    assert [int(line.split()[1]) for line in lines[2:-1]] == [1, 2]
+
+
+def test_auto_chooses_by_size(capsys: pytest.CaptureFixture[str]) -> None:
+    nca = NCA(2)
+    assert nca._chosen_solver(1000, 50, 2) == "lbfgs"
+    assert nca._chosen_solver(100_000, 50, 2) == "stochastic"
+    assert nca._chosen_solver(1_000_000, 50, 2) == "stochastic"
+    chosen = [nca._chosen_solver(n, 50, 5) for n in range(1000, 50_000, 1000)]
+    assert sorted(chosen) == chosen  # "lbfgs" up to some n, "stochastic" from there on
+    assert NCA(2, solver="cg")._chosen_solver(10**6, 50, 2) == "cg"
+    assert NCA(2, solver="stochastic")._chosen_solver(10, 5, 2) == "stochastic"
+    assert NCA(2, anneal=True)._chosen_solver(10**6, 50, 2) == "lbfgs"
+    assert NCA(2, neighbors=5)._chosen_solver(10**6, 50, 2) == "lbfgs"
+    assert NCARegressor(2)._chosen_solver(10**6, 50, 2) == "stochastic"
+    # Small parts cost less: then it pays sooner.
+    assert nca._chosen_solver(4000, 50, 2) == "lbfgs"
+    small = NCA(2, batch_size=32, n_references=64)
+    assert small._chosen_solver(4000, 50, 2) == "stochastic"
+    NCA(2, solver="stochastic", verbose=1, max_iter=1, random_state=0).fit(X, y)
+    assert "solver stochastic" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"anneal": True}, {"neighbors": 5}, {"neighbors": "auto"}],
+)
+def test_what_does_not_go_together(parameters: dict[str, Any]) -> None:
+    nca = NCA(2, solver="stochastic", **parameters)
+    before = dict(vars(nca))
+    with pytest.raises(ValueError, match="does not go with"):
+        nca.fit(X, y)
+    assert vars(nca) == before
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"batch_size": 0},
+        {"batch_size": "all"},
+        {"n_references": -1},
+        {"n_references": 2.5},
+        {"neighbors": 0},
+        {"neighbors": "some"},
+    ],
+)
+def test_wrong_parameters(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"'{next(iter(parameters))}' parameter"):
+        NCA(2, **parameters).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:y has one class only")
+@pytest.mark.parametrize(
+    "case", ["all equal", "zero map", "one class", "lone points", "constant column"]
+)
+@pytest.mark.parametrize("objective", KINDS)
+def test_awkward_data(case: str, objective: str) -> None:
+    points, labels = X[:200].copy(), y[:200].copy()
+    init: Any = "pca"
+    if case == "all equal":
+        points[:] = 1.0
+    elif case == "zero map":
+        init = np.zeros((2, 10))
+    elif case == "one class":
+        labels[:] = 0
+    elif case == "lone points":
+        labels[:90] = 10 + np.arange(90)
+    else:
+        points[:, 3] = 7.0
+    nca = NCA(2, init=init, objective=objective, **{**QUICK, "max_iter": 2})
+    nca.fit(points, labels)
+    assert np.isfinite(nca.components_).all()
+    assert np.isfinite(nca.objective_curve_).all()
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 12])
+def test_hardly_any_rows(n: int) -> None:
+    labels = np.arange(n) % 2
+    nca = NCA(1, init="pca", **{**QUICK, "max_iter": 1}).fit(X[:n], labels)
+    assert np.isfinite(nca.components_).all()
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+@pytest.mark.parametrize("D", [10, 120])
+def test_any_scale_in_float32(scale: float, D: int) -> None:
+    points, labels = planted(300, D=D)
+    points = (points * scale).astype(np.float32)
+    nca = NCA(2, init="pca", **{**QUICK, "max_iter": 1}).fit(points, labels)
+    assert nca.components_.dtype == np.float32
+    assert np.isfinite(nca.components_).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [NCA, NCAClassifier])
+def test_memory_mapped_input_is_not_copied(model: type[NCA], tmp_path: Path) -> None:
+    n, D = 100_000, 100
+    mapped = np.memmap(tmp_path / "X", dtype=np.float32, mode="w+", shape=(n, D))
+    rng = np.random.default_rng(0)
+    for start in range(0, n, 5000):
+        mapped[start : start + 5000] = rng.normal(size=(5000, D))
+    labels = rng.integers(3, size=n)
+    model(2, **{**QUICK, "max_iter": 1}).fit(mapped[:300], labels[:300])  # compiles
+    read_only = np.memmap(tmp_path / "X", dtype=np.float32, mode="r", shape=(n, D))
+    tracemalloc.start()
+    # One thread: each has a block of distances of its own.
+    nca = model(2, init="lda", n_jobs=1, **{**QUICK, "max_iter": 1})
+    nca.fit(read_only, labels)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert nca.components_.dtype == np.float32
+    assert peak < 0.5 * mapped.nbytes
+
+
+# Weights are not repeated rows to the bit: the coordinates and what is drawn come from
+# the rows, as for all stochastic solvers; `test_weights_are_counts` has how near it is.
+CHECKS = [
+    (estimator, check)
+    for estimator, check in estimator_checks_generator(
+        NCA(1, **{**QUICK, "max_iter": 2})
+    )
+    if "check_sample_weight_equivalence" not in str(check)
+]
+
+
+@ignore_convergence
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    CHECKS,
+    ids=lambda part: getattr(getattr(part, "func", None), "__name__", str(part)),
+)
+def test_scikit_learns_checks(estimator: NCA, check: Any) -> None:
+    check(estimator)

@@ -1,0 +1,17 @@
+"""Networks for the tests; needs torch."""
+
+from torch import Tensor, nn
+
+
+class Breaks(nn.Module):
+    """A network whose points are not finite from some step on."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 4)
+        self.left = after
+
+    def forward(self, rows: Tensor) -> Tensor:
+        if self.training:
+            self.left -= 1
+        return self.linear(rows) * (float("nan") if self.left < 0 else 1.0)
