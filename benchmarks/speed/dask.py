@@ -122,7 +122,13 @@ def traffic() -> None:
 
     lines = []
     with cluster(2):
-        for width, d, n_tasks in ((64, 8, 1), (64, 32, 1), (64, 32, 3), (96, 64, 1)):
+        for width, d, n_tasks in (
+            (64, 8, 1),
+            (64, 32, 1),
+            (64, 32, 2),
+            (96, 64, 1),
+            (96, 64, 2),
+        ):
             X, y = made_rows(0, 4000, width)
             given = in_chunks(X, y, 4)
             moved = []
@@ -226,7 +232,7 @@ PARTS: dict[str, Callable[[], None]] = {
 }  # fmt: skip
 
 
-def main(*, quick: bool = False) -> None:
+def main(quick: bool = False) -> None:
     """NCA on a Dask cluster of this machine."""
     run("traffic") if quick else run(*PARTS)
 
