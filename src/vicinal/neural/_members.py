@@ -66,9 +66,16 @@ class Member:
         return embedded(network, rows, self.points.device)
 
     def votes(self, rows: EncodedRows, values: Tensor) -> Tensor:
-        """Return what the neighbours of new rows vote for."""
-        values = values.to(self.points.device)
-        return votes(self.map(rows), self.points, values, self.kernel)
+        """Return what the neighbours of new rows vote for, in the rows' type.
+
+        Distances are computed in float64: the root of what float32 leaves of a small
+        one would be felt in the votes.
+        """
+        points = self.map(rows)
+        found = votes(
+            points.double(), self.points, values.to(points.device), self.kernel
+        )
+        return found.to(points.dtype)
 
 
 def hold_out(keys: Any, fraction: float, rng: np.random.Generator) -> IntArray:
