@@ -100,13 +100,32 @@ def test_scikit_learn_callbacks_see_a_fitted_copy() -> None:
 
 
 def test_a_loss_that_is_not_finite_ends_with_the_last_good_weights() -> None:
-    model = clone(MODEL).set_params(module=Breaks(7), batch_size=128)
+    seen: list[Any] = []
+
+    def keep(training: Any, epoch: int) -> None:
+        seen.append(training.network.module.linear.weight.detach().clone())
+
+    model = clone(MODEL).set_params(
+        module=Breaks(7), batch_size=128, early_stopping=False, callback=keep
+    )
     with pytest.warns(ConvergenceWarning, match="not finite") as caught:
         model.fit(X, y)
     assert caught[0].filename == __file__
-    assert model.n_iter_ == 2  # of three steps each
+    assert model.n_iter_ == 1  # of four steps each, of which the eighth breaks
     weights = model.networks_[0].module.linear.weight
-    assert torch.isfinite(weights).all()
+    assert len(seen) == 1
+    assert torch.equal(weights, seen[0])
+
+
+@pytest.mark.parametrize("early_stopping", [True, False])
+def test_the_last_step_is_looked_at_too(early_stopping: bool) -> None:
+    model = clone(MODEL).set_params(
+        learning_rate=1e30, max_iter=2, batch_size=400, early_stopping=early_stopping
+    )
+    with pytest.warns(ConvergenceWarning, match="not finite"):
+        model.fit(X, y)
+    assert model.n_iter_ == 0
+    assert np.isfinite(model.predict_proba(X)).all()
 
 
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:

@@ -388,7 +388,7 @@ class NeuralEstimator(
         self.validation_scores_ = np.array(runs[0].scores)
         self.effective_neighbors_ = effective_neighbors(members[0])
 
-    def _warn(self, runs: list[Trained]) -> None:
+    def _warn(self, runs: list[Trained], stacklevel: int = 4) -> None:
         """Warn of a training that ended early; called by fit itself."""
         broken = [run for run in runs if run.diverged]
         if broken:
@@ -397,7 +397,8 @@ class NeuralEstimator(
                 "the loss was not finite. The weights are the last good ones. Lower "
                 "learning_rate, or look for huge values in X or y.",
                 ConvergenceWarning,
-                stacklevel=4,  # past this, fit, and scikit-learn's wrapper of fit
+                # Past this, fit, and scikit-learn's wrapper of fit.
+                stacklevel=stacklevel,
             )
 
 

@@ -49,12 +49,19 @@ class Member:
         how: Training,
         calibrate: bool,
         device: Any,
+        before: "Member | None" = None,
     ) -> "Member":
-        """Return a network with the points of all rows, held-out ones included."""
+        """Return a network with the points of all rows, held-out ones included.
+
+        The temperature is found by the rows held out, or is that of the network
+        `before` this training, or 1.
+        """
         points = embedded(network, known.rows, device)
         kernel = how.kernel
         if calibrate and len(held_out):
             kernel = _calibrated(points, known, held_out, kernel)
+        elif before is not None and before.kernel.plain == kernel.plain:
+            kernel = before.kernel
         return cls(network, points, kernel)
 
     def map(self, rows: EncodedRows) -> Tensor:

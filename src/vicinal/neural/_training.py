@@ -188,18 +188,22 @@ def train(
             )
             value = loss.item()
             if not math.isfinite(value):
-                network.load_state_dict(best)
-                state.diverged = True
-                return state
+                return _diverged(state, best)
             total += value * len(batch) / n_queries
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
             schedule.step()
+        # What the last step has made of the weights no loss has shown yet.
+        score = (
+            judged(network, learned, held_out, how.kernel, device)
+            if held_out is not None
+            else -total + 0 * _largest_square(network, learned[drawn.cpu()], device)
+        )
+        if not math.isfinite(score):
+            return _diverged(state, best)
         state.losses.append(total)
-        score = -total
         if held_out is not None:
-            score = judged(network, learned, held_out, how.kernel, device)
             state.scores.append(score)
         if held_out is None or score > best_score:
             best_score, best_epoch = score, epoch
@@ -209,6 +213,19 @@ def train(
     network.load_state_dict(best)
     network.eval()
     return state
+
+
+def _diverged(state: Trained, best: dict[str, Any]) -> Trained:
+    """Return to the last good weights."""
+    state.network.load_state_dict(best)
+    state.network.eval()
+    state.diverged = True
+    return state
+
+
+def _largest_square(network: nn.Module, some: TargetRows, device: Any) -> float:
+    """Return what distances are made of; not finite where they cannot be computed."""
+    return float(embedded(network, some.rows, device).square().sum(dim=1).max())
 
 
 def _outside(batch: Tensor, n_more: int, n: int) -> Tensor:
