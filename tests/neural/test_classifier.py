@@ -10,6 +10,7 @@ from sklearn.metrics import log_loss
 
 torch = pytest.importorskip("torch")
 from tests.neural.data import mixed, waves  # noqa: E402
+from tests.neural.modules import Narrow  # noqa: E402
 from vicinal.neural import NeuralNCAClassifier  # noqa: E402
 
 X, y = waves()
@@ -137,14 +138,6 @@ def test_a_module_of_ones_own() -> None:
 
 
 def test_a_module_for_float32_alone() -> None:
-    class Narrow(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.linear = torch.nn.Linear(3, 4)
-
-        def forward(self, rows: torch.Tensor) -> torch.Tensor:
-            return self.linear(rows) + torch.nn.functional.linear(rows, torch.eye(4, 3))
-
     model = clone(MODEL).set_params(module=Narrow(), max_iter=2).fit(X, y)
     assert model.transform(X).dtype == np.float64
     wide, narrow = model.predict_proba(X), model.predict_proba(X.astype(np.float32))

@@ -119,7 +119,7 @@ def test_large_whole_numbers_stay_apart() -> None:
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_dates_are_refused_by_name(library: str) -> None:
     module = pytest.importorskip(library)
-    days = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[s]")
+    days = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[ms]")
     frame = module.DataFrame({"a": [1.0, 2.0], "when": days})
     with pytest.raises(ValueError, match=r"'when' holds dates.*numbers"):
         categorical_columns(frame, "auto")

@@ -241,9 +241,7 @@ def _largest_square(network: nn.Module, some: TargetRows, device: Any) -> float:
     return float(embedded(network, some.rows, device).square().sum(dim=1).max())
 
 
-def _outside(
-    batch: Tensor, n_more: int, n: int, generator: torch.Generator
-) -> Tensor:
+def _outside(batch: Tensor, n_more: int, n: int, generator: torch.Generator) -> Tensor:
     """Return a cyclic run of positions outside a run of them, from a random one on."""
     free = max(n - len(batch), 1)
     start = torch.randint(free, (), generator=generator)
