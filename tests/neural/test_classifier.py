@@ -127,11 +127,12 @@ def test_codes_in_an_array_can_be_categories() -> None:
 
 
 def test_a_module_of_ones_own() -> None:
+    torch.manual_seed(0)
     own = torch.nn.Sequential(
         torch.nn.Linear(3, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)
     )
     before = own[0].weight.detach().clone()
-    model = clone(MODEL).set_params(module=own).fit(X, y)
+    model = clone(MODEL).set_params(module=own, learning_rate=0.01).fit(X, y)
     assert torch.equal(own[0].weight, before)  # it is copied
     assert model.transform(X).shape == (400, 8)
     assert model.score(X_NEW, Y_NEW) > 0.8

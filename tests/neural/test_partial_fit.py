@@ -10,7 +10,9 @@ from tests.neural.data import mixed, waves
 from vicinal.neural import NeuralNCAClassifier
 
 X, y = waves(1200)
-MODEL = NeuralNCAClassifier(16, random_state=0, n_jobs=1, batch_size=16)
+MODEL = NeuralNCAClassifier(
+    16, random_state=0, n_jobs=1, batch_size=16, learning_rate=0.01
+)
 
 
 def test_pieces_are_learned_and_become_neighbours() -> None:

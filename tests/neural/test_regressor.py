@@ -52,7 +52,7 @@ def test_targets_too_large() -> None:
 
 
 def test_pieces() -> None:
-    model = clone(MODEL).set_params(batch_size=32)
+    model = clone(MODEL).set_params(batch_size=32, learning_rate=0.01)
     for _ in range(3):
         for start in range(0, 400, 100):
             part = slice(start, start + 100)

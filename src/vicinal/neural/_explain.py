@@ -71,8 +71,8 @@ def explained(
 
 def _shares(member: Member, rows: EncodedRows) -> Tensor:
     """Return p_ij of some rows with all training rows."""
-    points = member.map(rows)
-    pairs = Pairs(points, member.points.to(points.dtype), None, member.kernel)
+    points = member.map(rows).double()
+    pairs = Pairs(points, member.points.double(), None, member.kernel)
     with torch.no_grad():
         return torch.cat(
             [torch.softmax(found, dim=1) for _, found, _ in pairs.blocks()]

@@ -86,10 +86,17 @@ class Member:
         return embedded(network, rows, self.points.device).to(wide)
 
     def votes(self, rows: EncodedRows, known: TargetRows) -> Tensor:
-        """Return what the neighbours of new rows vote for."""
-        target = known.target.to(self.points.device)
+        """Return what the neighbours of new rows vote for, in the rows' type.
+
+        Distances are computed in float64: the root of what float32 leaves of a small
+        one would be felt in the votes.
+        """
         points = self.map(rows)
-        return votes(points, self.points, target, known.n_classes, self.kernel)
+        target = known.target.to(points.device)
+        found = votes(
+            points.double(), self.points, target, known.n_classes, self.kernel
+        )
+        return found.to(points.dtype)
 
 
 def hold_out(keys: Any, fraction: float, rng: np.random.Generator) -> IntArray:
