@@ -1,5 +1,6 @@
 """Networks for the tests; needs torch."""
 
+import torch
 from torch import Tensor, nn
 
 
@@ -15,3 +16,14 @@ class Breaks(nn.Module):
         if self.training:
             self.left -= 1
         return self.linear(rows) * (float("nan") if self.left < 0 else 1.0)
+
+
+class Narrow(nn.Module):
+    """A network that cannot compute in float64."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 4)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return self.linear(rows) + nn.functional.linear(rows, torch.eye(4, 3))

@@ -66,6 +66,45 @@ def test_targets_of_frames_are_checked() -> None:
         NeuralNCARegressor().fit(frame[:1], [1.0])
 
 
+def test_empty_frames() -> None:
+    frame, labels = mixed(40)
+    model = NeuralNCAClassifier(max_iter=2)
+    with pytest.raises(ValueError, match=r"X has 0 row\(s\)"):
+        model.fit(frame[:0], labels[:0])
+    with pytest.raises(ValueError, match=r"0 column\(s\)"):
+        model.fit(frame[[]], labels)
+    with pytest.raises(ValueError, match=r"X has 0 row\(s\)"):
+        model.fit(frame, labels).predict(frame[:0])
+
+
+@pytest.mark.parametrize("gap", [None, np.nan])
+def test_missing_labels(gap: Any) -> None:
+    frame, labels = mixed(40)
+    with_gap = labels.astype(object)
+    with_gap[3] = gap
+    for rows in (frame, frame[["noise"]].to_numpy()):
+        for y_given in (with_gap, with_gap.tolist()):
+            with pytest.raises(ValueError, match="y contains missing values"):
+                NeuralNCAClassifier().fit(rows, y_given)
+
+
+@pytest.mark.parametrize("n_neighbors", [-1, 0, 2.5, True])
+def test_explain_of_no_neighbours(n_neighbors: Any) -> None:
+    model = NeuralNCAClassifier(2, max_iter=1).fit(X, y)
+    with pytest.raises(ValueError, match="n_neighbors must be"):
+        model.explain(X, n_neighbors=n_neighbors)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"categories": "one-hot"}, {"module": torch.nn.LazyLinear(2)}]
+)
+def test_too_many_categories_for_a_column_each(settings: dict[str, Any]) -> None:
+    names = np.arange(5000.0)[:, None]
+    model = NeuralNCAClassifier(categorical_features=[0], **settings)
+    with pytest.raises(ValueError, match="5,000 categories"):
+        model.fit(names, np.arange(5000) % 2)
+
+
 def test_another_frame() -> None:
     frame, labels = mixed(40)
     model = NeuralNCAClassifier(max_iter=2).fit(frame, labels)

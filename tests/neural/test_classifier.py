@@ -10,6 +10,7 @@ from sklearn.metrics import log_loss
 
 torch = pytest.importorskip("torch")
 from tests.neural.data import mixed, waves  # noqa: E402
+from tests.neural.modules import Narrow  # noqa: E402
 from vicinal.neural import NeuralNCAClassifier  # noqa: E402
 
 X, y = waves()
@@ -137,6 +138,24 @@ def test_a_module_of_ones_own() -> None:
     assert model.score(X_NEW, Y_NEW) > 0.8
 
 
+def test_a_module_for_float32_alone() -> None:
+    model = clone(MODEL).set_params(module=Narrow(), max_iter=2).fit(X, y)
+    assert model.transform(X).dtype == np.float64
+    wide, narrow = model.predict_proba(X), model.predict_proba(X.astype(np.float32))
+    np.testing.assert_allclose(wide, narrow, atol=1e-4)
+
+
+def test_many_classes() -> None:
+    labels = np.arange(400) % 50
+    model = clone(MODEL).set_params(max_iter=2).fit(X, labels)
+    rows, weights = model.explain(X_NEW[:20], n_neighbors=400)
+    votes = np.stack([(weights * (labels[rows] == c)).sum(axis=1) for c in range(50)])
+    rest = 1 / 401
+    np.testing.assert_allclose(
+        model.predict_proba(X_NEW[:20]), (1 - rest) * votes.T + rest / 50, rtol=1e-6
+    )
+
+
 def test_blocks_and_no_embedding() -> None:
     model = clone(MODEL).set_params(embedding="none", n_blocks=2, scale="common")
     assert model.fit(X, y).score(X_NEW, Y_NEW) > 0.8
@@ -150,7 +169,47 @@ def test_warm_start_goes_on() -> None:
         model.set_params(n_estimators=2).fit(X, y)
     with pytest.raises(ValueError, match="other columns"):
         model.set_params(n_estimators=1).fit(X[:, :2], y)
+    with pytest.raises(ValueError, match=r"n_components, n_blocks: not as in the fit"):
+        model.set_params(n_components=8, n_blocks=1).fit(X, y)
+    with pytest.raises(ValueError, match=r"module: not as in the fit"):
+        model.set_params(module=torch.nn.Linear(3, 16)).fit(X, y)
     assert model.predict(X).shape == (400,)  # as it was
+
+
+def test_warm_start_with_a_module() -> None:
+    model = clone(MODEL).set_params(
+        module=torch.nn.Linear(3, 4), max_iter=2, warm_start=True
+    )
+    assert len(model.fit(X, y).fit(X, y).networks_) == 1
+    with pytest.raises(ValueError, match=r"module: not as in the fit"):
+        model.set_params(module=torch.nn.Linear(3, 5)).fit(X, y)
+
+
+def test_warm_start_never_learns_from_the_rows_that_judge() -> None:
+    # Labels that nothing tells: only rows learned by heart are predicted well.
+    noise = np.random.default_rng(0).integers(0, 2, len(X))
+    model = NeuralNCAClassifier(
+        32, n_frequencies=32, frequency_scale=3, max_iter=25, n_iter_no_change=25
+    )
+    model.set_params(warm_start=True, learning_rate=0.01)
+    scores = [
+        model.set_params(random_state=seed).fit(X, noise).validation_scores_.max()
+        for seed in range(3)
+    ]
+    assert max(scores) < 0.65
+
+
+def test_warm_start_on_other_rows_keeps_the_temperature() -> None:
+    model = clone(MODEL).set_params(max_iter=3, warm_start=True).fit(X[:300], y[:300])
+    before = model.temperatures_
+    assert before[0] != 1
+    model.fit(X, y)
+    assert len(model.validation_scores_) == 0
+    np.testing.assert_array_equal(model.temperatures_, before)
+    model.partial_fit(X[:50], y[:50]).fit(X, y)
+    assert len(model.validation_scores_) == 0
+    model.set_params(warm_start=False).fit(X, y)
+    assert len(model.validation_scores_) == 3
 
 
 def test_a_pickle_predicts_the_same(fitted: NeuralNCAClassifier) -> None:

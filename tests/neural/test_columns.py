@@ -99,6 +99,46 @@ def test_types_of_frames() -> None:
     assert columns.values == [["u", "v", None], ["p", "q", None]]
 
 
+def test_numbers_of_numpy_are_the_same_categories() -> None:
+    X = np.array([[np.int64(3)], [np.bool_(True)], [np.float32(0.5)]], dtype=object)
+    encoder, _ = encode(X, categorical=[0])
+    plain = np.array([[3], [True], [0.5], [3.0], ["3"]], dtype=object)
+    codes = encoder.transform(Columns.of(plain, [0])).codes
+    assert codes[:, 0].tolist() == [3, 2, 1, 3, 0]
+
+
+def test_large_whole_numbers_stay_apart() -> None:
+    X = np.array([[2**53], [2**53 + 1], [np.int64(2**60)]], dtype=object)
+    encoder, rows = encode(X, categorical=[0])
+    assert rows.codes[:, 0].tolist() == [1, 2, 3]
+    later = np.array([[np.int64(2**53 + 1)], [2**60], [2**60 + 1]], dtype=object)
+    codes = encoder.transform(Columns.of(later, [0])).codes
+    assert codes[:, 0].tolist() == [2, 3, 0]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_dates_are_refused_by_name(library: str) -> None:
+    module = pytest.importorskip(library)
+    days = np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[ms]")
+    frame = module.DataFrame({"a": [1.0, 2.0], "when": days})
+    with pytest.raises(ValueError, match=r"'when' holds dates.*numbers"):
+        categorical_columns(frame, "auto")
+    with pytest.raises(ValueError, match=r"'when' holds dates"):
+        Columns.of(frame, [])
+    assert categorical_columns(frame, ["when"]) == [1]
+    assert len(set(Columns.of(frame, [1]).values[0])) == 2
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_of_float32_stay_so(library: str) -> None:
+    module = pytest.importorskip(library)
+    narrow = np.array([1.0, 2.0], dtype=np.float32)
+    frame = module.DataFrame({"a": narrow, "b": narrow})
+    assert Columns.of(frame, []).numbers.dtype == np.float32
+    frame = module.DataFrame({"a": narrow, "b": narrow.astype(np.float64)})
+    assert Columns.of(frame, []).numbers.dtype == np.float64
+
+
 def test_categories_alone() -> None:
     X = np.array([["u"], ["v"]], dtype=object)
     encoder, rows = encode(X, categorical=[0])

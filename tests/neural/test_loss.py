@@ -266,3 +266,11 @@ def test_wrong_tensors() -> None:
     with pytest.raises(ValueError, match="no references"):
         pairs(Z, torch.tensor([[0, 1]]), Z)
     assert "'pairs'" in repr(pairs)
+
+
+def test_labels_of_two_dimensions_are_refused() -> None:
+    points = torch.randn(4, 2)
+    labels = torch.eye(4, dtype=torch.int64)
+    with pytest.raises(ValueError, match=r"target\.float\(\)"):
+        NCALoss()(points, labels)
+    assert torch.isfinite(NCALoss()(points, labels.float()))

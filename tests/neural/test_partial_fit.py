@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 pytest.importorskip("torch")
 from tests.neural.data import mixed, waves
@@ -41,6 +42,22 @@ def test_goes_on_after_fit() -> None:
     model = clone(MODEL).set_params(max_iter=10).fit(frame[:200], labels[:200])
     model.partial_fit(frame[200:], labels[200:])
     assert len(model.effective_neighbors_) == 300
+
+
+def test_the_temperature_stays() -> None:
+    model = clone(MODEL).set_params(n_estimators=2, max_iter=5).fit(X[:300], y[:300])
+    before = model.temperatures_
+    assert (before != 1).all()
+    model.partial_fit(X[300:400], y[300:400])
+    np.testing.assert_array_equal(model.temperatures_, before)
+
+
+def test_weights_that_are_not_finite_are_not_kept() -> None:
+    model = clone(MODEL).set_params(learning_rate=1e30, batch_size=100)
+    with pytest.warns(ConvergenceWarning, match="not finite") as caught:
+        model.partial_fit(X[:100], y[:100], classes=[0, 1])
+    assert caught[0].filename == __file__
+    assert np.isfinite(model.predict_proba(X)).all()
 
 
 def test_wrong_calls_change_nothing() -> None:

@@ -1,5 +1,6 @@
 """The training loop: draws, early stopping, divergence, callbacks."""
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 torch = pytest.importorskip("torch")
 from tests.neural.data import waves  # noqa: E402
 from tests.neural.modules import Breaks  # noqa: E402
-from vicinal.neural import NeuralNCA, NeuralNCAClassifier  # noqa: E402
+from vicinal.neural import (  # noqa: E402
+    NeuralNCA,
+    NeuralNCAClassifier,
+    NeuralNCARegressor,
+)
 from vicinal.neural._members import hold_out  # noqa: E402
 from vicinal.neural._training import _outside, _warm_cosine  # noqa: E402
 
@@ -20,17 +25,17 @@ MODEL = NeuralNCAClassifier(16, random_state=0, n_jobs=1)
 
 @pytest.mark.parametrize(("n", "start", "size", "more"), [(10, 4, 3, 5), (6, 0, 6, 9)])
 def test_references_are_others(n: int, start: int, size: int, more: int) -> None:
-    batch = torch.arange(start, start + size)
+    batch, generator = torch.arange(start, start + size), torch.Generator()
     for _ in range(30):
-        others = _outside(batch, more, n).tolist()
+        others = _outside(batch, more, n, generator).tolist()
         assert len(set(others)) == len(others) == min(more, n - size)
         assert not set(others) & set(batch.tolist())
         assert all(0 <= one < n for one in others)
 
 
 def test_every_other_row_is_drawn() -> None:
-    torch.manual_seed(0)
-    draws = [_outside(torch.arange(3, 5), 2, 9).tolist() for _ in range(300)]
+    batch, generator = torch.arange(3, 5), torch.Generator().manual_seed(0)
+    draws = [_outside(batch, 2, 9, generator).tolist() for _ in range(300)]
     counts = np.bincount(np.ravel(draws), minlength=9)
     assert (counts[[3, 4]] == 0).all()
     others = np.delete(counts, [3, 4])
@@ -57,6 +62,20 @@ def test_held_out_rows_are_of_all_classes_and_leave_each_one() -> None:
     numbers = hold_out(rng.normal(size=200), 0.1, rng)
     assert abs(len(numbers) - 20) <= 1
     assert len(hold_out(codes[:12], 0.1, rng)) == 0  # too few to judge by
+
+
+@pytest.mark.parametrize("fraction", [0.5, 0.99])
+@pytest.mark.parametrize("n", [2, 6, 20])
+def test_two_rows_are_never_held_out(n: int, fraction: float) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        held = hold_out(rng.normal(size=n), fraction, rng)
+        assert len(set(held)) == len(held) <= n - 2
+
+
+def test_almost_all_rows_held_out() -> None:
+    model = NeuralNCARegressor(2, validation_fraction=0.99, max_iter=2, random_state=0)
+    assert np.isfinite(model.fit(X[:12], X[:12, 0]).predict(X)).all()
 
 
 def test_the_best_weights_are_kept() -> None:
@@ -99,14 +118,57 @@ def test_scikit_learn_callbacks_see_a_fitted_copy() -> None:
     assert model.n_iter_ == 3
 
 
+def test_scikit_learn_callbacks_of_a_training_without_an_epoch() -> None:
+    callback = pytest.importorskip("sklearn.callback")
+    if not hasattr(MODEL, "set_callbacks"):
+        pytest.skip("scikit-learn has no such callbacks")
+    monitor = callback.ScoringMonitor(scoring="accuracy")
+    model = clone(MODEL).set_params(module=Breaks(0)).set_callbacks(monitor)
+    with pytest.warns(ConvergenceWarning, match="after 0 epochs"):
+        model.fit(X, y)
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    models = [
+        clone(MODEL).set_params(random_state=seed, max_iter=4, n_blocks=1)
+        for seed in range(4)
+    ]
+    alone = [clone(model).fit(X, y).predict_proba(X) for model in models]
+    threads = torch.get_num_threads()
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda m: m.fit(X, y).predict_proba(X), models))
+    assert torch.get_num_threads() == threads
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_a_loss_that_is_not_finite_ends_with_the_last_good_weights() -> None:
-    model = clone(MODEL).set_params(module=Breaks(7), batch_size=128)
+    seen: list[Any] = []
+
+    def keep(training: Any, epoch: int) -> None:
+        seen.append(training.network.module.linear.weight.detach().clone())
+
+    model = clone(MODEL).set_params(
+        module=Breaks(7), batch_size=128, early_stopping=False, callback=keep
+    )
     with pytest.warns(ConvergenceWarning, match="not finite") as caught:
         model.fit(X, y)
     assert caught[0].filename == __file__
-    assert model.n_iter_ == 2  # of three steps each
+    assert model.n_iter_ == 1  # of four steps each, of which the eighth breaks
     weights = model.networks_[0].module.linear.weight
-    assert torch.isfinite(weights).all()
+    assert len(seen) == 1
+    assert torch.equal(weights, seen[0])
+
+
+@pytest.mark.parametrize("early_stopping", [True, False])
+def test_the_last_step_is_looked_at_too(early_stopping: bool) -> None:
+    model = clone(MODEL).set_params(
+        learning_rate=1e30, max_iter=2, batch_size=400, early_stopping=early_stopping
+    )
+    with pytest.warns(ConvergenceWarning, match="not finite"):
+        model.fit(X, y)
+    assert model.n_iter_ == 0
+    assert np.isfinite(model.predict_proba(X)).all()
 
 
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:

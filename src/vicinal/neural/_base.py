@@ -22,7 +22,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
-from vicinal._typing import FloatArray
+from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import unchanged_on_error
 from vicinal.base.monitor import CallbackSupportMixin
 from vicinal.neural._columns import ColumnEncoder, Columns
@@ -30,7 +30,7 @@ from vicinal.neural._explain import Explanation, effective_neighbors, explained
 from vicinal.neural._inputs import TableInput
 from vicinal.neural._members import Member, hold_out, n_threads, torch_state
 from vicinal.neural._monitor import EpochMonitor
-from vicinal.neural._network import Architecture, OwnNetwork
+from vicinal.neural._network import Architecture, OwnNetwork, check_same_build
 from vicinal.neural._training import TargetRows, Trained, Training, train
 
 _POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -173,7 +173,7 @@ class NeuralEstimator(
             device = checked_device(self.device)
             columns, labels = self._validated(X, y)
             targets = self._read_targets(labels)
-            warm = self._warm_networks(columns)
+            warm = self._warm_members(columns)
             encoder = self._encoder if warm else self._fit_encoder(columns)
             rows = encoder.transform(columns)
             known = TargetRows(rows, targets.target, targets.n_classes)
@@ -191,11 +191,15 @@ class NeuralEstimator(
             with monitor:
                 for i, seed in enumerate(seeds):
                     with torch_state(int(seed), n_threads(self.n_jobs)):
+                        before = warm[i] if warm else None
                         network = (
-                            copy.deepcopy(warm[i]) if warm else self._network(encoder)
+                            copy.deepcopy(before.network)
+                            if before
+                            else self._network(encoder)
                         ).to(device)
+                        held = self._held_out(known, int(seed), before)
                         member, run = self._train(
-                            network, known, int(seed), device, monitor
+                            network, known, held, device, monitor, before
                         )
                         members.append(member)
                         runs.append(run)
@@ -284,13 +288,17 @@ class NeuralEstimator(
 
     def _network(self, encoder: ColumnEncoder) -> nn.Module:
         """Return a network as it is before the training."""
-        counts = tuple(len(values) for values in encoder.categories)
         if self.module is not None:
+            counts = tuple(len(values) for values in encoder.categories)
             return OwnNetwork(copy.deepcopy(self.module), counts)
+        return self._architecture(encoder).build()
+
+    def _architecture(self, encoder: ColumnEncoder) -> Architecture:
+        """Return what the settings say of a network."""
         return Architecture(
             n_numbers=len(encoder.numeric),
             n_flags=len(encoder.flagged),
-            n_categories=counts,
+            n_categories=tuple(len(values) for values in encoder.categories),
             n_components=self.n_components,
             embedding=self.embedding,
             n_frequencies=self.n_frequencies,
@@ -300,9 +308,9 @@ class NeuralEstimator(
             n_blocks=self.n_blocks,
             hidden_size=self.hidden_size,
             dropout=float(self.dropout),
-        ).build()
+        )
 
-    def _warm_networks(self, columns: Columns) -> list[nn.Module]:
+    def _warm_members(self, columns: Columns) -> list[Member]:
         """Return the networks to go on from; none without warm_start."""
         if not (self.warm_start and hasattr(self, "_members")):
             return []
@@ -316,7 +324,11 @@ class NeuralEstimator(
                 f"n_estimators={self.n_estimators}, but the fit to go on from "
                 f"(warm_start=True) has {len(self._members)} networks."
             )
-        return [member.network for member in self._members]
+        own = self.module
+        wanted = self._architecture(known) if own is None else own
+        for member in self._members:
+            check_same_build(member.network, wanted)
+        return self._members
 
     def _training(self, max_iter: int, n: int) -> Training:
         # So that an epoch has about 32 steps.
@@ -336,21 +348,35 @@ class NeuralEstimator(
         self,
         network: nn.Module,
         known: TargetRows,
-        seed: int,
+        held: IntArray,
         device: Any,
         monitor: Callable[[Trained], bool],
+        before: Member | None,
     ) -> tuple[Member, Trained]:
         """Train one network, and return it with the points of all rows."""
         how = self._training(self.max_iter, len(known))
-        held = np.zeros(0, dtype=np.intp)
-        if self.early_stopping:
-            rng = np.random.default_rng(seed)
-            keys = known.target.numpy()
-            held = hold_out(keys, self.validation_fraction, rng)
         inside = np.setdiff1d(np.arange(len(known)), held)
         judges = known[held] if len(held) else None
         run = train(network, known[inside], judges, how, device, monitor)
-        return Member.of(network, known, held, how, self.calibrate, device), run
+        before = before if self.calibrate else None
+        member = Member.of(network, known, held, how, self.calibrate, device, before)
+        return member, run
+
+    def _held_out(
+        self, known: TargetRows, seed: int, before: Member | None
+    ) -> IntArray:
+        """Return the rows that one network does not learn from.
+
+        One that goes on must not be judged by rows that it has learned from: on the
+        same rows it has those held out before, on others none.
+        """
+        if not self.early_stopping:
+            return np.zeros(0, dtype=np.intp)
+        if before is not None:
+            same = known.equals(self._known)
+            return before.held_out if same else np.zeros(0, dtype=np.intp)
+        rng = np.random.default_rng(seed)
+        return hold_out(known.target.numpy(), self.validation_fraction, rng)
 
     def _as_if(
         self,
@@ -388,7 +414,7 @@ class NeuralEstimator(
         self.validation_scores_ = np.array(runs[0].scores)
         self.effective_neighbors_ = effective_neighbors(members[0])
 
-    def _warn(self, runs: list[Trained]) -> None:
+    def _warn(self, runs: list[Trained], stacklevel: int = 4) -> None:
         """Warn of a training that ended early; called by fit itself."""
         broken = [run for run in runs if run.diverged]
         if broken:
@@ -397,7 +423,8 @@ class NeuralEstimator(
                 "the loss was not finite. The weights are the last good ones. Lower "
                 "learning_rate, or look for huge values in X or y.",
                 ConvergenceWarning,
-                stacklevel=4,  # past this, fit, and scikit-learn's wrapper of fit
+                # Past this, fit, and scikit-learn's wrapper of fit.
+                stacklevel=stacklevel,
             )
 
 

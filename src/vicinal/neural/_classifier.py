@@ -80,7 +80,8 @@ class NeuralNCAClassifier(
         The share of these that each step leaves out.
     module : torch.nn.Module or None, default=None
         A network of your own instead of all that: from scaled numbers, flags of missing
-        ones and one-hot categories, side by side, to points. It is copied.
+        ones and one-hot categories, side by side, to points. It is copied, and runs in
+        float32.
     distance : {"plain", "squared"}, default="plain"
         ‖z − z_j‖ or its square, as in the papers.
     batch_size : int or "auto", default="auto"
@@ -104,11 +105,17 @@ class NeuralNCAClassifier(
     n_iter_no_change : int, default=20
         Epochs without gain after which the training ends.
     n_estimators : int, default=1
-        Networks with other starts, whose votes are averaged.
+        Networks with other starts, whose votes are averaged. Those of a `module` all
+        start from its weights, which may have been learned before, and differ by the
+        rows held out and the draws.
     calibrate : bool, default=True
         Whether T is the one with the best probabilities of the rows held out, or 1.
+        `partial_fit` leaves T as it is.
     warm_start : bool, default=False
-        Whether fit goes on from the weights of the last one. Columns must be the same.
+        Whether fit goes on from the weights of the last one. Columns and architecture
+        must be the same; scales and categories stay. On the same rows it holds out the
+        same ones. On others, and from a file, nothing is held out, as some may have
+        been learned from: all epochs are made, and T stays.
     device : str, default="cpu"
         Where to compute, as in "cuda".
     callback : callable or None, default=None
@@ -118,7 +125,8 @@ class NeuralNCAClassifier(
     verbose : int, default=0
         Whether to print a line for each epoch.
     random_state : int, RandomState or None, default=None
-        For weights, draws and rows held out.
+        For weights, draws and rows held out. PyTorch has one seed and one number of
+        threads for the whole process: fits in several threads wait for each other.
     n_jobs : int or None, default=None
         Threads of the training; None is one, which suits tables. Give 2 or more for
         images and wide networks.
@@ -194,8 +202,8 @@ class NeuralNCAClassifier(
             Classes in the order of `classes_`; never quite 0.
         """
         check_is_fitted(self)
-        rows, values = self._encoded(X), self._known.values
-        votes = [member.votes(rows, values) for member in self._members]
+        rows = self._encoded(X)
+        votes = [member.votes(rows, self._known) for member in self._members]
         proba = torch.stack(votes).mean(dim=0).cpu().numpy()
         # As if one further training row might be of any class.
         rest = 1 / (len(self._known) + 1)

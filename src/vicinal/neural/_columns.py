@@ -1,6 +1,6 @@
 """Columns of a table as a network takes them: scaled numbers, flags, codes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,6 +12,8 @@ from vicinal._typing import FLOATS, FloatArray
 
 # Beyond so many units a number is drawn in: outliers must not rule a column.
 _FAR = 3.0
+# Beyond this, whole numbers that differ can be the same float.
+_MOST_EXACT = 2**53
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +139,12 @@ class Columns:
         Raises
         ------
         ValueError
-            When a number is infinite, or text is where numbers should be.
+            When a number is infinite, or text or a date is where numbers should be.
         """
         n_columns = X.shape[1]
         numeric = [c for c in range(n_columns) if c not in set(categorical)]
+        if is_frame(X):
+            _refuse_dates(X, numeric)
         values = [_values(_column(X, c)) for c in categorical]
         if is_frame(X):
             parts = [_numbers(X, c) for c in numeric]
@@ -180,6 +184,7 @@ def categorical_columns(X: Any, wanted: str | Sequence[Any] | None) -> list[int]
     if isinstance(wanted, str):
         if not is_frame(X):
             return []
+        _refuse_dates(X, range(n))
         return [c for c in range(n) if not _is_numeric(_column(X, c))]
     asked = list(wanted)
     if asked and all(isinstance(one, (bool, np.bool_)) for one in asked):
@@ -217,12 +222,26 @@ def _is_numeric(column: Any) -> bool:
     return getattr(dtype, "kind", "O") in "biuf" and str(dtype) != "category"
 
 
+def _refuse_dates(X: Any, columns: Iterable[int]) -> None:
+    for c in columns:
+        dtype = _column(X, c).dtype
+        polars = getattr(dtype, "is_temporal", None)
+        if polars() if polars else getattr(dtype, "kind", "") in ("M", "m"):
+            raise ValueError(
+                f"Column {X.columns[c]!r} holds dates or times. Turn it into numbers, "
+                "such as days since a date or the hour of the day, leave it out, or "
+                "name it in categorical_features if few values recur."
+            )
+
+
 def _numbers(X: Any, c: int) -> NDArray[Any]:
     """Return a column of a data frame as floats, NaN for missing."""
     column = _column(X, c)
+    narrow = str(column.dtype) in ("float32", "Float32", "float16", "Float16")
+    dtype = np.dtype(np.float32 if narrow else np.float64)
     try:
         if hasattr(column, "to_numpy") and hasattr(X, "iloc"):
-            found = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            found = column.to_numpy(dtype=dtype, na_value=np.nan)
         else:
             found = column.cast(float).to_numpy()
     except (TypeError, ValueError) as error:
@@ -230,19 +249,29 @@ def _numbers(X: Any, c: int) -> NDArray[Any]:
             f"Column {X.columns[c]!r} holds values that are no numbers. Name it in "
             "categorical_features, or convert it."
         ) from error
-    return np.asarray(found, dtype=np.float64)
+    return np.asarray(found, dtype=dtype)
 
 
 def _values(column: Any) -> list[Any]:
-    """Return categories as strings or floats; None where one is missing."""
+    """Return categories as strings or numbers; None where one is missing."""
     listed = column.tolist() if hasattr(column, "tolist") else column.to_list()
     return [_plain(value) for value in listed]
 
 
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, or what data frames have for them."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
 def _plain(value: Any) -> str | float | None:
-    missing = value is None or type(value).__name__ in ("NAType", "NaTType")
-    if missing or value != value:
+    if is_missing(value):
         return None
+    if isinstance(value, (np.integer, np.bool_, np.floating)):
+        value = value.item()  # which is then equal to the same number without NumPy
+    if isinstance(value, int) and abs(value) > _MOST_EXACT:
+        return value
     if isinstance(value, (bool, int, float)):
         return float(value)
     return str(value)

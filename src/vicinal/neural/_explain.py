@@ -1,5 +1,6 @@
 """Which training rows a prediction comes from, and how many there are in effect."""
 
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -47,8 +48,16 @@ def explained(
     members: list[Member], rows: EncodedRows, n_neighbors: int
 ) -> Explanation:
     """Return the training rows that weigh most for each row, by the members' mean."""
+    if (
+        not isinstance(n_neighbors, Integral)
+        or isinstance(n_neighbors, bool)
+        or n_neighbors < 1
+    ):
+        raise ValueError(
+            f"n_neighbors must be a whole number from 1 on, got {n_neighbors!r}."
+        )
     n_known = len(members[0].points)
-    k = min(n_neighbors, n_known)
+    k = min(int(n_neighbors), n_known)
     found = np.zeros((len(rows), k), dtype=np.intp)
     weights = np.zeros((len(rows), k), dtype=rows.numbers.dtype)
     step = max(1, members[0].kernel.block // n_known)

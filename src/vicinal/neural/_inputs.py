@@ -21,6 +21,7 @@ from vicinal.neural._columns import (
     EncodedRows,
     categorical_columns,
     is_frame,
+    is_missing,
 )
 
 
@@ -35,7 +36,9 @@ class TableInput:
     ) -> tuple[Columns, NDArray[Any]]:
         """Return the columns, not yet scaled, and the labels."""
         numeric = isinstance(self, RegressorMixin)
+        _refuse_missing_labels(y)
         if self._is_mixed(X):
+            _refuse_empty(X)
             validate_data(self, X, skip_check_array=True, reset=reset)
             labels = column_or_1d(y, warn=True)
             if numeric:
@@ -63,6 +66,7 @@ class TableInput:
     def _encoded(self, X: Any) -> EncodedRows:
         """Return new rows as the networks take them, in X's type."""
         if self._is_mixed(X):
+            _refuse_empty(X)
             validate_data(self, X, skip_check_array=True, reset=False)
             table = X
         else:
@@ -83,3 +87,24 @@ class TableInput:
         if not reset:
             return self._encoder.categorical
         return categorical_columns(X, self.categorical_features)
+
+
+def _refuse_empty(X: Any) -> None:
+    n_rows, n_columns = X.shape
+    if not n_rows or not n_columns:
+        raise ValueError(
+            f"X has {n_rows} row(s) and {n_columns} column(s), where at least one of "
+            "each is needed."
+        )
+
+
+def _refuse_missing_labels(y: Any) -> None:
+    """Raise a ValueError where labels that are no floats are missing."""
+    listed = isinstance(y, (list, tuple))
+    labels = np.asarray(y, dtype=object) if listed else np.asarray(y)
+    if y is None or labels.dtype.kind != "O" or labels.ndim != 1:
+        return  # the rest is checked as scikit-learn does
+    if any(is_missing(label) for label in labels):
+        raise ValueError(
+            "y contains missing values (NaN or None). Leave these rows out."
+        )

@@ -188,6 +188,12 @@ class NCALoss(nn.Module):
             return SquaredErrors(mine, theirs)
         matches: Matches
         if not target.is_floating_point():
+            if target.ndim != 1:
+                raise ValueError(
+                    "Labels are integers of shape (n_queries,), got "
+                    f"{tuple(target.shape)}. Give probabilities or one-hot rows as "
+                    "floats: target.float()."
+                )
             matches = EqualLabels(target, other)
         elif target.ndim == 2:
             matches = SoftLabels(target.to(dtype), other.to(dtype))

@@ -1,9 +1,10 @@
 """A trained network with the points that it votes by; how one is made."""
 
 import copy
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from vicinal._typing import IntArray
 from vicinal.neighborhood import effective_n_threads
 from vicinal.neural._columns import EncodedRows
+from vicinal.neural._network import TableNetwork
 from vicinal.neural._predict import embedded, votes
 from vicinal.neural._soft_neighbors import Kernel
 from vicinal.neural._training import TargetRows, Training
@@ -20,6 +22,10 @@ from vicinal.neural._training import TargetRows, Training
 # Temperatures that calibration tries, between which it then looks again.
 _TEMPERATURES = np.geomspace(0.05, 8, 17)
 _FEWEST_HELD_OUT = 5
+# So many must stay to learn from.
+_FEWEST_INSIDE = 2
+# Torch's seed and number of threads are the process's: one training at a time has them.
+_ALONE = threading.RLock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +40,14 @@ class Member:
         The training rows' points.
     kernel : Kernel
         How distances become exponents, with the temperature that was found.
+    held_out : ndarray of int
+        Training rows that no step has seen yet, for `warm_start`; none if not known.
     """
 
     network: nn.Module
     points: Tensor
     kernel: Kernel
+    held_out: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     @classmethod
     def of(
@@ -49,31 +58,43 @@ class Member:
         how: Training,
         calibrate: bool,
         device: Any,
+        before: "Member | None" = None,
     ) -> "Member":
-        """Return a network with the points of all rows, held-out ones included."""
+        """Return a network with the points of all rows, held-out ones included.
+
+        The temperature is found by the rows held out, or is that of the network
+        `before` this training, or 1.
+        """
         points = embedded(network, known.rows, device)
         kernel = how.kernel
         if calibrate and len(held_out):
             kernel = _calibrated(points, known, held_out, kernel)
-        return cls(network, points, kernel)
+        elif before is not None and before.kernel.plain == kernel.plain:
+            kernel = before.kernel
+        return cls(network, points, kernel, held_out)
 
     def map(self, rows: EncodedRows) -> Tensor:
         """Return the points of new rows, in the rows' type."""
-        network = self.network
-        if rows.numbers.dtype == np.float64:
+        network, dtype = self.network, rows.numbers.dtype
+        if not isinstance(network, TableNetwork):
+            # Code of others may be for the type that it was trained in, and no other.
+            rows = EncodedRows(rows.numbers.astype(np.float32), rows.codes)
+        elif dtype == np.float64:
             # The network's own weights stay as they are.
             network = copy.deepcopy(network).double()
-        return embedded(network, rows, self.points.device)
+        wide = torch.float64 if dtype == np.float64 else torch.float32
+        return embedded(network, rows, self.points.device).to(wide)
 
-    def votes(self, rows: EncodedRows, values: Tensor) -> Tensor:
+    def votes(self, rows: EncodedRows, known: TargetRows) -> Tensor:
         """Return what the neighbours of new rows vote for, in the rows' type.
 
         Distances are computed in float64: the root of what float32 leaves of a small
         one would be felt in the votes.
         """
         points = self.map(rows)
+        target = known.target.to(points.device)
         found = votes(
-            points.double(), self.points, values.to(points.device), self.kernel
+            points.double(), self.points, target, known.n_classes, self.kernel
         )
         return found.to(points.dtype)
 
@@ -81,7 +102,8 @@ class Member:
 def hold_out(keys: Any, fraction: float, rng: np.random.Generator) -> IntArray:
     """Return rows to hold out, spread evenly over classes or over targets.
 
-    The first row of each class always stays, so that no class is lost.
+    The first row of each class always stays, so that no class is lost, and two rows
+    stay in any case.
     """
     n = len(keys)
     order = np.lexsort((rng.random(n), keys))
@@ -92,6 +114,8 @@ def hold_out(keys: Any, fraction: float, rng: np.random.Generator) -> IntArray:
         firsts = np.unique(np.asarray(keys)[order], return_index=True)[1]
         chosen[firsts] = False
     found = order[chosen]
+    if n - len(found) < _FEWEST_INSIDE:
+        found = rng.permutation(found)[: max(n - _FEWEST_INSIDE, 0)]
     return np.sort(found) if len(found) >= _FEWEST_HELD_OUT else found[:0]
 
 
@@ -100,22 +124,24 @@ def _calibrated(
 ) -> Kernel:
     """Return the kernel with the temperature that predicts rows held out best."""
     inside = np.setdiff1d(np.arange(len(known)), held_out)
-    values = known.values.to(points.device)
+    target = known.target.to(points.device)
     queries, references = points[held_out], points[inside]
+    truth = target[held_out][:, None]
 
     def loss(temperature: float) -> float:
         found = votes(
             queries,
             references,
-            values[inside],
+            target[inside],
+            known.n_classes,
             replace(kernel, temperature=temperature),
         )
         if known.n_classes:
             # A row that nobody speaks for must not decide alone.
             floor = 1 / len(known)
-            right = (found * values[held_out]).sum(dim=1)
+            right = found.gather(1, truth)
             return -float(((1 - floor) * right + floor / known.n_classes).log().mean())
-        return float(((found - values[held_out]) ** 2).mean())
+        return float(((found - truth) ** 2).mean())
 
     step = float(_TEMPERATURES[1] / _TEMPERATURES[0])
     best = min(_TEMPERATURES, key=loss)
@@ -134,9 +160,13 @@ def n_threads(n_jobs: int | None) -> int:
 
 @contextmanager
 def torch_state(seed: int, threads: int) -> Iterator[None]:
-    """Seed torch and hold its threads; both are as before when this ends."""
-    before = torch.get_num_threads()
-    with torch.random.fork_rng(devices=[]):
+    """Seed torch and hold its threads; both are as before when this ends.
+
+    Weights at the start and dropout draw from the one generator of the process, so a
+    training waits here until one in another thread has ended.
+    """
+    with _ALONE, torch.random.fork_rng(devices=[]):
+        before = torch.get_num_threads()
         torch.manual_seed(seed)
         torch.set_num_threads(threads)
         try:

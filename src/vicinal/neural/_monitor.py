@@ -75,8 +75,10 @@ class EpochMonitor:
         traceback: TracebackType | None,
     ) -> None:
         if kind is None:
+            # Without an epoch that went well there is nothing to show.
+            known = None if self._latest is None else self._as_if_fitted
             self._context.call_on_fit_task_end(
-                **self._data, reconstruction_attributes=self._as_if_fitted
+                **self._data, reconstruction_attributes=known
             )
 
     def say(self, line: str) -> None:

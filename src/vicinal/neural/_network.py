@@ -7,6 +7,9 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+# Of all columns of categories; a block of rows then takes 64 MB.
+_MOST_ONE_HOT = 4096
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -92,24 +95,57 @@ class PeriodicEmbedding(nn.Module):
         return torch.cat([numbers[:, :, None], torch.relu(mixed)], dim=2).flatten(1)
 
 
+def check_same_build(before: nn.Module, wanted: Architecture | nn.Module) -> None:
+    """Raise a ValueError where a network to go on from is not as the settings say."""
+    different = ["module"]
+    if isinstance(before, TableNetwork) and isinstance(wanted, Architecture):
+        old, new = before.architecture.to_dict(), wanted.to_dict()
+        different = [name for name in old if old[name] != new[name]]
+        different = ["categories" if one == "one_hot" else one for one in different]
+    elif isinstance(before, OwnNetwork) and isinstance(wanted, nn.Module):
+        old, new = (
+            {name: one.shape for name, one in module.state_dict().items()}
+            for module in (before.module, wanted)
+        )
+        different = [] if old == new else ["module"]
+    if different:
+        raise ValueError(
+            f"{', '.join(different)}: not as in the fit to go on from "
+            "(warm_start=True), whose networks cannot be changed. Set it back, or fit "
+            "anew with warm_start=False."
+        )
+
+
+def check_one_hot(n_categories: tuple[int, ...]) -> None:
+    """Raise a ValueError where one column for each category would be too many."""
+    if sum(n_categories) > _MOST_ONE_HOT:
+        raise ValueError(
+            f"The columns of categories have {sum(n_categories):,} categories, more "
+            f"than the {_MOST_ONE_HOT:,} that can have a column each. Use "
+            "categories='learned' without a module of your own, merge the rare ones, "
+            "or leave columns out that name each row."
+        )
+
+
 class CategoryEmbedding(nn.Module):
     """Codes from 1 become learned or one-hot vectors; 0, unknown, becomes zeros."""
 
     def __init__(self, n_categories: int, one_hot: bool) -> None:
         super().__init__()
         self.size = n_categories if one_hot else min(n_categories, 16)
-        table = torch.randn(n_categories, self.size) * self.size**-0.5
-        if one_hot:
-            table = torch.eye(n_categories)
-        table = torch.cat([torch.zeros(1, self.size), table])
-        self.table = nn.Embedding(
-            n_categories + 1, self.size, padding_idx=0, _weight=table
-        )
-        self.table.weight.requires_grad_(not one_hot)
+        self.table: nn.Embedding | None = None
+        if not one_hot:
+            table = torch.randn(n_categories, self.size) * self.size**-0.5
+            table = torch.cat([torch.zeros(1, self.size), table])
+            self.table = nn.Embedding(
+                n_categories + 1, self.size, padding_idx=0, _weight=table
+            )
 
-    def forward(self, codes: Tensor) -> Tensor:
+    def forward(self, codes: Tensor, dtype: torch.dtype) -> Tensor:
         """Return an array of shape (n_rows, size)."""
-        return self.table(codes)
+        if self.table is not None:
+            return self.table(codes)
+        return nn.functional.one_hot(codes, self.size + 1)[:, 1:].to(dtype)
 
 
 class ResidualBlock(nn.Module):
@@ -139,6 +175,8 @@ class TableNetwork(nn.Module):
     def __init__(self, architecture: Architecture) -> None:
         super().__init__()
         a = self.architecture = architecture
+        if a.one_hot:
+            check_one_hot(a.n_categories)
         width = a.n_numbers + a.n_flags
         self.numbers: nn.Module | None = None
         if a.embedding == "periodic" and a.n_numbers:
@@ -172,7 +210,9 @@ class TableNetwork(nn.Module):
         if self.numbers is not None:
             n = self.architecture.n_numbers
             parts = [self.numbers(numbers[:, :n]), numbers[:, n:]]
-        parts += [one(codes[:, c]) for c, one in enumerate(self.categories)]
+        parts += [
+            one(codes[:, c], numbers.dtype) for c, one in enumerate(self.categories)
+        ]
         joined = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
         return self.blocks(self.linear(joined))
 
@@ -182,6 +222,7 @@ class OwnNetwork(nn.Module):
 
     def __init__(self, module: nn.Module, n_categories: tuple[int, ...]) -> None:
         super().__init__()
+        check_one_hot(n_categories)
         self.module = module
         self.categories = nn.ModuleList(
             CategoryEmbedding(n, one_hot=True) for n in n_categories
@@ -189,5 +230,7 @@ class OwnNetwork(nn.Module):
 
     def forward(self, numbers: Tensor, codes: Tensor) -> Tensor:
         """Return what the module makes of all columns, side by side."""
-        parts = [one(codes[:, c]) for c, one in enumerate(self.categories)]
+        parts = [
+            one(codes[:, c], numbers.dtype) for c, one in enumerate(self.categories)
+        ]
         return self.module(torch.cat([numbers, *parts], dim=1))

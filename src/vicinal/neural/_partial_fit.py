@@ -55,21 +55,22 @@ class PartialFitMixin(NeuralEstimator):
                     # Other draws for each piece, also with a random_state.
                     seed_now = (int(seed) + len(known)) % 2**31
                     with torch_state(seed_now, n_threads(self.n_jobs)):
+                        before = None if first else self._members[i]
                         network = (
-                            self._network(encoder)
-                            if first
-                            else copy.deepcopy(self._members[i].network)
+                            copy.deepcopy(before.network)
+                            if before
+                            else self._network(encoder)
                         ).to(device)
                         # Queries from the new rows, references from all.
                         run = train(
                             network, known, None, how, device, monitor, len(rows)
                         )
                         members.append(
-                            Member.of(network, known, none, how, False, device)
+                            Member.of(network, known, none, how, False, device, before)
                         )
                         runs.append(run)
             self._store(members, runs, known, encoder, targets)
-        self._warn(runs)
+        self._warn(runs, stacklevel=5)  # past partial_fit, too
         return self
 
 

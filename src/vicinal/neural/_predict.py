@@ -11,6 +11,9 @@ from vicinal.neural._soft_neighbors import Kernel, Pairs
 
 # Rows that pass through a network at a time.
 _ROWS = 4096
+# Up to so many, a column for each class is faster than sums by code, and no larger than
+# the points.
+_FEW_CLASSES = 32
 
 
 @torch.no_grad()
@@ -34,16 +37,46 @@ def tensors(rows: EncodedRows, device: Any) -> tuple[Tensor, Tensor]:
 def votes(
     queries: Tensor,
     references: Tensor,
-    values: Tensor,
+    target: Tensor,
+    n_classes: int,
     kernel: Kernel,
     own: Tensor | None = None,
 ) -> Tensor:
-    """Return Σ_j p_ij v_j for each query, of shape (n_queries, n_values)."""
-    found = queries.new_zeros(len(queries), values.shape[1])
+    """Return what references say of each query.
+
+    Parameters
+    ----------
+    queries : Tensor of shape (n_queries, n_components)
+        Who is to be predicted.
+    references : Tensor of shape (n_references, n_components)
+        Whose votes count.
+    target : Tensor of shape (n_references,)
+        Codes of classes, or numbers.
+    n_classes : int
+        0 for numbers.
+    kernel : Kernel
+        How distances become exponents.
+    own : Tensor of int of shape (n_queries,) or None, default=None
+        Where each query stands among the references.
+
+    Returns
+    -------
+    Tensor of shape (n_queries, n_classes or 1)
+        Σ_j p_ij of each class, or Σ_j p_ij y_j.
+    """
+    found = queries.new_zeros(len(queries), n_classes or 1)
     pairs = Pairs(queries, references.to(queries.dtype), own, kernel)
-    values = values.to(queries.dtype)
+    few = n_classes <= _FEW_CLASSES
+    values = target[:, None].to(queries.dtype)
+    if n_classes and few:
+        classes = torch.arange(n_classes, device=target.device)
+        values = (target[:, None] == classes).to(queries.dtype)
     for part, exponents, _ in pairs.blocks():
-        found[part] = torch.softmax(exponents, dim=1) @ values
+        p = torch.softmax(exponents, dim=1)
+        if few:
+            found[part] = p @ values
+        else:
+            found[part].scatter_add_(1, target.expand(len(p), -1), p)
     return found
 
 

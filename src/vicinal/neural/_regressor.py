@@ -94,8 +94,8 @@ n_features_in_, feature_names_in_
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        rows, values = self._encoded(X), self._known.values
-        votes = [member.votes(rows, values) for member in self._members]
+        rows = self._encoded(X)
+        votes = [member.votes(rows, self._known) for member in self._members]
         means = torch.stack(votes).mean(dim=0)[:, 0].cpu().numpy().astype(np.float64)
         return self._middle + self._unit * means
 

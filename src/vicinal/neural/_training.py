@@ -89,12 +89,13 @@ class TargetRows:
     def __getitem__(self, chosen: Any) -> "TargetRows":
         return TargetRows(self.rows[chosen], self.target[chosen], self.n_classes)
 
-    @property
-    def values(self) -> Tensor:
-        """What neighbours vote for: a column for each class, or the numbers."""
-        if self.n_classes:
-            return nn.functional.one_hot(self.target, self.n_classes).float()
-        return self.target.reshape(len(self.target), -1)
+    def equals(self, other: "TargetRows") -> bool:
+        """Return whether these are the same rows in the same order."""
+        return (
+            np.array_equal(self.rows.numbers, other.rows.numbers)
+            and np.array_equal(self.rows.codes, other.rows.codes)
+            and torch.equal(self.target, other.target)
+        )
 
 
 @dataclass(eq=False)
@@ -129,7 +130,10 @@ def train(
     after_epoch: Callable[[Trained], bool],
     n_queries: int | None = None,
 ) -> Trained:
-    """Train a network; random numbers are those of torch's global generator.
+    """Train a network.
+
+    The draws of rows go on from where torch's global generator stands, in a generator
+    of their own; dropout has the global one.
 
     Parameters
     ----------
@@ -152,6 +156,10 @@ def train(
     -------
     Trained
     """
+    generator = torch.Generator()
+    generator.set_state(torch.random.get_rng_state())
+    # So that dropout does not draw the same numbers.
+    torch.manual_seed(torch.initial_seed() + 1)
     n = len(learned)
     n_queries = n if n_queries is None else n_queries
     loss_of = NCALoss(how.objective, distance=how.distance)
@@ -172,11 +180,16 @@ def train(
         network.train()
         # Those to be predicted first, each part in a random order.
         last = n - n_queries
-        order = torch.cat([last + torch.randperm(n_queries), torch.randperm(last)])
+        order = torch.cat(
+            [
+                last + torch.randperm(n_queries, generator=generator),
+                torch.randperm(last, generator=generator),
+            ]
+        )
         total = 0.0
         for batch in torch.tensor_split(torch.arange(n_queries), n_batches):
             # In a random order, the rows that follow are a random draw, too.
-            others = _outside(batch, how.n_references, n)
+            others = _outside(batch, how.n_references, n, generator)
             drawn = order[torch.cat([batch, others])].to(device)
             points = network(numbers[drawn], codes[drawn])
             loss = loss_of(
@@ -188,18 +201,22 @@ def train(
             )
             value = loss.item()
             if not math.isfinite(value):
-                network.load_state_dict(best)
-                state.diverged = True
-                return state
+                return _diverged(state, best)
             total += value * len(batch) / n_queries
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
             schedule.step()
+        # What the last step has made of the weights no loss has shown yet.
+        score = (
+            judged(network, learned, held_out, how.kernel, device)
+            if held_out is not None
+            else -total + 0 * _largest_square(network, learned[drawn.cpu()], device)
+        )
+        if not math.isfinite(score):
+            return _diverged(state, best)
         state.losses.append(total)
-        score = -total
         if held_out is not None:
-            score = judged(network, learned, held_out, how.kernel, device)
             state.scores.append(score)
         if held_out is None or score > best_score:
             best_score, best_epoch = score, epoch
@@ -211,10 +228,24 @@ def train(
     return state
 
 
-def _outside(batch: Tensor, n_more: int, n: int) -> Tensor:
+def _diverged(state: Trained, best: dict[str, Any]) -> Trained:
+    """Return to the last good weights."""
+    state.network.load_state_dict(best)
+    state.network.eval()
+    state.diverged = True
+    return state
+
+
+def _largest_square(network: nn.Module, some: TargetRows, device: Any) -> float:
+    """Return what distances are made of; not finite where they cannot be computed."""
+    return float(embedded(network, some.rows, device).square().sum(dim=1).max())
+
+
+def _outside(batch: Tensor, n_more: int, n: int, generator: torch.Generator) -> Tensor:
     """Return a cyclic run of positions outside a run of them, from a random one on."""
     free = max(n - len(batch), 1)
-    steps = torch.randint(free, ()) + torch.arange(min(n_more, n - len(batch)))
+    start = torch.randint(free, (), generator=generator)
+    steps = start + torch.arange(min(n_more, n - len(batch)))
     return (batch[-1] + 1 + steps % free) % n
 
 
@@ -262,11 +293,12 @@ def judged(
     found = votes(
         embedded(network, queries.rows, device),
         embedded(network, references.rows, device),
-        references.values.to(device),
+        references.target.to(device),
+        learned.n_classes,
         kernel,
     ).cpu()
     if not learned.n_classes:
-        return -float(((found - queries.values) ** 2).mean())
+        return -float(((found - queries.target[:, None]) ** 2).mean())
     likelihood = found.gather(1, queries.target[:, None]).clamp(min=1e-6).log()
     right = (found.argmax(dim=1) == queries.target).float().mean()
     return float(right) + _SHARE_OF_LIKELIHOOD * float(likelihood.mean())

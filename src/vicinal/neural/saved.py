@@ -161,7 +161,9 @@ def _encoder(header: dict[str, Any], arrays: dict[str, Any]) -> ColumnEncoder:
     flagged, categories = header["flagged"], header["categories"]
     _demand(_are(flagged, int) and set(flagged) <= set(range(len(numeric))), "flags")
     good = isinstance(categories, list) and len(categories) == len(categorical)
-    _demand(good and all(_are(one, (str, float)) for one in categories), "categories")
+    _demand(
+        good and all(_are(one, (str, float, int)) for one in categories), "categories"
+    )
     middle, unit = arrays["middle"], arrays["unit"]
     for array in (middle, unit):
         _demand(array.shape == (len(numeric),), "the shape of the scales")
