@@ -6,11 +6,13 @@ measures the features; its results, not the rows, come back.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import dask.array
 import dask.dataframe
 import numpy as np
+import pandas
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -282,14 +284,31 @@ def _with_rows(
 
 
 def as_labels(y: Any) -> NDArray[Any]:
-    """Return labels as an array of numbers, booleans or strings."""
+    """Return labels as an array of numbers, booleans or strings.
+
+    Raises
+    ------
+    ValueError
+        When some are missing, or of other or mixed types; the message goes on after
+        the name of the chunk.
+    """
+    # An array of strings would hold "nan", and comparing pandas' NA is an error.
+    if np.any(pandas.isna(y)):
+        raise ValueError("has labels that are missing")
     labels = np.asarray(y)
     if labels.dtype.kind != "O":
         return labels
-    kinds = {type(label) for label in labels}
-    if kinds <= {str}:
+    if all(isinstance(label, str) for label in labels):
         return labels.astype(str)
-    return np.array(labels.tolist())
+    if all(isinstance(label, Real | np.bool_) for label in labels):
+        labels = np.array(labels.tolist())
+    if labels.dtype.kind == "O":
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise ValueError(
+            f"has labels of mixed types ({', '.join(kinds[:5])}), which must be "
+            "strings only or numbers only"
+        )
+    return labels
 
 
 def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary:
@@ -311,12 +330,12 @@ def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary:
         return _bad(k, f"contains {what}, first in its row {i}, feature {j}")
     labels, counts = np.zeros(1, dtype=int), np.array([n])
     if y is not None:
-        given = as_labels(y)
+        try:
+            given = as_labels(y)
+        except ValueError as error:
+            return _bad(k, str(error), "y")
         if len(given) != n:
             return _bad(k, f"has {n} rows, but that of y has {len(given)}")
-        missing = given != given
-        if given.dtype.kind == "O" or np.any(missing):
-            return _bad(k, "has labels that are missing, or of mixed types", "y")
         labels, counts = np.unique(given, return_counts=True)
         if len(labels) > MOST_CLASSES:
             return _bad(k, f"has {len(labels)} different labels: no classes", "y")
