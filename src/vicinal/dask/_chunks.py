@@ -20,7 +20,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.dask._tasks import Handle, Tasks, combined
 
 MOST_CLASSES = 10_000
-"""More different labels than this in a chunk are no classes."""
+"""More different labels than this are no classes."""
 
 
 @dataclass(frozen=True)
@@ -320,6 +320,8 @@ def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary:
     if rows.ndim != 2:
         return _bad(k, f"has {rows.ndim} dimensions, not 2")
     n, n_features = rows.shape
+    if y is not None and len(y) != n:
+        return _bad(k, f"has {n} rows, but that of y has {len(y)}")
     if not n:
         none = np.full(n_features, np.nan)
         return Summary(np.array([0]), [np.array([])], [np.array([], dtype=int)],
@@ -334,8 +336,6 @@ def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary:
             given = as_labels(y)
         except ValueError as error:
             return _bad(k, str(error), "y")
-        if len(given) != n:
-            return _bad(k, f"has {n} rows, but that of y has {len(given)}")
         labels, counts = np.unique(given, return_counts=True)
         if len(labels) > MOST_CLASSES:
             return _bad(k, f"has {len(labels)} different labels: no classes", "y")
@@ -387,6 +387,8 @@ def _classes_of(
     if len({label.dtype.kind in "US" for label in labels}) > 1:
         raise ValueError("y has strings in some chunks and numbers in others.")
     classes = np.unique(np.concatenate(labels))
+    if len(classes) > MOST_CLASSES:
+        raise ValueError(f"y has {len(classes)} different labels: no classes.")
     table = np.zeros((len(labels), len(classes)), dtype=np.intp)
     for row, chunk_labels, chunk_counts in zip(table, labels, counts, strict=True):
         row[np.searchsorted(classes, chunk_labels)] = chunk_counts
