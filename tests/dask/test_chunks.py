@@ -169,7 +169,7 @@ def test_too_many_labels_are_no_classes(monkeypatch: pytest.MonkeyPatch) -> None
     assert len(found(*chunked(X, np.arange(10) // 2, 4)).classes) == 5
     with pytest.raises(ValueError, match="y has 10 different labels: no classes"):
         found(*chunked(X, np.arange(10), 4))
-    with pytest.raises(ValueError, match="Chunk 0 of y .* 6 different labels"):
+    with pytest.raises(ValueError, match=r"Chunk 0 of y .* 6 different labels"):
         found(*chunked(X, np.arange(10), 6))
 
 

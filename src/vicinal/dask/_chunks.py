@@ -12,7 +12,7 @@ from typing import Any
 import dask.array
 import dask.dataframe
 import numpy as np
-import pandas
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -293,7 +293,7 @@ def as_labels(y: Any) -> NDArray[Any]:
         the name of the chunk.
     """
     # An array of strings would hold "nan", and comparing pandas' NA is an error.
-    if np.any(pandas.isna(y)):
+    if np.any(pd.isna(y)):
         raise ValueError("has labels that are missing")
     labels = np.asarray(y)
     if labels.dtype.kind != "O":

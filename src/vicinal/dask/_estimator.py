@@ -41,7 +41,7 @@ class OnChunks:
         learned = set(vars(self)) - set(parameters)
         vars(local).update({name: vars(self)[name] for name in learned})
         if "_sklearn_output_config" in learned:  # one of its own, to be set
-            local._sklearn_output_config = dict(self._sklearn_output_config)
+            local._sklearn_output_config = dict(local._sklearn_output_config)
         return local
 
     def transform(self, X: ArrayLike) -> Any:

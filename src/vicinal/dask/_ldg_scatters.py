@@ -290,9 +290,7 @@ def exact_scatters(chunks: Chunks, frame: Frame, asked: Neighborhoods) -> Scatte
         )
         sums = combined(tasks, add, parts)
         [one] = tasks.map(scatters_of, [(asking, rows, chosen, sums, asked)])
-        [total] = (
-            [one] if total is None else tasks.map(add_scatters, [(total, one)])
-        )
+        [total] = [one] if total is None else tasks.map(add_scatters, [(total, one)])
         # Workers would do the first tasks of all blocks, and hold what these return.
         tasks.result(before)
         before = tasks.map(_is_there, [(total,)])

@@ -184,7 +184,7 @@ class OnCluster:
         while True:
             try:
                 wait(handle, timeout=_LOOK)
-                return
+                break
             except TimeoutError:
                 if self._n_workers():
                     alone_since = None
