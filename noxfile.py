@@ -82,7 +82,13 @@ def neural(session: nox.Session) -> None:
     """Test what needs PyTorch, in an environment that has it, slow tests included."""
     # A version of which there is a build without CUDA, which is gigabytes smaller.
     session.install("-q", "-e", ".[test]", "torch==2.13.0")
-    places = ("tests/neural", "src/vicinal/neural", "tests/test_docstrings.py")
+    places = (
+        "tests/neural",
+        "tests/methods/test_neural.py",
+        "src/vicinal/neural",
+        "docs/neural.md",
+        "tests/test_docstrings.py",
+    )
     session.run(
         *("python", "-m", "pytest", "-q", "-m", "not browser and not site"),
         *(session.posargs or places),

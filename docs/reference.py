@@ -106,7 +106,8 @@ FAMILIES = [
         "neural",
         "Neural maps",
         "NCA with networks in place of a linear map, and its loss for networks of your "
-        "own; they need PyTorch: ``pip install 'vicinal[torch]'``.",
+        "own; they need PyTorch: ``pip install 'vicinal[torch]'``. The guide is "
+        ":doc:`/neural`.",
         "vicinal.neural.*",
     ),
     Family(

@@ -75,6 +75,7 @@ def mnist(seeds: tuple[int, ...] = SEEDS) -> None:
                 seconds = timed_fit(one, *given)
                 model = one if one is theirs else ours.to_local()
                 found[name].append((knn_accuracy(model, 3, split), seconds))
+                print(f"seed {seed}, {name}: {found[name][-1]}", flush=True)
     ratios = [
         there[1] / here[1]
         for here, there in zip(found["memory"], found["two workers"], strict=True)

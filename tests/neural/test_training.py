@@ -71,7 +71,7 @@ def test_the_best_weights_are_kept() -> None:
     assert len(seen) == model.n_iter_
     kept = model.networks_[0].state_dict()
     assert all(torch.equal(kept[name], seen[best][name]) for name in kept)
-    assert model.n_iter_ == 60 or best == model.n_iter_ - 4
+    assert model.n_iter_ == 100 or best == model.n_iter_ - 4
 
 
 def test_without_rows_held_out_all_epochs_count() -> None:

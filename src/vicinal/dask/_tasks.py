@@ -20,7 +20,7 @@ from vicinal.neighborhood import effective_n_threads
 
 FAN_IN = 8
 """How many results a task combines."""
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds to wait for a cluster without workers."""
 # How often, in seconds, one looks whether there are workers at all.
 _LOOK = 2.0

@@ -53,6 +53,8 @@ def _components(metric: Any, n_features: int) -> FloatArray:
     if isinstance(metric, str):
         return np.eye(n_features)
     ours = type(metric).__module__.startswith("vicinal.")
+    if hasattr(metric, "networks_"):
+        raise ValueError("a network is not a linear map, and has no matrix to keep.")
     if not ours and not isinstance(metric, PCA | LinearDiscriminantAnalysis):
         return affine_map(metric, n_features)[0]
     if isinstance(metric, LinearDiscriminantAnalysis):

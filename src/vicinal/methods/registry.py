@@ -8,6 +8,7 @@ learns all it knows from the rows it is fitted on. All of them are affine: see
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -247,6 +248,16 @@ def _nca_log(request: FitRequest) -> Any:
     return _nca(request).set_params(objective="log")
 
 
+def _neural_nca(request: FitRequest) -> Any:
+    from vicinal.neural import NeuralNCA, NeuralNCARegressor
+
+    kind = NeuralNCARegressor if request.y.dtype.kind == "f" else NeuralNCA
+    found = kind(random_state=request.random_state, n_jobs=request.n_jobs)
+    if request.n_components is not None:
+        found.set_params(n_components=request.n_components)
+    return found
+
+
 def _mlkr(request: FitRequest) -> Any:
     from vicinal.classic import MLKR
 
@@ -337,6 +348,23 @@ _LIST = (
     Method("lca-gauss", ("none",), "LCA beside a Gaussian part", _lca_gauss),
 )
 METHODS = {method.name: method for method in _LIST}
+# In its place among the others, where PyTorch is installed.
+NEURAL = Method(
+    "neural-nca",
+    _LABELLED,
+    "NCA by a network on periodic features",
+    _neural_nca,
+    _nothing,
+    usual=False,
+)
+if find_spec("torch") is not None:
+    _names = list(METHODS)
+    _place = _names.index("nca-log") + 1
+    METHODS = {
+        **{name: METHODS[name] for name in _names[:_place]},
+        NEURAL.name: NEURAL,
+        **{name: METHODS[name] for name in _names[_place:]},
+    }
 
 
 def resolve_methods(methods: Any, task: str) -> list[Method]:
@@ -373,6 +401,11 @@ def resolve_methods(methods: Any, task: str) -> list[Method]:
         names = list(able)
     unknown = sorted(set(names).difference(able))
     if unknown or not asked:
+        if NEURAL.name in unknown and NEURAL.name not in METHODS:
+            raise ValueError(
+                f"{NEURAL.name} needs PyTorch, the extra 'torch': pip install "
+                "'vicinal[torch]'."
+            )
         raise ValueError(mistaken(unknown, list(able), task))
     found = [method for name, method in able.items() if name in names]
     for one in filter(is_own, asked):

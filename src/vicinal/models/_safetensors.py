@@ -14,6 +14,7 @@ import numpy as np
 
 from vicinal._files import written_whole
 from vicinal.models._from_estimator import from_estimator
+from vicinal.models._neural_file import KEY, is_neural, pack, unpack
 from vicinal.models._saved import SavedModel
 from vicinal.tables.columns import Columns
 
@@ -78,7 +79,8 @@ def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
         Usually ends in ``.safetensors``. A file that is there is replaced.
     model : SavedModel or estimator
         What `vicinal.models.learn` returned; or a fitted estimator with a linear
-        `transform`, as `vicinal.models.from_estimator` takes it.
+        `transform`, as `vicinal.models.from_estimator` takes it; or one of
+        `vicinal.neural`, which is kept whole, its training rows included.
 
     Raises
     ------
@@ -118,6 +120,11 @@ def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
     >>> bool((again.transform(X) == nca.transform(X)).all())
     True
     """
+    if is_neural(model):
+        content = pack(model)
+        with written_whole(path) as temporary:
+            temporary.write_bytes(content)
+        return
     if not isinstance(model, SavedModel):
         model = from_estimator(model)
     from safetensors.numpy import save as packed
@@ -142,7 +149,7 @@ def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
         temporary.write_bytes(content)
 
 
-def load(path: str | os.PathLike[str]) -> SavedModel:
+def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that anybody may have sent.
 
     Parameters
@@ -152,8 +159,8 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
 
     Returns
     -------
-    SavedModel
-        As it was saved.
+    SavedModel or estimator
+        As it was saved; an estimator where it was one of `vicinal.neural`.
 
     Raises
     ------
@@ -189,6 +196,8 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
     try:
         with safe_open(str(file), framework="numpy") as opened:
             metadata = opened.metadata() or {}
+            if KEY in metadata:
+                return unpack(opened, metadata)
             _refuse_adapter(file.name, metadata)
             ours = set(opened.keys()) == set(_TENSORS) and "vicinal" in metadata
             _demand(ours, "it holds other things than `vicinal fit` writes")

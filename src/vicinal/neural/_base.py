@@ -25,11 +25,10 @@ from torch import Tensor, nn
 from vicinal._typing import FloatArray
 from vicinal.base.metric import unchanged_on_error
 from vicinal.base.monitor import CallbackSupportMixin
-from vicinal.neighborhood import effective_n_threads
 from vicinal.neural._columns import ColumnEncoder, Columns
 from vicinal.neural._explain import Explanation, effective_neighbors, explained
 from vicinal.neural._inputs import TableInput
-from vicinal.neural._members import Member, hold_out, torch_state
+from vicinal.neural._members import Member, hold_out, n_threads, torch_state
 from vicinal.neural._monitor import EpochMonitor
 from vicinal.neural._network import Architecture, OwnNetwork
 from vicinal.neural._training import TargetRows, Trained, Training, train
@@ -71,7 +70,10 @@ class NeuralEstimator(
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "module": [nn.Module, None],
         "distance": [StrOptions({"plain", "squared"})],
-        "batch_size": [Interval(Integral, 2, None, closed="left")],
+        "batch_size": [
+            Interval(Integral, 2, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
         "n_references": [Interval(Integral, 0, None, closed="left")],
         "learning_rate": [_POSITIVE],
         "weight_decay": [_AT_LEAST_0],
@@ -95,7 +97,7 @@ class NeuralEstimator(
         *,
         embedding: str = "periodic",
         n_frequencies: int = 16,
-        embedding_size: int = 8,
+        embedding_size: int = 4,
         frequency_scale: float = 0.3,
         categorical_features: str | Sequence[Any] | None = "auto",
         categories: str = "learned",
@@ -105,14 +107,14 @@ class NeuralEstimator(
         dropout: float = 0.1,
         module: nn.Module | None = None,
         distance: str = "plain",
-        batch_size: int = 256,
+        batch_size: int | str = "auto",
         n_references: int = 1024,
-        learning_rate: float = 0.01,
+        learning_rate: float = 0.003,
         weight_decay: float = 1e-4,
-        max_iter: int = 60,
+        max_iter: int = 100,
         early_stopping: bool = True,
         validation_fraction: float = 0.15,
-        n_iter_no_change: int = 16,
+        n_iter_no_change: int = 20,
         n_estimators: int = 1,
         calibrate: bool = True,
         warm_start: bool = False,
@@ -188,7 +190,7 @@ class NeuralEstimator(
             members, runs = [], []
             with monitor:
                 for i, seed in enumerate(seeds):
-                    with torch_state(int(seed), effective_n_threads(self.n_jobs)):
+                    with torch_state(int(seed), n_threads(self.n_jobs)):
                         network = (
                             copy.deepcopy(warm[i]) if warm else self._network(encoder)
                         ).to(device)
@@ -316,11 +318,13 @@ class NeuralEstimator(
             )
         return [member.network for member in self._members]
 
-    def _training(self, max_iter: int) -> Training:
+    def _training(self, max_iter: int, n: int) -> Training:
+        # So that an epoch has about 32 steps.
+        auto = min(max(n // 32, 64), 1024)
         return Training(
             objective=self._objective,
             distance=self.distance,
-            batch_size=self.batch_size,
+            batch_size=auto if isinstance(self.batch_size, str) else self.batch_size,
             n_references=self.n_references,
             learning_rate=self.learning_rate,
             weight_decay=self.weight_decay,
@@ -337,7 +341,7 @@ class NeuralEstimator(
         monitor: Callable[[Trained], bool],
     ) -> tuple[Member, Trained]:
         """Train one network, and return it with the points of all rows."""
-        how = self._training(self.max_iter)
+        how = self._training(self.max_iter, len(known))
         held = np.zeros(0, dtype=np.intp)
         if self.early_stopping:
             rng = np.random.default_rng(seed)
@@ -358,7 +362,7 @@ class NeuralEstimator(
     ) -> dict[str, Any]:
         """Return what makes a copy usable with a network that is being trained."""
         none = np.zeros(0, dtype=np.intp)
-        how = self._training(self.max_iter)
+        how = self._training(self.max_iter, len(known))
         network = copy.deepcopy(now.network).eval()
         member = Member.of(network, known, none, how, False, device)
         return {

@@ -57,7 +57,7 @@ class NeuralNCAClassifier(
         frequencies, or itself alone (for pixels, and for thousands of columns).
     n_frequencies : int, default=16
         Cosines of each column.
-    embedding_size : int, default=8
+    embedding_size : int, default=4
         Numbers that a column becomes.
     frequency_scale : float, default=0.3
         The deviation of the frequencies before the training; higher lets nearby numbers
@@ -83,16 +83,17 @@ class NeuralNCAClassifier(
         ones and one-hot categories, side by side, to points. It is copied.
     distance : {"plain", "squared"}, default="plain"
         ‖z − z_j‖ or its square, as in the papers.
-    batch_size : int, default=256
-        Rows that a step learns to predict.
+    batch_size : int or "auto", default="auto"
+        Rows that a step learns to predict; "auto" is a thirty-second of all, from 64 to
+        1024.
     n_references : int, default=1024
         Further random rows that are their neighbours in that step.
-    learning_rate : float, default=0.01
+    learning_rate : float, default=0.003
         The largest step of AdamW; it rises in the first twentieth of all steps and
         falls by a cosine.
     weight_decay : float, default=1e-4
         Of AdamW, on matrices.
-    max_iter : int, default=60
+    max_iter : int, default=100
         Epochs, at most.
     early_stopping : bool, default=True
         Whether to hold out rows, keep the weights of the epoch that predicts them best,
@@ -100,7 +101,7 @@ class NeuralNCAClassifier(
         For predictions these rows are neighbours as all others are.
     validation_fraction : float, default=0.15
         The share of rows held out; each network has others.
-    n_iter_no_change : int, default=16
+    n_iter_no_change : int, default=20
         Epochs without gain after which the training ends.
     n_estimators : int, default=1
         Networks with other starts, whose votes are averaged.
@@ -119,7 +120,8 @@ class NeuralNCAClassifier(
     random_state : int, RandomState or None, default=None
         For weights, draws and rows held out.
     n_jobs : int or None, default=None
-        Threads.
+        Threads of the training; None is one, which suits tables. Give 2 or more for
+        images and wide networks.
 
     Attributes
     ----------

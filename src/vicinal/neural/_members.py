@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from vicinal._typing import IntArray
+from vicinal.neighborhood import effective_n_threads
 from vicinal.neural._columns import EncodedRows
 from vicinal.neural._predict import embedded, votes
 from vicinal.neural._soft_neighbors import Kernel
@@ -115,15 +116,22 @@ def _calibrated(
     return replace(kernel, temperature=float(min(near, key=loss)))
 
 
+def n_threads(n_jobs: int | None) -> int:
+    """Return how many threads to use; None is one, as in scikit-learn.
+
+    The steps of a table's training are so small that threads mostly wait for each
+    other; where the processor is shared, they wait for long.
+    """
+    return 1 if n_jobs is None else effective_n_threads(n_jobs)
+
+
 @contextmanager
-def torch_state(seed: int | None, n_threads: int | None) -> Iterator[None]:
+def torch_state(seed: int, threads: int) -> Iterator[None]:
     """Seed torch and hold its threads; both are as before when this ends."""
     before = torch.get_num_threads()
     with torch.random.fork_rng(devices=[]):
-        if seed is not None:
-            torch.manual_seed(seed)
-        if n_threads is not None:
-            torch.set_num_threads(n_threads)
+        torch.manual_seed(seed)
+        torch.set_num_threads(threads)
         try:
             yield
         finally:

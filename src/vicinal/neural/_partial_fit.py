@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from vicinal.base.metric import unchanged_on_error
-from vicinal.neighborhood import effective_n_threads
 from vicinal.neural._base import NeuralEstimator, checked_device
 from vicinal.neural._columns import EncodedRows
-from vicinal.neural._members import Member, torch_state
+from vicinal.neural._members import Member, n_threads, torch_state
 from vicinal.neural._monitor import EpochMonitor
 from vicinal.neural._training import TargetRows, train
 
@@ -41,7 +40,7 @@ class PartialFitMixin(NeuralEstimator):
             seeds = check_random_state(self.random_state).randint(
                 2**31 - 1, size=self.n_estimators if first else len(self._members)
             )
-            how = replace(self._training(1), decay=False)
+            how = replace(self._training(1, len(rows)), decay=False)
             none = np.zeros(0, dtype=np.intp)
             members, runs = [], []
             monitor = EpochMonitor(
@@ -55,7 +54,7 @@ class PartialFitMixin(NeuralEstimator):
                 for i, seed in enumerate(seeds):
                     # Other draws for each piece, also with a random_state.
                     seed_now = (int(seed) + len(known)) % 2**31
-                    with torch_state(seed_now, effective_n_threads(self.n_jobs)):
+                    with torch_state(seed_now, n_threads(self.n_jobs)):
                         network = (
                             self._network(encoder)
                             if first

@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler
 
 from vicinal.methods.linear_map import linear_map
 
@@ -120,6 +121,8 @@ def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
     picture, caption = _picture(points)
     points = full.transform(rows.X)
     _check_points(points)
+    if _is_network(full):
+        messages.append("Its map bends; features are those of the nearest linear one.")
     effective = getattr(full.named_steps["metric"], "effective_neighbors_", None)
     return FittedMetric(
         name=name,
@@ -211,8 +214,20 @@ def _neighbors(points: FloatArray, setting: Setting) -> IntArray:
 
 
 def _in_standard_units(pipeline: Pipeline, X: FloatArray) -> FloatArray:
-    """Return the map that acts on standardised features, whatever it was fitted on."""
+    """Return the map that acts on standardised features, whatever it was fitted on.
+
+    For a network it is the linear map that comes nearest to it on these rows.
+    """
+    if _is_network(pipeline):
+        filled = pipeline.named_steps["impute"].transform(X)
+        rows = StandardScaler().fit_transform(filled)
+        points = pipeline.transform(X).astype(np.float64)
+        return np.linalg.lstsq(rows, points - points.mean(axis=0), rcond=None)[0].T
     found = linear_map(pipeline)
     filled = np.where(np.isnan(X), found.median, X)
     # A constant feature has no spread, and what the map makes of it changes nothing.
     return found.components * (filled.std(axis=0, dtype=np.float64) / found.scale)
+
+
+def _is_network(pipeline: Pipeline) -> bool:
+    return hasattr(pipeline.named_steps["metric"], "networks_")

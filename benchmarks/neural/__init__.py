@@ -1,0 +1,1 @@
+"""Neural NCA beside boosted trees, kernel machines and other neighbours."""

@@ -1,0 +1,58 @@
+"""Run a benchmark of neural NCA by name, and print a table."""
+
+import argparse
+from pathlib import Path
+
+
+def main() -> None:
+    """Parse the command line and run."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.neural")
+    tasks = parser.add_subparsers(dest="task", required=True)
+    tables = tasks.add_parser("tables", help="accuracy or R² on many tables")
+    tables.add_argument("--regression", action="store_true")
+    tables.add_argument("--tuning", action="store_true", help="the tables tuned on")
+    tables.add_argument("--splits", type=int, default=3)
+    tables.add_argument("--tables", nargs="+", help="these alone")
+    tables.add_argument("--estimators", nargs="+", help="these alone")
+    tables.add_argument("--store", type=Path, help="where scores are kept, as JSON")
+    tables.add_argument("--minutes", type=float, default=1e9, help="then no more fits")
+    talent = tasks.add_parser("talent", help="tables with a benchmark's own splits")
+    talent.add_argument("--seeds", type=int, default=5)
+    talent.add_argument("--tables", nargs="+")
+    talent.add_argument("--estimators", type=int, default=1, help="n_estimators")
+    mnist = tasks.add_parser("mnist", help="60,000 images to 30 numbers, 3-NN")
+    mnist.add_argument("--seeds", type=int, default=1)
+    mnist.add_argument("--epochs", type=int, default=30)
+    million = tasks.add_parser("million", help="an epoch over 10⁶ rows")
+    million.add_argument("--rows", type=int, default=1_000_000)
+    peer = tasks.add_parser("peer", help="the loss beside a plain one")
+    peer.add_argument("--sizes", type=int, nargs="+", default=[1000, 5000, 10000])
+    peer.add_argument("--components", type=int, default=32)
+    peer.add_argument("--repeats", type=int, default=7)
+    given = parser.parse_args()
+    if given.task == "tables":
+        from benchmarks.neural.tables import run
+
+        task = "regression" if given.regression else "classification"
+        chosen = given.tables, given.estimators, given.tuning, given.minutes
+        run(task, given.splits, given.store, *chosen)
+    elif given.task == "talent":
+        from benchmarks.neural import talent as published
+
+        published.run(given.seeds, given.tables, given.estimators)
+    elif given.task == "mnist":
+        from benchmarks.neural import mnist as images
+
+        images.run(given.seeds, given.epochs)
+    elif given.task == "million":
+        from benchmarks.neural import million as large
+
+        large.run(given.rows)
+    else:
+        from benchmarks.neural import peer as plain
+
+        plain.run(given.sizes, given.components, given.repeats)
+
+
+if __name__ == "__main__":
+    main()

