@@ -13,6 +13,7 @@ import dask.dataframe as dd
 import pandas as pd
 
 from tests.dask.data import chunked
+from vicinal.dask import _chunks
 from vicinal.dask._chunks import Chunks, find_chunks
 from vicinal.dask._tasks import InThreads
 
@@ -89,6 +90,16 @@ def test_unknown_sizes_that_differ_are_found_by_the_pass() -> None:
         found(rows, labels)
 
 
+def test_labels_beside_a_chunk_without_rows_are_too_many() -> None:
+    rows, _ = chunked(X, y, (5, 0, 5), unknown=True)
+    labels = da.concatenate([chunked(X, y, (5, 5), unknown=True)[1], da.zeros(3)])
+    labels = da.concatenate([labels.blocks[0], labels.blocks[2], labels.blocks[1]])
+    with pytest.raises(
+        ValueError, match=r"Chunk 1 of X .* has 0 rows, but that of y has 3"
+    ):
+        found(rows, labels)
+
+
 @pytest.mark.parametrize(("bad", "what"), [(np.nan, "NaN"), (np.inf, "infinity")])
 def test_the_chunk_with_a_bad_number_is_named(bad: float, what: str) -> None:
     spoilt = X.copy()
@@ -120,15 +131,46 @@ def test_what_is_in_memory_is_for_the_other_estimators() -> None:
         (np.zeros(10), "only one class, 0.0"),
         (np.linspace(0, 1, 10), "Unknown label type"),
         (np.array([1.0, np.nan] * 5), "Chunk 0 of y .* missing"),
-        (
-            np.array(["a", None] * 5, dtype=object),
-            "Chunk 0 of y .* missing, or of mixed",
-        ),
+        (np.array(["a", None] * 5, dtype=object), "Chunk 0 of y .* missing"),
+        (np.array(["a", "b"] * 4 + ["a", np.nan], dtype=object), "Chunk 1 .* missing"),
+        (np.array([1, pd.NA] * 5, dtype=object), "Chunk 0 of y .* missing"),
+        (np.array([1, "a"] * 5, dtype=object), r"Chunk 0 of y .* mixed .*\(int, str"),
+        (np.array([(1,), "a"] * 5, dtype=object), "Chunk 0 of y .* mixed"),
     ],
 )
 def test_labels_that_are_no_classes(labels: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         found(*chunked(X, labels, 5))
+
+
+@pytest.mark.parametrize("dtype", ["string", "string[pyarrow]", "category", object])
+def test_columns_of_strings_are_classes_unless_some_are_missing(dtype: Any) -> None:
+    rows = da.from_array(X, chunks=(5, 4))
+    names = pd.Series(["ant", "bee"] * 5, dtype=dtype)
+    series = dd.from_pandas(names.to_frame("y"), npartitions=2)["y"]
+    chunks = found(rows, series)
+    assert chunks.classes.tolist() == ["ant", "bee"]
+    assert chunks.counts.tolist() == [[3, 2], [2, 3]]
+    names[7] = None
+    series = dd.from_pandas(names.to_frame("y"), npartitions=2)["y"]
+    with pytest.raises(ValueError, match=r"Chunk 1 of y .* has labels .* missing"):
+        found(rows, series)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "boolean"])
+def test_columns_of_pandas_numbers_are_classes(dtype: str) -> None:
+    series = pd.Series([0, 1] * 5, dtype=dtype).to_frame("y")
+    labels = dd.from_pandas(series, npartitions=2)["y"]
+    assert found(da.from_array(X, chunks=(5, 4)), labels).classes.tolist() == [0, 1]
+
+
+def test_too_many_labels_are_no_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_chunks, "MOST_CLASSES", 5)
+    assert len(found(*chunked(X, np.arange(10) // 2, 4)).classes) == 5
+    with pytest.raises(ValueError, match="y has 10 different labels: no classes"):
+        found(*chunked(X, np.arange(10), 4))
+    with pytest.raises(ValueError, match=r"Chunk 0 of y .* 6 different labels"):
+        found(*chunked(X, np.arange(10), 6))
 
 
 def test_strings_and_numbers_do_not_mix() -> None:

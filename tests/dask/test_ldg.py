@@ -10,12 +10,14 @@ import pytest
 pytest.importorskip("dask.dataframe")
 pytest.importorskip("distributed")
 
+from distributed import Client
+
 import vicinal
 from tests.dask.data import chunked, classes_in_noise
 from tests.ldg.oracles import ldg_scatters
-from vicinal.dask import LDG
-from vicinal.dask._chunks import find_chunks
-from vicinal.dask._ldg_scatters import Neighborhoods, exact_scatters
+from vicinal.dask import LDG, _ldg, _ldg_scatters
+from vicinal.dask._chunks import Chunks, find_chunks
+from vicinal.dask._ldg_scatters import Neighborhoods, exact_scatters, n_exact_tasks
 from vicinal.dask._moments import Frame
 from vicinal.dask._tasks import InThreads
 
@@ -36,6 +38,54 @@ def test_candidates_of_chunks_give_the_papers_matrices(sizes: Any) -> None:
     V, A = ldg_scatters(rows, labels, 4, 1e-3)
     np.testing.assert_allclose(own, V, rtol=1e-8, atol=1e-8 * np.abs(V).max())
     np.testing.assert_allclose(every, A, rtol=1e-8, atol=1e-8 * np.abs(A).max())
+
+
+def looked_at(sizes: Any) -> Chunks:
+    return find_chunks(InThreads(), *chunked(X, y, sizes), labelled=True)
+
+
+def test_small_neighbouring_chunks_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert n_exact_tasks(looked_at(5)) == 1  # and not 120²
+    monkeypatch.setattr(_ldg_scatters, "_JOINED_ROWS", 250)
+    assert n_exact_tasks(looked_at(5)) == 3**2
+    assert n_exact_tasks(looked_at((240, 20, 5, 5, 330))) == 3**2
+    assert n_exact_tasks(looked_at(300)) == 2**2
+    many = LDG(**GIVEN, n_references="all").fit(*chunked(X, y, 5))
+    theirs = vicinal.LDG(**GIVEN).fit(X, y)
+    np.testing.assert_allclose(many.components_, theirs.components_, atol=1e-9)
+
+
+def test_too_many_tasks_are_not_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exact(*_: Any) -> Any:
+        raise AssertionError("all chunks were compared with all")
+
+    monkeypatch.setattr(_ldg, "exact_scatters", exact)
+    with pytest.raises(AssertionError, match="were compared"):
+        LDG(**GIVEN).fit(*chunked(X, y, 200))
+    monkeypatch.setattr(_ldg, "MOST_TASKS", 8)
+    monkeypatch.setattr(_ldg_scatters, "_JOINED_ROWS", 250)
+    ours = LDG(**GIVEN).fit(*chunked(X, y, 200))
+    theirs = vicinal.LDG(**GIVEN).fit(X, y)
+    np.testing.assert_allclose(ours.components_, theirs.components_, atol=1e-9)
+
+
+def test_few_results_are_held_at_a_time(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_ldg_scatters, "_JOINED_ROWS", 100)
+    held = []
+    submit = Client.submit
+
+    def counted(self: Client, *given: Any, **options: Any) -> Any:
+        held.append(sum(one.status == "pending" for one in self.futures.values()))
+        return submit(self, *given, **options)
+
+    monkeypatch.setattr(Client, "submit", counted)
+    LDG(**GIVEN, n_references="all", client=client).fit(*chunked(X, y, 120))
+    # Two blocks, each of five tasks for candidates, five for sums and five others,
+    # and the five chunks.
+    assert len(held) > 5 * 14
+    assert max(held) <= 2 * 15 + 5
 
 
 @pytest.mark.parametrize("n_references", ["all", "auto", 600])

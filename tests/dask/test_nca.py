@@ -20,9 +20,11 @@ import vicinal
 from tests.dask.data import chunked, classes_in_noise
 from tests.nca.oracles import nca_value_and_gradient
 from vicinal.dask import NCA, NCAClassifier
-from vicinal.dask._nca_steps import Part, add, evaluate
-from vicinal.dask._pool import share
+from vicinal.dask._chunks import find_chunks
+from vicinal.dask._nca_steps import ChunkBatches, Part, add, evaluate
+from vicinal.dask._pool import Pool, share
 from vicinal.dask._sampling import Rows
+from vicinal.dask._tasks import InThreads
 from vicinal.nca.parts import fitted_scale
 from vicinal.objectives import NCAObjective
 
@@ -79,6 +81,25 @@ def test_it_learns_what_memory_learns() -> None:
     objective = NCAObjective(X[:800], y[:800])
     factor = fitted_scale(objective, ours.components_, np.random.default_rng(0))
     assert factor == pytest.approx(1, abs=0.1)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.05])
+def test_values_are_of_all_rows_not_of_the_sample(alpha: float) -> None:
+    rows, labels = X[:120], y[:120]
+    chunks = find_chunks(InThreads(), *chunked(rows, labels, 50), labelled=True)
+    rng = np.random.default_rng(0)
+    pool = Pool(chunks, None, 8, 2, 120, 1, rng)
+    prior = np.full(3, 1 / 3)
+    sample = NCAObjective(rows[:30], labels[:30], "log")
+    sizes = chunks.counts.sum(axis=0)
+    sampler = ChunkBatches(
+        sample, 120, 120, alpha, from_pool=pool, sizes=sizes, prior=prior
+    )
+    A = 0.3 * rng.normal(size=(2, 8))
+    value, gradient = sampler.draw(rng).value_and_gradient(A)
+    expected, slope = nca_value_and_gradient(rows, labels, A, "log")
+    assert value == pytest.approx(expected - alpha * 120 * (A**2).sum())
+    np.testing.assert_allclose(gradient, slope - 2 * alpha * 120 * A, rtol=1e-8)
 
 
 class _AsItIs:

@@ -8,8 +8,10 @@ pytest.importorskip("distributed")
 
 from hypothesis import given
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.dask.data import chunked
+from vicinal._typing import FloatArray
 from vicinal.dask._chunks import find_chunks
 from vicinal.dask._sampling import FEWEST, Basis, Rows, draw_sample, share_out
 from vicinal.dask._tasks import InThreads
@@ -64,3 +66,19 @@ def test_coordinates_may_take_the_place_of_rows() -> None:
     basis = np.array([[1.0, 0], [0, 2], [0, 0]])
     rows: Rows = draw_sample(chunks, 99, np.random.default_rng(0), Basis(basis))
     np.testing.assert_allclose(rows.X, X @ basis)
+
+
+def test_tasks_leave_the_threads_of_blas_alone() -> None:
+    X, y = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
+    chunks = find_chunks(InThreads(), *chunked(X, y, 7), labelled=True)
+    used: list[int] = []
+
+    def watched(rows: FloatArray) -> FloatArray:
+        pools = threadpool_info()
+        used.extend(one["num_threads"] for one in pools if one["user_api"] == "blas")
+        return rows
+
+    with threadpool_limits(2, "blas"):
+        draw_sample(chunks, 99, np.random.default_rng(0), watched)
+    assert used
+    assert set(used) == {1}

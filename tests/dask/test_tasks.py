@@ -1,5 +1,6 @@
 """Tasks give the same on any number of workers, and say so when a cluster is lost."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,7 +9,8 @@ pytest.importorskip("dask.dataframe")
 pytest.importorskip("distributed")
 
 from dask import delayed
-from distributed import Client
+from distributed import Client, KilledWorker
+from distributed.comm import CommClosedError
 
 from vicinal.dask._tasks import (
     FAN_IN,
@@ -57,6 +59,42 @@ def test_errors_of_tasks_come_as_they_are(client: Client) -> None:
     tasks = OnCluster(client)
     with pytest.raises(ZeroDivisionError, match="as planned"):
         tasks.result(tasks.map(fail, [(1,)]))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        FileNotFoundError("part 3"),
+        PermissionError("part 3"),
+        ConnectionResetError("part 3"),
+        TimeoutError("part 3"),
+        CommClosedError("part 3"),
+    ],
+)
+def test_errors_of_reading_a_part_are_no_lost_cluster(
+    client: Client, error: Exception
+) -> None:
+    def read() -> None:
+        raise error
+
+    tasks = OnCluster(client)
+    for handle in (
+        tasks.over_chunks(abs, [(delayed(read)(),), (delayed(abs)(-3),)]),
+        combined(tasks, bracketed, tasks.map(read, [()])),
+    ):
+        with pytest.raises(OSError, match="part 3") as caught:
+            tasks.result(handle)
+        assert type(caught.value) is type(error)
+
+
+def test_a_task_that_ends_workers_is_told(client: Client) -> None:
+    def ended() -> None:
+        last = SimpleNamespace(address="tcp://gone")
+        raise KilledWorker("task", last, 4)  # as the scheduler does
+
+    tasks = OnCluster(client)
+    with pytest.raises(ClusterLostError, match="has ended several workers"):
+        tasks.result(tasks.map(ended, [()]))
 
 
 def test_without_a_client_tasks_run_here() -> None:

@@ -6,11 +6,13 @@ measures the features; its results, not the rows, come back.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import dask.array
 import dask.dataframe
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -18,7 +20,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.dask._tasks import Handle, Tasks, combined
 
 MOST_CLASSES = 10_000
-"""More different labels than this in a chunk are no classes."""
+"""More different labels than this are no classes."""
 
 
 @dataclass(frozen=True)
@@ -282,14 +284,31 @@ def _with_rows(
 
 
 def as_labels(y: Any) -> NDArray[Any]:
-    """Return labels as an array of numbers, booleans or strings."""
+    """Return labels as an array of numbers, booleans or strings.
+
+    Raises
+    ------
+    ValueError
+        When some are missing, or of other or mixed types; the message goes on after
+        the name of the chunk.
+    """
+    # An array of strings would hold "nan", and comparing pandas' NA is an error.
+    if np.any(pd.isna(y)):
+        raise ValueError("has labels that are missing")
     labels = np.asarray(y)
     if labels.dtype.kind != "O":
         return labels
-    kinds = {type(label) for label in labels}
-    if kinds <= {str}:
+    if all(isinstance(label, str) for label in labels):
         return labels.astype(str)
-    return np.array(labels.tolist())
+    if all(isinstance(label, Real | np.bool_) for label in labels):
+        labels = np.array(labels.tolist())
+    if labels.dtype.kind == "O":
+        kinds = sorted({type(label).__name__ for label in labels})
+        raise ValueError(
+            f"has labels of mixed types ({', '.join(kinds[:5])}), which must be "
+            "strings only or numbers only"
+        )
+    return labels
 
 
 def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary:
@@ -301,6 +320,8 @@ def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary:
     if rows.ndim != 2:
         return _bad(k, f"has {rows.ndim} dimensions, not 2")
     n, n_features = rows.shape
+    if y is not None and len(y) != n:
+        return _bad(k, f"has {n} rows, but that of y has {len(y)}")
     if not n:
         none = np.full(n_features, np.nan)
         return Summary(np.array([0]), [np.array([])], [np.array([], dtype=int)],
@@ -311,12 +332,10 @@ def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary:
         return _bad(k, f"contains {what}, first in its row {i}, feature {j}")
     labels, counts = np.zeros(1, dtype=int), np.array([n])
     if y is not None:
-        given = as_labels(y)
-        if len(given) != n:
-            return _bad(k, f"has {n} rows, but that of y has {len(given)}")
-        missing = given != given
-        if given.dtype.kind == "O" or np.any(missing):
-            return _bad(k, "has labels that are missing, or of mixed types", "y")
+        try:
+            given = as_labels(y)
+        except ValueError as error:
+            return _bad(k, str(error), "y")
         labels, counts = np.unique(given, return_counts=True)
         if len(labels) > MOST_CLASSES:
             return _bad(k, f"has {len(labels)} different labels: no classes", "y")
@@ -368,6 +387,8 @@ def _classes_of(
     if len({label.dtype.kind in "US" for label in labels}) > 1:
         raise ValueError("y has strings in some chunks and numbers in others.")
     classes = np.unique(np.concatenate(labels))
+    if len(classes) > MOST_CLASSES:
+        raise ValueError(f"y has {len(classes)} different labels: no classes.")
     table = np.zeros((len(labels), len(classes)), dtype=np.intp)
     for row, chunk_labels, chunk_counts in zip(table, labels, counts, strict=True):
         row[np.searchsorted(classes, chunk_labels)] = chunk_counts

@@ -8,7 +8,7 @@ import dask.dataframe
 import numpy as np
 from dask import delayed
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal.dask._chunks import Chunks, find_chunks, is_collection
@@ -40,6 +40,8 @@ class OnChunks:
         local = self._local(**{name: parameters[name] for name in known})
         learned = set(vars(self)) - set(parameters)
         vars(local).update({name: vars(self)[name] for name in learned})
+        if "_sklearn_output_config" in learned:  # one of its own, to be set
+            local._sklearn_output_config = dict(local._sklearn_output_config)
         return local
 
     def transform(self, X: ArrayLike) -> Any:
@@ -57,6 +59,7 @@ class OnChunks:
         """
         if not is_collection(X):
             return super().transform(X)  # type: ignore[misc]
+        check_is_fitted(self)
         d = self._n_features_out  # type: ignore[attr-defined]
         return self._lazily("transform", X, n_columns=d)
 
@@ -94,7 +97,8 @@ class OnChunks:
             meta = np.empty((0, n_columns), dtype)
             shape = {"chunks": (rows.chunks[0], (n_columns,)), "meta": meta}
         # Features are known by their place: their names were compared here.
-        model = self.to_local()
+        # And a Dask array has arrays as chunks, whatever set_output says.
+        model = self.to_local().set_output(transform="default")
         vars(model).pop("feature_names_in_", None)
         return rows.map_blocks(
             _of_chunk, model=delayed(model), method=method, empty=shape["meta"], **shape
@@ -125,10 +129,11 @@ class OnChunks:
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy with the same client, which cannot be copied."""
-        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
-        client = parameters.pop("client")
-        copied = {key: clone(one, safe=False) for key, one in parameters.items()}
-        return type(self)(**copied, client=client)  # type: ignore[call-arg]
+        bare = copy(self)
+        bare.client = None
+        cloned: Self = BaseEstimator.__sklearn_clone__(bare)
+        cloned.client = self.client
+        return cloned
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()

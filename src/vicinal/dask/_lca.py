@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 import vicinal.lca
 from vicinal._typing import FloatArray
@@ -254,6 +255,7 @@ offset_, n_features_in_, feature_names_in_
         """
         if not is_collection(X):
             return super().predict(X)
+        check_is_fitted(self)
         _ = self.offset_  # found once here, not by each task
         return self._lazily("predict", X, dtype=np.dtype(int))
 

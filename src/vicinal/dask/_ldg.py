@@ -17,6 +17,7 @@ from vicinal.dask._ldg_scatters import (
     Neighborhoods,
     add_scatters,
     exact_scatters,
+    n_exact_tasks,
     scatters_against,
 )
 from vicinal.dask._moments import Frame, scatter_of
@@ -36,6 +37,8 @@ from vicinal.objectives.nca import given_prior
 
 N_EXACT, N_REFERENCES = 20_000, 2**14
 """Up to so many rows all can be neighbours by default, and of more so many."""
+MOST_TASKS = 4096
+"""And up to so many tasks, one for each two chunks or more."""
 
 
 class LDG(OnChunks, vicinal.ldg.LDG):
@@ -55,8 +58,10 @@ random_state, n_jobs
     n_references : int, "all" or "auto", default="auto"
         The rows that can be neighbours. "all" finds the exact neighbours by merging
         the candidates of all chunks: all pairs of rows are compared, and the data are
-        held on the cluster. A number draws so many rows, each class with its share:
-        one task for each chunk. "auto" is "all" up to 20,000 rows, else 16,384.
+        held on the cluster; a task for each two chunks, of which small neighbouring
+        ones are joined. A number draws so many rows, each class with its share: one
+        task for each chunk. "auto" is "all" up to 20,000 rows, unless these are so wide
+        or of so many classes that it would need thousands of tasks, else 16,384.
     client : distributed.Client or None, default=None
         As for :class:`vicinal.dask.NCA`.
 
@@ -204,7 +209,8 @@ n_features_in_, feature_names_in_
         """Return V and A: of all rows as neighbours, or of a sample of them."""
         n_references = self.n_references
         if n_references == "auto":
-            n_references = "all" if chunks.shape[0] <= N_EXACT else N_REFERENCES
+            few = chunks.shape[0] <= N_EXACT and n_exact_tasks(chunks) <= MOST_TASKS
+            n_references = "all" if few else N_REFERENCES
         if n_references == "all":
             return exact_scatters(chunks, frame, asked)
         n = len(chunks.X)

@@ -1,12 +1,14 @@
 """LDG's sums as tasks: neighbours from a sample, or exactly from all chunks.
 
-With a sample, each chunk is one task. Exactly, each two chunks are: the candidates that
-all chunks have for some queries are merged, then the chosen ones are added up where
-they are, so that no row travels but with its chunk.
+With a sample, each chunk is one task. Exactly, each two chunks are, after small
+neighbouring ones were joined: the candidates that all chunks have for some queries are
+merged, then the chosen ones are added up where they are, so that no row travels but
+with its chunk.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.dask._chunks import Chunks
 from vicinal.dask._moments import Frame, add
 from vicinal.dask._sampling import Rows
-from vicinal.dask._tasks import Handle, combined, summed
+from vicinal.dask._tasks import Handle, combined
 from vicinal.ldg.parts import ClassPoints, Scatters, scatters, squared_norms
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.neighborhood.nearest import capped
@@ -26,6 +28,8 @@ from vicinal.neighborhood.nearest import capped
 _AT_ONCE = 8192
 # The sums of neighbours of the queries of an exact task are no larger than this.
 _SUM_BYTES = 2**25
+# Neighbouring chunks are joined for exact tasks up to so many rows and bytes.
+_JOINED_ROWS, _JOINED_BYTES = 4096, 2**26
 
 
 def add_scatters(*parts: Scatters) -> Scatters:
@@ -251,28 +255,72 @@ def scatters_of(
     return Scatters(V, A)
 
 
+def join_placed(*parts: Placed) -> Placed:
+    """Join consecutive chunks into one, again sorted by class."""
+    points, codes, numbers = (np.concatenate(one) for one in zip(*parts, strict=True))
+    order = np.argsort(codes, kind="stable")
+    return Placed(points[order], codes[order], numbers[order])
+
+
+def n_exact_tasks(chunks: Chunks) -> int:
+    """Return how many times a chunk is asked for its nearest points to some queries."""
+    groups = _groups(chunks)
+    return len(groups) * len(list(_blocks(chunks, groups)))
+
+
 def exact_scatters(chunks: Chunks, frame: Frame, asked: Neighborhoods) -> Scatters:
     """Return V and A with the nearest of all rows as neighbours.
 
-    The placed chunks stay on the cluster meanwhile: as much memory as the data.
+    The placed chunks stay on the cluster meanwhile: as much memory as the data. Beside
+    them there are candidates and sums of two blocks of queries at most.
     """
     tasks = chunks.tasks
-    n = len(chunks.X)
-    placed = chunks.map(place, chunks.offsets.tolist(), [frame] * n)
-    width = len(asked.priors) * chunks.shape[1] * 8
-    done: list[Handle] = []
-    for k, rows in _blocks(chunks, max(16, _SUM_BYTES // width)):
+    groups = _groups(chunks)
+    apart = chunks.map(place, chunks.offsets.tolist(), [frame] * len(chunks.X))
+    placed = [combined(tasks, join_placed, apart[group]) for group in groups]
+    del apart
+    total: Handle = None
+    before: list[Handle] = []
+    for k, rows in _blocks(chunks, groups):
         asking = placed[k]
         near = tasks.map(candidates, [(asking, rows, one, asked) for one in placed])
         chosen = combined(tasks, merge, near)
-        sums = tasks.map(neighbor_sums, [(asking, rows, one, chosen) for one in placed])
-        total = combined(tasks, add, sums)
-        done += tasks.map(scatters_of, [(asking, rows, chosen, total, asked)])
-    found: Scatters = summed(tasks, add_scatters, done)
+        parts = tasks.map(
+            neighbor_sums, [(asking, rows, one, chosen) for one in placed]
+        )
+        sums = combined(tasks, add, parts)
+        [one] = tasks.map(scatters_of, [(asking, rows, chosen, sums, asked)])
+        [total] = [one] if total is None else tasks.map(add_scatters, [(total, one)])
+        # Workers would do the first tasks of all blocks, and hold what these return.
+        tasks.result(before)
+        before = tasks.map(_is_there, [(total,)])
+    found: Scatters = tasks.result(total)
     return found
 
 
-def _blocks(chunks: Chunks, size: int) -> Iterator[tuple[int, slice]]:
+def _is_there(result: object) -> bool:
+    """Return something small when a result has been computed."""
+    return result is not None
+
+
+def _groups(chunks: Chunks) -> list[slice]:
+    """Return which neighbouring chunks are joined: any two groups are large."""
+    row_bytes = chunks.shape[1] * chunks.dtype.itemsize
+    most = min(_JOINED_ROWS, _JOINED_BYTES // row_bytes)
+    starts, size = [0], 0
     for k, n_rows in enumerate(chunks.n_rows.tolist()):
+        if size and size + n_rows > most:
+            starts.append(k)
+            size = 0
+        size += n_rows
+    return [slice(*ends) for ends in pairwise([*starts, len(chunks.n_rows)])]
+
+
+def _blocks(chunks: Chunks, groups: list[slice]) -> Iterator[tuple[int, slice]]:
+    """Return the queries that are looked at together: some rows of a group."""
+    width = len(chunks.classes) * chunks.shape[1] * 8
+    size = max(16, _SUM_BYTES // width)
+    for k, group in enumerate(groups):
+        n_rows = int(chunks.n_rows[group].sum())
         for start in range(0, n_rows, size):
             yield k, slice(start, min(start + size, n_rows))

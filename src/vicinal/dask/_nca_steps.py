@@ -107,12 +107,17 @@ class Step:
 class ChunkBatches(MinibatchSampler):
     """Draws mini-batches from a pool on the cluster instead of from memory.
 
-    The objective is that of a sample, which finds the first scale.
+    The objective is that of a sample, which finds the first scale; values are of all
+    rows.
     """
 
     from_pool: Any = None
     sizes: Any = None
     prior: Any = None
+
+    @property
+    def _n_points(self) -> float:
+        return float(self.sizes.sum())
 
     def _part(self, rng: Generator) -> Objective:
         shares = self.from_pool.n_shares
@@ -125,4 +130,4 @@ class ChunkBatches(MinibatchSampler):
             self.report,
             int(rng.integers(2**31)),
         )
-        return Step(self.from_pool, part, self.objective.n_points)
+        return Step(self.from_pool, part, self._n_points)

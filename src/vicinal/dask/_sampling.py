@@ -13,6 +13,7 @@ from numpy.random import Generator
 from vicinal._typing import FloatArray, IntArray
 from vicinal.dask._chunks import Chunks
 from vicinal.dask._tasks import Handle, combined
+from vicinal.neighborhood import single_threaded_blas
 
 FEWEST = 2
 """So many rows of each class a sample has at least, if there are as many."""
@@ -143,7 +144,10 @@ def take(
             rows = rng.choice(rows, quotas[code], replace=False, shuffle=False)
         found.append(rows)
     rows = np.sort(np.concatenate(found))
-    points = X[rows] if place is None else place(X[rows])
+    points = X[rows]
+    if place is not None:
+        with single_threaded_blas():
+            points = place(points)
     return Rows(points, codes[rows], rows + offset)
 
 

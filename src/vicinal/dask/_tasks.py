@@ -20,7 +20,7 @@ from vicinal.neighborhood import effective_n_threads
 
 FAN_IN = 8
 """How many results a task combines."""
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds to wait for a cluster without workers."""
 # How often, in seconds, one looks whether there are workers at all.
 _LOOK = 2.0
@@ -170,22 +170,31 @@ class OnCluster:
     def result(self, handle: Handle) -> Any:
         """Wait for a result, but not for ever where there is nobody to compute it."""
         with _loss_reported(), self.client.as_current():
-            alone_since = None
-            while True:
-                try:
-                    wait(handle, timeout=_LOOK)
-                    break
-                except TimeoutError:
-                    if self._n_workers():
-                        alone_since = None
-                        continue
-                    alone_since = alone_since or time.monotonic()
-                    if time.monotonic() - alone_since > PATIENCE:
-                        raise ClusterLostError(
-                            f"The cluster has had no workers for {PATIENCE:.0f} "
-                            "seconds. Add workers, and fit again."
-                        ) from None
+            self._wait(handle)
+        # What a task raised itself is not for _loss_reported: reading a part of the
+        # data may fail as a connection does.
+        for future in handle if isinstance(handle, list) else [handle]:
+            if future.status == "error":
+                _raise(future)
+        with _loss_reported(), self.client.as_current():
             return self.client.gather(handle)
+
+    def _wait(self, handle: Handle) -> None:
+        alone_since = None
+        while True:
+            try:
+                wait(handle, timeout=_LOOK)
+                break
+            except TimeoutError:
+                if self._n_workers():
+                    alone_since = None
+                    continue
+                alone_since = alone_since or time.monotonic()
+                if time.monotonic() - alone_since > PATIENCE:
+                    raise ClusterLostError(
+                        f"The cluster has had no workers for {PATIENCE:.0f} seconds. "
+                        "Add workers, and fit again."
+                    ) from None
 
     def _check_connection(self) -> None:
         if self.client.status != "running":
@@ -203,6 +212,18 @@ def _delayed(
     return [task(*one) for one in arguments]
 
 
+def _raise(future: Handle) -> None:
+    """Raise what a task raised."""
+    try:
+        future.result()
+    except KilledWorker as error:
+        raise ClusterLostError(
+            "A task of the fit has ended several workers, most likely for want of "
+            "memory: give the data smaller chunks, or the workers more memory. "
+            f"({error})"
+        ) from error
+
+
 @contextmanager
 def _loss_reported() -> Iterator[None]:
     """Say what a lost cluster means, in place of how its connection failed."""
@@ -211,12 +232,6 @@ def _loss_reported() -> Iterator[None]:
         yield
     except ClusterLostError:
         raise
-    except KilledWorker as error:
-        raise ClusterLostError(
-            "A task of the fit has ended several workers, most likely for want of "
-            "memory: give the data smaller chunks, or the workers more memory. "
-            f"({error})"
-        ) from error
     except lost as error:
         raise ClusterLostError(
             "The Dask cluster went away, was restarted, or has lost data that only a "

@@ -68,15 +68,20 @@ class MinibatchSampler:
         """Return a random mini-batch."""
         part = self._part(rng)
         if self.alpha:
-            part = Penalized(part, self.alpha * self.objective.n_points)
+            part = Penalized(part, self.alpha * self._n_points)
         return part if self.basis is None else InBasis(part, self.basis)
+
+    @property
+    def _n_points(self) -> float:
+        """How many points the terms are scaled up to."""
+        return self.objective.n_points
 
     def _part(self, rng: Generator) -> Objective:
         """Return a random mini-batch without a penalty, of the points as they are."""
         subset, queries = self.objective.draw(
             rng, self.batch_size, self.n_references, self.pool
         )
-        return Minibatch(subset, queries, self.objective.n_points, self.report)
+        return Minibatch(subset, queries, self._n_points, self.report)
 
 
 @dataclass(frozen=True)
