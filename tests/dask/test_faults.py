@@ -43,8 +43,11 @@ def fitted(client: Any, callback: Any = None) -> NCA:
 
 @pytest.mark.slow
 def test_workers_that_are_killed_cost_time_only() -> None:
-    expected = fitted(None)
+    # A process that compiles kernels may differ in the last digits from those that load
+    # them: here, this one compiles, and all workers load, new ones included.
+    near = fitted(None)
     with started(2, processes=True) as client:
+        expected = fitted(client)
         first = set(client.run(os.getpid).values())
 
         def kill(components: Any, n_iter: int) -> None:
@@ -57,6 +60,7 @@ def test_workers_that_are_killed_cost_time_only() -> None:
         wait_for(lambda: not first & set(client.run(os.getpid).values()))
     np.testing.assert_array_equal(found.components_, expected.components_)
     np.testing.assert_array_equal(found.objective_curve_, expected.objective_curve_)
+    np.testing.assert_allclose(found.components_, near.components_, rtol=1e-9)
 
 
 def test_a_cluster_that_is_closed_is_an_error() -> None:
