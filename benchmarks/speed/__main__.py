@@ -7,6 +7,7 @@ from pathlib import Path
 from benchmarks.speed import (
     adapters,
     classic,
+    classic_defaults,
     classic_lmnn,
     command,
     dask,
@@ -25,6 +26,7 @@ BENCHMARKS = {
     "lca": lca.main,
     "ldg": ldg.main,
     "classic": classic.main,
+    "classic-defaults": classic_defaults.main,
     "classic-lmnn": classic_lmnn.main,
     "command": command.main,
     "imports": imports.main,

@@ -7,8 +7,9 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ SEEDS = (0, 1, 2)
 # Of the made rows: how many features, classes, and rows in a chunk.
 WIDTH, N_CLASSES, CHUNK = 32, 8, 250_000
 # What a task moves beside the map and the gradient: its description and its state.
-TASK_BYTES = 4700
+TASK_BYTES = 6000
 
 
 @contextmanager
@@ -74,6 +75,7 @@ def mnist(seeds: tuple[int, ...] = SEEDS) -> None:
                 seconds = timed_fit(one, *given)
                 model = one if one is theirs else ours.to_local()
                 found[name].append((knn_accuracy(model, 3, split), seconds))
+                print(f"seed {seed}, {name}: {found[name][-1]}", flush=True)
     ratios = [
         there[1] / here[1]
         for here, there in zip(found["memory"], found["two workers"], strict=True)
@@ -99,7 +101,7 @@ def workers(numbers: tuple[int, ...] = (1, 2, 4)) -> None:
     for n in numbers:
         with cluster(n):
             given = in_chunks(X, y, 8)
-            fit = {"random_state": 0, "batch_size": 4096}
+            fit: dict[str, Any] = {"random_state": 0, "batch_size": 4096}
             on_cluster.NCA(30, max_iter=1, **fit).fit(*given)
             times = [timed_fit(on_cluster.NCA(30, max_iter=m, **fit), *given)
                      for m in (5, 15)]  # fmt: skip
@@ -110,40 +112,39 @@ def workers(numbers: tuple[int, ...] = (1, 2, 4)) -> None:
 
 def traffic() -> None:
     """Compare the bytes on the loopback with d·k numbers out and back."""
-    import psutil
-
     from vicinal import dask as on_cluster
 
     def received() -> int:
-        return int(psutil.net_io_counters(pernic=True)["lo"].bytes_recv)
+        for line in Path("/proc/net/dev").read_text().splitlines():
+            name, _, counts = line.partition(":")
+            if name.strip() == "lo":
+                return int(counts.split()[0])
+        raise OSError("This machine has no loopback device to count on.")
 
     lines = []
     with cluster(2):
-        for width, d in ((64, 8), (64, 32), (256, 32)):
-            X, y = made_rows(0, 8000, width)
-            given = in_chunks(X, y, 8)
+        for width, d, n_tasks in (
+            (64, 8, 1),
+            (64, 32, 1),
+            (64, 32, 2),
+            (96, 64, 1),
+            (96, 64, 2),
+        ):
+            X, y = made_rows(0, 4000, width)
+            given = in_chunks(X, y, 4)
             moved = []
-            for n_iter in (5, 25):
+            for n_iter in (1, 2, 7):  # the first one warms up
                 before = received()
-                model = on_cluster.NCA(
-                    d, objective="log", alpha=0.0, max_iter=n_iter, random_state=0
-                )
-                with_all = model.set_params(init=np.eye(d, width))
-                with_all.fit(*given)
+                on_cluster.NCA(
+                    d, objective="log", batch_size=1024 * n_tasks, n_references=256,
+                    max_iter=n_iter, random_state=0,
+                ).fit(*given)  # fmt: skip
                 moved.append(received() - before)
-            step = (moved[1] - moved[0]) / 200
-            said = bytes_of_step(d, kept_of(X, y, d), n_tasks=2, itemsize=4)
-            lines.append([f"{width} → {d}", f"{step:,.0f}", f"{said:,.0f}",
-                          f"{step / said:.2f}"])  # fmt: skip
+            step = (moved[2] - moved[1]) / 50
+            said = bytes_of_step(d, width, n_tasks, itemsize=4)
+            sizes = f"{width} → {d}, {n_tasks} tasks"
+            lines.append([sizes, f"{step:,.0f}", f"{said:,.0f}", f"{step / said:.2f}"])
     print_table(["features → d", "bytes a step", "the page's", "ratio"], lines)
-
-
-def kept_of(X: FloatArray, y: IntArray, d: int) -> int:
-    """Return in how many directions steps are taken."""
-    from vicinal.nca.parts import Preconditioner
-
-    found = Preconditioner.find(X, y, d, False, np.random.default_rng(0))
-    return X.shape[1] if found.projection is None else found.projection.shape[1]
 
 
 def bytes_of_step(d: int, k: int, n_tasks: int, itemsize: int) -> float:
@@ -227,14 +228,21 @@ def memory(sizes: tuple[int, ...] = (10**6, 10**7)) -> None:
     )
 
 
-def main(*, quick: bool = False, parts: tuple[str, ...] = ()) -> None:
+PARTS: dict[str, Callable[[], None]] = {
+    "mnist": mnist, "traffic": traffic, "workers": workers, "memory": memory,
+}  # fmt: skip
+
+
+def main(quick: bool = False) -> None:
     """NCA on a Dask cluster of this machine."""
-    every: dict[str, Any] = {
-        "mnist": mnist, "traffic": traffic, "workers": workers, "memory": memory,
-    }  # fmt: skip
-    for name in parts or (("traffic",) if quick else tuple(every)):
+    run("traffic") if quick else run(*PARTS)
+
+
+def run(*parts: str) -> None:
+    """Run some of the parts by their names."""
+    for name in parts:
         start = time.perf_counter()
-        every[name]()
+        PARTS[name]()
         print(f"({name}: {time.perf_counter() - start:.0f} s)\n", flush=True)
 
 
@@ -242,4 +250,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["made"]:
         made(int(sys.argv[2]))
     else:
-        main(parts=tuple(sys.argv[1:]))
+        run(*(sys.argv[1:] or PARTS))

@@ -22,7 +22,7 @@ in blocks of about
     ("blas", 215, 40, 230, 64, """a block of rows × all points
 inner products ⟨z_i, z_j⟩
 (BLAS)"""),
-    ("rule", 215, 126, 230, 64, """the rule of the method, row by row
+    ("rule", 215, 126, 230, 64, """the rule, row by row
 weights v_ij, a value for i
 (a compiled kernel of a few lines)"""),
     ("out", 500, 40, 250, 150, """before the next block comes

@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.objectives.differences import by_differences
 from vicinal.base.differences import Differences
 from vicinal.classic import MMC, pairs_from_labels
-from vicinal.classic.mmc import FarApart, FarApartByFeature
+from vicinal.classic._far_apart import FarApart, FarApartByFeature
 
 X, y = load_iris(return_X_y=True)
 X = scale(X)
@@ -103,3 +103,30 @@ def test_stopping_early_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None
         model.fit(X, y)
     assert seen[0].filename == __file__
     assert capsys.readouterr().out.startswith("[MMC]          1")
+
+
+@pytest.mark.parametrize("form", ["full", "diagonal"])
+def test_the_identity_is_mixed_in(form: str) -> None:
+    X, y = load_wine(return_X_y=True)
+    X = scale(X)
+    exact = MMC(form, prior_weight=0.0, random_state=0).fit(X, y)
+    M = exact.get_mahalanobis_matrix()
+    mixed = MMC(form, prior_weight=0.25, random_state=0).fit(X, y)
+    expected = 0.75 * M + 0.25 * np.trace(M) / 13 * np.eye(13)
+    np.testing.assert_allclose(mixed.get_mahalanobis_matrix(), expected, atol=1e-9)
+    np.testing.assert_array_equal(mixed.objective_curve_, exact.objective_curve_)
+    plain = MMC(form, prior_weight=1.0, random_state=0).fit(X, y)
+    identity = np.trace(M) / 13 * np.eye(13)
+    np.testing.assert_allclose(plain.get_mahalanobis_matrix(), identity, atol=1e-9)
+
+
+def test_the_part_of_the_identity_is_chosen_on_rows_held_out() -> None:
+    # Ten classes on the corners of a simplex: no few features tell all of them apart.
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 10
+    X = 4 * np.eye(10)[y] * np.linspace(1, 3, 10) + rng.normal(size=(200, 10))
+    model = MMC("diagonal", random_state=0).fit(X, y)
+    assert model.prior_weight_ > 0
+    assert len(model.components_) == 10
+    pairs, alike = pairs_from_labels(y, 300, random_state=0)
+    assert MMC(preprocessor=X).fit(pairs, alike).prior_weight_ == 0

@@ -71,7 +71,8 @@ def test_singular_covariances() -> None:
     for shrinkage in ("auto", 0.0, 1.0):
         rca = RCA(shrinkage=shrinkage).fit(digits[:300], labels[:300])
         assert np.isfinite(rca.components_).all()
-    assert 0 < RCA().fit(digits, labels).shrinkage_ < 0.2
+    chunklets = chunklets_from_labels(labels, 800, random_state=0)
+    assert 0 < RCA().fit(digits, chunklets).shrinkage_ < 0.2
     wide = RCA().fit(digits[:40], labels[:40])
     assert wide.components_.shape == (39, 64)
     assert RCA(3).fit(digits[:40], labels[:40]).transform(digits).shape == (1797, 3)
@@ -119,3 +120,17 @@ def test_a_class_called_minus_one_is_warned_of() -> None:
         warnings.simplefilter("error")
         RCA().fit(X, chunklets)
         RCA().fit(X, np.where(y == 0, "-1", y.astype(str)))
+
+
+def test_shrinkage_is_chosen_on_rows_held_out() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.arange(300) % 3
+    # Noise in two directions that are no axes hides what tells the classes apart.
+    turn = np.linalg.qr(rng.normal(size=(6, 6)))[0]
+    Z = rng.normal(size=(300, 6)) * [30, 30, 1, 1, 1, 1]
+    Z[:, 2] += 4 * labels
+    assert RCA().fit(Z @ turn, labels).shrinkage_ < 0.1
+    # Many features and few rows: their covariances are all noise.
+    Z = rng.normal(size=(60, 40)) * np.geomspace(1, 100, 40)
+    Z[:, :3] += 3 * np.eye(3)[labels[:60]]
+    assert RCA().fit(Z, labels[:60]).shrinkage_ > 0.1

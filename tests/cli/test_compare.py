@@ -213,6 +213,7 @@ def test_images_keep_their_constant_pixels(
         ("nope", "nope"),
         ("iris --methods lmn", "methods must be some of euclidean"),
         ("iris --methods nca,ldaa", "got 'ldaa': did you mean 'lda'?"),
+        ("iris --score f1", "--score must be auto or accuracy"),
         ("iris --splits 0", "--splits == 0"),
         ("iris --n-components 9", "exceeds the 4 features"),
         ("iris --time-budget soon", "write it like 60s"),
@@ -292,3 +293,23 @@ def test_names_are_no_commands_to_the_terminal(tmp_path: Path) -> None:
     path.write_text("a,\x1b[31mb\n1,2\n2,3\n")
     outcome = run("compare", path, "--target", "qqqqqqq")
     assert_error_line(outcome, "it has a, �[31mb.")
+
+
+def test_wide_tables_keep_numbers_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{a:.3f},{b:.3f},{i % 20 == 0}"
+        for i, (a, b) in enumerate(rng.normal(size=(200, 2)))
+    ]
+    path = tmp_path / "rare.csv"
+    path.write_text("\n".join(["a,b,y", *rows]))
+    outcome = run("compare", path, "--methods", "standardised,lda", "--splits", 1)
+    assert outcome.exit_code == 0, outcome.output
+    assert "balanced" in outcome.stdout
+    assert "dimensio…" not in outcome.stdout
+    assert "(µs)" in outcome.stdout
+    (line,) = [one for one in outcome.stdout.splitlines() if one.startswith("standard")]
+    assert " ± " in line

@@ -153,7 +153,7 @@ def test_a_method_that_needs_labels_is_not_offered_to_go_without(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     error = NoTargetError("t", ["kind"])
-    with pytest.raises(NoTargetError, match="since nca learns from one") as caught:
+    with pytest.raises(NoTargetError, match="since nca needs one") as caught:
         ask_for_target(error, ["kind"], "nca")
     assert "--no-target" not in str(caught.value)
     monkeypatch.setattr("sys.stdin", Terminal())

@@ -13,7 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page
 
 BUILT = Path(__file__).parents[2] / "docs" / "_build" / "html"
 
@@ -46,17 +46,14 @@ def opened(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
     troubles: list[str] = []
     asked: list[str] = []
 
+    def note(said: ConsoleMessage) -> None:
+        if said.type == "error":
+            troubles.append(f"{said.location['url']}: {said.text}")
+
     def open_page(name: str, width: int = 1280, **media: Any) -> Page:
         page = context.new_page()
         page.set_viewport_size({"width": width, "height": 800})
-        page.on(
-            "console",
-            lambda said: (
-                troubles.append(f"{said.type}, {page.url}: {said.text}")
-                if said.type in ("error", "warning")
-                else None
-            ),
-        )
+        page.on("console", note)
         page.on("pageerror", lambda error: troubles.append(f"{name}: {error}"))
         page.on("request", lambda request: asked.append(request.url))
         page.emulate_media(**media)

@@ -129,6 +129,7 @@ def test_iris_and_float32_come_through(
         ("a,b\n1,x\n", None, "single row"),
         ("a,b\n1,x\n1,y\n", None, r"from \(a: constant, always 1; b: ident.*say --cat"),
         ("a b\n1 x\n2 y\n", None, "is its delimiter a comma"),
+        ("a b\n1 x\n2 y\n", "b", "no column 'b'; is its delimiter a comma"),
         ("name\nann\nbob\n", None, r"each row has its own value\); say --categorical"),
         ("y\n1\n2\n1\n2\n", "y", "needs columns beside the target"),
         ("a,b\n1,x\n1,y\n", "c", "t has no column 'c'"),

@@ -10,14 +10,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.differences import Differences
-from vicinal.base.metric import of_unscaled
 from vicinal.base.pair_classifier import PairClassifier
 from vicinal.base.tuples import Preprocessor, Tuples
 from vicinal.base.tuples_from_labels import pairs_from_labels
+from vicinal.classic._choice import hits_of_maps
+from vicinal.classic._far_apart import FarApart, FarApartByFeature, Optimum
 from vicinal.classic._prior import prior_space
 from vicinal.classic._sampled_pairs import number_of_pairs
 from vicinal.classic._solve import maximize, warn_unless_converged
 from vicinal.neighborhood import effective_n_threads
+
+# Parts of the identity to choose from; the last is the features as they are.
+_PRIOR_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0)
 
 
 class MMC(PairClassifier):
@@ -29,7 +33,9 @@ class MMC(PairClassifier):
         max Σ_D √(vᵀMv)   subject to   Σ_S vᵀMv ≤ 1,   M ⪰ 0,
 
     with the differences v of the pairs; `reg` adds to the sum that is held at one. The
-    pairs are given, or drawn from points with labels, half of them of one class.
+    pairs are given, or drawn from points with labels, half of them of one class. The
+    optimum often rests on very few directions, and where it was learned from labels,
+    it is mixed with the identity (`prior_weight`).
 
     Parameters
     ----------
@@ -39,6 +45,10 @@ class MMC(PairClassifier):
         Added to the scatter of the pairs that are alike, relative to its mean
         eigenvalue. With 0, as in [1]_, M is mostly of rank one or two, and a direction
         in which no alike pair differs would be stretched without end.
+    prior_weight : float or "auto", default="auto"
+        The part t of the identity in (1 − t) M + t I, where I has the trace of M: 0 is
+        [1]_, 1 leaves the features as they are. "auto" is 0 for pairs; for labels, it
+        is the one of six values under which 3-NN is right on most rows held out.
     n_constraints : int or "auto", default="auto"
         How many pairs to draw from labels, as for :class:`vicinal.classic.ITML`.
     max_iter : int, default=200
@@ -57,15 +67,18 @@ default=None
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The map, the largest eigenvalue of M first; float32 if X is. Features without
-        weight make no row of a diagonal map.
+        The map, the largest eigenvalue of M first, or with a part of the identity the
+        symmetric root of M; float32 if X is. Features without weight make no row of a
+        diagonal map.
+    prior_weight_ : float
+        The part of the identity in use.
     threshold_ : float
         After a fit to pairs: the distance up to which they are predicted to be alike.
     n_iter_ : int
         Iterations, 1 at least.
     objective_curve_ : ndarray
-        Minus the logarithm of Σ_D √(vᵀMv), with M scaled to the constraint, at the
-        start and after each iteration. It never rises.
+        Minus the logarithm of Σ_D √(vᵀMv), with M scaled to the constraint and without
+        the identity, at the start and after each iteration. It never rises.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -109,6 +122,7 @@ default=None
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "form": [StrOptions({"full", "diagonal"})],
         "reg": [Interval(Real, 0, None, closed="left")],
+        "prior_weight": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "n_constraints": [
             Interval(Integral, 2, None, closed="left"),
             StrOptions({"auto"}),
@@ -125,6 +139,7 @@ default=None
         form: str = "full",
         *,
         reg: float = 1.0,
+        prior_weight: float | str = "auto",
         n_constraints: int | str = "auto",
         max_iter: int = 200,
         tol: float = 1e-6,
@@ -134,6 +149,7 @@ default=None
     ) -> None:
         self.form = form
         self.reg = reg
+        self.prior_weight = prior_weight
         self.n_constraints = n_constraints
         self.max_iter = max_iter
         self.tol = tol
@@ -142,13 +158,53 @@ default=None
         self.preprocessor = preprocessor
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
+        random_state = check_random_state(self.random_state)
+        drawn = self._drawn(X, codes, random_state)
+        t = self.prior_weight
+        if isinstance(t, str):
+            t = self._best_prior_weight(X, codes, random_state)
+        self._learn_pairs(*drawn, prior_weight=t)
+
+    def _drawn(
+        self, X: FloatArray, codes: IntArray, random_state: RandomState
+    ) -> tuple[Tuples, IntArray]:
         n_pairs = number_of_pairs(self.n_constraints, int(codes.max()) + 1, X.shape[1])
         indices, signs = pairs_from_labels(
-            codes, 2 * n_pairs, random_state=check_random_state(self.random_state)
+            codes, 2 * n_pairs, random_state=random_state
         )
-        self._learn_pairs(Tuples(X, indices), signs)
+        return Tuples(X, indices), signs
 
-    def _learn_pairs(self, pairs: Tuples, signs: IntArray, **_: Any) -> None:
+    def _best_prior_weight(
+        self, X: FloatArray, codes: IntArray, random_state: RandomState
+    ) -> float:
+        """Return the part of the identity under which most rows held out are right."""
+
+        def learn(X: FloatArray, codes: IntArray) -> list[FloatArray]:
+            optimum = self._optimum(*self._drawn(X, codes, random_state))
+            return [optimum.components(t, X.dtype) for t in _PRIOR_WEIGHTS[:-1]]
+
+        hits = hits_of_maps(X, codes, learn)
+        # Where nothing can be held out, there is nothing to go by.
+        return _PRIOR_WEIGHTS[int(hits.sum(axis=1).argmax())] if hits.size else 0.0
+
+    def _learn_pairs(
+        self,
+        pairs: Tuples,
+        signs: IntArray,
+        prior_weight: float | None = None,
+        **_: Any,
+    ) -> None:
+        if prior_weight is None:
+            given = self.prior_weight
+            prior_weight = 0.0 if isinstance(given, str) else given
+        optimum = self._optimum(pairs, signs)
+        self.components_ = optimum.components(prior_weight, pairs.points.dtype)
+        self.prior_weight_ = float(prior_weight)
+        self.n_iter_ = max(1, optimum.found.n_iter)
+        self.objective_curve_ = -np.array(optimum.found.curve)
+        warn_unless_converged(self, optimum.found)
+
+    def _optimum(self, pairs: Tuples, signs: IntArray) -> Optimum:
         if not (signs == -1).any():
             raise ValueError("Expected pairs that are not alike, too, but no y is -1.")
         n_threads = effective_n_threads(None)
@@ -177,18 +233,7 @@ default=None
         start = np.ones(len(root)) if diagonal else np.eye(len(root))
         found = maximize(self, objective, start)
         B = found.components / np.linalg.norm(found.components)
-        if diagonal:
-            weights = B * root
-            kept = np.flatnonzero(np.abs(weights) > 1e-6 * np.abs(weights).max())
-            kept = kept[np.argsort(-np.abs(weights[kept]), kind="stable")]
-            components = np.zeros((len(kept), len(weights)))
-            components[np.arange(len(kept)), kept] = np.abs(weights[kept])
-            self.components_ = of_unscaled(components, space.unit, pairs.points.dtype)
-        else:
-            self.components_ = space.to_unscaled_map(B @ root, pairs.points.dtype)
-        self.n_iter_ = max(1, found.n_iter)
-        self.objective_curve_ = -np.array(found.curve)
-        warn_unless_converged(self, found)
+        return Optimum(B * root if diagonal else B @ root, space, found)
 
     def _root_of_scatter(self, near: Differences) -> FloatArray:
         """Return R with R Σ_S v vᵀ R = 1, or its diagonal where M is diagonal."""
@@ -210,51 +255,3 @@ default=None
                 "There are directions in which no two points of an alike pair differ: "
                 "they could be stretched without end. Use reg above 0."
             )
-
-
-class FarApart:
-    """log Σ ‖B u‖ − log ‖B‖, for differences u and a square B.
-
-    It has the same value for any multiple of B. In N = BᵀB / ‖B‖² it is concave, and
-    in B it has no other maxima.
-    """
-
-    def __init__(self, differences: Differences) -> None:
-        self.differences = differences
-
-    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
-        """Return the value and its derivative with respect to B."""
-        B = components
-        Z = self.differences.project(B)
-        lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z))
-        total, size = float(lengths.sum()), float(np.square(B).sum())
-        if not (total > 0 and size > 0):
-            # Where a line search has gone too far: so low that it turns back.
-            return -np.finfo(np.float64).max, np.zeros_like(B)
-        Z /= np.maximum(lengths, np.finfo(np.float64).tiny)[:, None] * total
-        gradient = self.differences.back_project(Z) - B / size
-        return float(np.log(total) - np.log(size) / 2), gradient
-
-
-class FarApartByFeature:
-    """The same of a diagonal B, given as its diagonal.
-
-    Parameters
-    ----------
-    squares : ndarray of shape (n_pairs, n_features)
-        u² of the differences.
-    """
-
-    def __init__(self, squares: FloatArray) -> None:
-        self.squares = squares
-
-    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
-        """Return the value and its derivative with respect to the diagonal."""
-        b = components
-        lengths = np.sqrt(self.squares @ np.square(b))
-        total, size = float(lengths.sum()), float(np.square(b).sum())
-        if not (total > 0 and size > 0):
-            return -np.finfo(np.float64).max, np.zeros_like(b)
-        inverse = 1 / np.maximum(lengths, np.finfo(np.float64).tiny)
-        gradient = b * (inverse @ self.squares) / total - b / size
-        return float(np.log(total) - np.log(size) / 2), gradient

@@ -44,6 +44,8 @@ _METHODS = (
     "whitened, pca, nca, mlkr (numbers); "
     "kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target)"
 )
+# So many columns have no room for two blanks between them.
+_WIDE = 7
 # Of the time budget, the part that is kept back to draw the report.
 _FOR_THE_REPORT = 0.35
 
@@ -238,13 +240,20 @@ def _print_table(result: "Comparison") -> None:
 
     # Without frames between the columns, all of it has room in 80 characters.
     table = Table(
-        box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, int(len(result.header) < _WIDE), 0, 0),
     )
     first, *others = result.header
     table.add_column(first, no_wrap=True)
-    for heading in others:
-        table.add_column(heading, justify="right")
-    for row in result.rows():
+    rows = result.rows()
+    for index, heading in enumerate(others, start=1):
+        # Headings may take two lines; numbers with what belongs to them may not.
+        cells = [row[index] for row in rows]
+        width = max(map(len, [*heading.split(), *cells]))
+        table.add_column(heading, justify="right", min_width=width)
+    for row in rows:
         chosen = row[0] == result.recommended
         table.add_row(*map(Text, row), style="bold" if chosen else None)
     if result.references:

@@ -20,6 +20,7 @@ _FLAGS = {
     "random_state": "--seed",
     "image_shape": "--image-shape",
     "methods": "--methods",
+    "score": "--score",
 }
 _PARAMETER = re.compile(
     # Not inside quotes: there it is a column's name, or a value.

@@ -78,6 +78,13 @@ def fit(
     jobs: Annotated[
         int | None, typer.Option(help="Number of threads; -1 for all cores.")
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Learn on a Dask cluster, from a folder of Parquet files: the "
+            "scheduler's address, like tcp://10.0.0.1:8786, or local.",
+        ),
+    ] = None,
     drop: Drop = None,
     categorical: Categorical = None,
     number: Number = None,
@@ -92,6 +99,18 @@ def fit(
     with report_errors():
         check_output_path(output, data)
         check_task(task)
+        if cluster is not None:
+            from vicinal.cli.cluster import fit_on_cluster
+
+            others = {
+                "--task": task, "--rows": rows, "--jobs": jobs, "--date": date,
+                "--categorical": categorical, "--number": number, "--decimal": decimal,
+            }  # fmt: skip
+            fit_on_cluster(
+                data, output, cluster, method, None if no_target else target,
+                n_components, max_iter, seed, drop or [], others,
+            )  # fmt: skip
+            return
         threads = threads_of(jobs)
         with waiting("reading the data"):
             from vicinal.models import learn, needs_target

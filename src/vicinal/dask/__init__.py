@@ -19,5 +19,6 @@ from vicinal.dask._lca import LCA
 from vicinal.dask._ldg import LDG
 from vicinal.dask._nca import NCA, NCAClassifier
 from vicinal.dask._tasks import ClusterLostError
+from vicinal.dask.parquet import read_parquet
 
-__all__ = ["LCA", "LDG", "NCA", "ClusterLostError", "NCAClassifier"]
+__all__ = ["LCA", "LDG", "NCA", "ClusterLostError", "NCAClassifier", "read_parquet"]

@@ -188,7 +188,7 @@ def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
         strange = [
             f"{name!r} ({dtype})"
             for name, dtype in X.dtypes.items()
-            if _kind(dtype) not in "fiub"
+            if not is_number(dtype)
         ]
         if strange:
             raise ValueError(
@@ -216,10 +216,10 @@ def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
     return list(X.to_delayed()[:, 0]), np.dtype("f4" if narrow else "f8"), None
 
 
-def _kind(dtype: Any) -> str:
-    """Return the kind of a column's values, also of pandas' own types."""
+def is_number(dtype: Any) -> bool:
+    """Return whether a column's values are numbers, also of pandas' own types."""
     plain = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", "O")
-    return np.dtype(plain).kind
+    return np.dtype(plain).kind in "fiub"
 
 
 def _label_chunks(y: Any, X: Any, n_chunks: int) -> list[Any]:

@@ -116,6 +116,16 @@ offset_, n_features_in_, feature_names_in_
         Log-densities of the at most 20,000 rows, drawn at random, that have a kernel
         in the density, each left out.
 
+    See Also
+    --------
+    vicinal.LCA : Rows in memory.
+    vicinal.dask.NCA : Learns from labels.
+
+    Notes
+    -----
+    Cost: an iteration takes at most 262,144 locations, each with `n_references`
+    neighbours, whatever the number of rows.
+
     Examples
     --------
     >>> import dask.array as da

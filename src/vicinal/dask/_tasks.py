@@ -29,7 +29,7 @@ Handle = Any
 """A result, or Dask's future of it."""
 
 
-class ClusterLostError(RuntimeError):
+class ClusterLostError(ConnectionError):
     """The cluster, or what it held of the data, went away in the middle of a fit.
 
     See Also
@@ -206,9 +206,11 @@ def _delayed(
 @contextmanager
 def _loss_reported() -> Iterator[None]:
     """Say what a lost cluster means, in place of how its connection failed."""
-    lost = CancelledError, asyncio.CancelledError, CommClosedError, OSError
+    lost = CancelledError, asyncio.CancelledError, CommClosedError, ConnectionError
     try:
         yield
+    except ClusterLostError:
+        raise
     except KilledWorker as error:
         raise ClusterLostError(
             "A task of the fit has ended several workers, most likely for want of "

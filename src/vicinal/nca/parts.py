@@ -2,13 +2,12 @@
 
 from vicinal.nca._data import ClassificationData
 from vicinal.nca._fit import Run
-from vicinal.nca._preconditioner import Preconditioner, sample_size
+from vicinal.nca._preconditioner import sample_size
 from vicinal.nca._scale import fitted_scale, queries_of_all
 from vicinal.nca._stochastic import StochasticOptimizer
 
 __all__ = [
     "ClassificationData",
-    "Preconditioner",
     "Run",
     "StochasticOptimizer",
     "fitted_scale",

@@ -19,8 +19,11 @@ FLAGS = {"reassoc", "contract", "arcp", "nsz"}
 _OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FLAGS, "no_cfunc_wrapper": True}
 step: Any = njit(**_OPTIONS)
 
-STEPS = Path(__file__).with_name("row_steps.py")
-"""What is compiled into kernels of other files."""
+STEPS = tuple(
+    Path(__file__).with_name(f"{name}.py")
+    for name in ("row_steps", "nearest_kernels", "compiling")
+)
+"""What is compiled into kernels of other files, and how."""
 
 
 class _Cache(FunctionCache):
@@ -34,9 +37,9 @@ class _Cache(FunctionCache):
     def __init__(self, function):
         """Find where the code is kept."""
         super().__init__(function)
-        steps = STEPS.stat()
+        steps = [(found.st_mtime, found.st_size) for found in map(Path.stat, STEPS)]
         file = self._cache_file
-        file._source_stamp = (file._source_stamp, steps.st_mtime, steps.st_size)
+        file._source_stamp = (file._source_stamp, *steps)
 
     def load_overload(self, *args):
         """Return what was compiled for a signature, or None: compile it."""

@@ -13,9 +13,11 @@ from vicinal.tables.names import printable
 from vicinal.tables.reading import Table, read_table
 from vicinal.tables.sizes import check_features
 from vicinal.tables.target_choice import (
+    UNCUT,
     NoTargetError,
     choose_target,
     likely_targets,
+    may_be_cut,
 )
 from vicinal.tables.targets import read_target
 
@@ -226,8 +228,8 @@ def _check_columns(table: Table, columns: Columns) -> None:
     if columns.feature_names:
         return
     decisions = columns.decisions
-    if table.frame.width == 1 and _may_be_cut(table.frame):
-        advice = "is its delimiter a comma, a semicolon, a tab or a bar?"
+    if may_be_cut(table.frame):
+        advice = UNCUT
     elif all(one.kind == "target" for one in decisions):
         advice = "it needs columns beside the target."
     else:
@@ -241,9 +243,3 @@ def _check_columns(table: Table, columns: Columns) -> None:
     raise ValueError(
         f"{table.name} has no column to learn from ({kinds}{more}); {advice}"
     )
-
-
-def _may_be_cut(frame: pl.DataFrame) -> bool:
-    """Whether each cell of the only column, and its name, has the same odd sign."""
-    cells = [frame.columns[0], *frame.to_series().cast(str).drop_nulls().head(20)]
-    return any(all(sign in cell.strip() for cell in cells) for sign in " :^~#/\\\x01")

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
     from vicinal.tables.reading import Table
 
-__all__ = ["NoTargetError", "choose_target", "likely_targets"]
+__all__ = ["UNCUT", "NoTargetError", "choose_target", "likely_targets", "may_be_cut"]
+
+#: Of a table that seems to be cut by something else than what we know.
+UNCUT = (
+    "is its delimiter a comma, a semicolon, a tab or a bar? Cells that blanks or "
+    "other signs delimit are not told apart."
+)
 
 _USUAL_NAMES = ("target", "label", "class", "y")
 # Parts of names that a label often has.
@@ -24,6 +30,8 @@ _LIKELY_WORDS = re.compile(
     re.IGNORECASE,
 )
 _SHOWN = 5
+# What may delimit cells, beside those signs that do.
+_SIGNS = " :^~#/\\\x01"
 
 
 class NoTargetError(ValueError):
@@ -44,9 +52,7 @@ class NoTargetError(ValueError):
         shown = ", ".join(printable(repr(one)) for one in likely)
         other = "or ask for densities without one with --no-target"
         if method:
-            other = (
-                f"since {method} learns from one, or choose a method that needs none"
-            )
+            other = f"since {method} needs one, or choose a method that does without"
         python = "target= in Python" if method else "target= and task='none' in Python"
         super().__init__(
             f"{name} has no column called target, label, class or y; name the target "
@@ -83,6 +89,8 @@ def choose_target(table: Table, asked: str | None) -> str | None:
     if asked is not None:
         if asked not in names:
             hint = near(asked, names)
+            if may_be_cut(table.frame):
+                hint = f"; {UNCUT}"
             shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
             raise ValueError(
                 f"{table.name} has no column {asked!r}{hint or f'; it has {shown}.'}"
@@ -92,6 +100,25 @@ def choose_target(table: Table, asked: str | None) -> str | None:
         return table.target
     by_lower = {name.lower(): name for name in reversed(names)}
     return next((by_lower[x] for x in _USUAL_NAMES if x in by_lower), None)
+
+
+def may_be_cut(frame: pl.DataFrame) -> bool:
+    """Whether each cell of the only column, and its name, has the same odd sign.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        A table.
+
+    Returns
+    -------
+    bool
+        True where a text file seems to have another delimiter than those we know.
+    """
+    if frame.width != 1:
+        return False
+    cells = [frame.columns[0], *frame.to_series().cast(str).drop_nulls().head(20)]
+    return any(all(sign in cell.strip() for cell in cells) for sign in _SIGNS)
 
 
 def likely_targets(frame: pl.DataFrame) -> list[str]:

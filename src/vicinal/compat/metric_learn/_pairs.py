@@ -228,6 +228,7 @@ class MMC(_Pairs, classic.MMC):
     n_constraints = "auto"
     form = "full"
     reg = 1.0
+    prior_weight = "auto"
 
     def __init__(
         self,

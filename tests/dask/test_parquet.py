@@ -1,0 +1,130 @@
+"""From Parquet files to a saved model: columns, labels, the command."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("dask.dataframe")
+pytest.importorskip("distributed")
+
+from tests.cli.conftest import run as command
+from tests.dask.data import classes_in_noise
+from vicinal.dask import ClusterLostError, read_parquet
+from vicinal.dask.parquet import connected, learn_from_parquet
+from vicinal.models import load
+
+X, y = classes_in_noise(900, 5)
+NAMES = [f"f{i}" for i in range(5)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three files of very unequal sizes, sorted by class, and one without rows."""
+    where = tmp_path_factory.mktemp("parquet")
+    order = np.argsort(y, kind="stable")
+    frame = pd.DataFrame(5 + 2 * X[order], columns=NAMES)
+    frame["label"] = np.array(["ant", "bee", "cicada"])[y[order]]
+    frame["name"] = "someone"
+    for k, rows in enumerate((slice(0, 20), slice(20, 20), slice(20, 800),
+                              slice(800, 900))):  # fmt: skip
+        frame[rows].to_parquet(where / f"part-{k}.parquet")
+    return where
+
+
+def test_only_numbers_are_read(folder: Path) -> None:
+    table = read_parquet(folder, "label")
+    assert list(table.X.columns) == NAMES
+    assert table.left_out == ["name"]
+    assert sorted(table.y.unique().compute()) == ["ant", "bee", "cicada"]
+    some = read_parquet(folder, columns=["f3", "f1"])
+    assert list(some.X.columns) == ["f3", "f1"]
+    assert some.y is None
+    assert list(read_parquet(folder, drop=["f0", "f4"]).X.columns) == NAMES[1:4]
+    assert len(read_parquet(folder / "part-0.parquet").X) == 20
+
+
+@pytest.mark.parametrize("method", ["nca", "ldg", "lca"])
+def test_a_pipeline_of_the_files_own_units(
+    folder: Path, client: Any, method: str
+) -> None:
+    table = read_parquet(folder, "label")
+    n = None if method == "lca" else 2
+    seen: list[int] = []
+    pipeline = learn_from_parquet(
+        table, method, client, n_components=n, max_iter=5, on_iteration=seen.append
+    )
+    frame = table.X.compute()
+    Z = pipeline.transform(frame)
+    assert Z.shape == (900, n or 5)
+    scaler = pipeline[0]
+    np.testing.assert_allclose(scaler.mean_, frame.mean(), rtol=1e-9)
+    np.testing.assert_allclose(scaler.scale_, frame.std(ddof=0), rtol=1e-9)
+    assert bool(seen) == (method != "ldg")
+
+
+@pytest.mark.slow
+def test_the_command_learns_on_a_cluster_of_its_own(
+    folder: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "model.safetensors"
+    outcome = run(
+        str(folder), "--cluster", "local", "--target", "label", "--n-components", "2",
+        "--max-iter", "5", "-o", str(output),
+    )  # fmt: skip
+    assert outcome.exit_code == 0, outcome.output
+    assert "left out, as they are not numbers: name" in outcome.output
+    assert "nca: 5 features to 2 dimensions" in outcome.output
+    model = load(output)
+    assert model.transform(read_parquet(folder).X.compute()).shape == (900, 2)
+
+
+def run(*arguments: str) -> Any:
+    return command("fit", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "nobody"], "No column 'nobody'"),
+        (["--target", "label", "--drop", "x"], "No column 'x'"),
+        (["--target", "label", "--jobs", "2"], "--jobs is not for --cluster"),
+        (["--target", "label", "--categorical", "f0"], "--categorical is not for"),
+    ],
+)
+def test_mistakes_are_found_before_a_cluster_is_started(
+    folder: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    output = str(tmp_path / "model.safetensors")
+    outcome = run(str(folder), "--cluster", "local", "-o", output, *arguments)
+    assert outcome.exit_code == 2
+    assert message in outcome.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_there_must_be_files_of_numbers(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no Parquet files"):
+        read_parquet(tmp_path)
+    (tmp_path / "false.parquet").write_bytes(b"PAR1 but not really")
+    with pytest.raises(ValueError, match="does not hold Parquet files"):
+        read_parquet(tmp_path)
+    with pytest.raises(ValueError, match="no columns of numbers"):
+        read_parquet(folder, columns=["name"])
+
+
+def test_methods_and_labels(folder: Path, client: Any) -> None:
+    with pytest.raises(ValueError, match="pca does not learn on a cluster"):
+        learn_from_parquet(read_parquet(folder), "pca", client)
+    with pytest.raises(ValueError, match="nca needs a label"):
+        learn_from_parquet(read_parquet(folder), "nca", client)
+
+
+def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vicinal.dask.parquet._TIMEOUT", 1)
+    with (
+        pytest.raises(ClusterLostError, match="No Dask scheduler answers at"),
+        connected("tcp://127.0.0.1:1"),
+    ):
+        pass
