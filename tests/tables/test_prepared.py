@@ -160,3 +160,22 @@ def test_a_line_of_totals_without_a_target_spoils_no_column(tmp_path: Path) -> N
     assert found.X.shape == (30, 2)
     asked = prepare(path, target="kind", overrides=Overrides.of(categorical="n"))
     assert asked.decisions[1].kind == "category"
+
+
+def test_columns_that_a_few_cells_spoil_are_named_together(tmp_path: Path) -> None:
+    path = tmp_path / "shop.csv"
+    lines = ["age,net worth,kind,y"]
+    for i in range(200):
+        age = "unknown" if i == 7 else str(20 + i % 50)
+        worth = "#REF!" if i == 9 else f"{i * 1.37:.2f}"
+        lines.append(f"{age},{worth},{'ab'[i % 2]},{i % 3}")
+    path.write_text("\n".join(lines))
+    found = prepare(str(path), target="y")
+    assert [line for line in found.notes if "keep from" in line] == [
+        "A few cells that are no numbers keep from being used as numbers: age, net "
+        "worth. Run again with --number 'age,net worth' to take those cells as missing."
+    ]
+    names = Overrides.of(number=["age,net worth"])
+    mended = prepare(str(path), target="y", overrides=names)
+    assert {one.kind for one in mended.decisions[:2]} == {"number"}
+    assert not [line for line in mended.notes if "keep from" in line]

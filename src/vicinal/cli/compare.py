@@ -154,6 +154,10 @@ def compare(
                 on_progress=show,
             )
         typer.echo(printable(result.verdict(), None))
+        from vicinal.tables.prepared import spoiled_columns
+
+        for line in spoiled_columns(prepared.decisions):
+            typer.echo(f"But: {printable(line, None)}")
         _print_table(result)
         if report is not None:
             with progress_bar() as show:

@@ -25,8 +25,10 @@ from vicinal.tables.values import (
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["MOST_CATEGORIES", "Kind", "asked_kind", "kind_of"]
+__all__ = ["AS_MISSING", "MOST_CATEGORIES", "Kind", "asked_kind", "kind_of"]
 
+AS_MISSING = "takes these as missing"
+"""How a reason ends that a few cells of a column are no numbers or dates."""
 #: A column of text with more distinct values than this is not one-hot encoded.
 MOST_CATEGORIES = 50
 _IDENTIFIER = re.compile(
@@ -236,7 +238,7 @@ def _mixed(present: pl.Series) -> str:
     found = mixed_cells(present)
     if found is None:
         return ""
-    return f"{found}: --{found.kind} {printable(present.name)!r} takes these as missing"
+    return f"{found}: --{found.kind} {printable(present.name)!r} {AS_MISSING}"
 
 
 def _in_order(column: pl.Series) -> bool:

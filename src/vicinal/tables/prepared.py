@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vicinal.tables.column_types import AS_MISSING
 from vicinal.tables.columns import Columns
 from vicinal.tables.decisions import Decision
 from vicinal.tables.names import printable
@@ -22,7 +24,7 @@ from vicinal.tables.target_choice import (
 from vicinal.tables.targets import read_target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import polars as pl
     from numpy.typing import NDArray
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from vicinal._typing import FloatArray, IntArray
     from vicinal.tables.overrides import Overrides
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["Prepared", "prepare", "spoiled_columns"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,6 +165,7 @@ def prepare(
             frame = table.frame
     columns = Columns.learn(frame, label, forms=table.forms, overrides=asked)
     _check_columns(table, columns)
+    notes += spoiled_columns(columns.decisions)
     X = columns.encode(frame)
     check_features(X, columns.feature_names)
     return Prepared(
@@ -243,3 +246,34 @@ def _check_columns(table: Table, columns: Columns) -> None:
     raise ValueError(
         f"{table.name} has no column to learn from ({kinds}{more}); {advice}"
     )
+
+
+def spoiled_columns(decisions: Iterable[Decision]) -> list[str]:
+    """Say which columns a few cells keep from being numbers or dates, and what to do.
+
+    Parameters
+    ----------
+    decisions : iterable of Decision
+        What became of each column.
+
+    Returns
+    -------
+    list of str
+        A sentence for numbers and one for dates, where there are such columns.
+    """
+    said = []
+    for kind in ("number", "date"):
+        names = [
+            one.column
+            for one in decisions
+            if f"--{kind} " in one.reason and one.reason.endswith(AS_MISSING)
+        ]
+        if names:
+            shown = ", ".join(printable(name) for name in names)
+            option = shlex.quote(",".join(printable(name) for name in names))
+            said.append(
+                f"A few cells that are no {kind}s keep from being used as {kind}s: "
+                f"{shown}. Run again with --{kind} {option} to take those cells as "
+                "missing."
+            )
+    return said
