@@ -1,5 +1,7 @@
 """Networks for the tests; needs torch."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -27,3 +29,18 @@ class Narrow(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         return self.linear(rows) + nn.functional.linear(rows, torch.eye(4, 3))
+
+
+class Remembers(nn.Module):
+    """A network that keeps the rows it was trained on, of all its copies."""
+
+    seen: ClassVar[set[tuple[float, ...]]] = set()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(3, 4)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        if self.training:
+            self.seen.update(map(tuple, rows.tolist()))
+        return self.linear(rows)

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 
 torch = pytest.importorskip("torch")
 from tests.neural.data import mixed, waves  # noqa: E402
-from tests.neural.modules import Narrow  # noqa: E402
+from tests.neural.modules import Narrow, Remembers  # noqa: E402
 from vicinal.neural import NeuralNCAClassifier  # noqa: E402
 
 X, y = waves()
@@ -186,17 +186,13 @@ def test_warm_start_with_a_module() -> None:
 
 
 def test_warm_start_never_learns_from_the_rows_that_judge() -> None:
-    # Labels that nothing tells: only rows learned by heart are predicted well.
-    noise = np.random.default_rng(0).integers(0, 2, len(X))
-    model = NeuralNCAClassifier(
-        32, n_frequencies=32, frequency_scale=3, max_iter=25, n_iter_no_change=25
-    )
-    model.set_params(warm_start=True, learning_rate=0.01)
-    scores = [
-        model.set_params(random_state=seed).fit(X, noise).validation_scores_.max()
-        for seed in range(3)
-    ]
-    assert max(scores) < 0.65
+    Remembers.seen.clear()
+    model = clone(MODEL).set_params(module=Remembers(), max_iter=2, warm_start=True)
+    model.fit(X, y)
+    assert 0 < len(Remembers.seen) < len(X)
+    before = Remembers.seen.copy()
+    model.set_params(random_state=1).fit(X, y)
+    assert Remembers.seen == before
 
 
 def test_warm_start_on_other_rows_keeps_the_temperature() -> None:
