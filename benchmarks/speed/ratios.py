@@ -140,8 +140,8 @@ def _processor() -> str:
 
 def _blobs(n: int, n_features: int, dtype: Any = np.float32) -> tuple[Any, Any]:
     X, y = make_classification(
-        n, n_features, n_informative=20, n_classes=10, n_clusters_per_class=2,
-        random_state=0,
+        n, n_features, n_informative=min(20, n_features - 2), n_classes=10,
+        n_clusters_per_class=2, random_state=0,
     )  # fmt: skip
     return X.astype(dtype), y
 
