@@ -46,14 +46,27 @@ def test_an_index_of_other_dimensions_is_refused() -> None:
 
 
 @pytest.mark.parametrize("metric", ["cosine", "euclidean"])
-def test_usearch(metric: str) -> None:
+def test_usearch_is_exact_among_few_documents(metric: str) -> None:
     adapter = fitted(metric=metric)
     queries, documents, _ = turned()
     positions, distances = usearch_index(adapter, documents).query(queries, k=5)
     expected, cosines = adapter.rank(queries, documents, 5)
-    assert (positions == expected).mean() > 0.95
+    assert (positions == expected).mean() > 0.99
     if metric == "cosine":
-        np.testing.assert_allclose(distances[:, 0], 1 - cosines[:, 0], atol=1e-3)
+        np.testing.assert_allclose(distances, 1 - cosines, atol=1e-5)
+
+
+def test_usearch_finds_most_among_many_documents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("vicinal.adapters._indexes._EXACT_BELOW", 0)
+    adapter = fitted(metric="cosine")
+    queries, documents, _ = turned()
+    positions, _ = usearch_index(adapter, documents).query(queries, k=5)
+    expected, _ = adapter.rank(queries, documents, 5)
+    found = (positions[:, :, np.newaxis] == expected[:, np.newaxis]).any(axis=2)
+    # Threads build the graph in any order: 0.86 was the least of 300 builds.
+    assert found.mean() > 0.7
 
 
 @pytest.mark.slow  # PyNNDescent compiles for long

@@ -13,6 +13,10 @@ from numpy.typing import ArrayLike
 from vicinal._typing import FloatArray, IntArray
 from vicinal.adapters._adapter import RetrievalAdapter
 
+# usearch's graph loses up to a seventh of the neighbours when several threads build one
+# of few documents; looking at all of so few takes about a millisecond a query.
+_EXACT_BELOW = 10_000
+
 
 @dataclass(frozen=True)
 class AdaptedIndex:
@@ -48,7 +52,7 @@ class AdaptedIndex:
     _search: Callable[[FloatArray, int], tuple[IntArray, FloatArray]]
 
     def query(self, queries: ArrayLike, k: int = 10) -> tuple[IntArray, FloatArray]:
-        """Return each query's k nearest documents, about.
+        """Return each query's k nearest documents, among many only about.
 
         Parameters
         ----------
@@ -128,7 +132,7 @@ def faiss_index(adapter: RetrievalAdapter, index: Any) -> Any:
 
 
 def usearch_index(adapter: RetrievalAdapter, documents: ArrayLike) -> AdaptedIndex:
-    """Index documents with usearch.
+    """Index documents with usearch; fewer than 10,000 are searched exactly.
 
     Parameters
     ----------
@@ -167,9 +171,10 @@ def usearch_index(adapter: RetrievalAdapter, documents: ArrayLike) -> AdaptedInd
     metric = "cos" if adapter.metric_ == "cosine" else "l2sq"
     index = index_module.Index(ndim=V.shape[1], metric=metric, dtype="f32")
     index.add(np.arange(len(V)), V)
+    exact = len(V) < _EXACT_BELOW
 
     def search(U: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
-        found = index.search(U, k)
+        found = index.search(U, k, exact=exact)
         shape = (len(U), -1)
         return (
             np.asarray(found.keys).astype(np.intp).reshape(shape),
