@@ -32,6 +32,17 @@ collect_ignore = [
 ]
 
 
+# Examples that compile for minutes; CI runs them with the slow tests.
+SLOW_EXAMPLES = {"vicinal.adapters._indexes.pynndescent_index"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the examples of docstrings that are slow, which no decorator can."""
+    for item in items:
+        if item.name in SLOW_EXAMPLES:
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Return 0 where tests are named: few tests end sooner than new processes start.
 

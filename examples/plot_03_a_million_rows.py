@@ -20,14 +20,14 @@ from vicinal import NCA
 N_FEATURES, N_CLASSES = 12, 10
 rng = np.random.default_rng(0)
 mixing = rng.normal(size=(N_FEATURES, N_FEATURES)).astype(np.float32)
-centres = rng.normal(size=(N_CLASSES, 5)).astype(np.float32) * 2
+centers = rng.normal(size=(N_CLASSES, 5)).astype(np.float32) * 2
 
 
 def rows(n):
     """Ten classes that differ in five directions, seven of louder noise, mixed."""
     y = rng.integers(N_CLASSES, size=n)
     X = rng.normal(size=(n, N_FEATURES)).astype(np.float32)
-    X[:, :5] += centres[y]
+    X[:, :5] += centers[y]
     X[:, 5:] *= 3
     return X @ mixing, y
 

@@ -71,7 +71,15 @@ def test_many_classes(name: str, estimator: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "estimator"),
-    [*((name, "NCARegressor") for name in NUMBERS), ("numbers: friedman 1", "MLKR")],
+    [
+        ("numbers: friedman 1", "NCARegressor"),
+        ("numbers: constant, two-valued, collinear", "NCARegressor"),
+        *(
+            pytest.param(name, "NCARegressor", marks=pytest.mark.slow)
+            for name in NUMBERS
+        ),
+        ("numbers: friedman 1", "MLKR"),
+    ],
 )
 def test_learning_numbers_does_not_hurt(name: str, estimator: str) -> None:
     table = NUMBERS[name]

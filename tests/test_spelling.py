@@ -12,20 +12,6 @@ import pytest
 
 import vicinal
 
-# What is to be renamed.
-LEFT = {
-    "Centred",
-    "_colour",
-    "_colours",
-    "centre",
-    "centred",
-    "centres",
-    "colours",
-    "grey",
-    "labelled",
-    "standardised",
-    "standardised_",
-}
 # NumPy's own name.
 ALLOWED = {"writeable", "CancelledError"}
 
@@ -42,7 +28,7 @@ def british_names(source: str, american: dict[str, str]) -> list[str]:
         {
             f"{token.string}: {american[word.lower()]}"
             for token in tokenize.generate_tokens(io.StringIO(source).readline)
-            if token.type == tokenize.NAME and token.string not in LEFT | ALLOWED
+            if token.type == tokenize.NAME and token.string not in ALLOWED
             for word in re.findall("[A-Z]?[a-z]+", token.string)
             if word.lower() in american
         }

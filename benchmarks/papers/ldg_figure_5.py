@@ -103,7 +103,7 @@ class Pair:
             (points[:, kept].mean(axis=0), points[:, kept].std(axis=0))
             for points, _ in (source, target)
         )
-        self.standardised: Mapped = (
+        self.standardized: Mapped = (
             (source[0][:, kept] - of_source[0]) / of_source[1],
             (target[0][:, kept] - of_target[0]) / of_target[1],
             (test[0][:, kept] - of_target[0]) / of_target[1],
@@ -120,17 +120,17 @@ class Pair:
     ) -> "Pair":
         """Draw the labelled rows of the target."""
         rng = np.random.default_rng(seed)
-        labelled = np.concatenate([
+        labeled = np.concatenate([
             rng.permutation(np.flatnonzero(y == label))[:ROWS_PER_CLASS]
             for label in np.unique(y)
         ])  # fmt: skip
-        rest = np.setdiff1d(np.arange(len(y)), labelled)
-        return cls((X_source, y_source), (X[labelled], y[labelled]), (X[rest], y[rest]))
+        rest = np.setdiff1d(np.arange(len(y)), labeled)
+        return cls((X_source, y_source), (X[labeled], y[labeled]), (X[rest], y[rest]))
 
     @property
     def pooled(self) -> tuple[FloatArray, IntArray]:
         """The labelled rows of both domains."""
-        source, target, _ = self.standardised
+        source, target, _ = self.standardized
         return np.vstack([source, target]), np.r_[self.source[1], self.target[1]]
 
     def accuracies(self, mapped: Mapped) -> dict[str, float]:
@@ -150,7 +150,7 @@ class Pair:
 
 def _most(part: Pair) -> int:
     """Return how many dimensions there are to learn."""
-    return min(max(DIMENSIONS), part.standardised[0].shape[1])
+    return min(max(DIMENSIONS), part.standardized[0].shape[1])
 
 
 def by_ldg(part: Pair) -> Mapped:
@@ -167,7 +167,7 @@ def by_ldg(part: Pair) -> Mapped:
 def by_pca(part: Pair) -> Mapped:
     """Return the rows under the pooled rows' principal components."""
     pca = PCA(_most(part), svd_solver="full").fit(part.pooled[0])
-    source, target, test = map(pca.transform, part.standardised)
+    source, target, test = map(pca.transform, part.standardized)
     return source, target, test
 
 
@@ -176,19 +176,19 @@ def by_fda(part: Pair) -> Mapped:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of collinear features
         fda = LinearDiscriminantAnalysis().fit(*part.pooled)
-    source, target, test = map(fda.transform, part.standardised)
+    source, target, test = map(fda.transform, part.standardized)
     return source, target, test
 
 
 def by_shrunk_fda(part: Pair) -> Mapped:
     """Return the same, with the scatter within the classes shrunk."""
-    source, target, test = map(FDA(None).fit(*part.pooled).transform, part.standardised)
+    source, target, test = map(FDA(None).fit(*part.pooled).transform, part.standardized)
     return source, target, test
 
 
 def by_itml(part: Pair) -> Mapped:
     """Return the rows under TransferITML, features in the order MRMR picks them."""
-    source, target, test = part.standardised
+    source, target, test = part.standardized
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         itml = TransferITML(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from vicinal.base.row_space import centred, span_of, unit_of, varying_axes
+from vicinal.base.row_space import centered, span_of, unit_of, varying_axes
 
 
 @settings(max_examples=30, deadline=None)
@@ -52,7 +52,7 @@ def test_a_centred_table(dtype: Any, scale: float) -> None:
     rng = np.random.default_rng(0)
     X = (scale * rng.normal(size=(20, 4))).astype(dtype)
     X[:, 2] = dtype(0.1) * dtype(scale)
-    moved = centred(X)
+    moved = centered(X)
     assert moved.points.dtype == dtype
     assert 0.5 < np.abs(moved.points).max() <= 2
     np.testing.assert_array_equal(moved.points[:, 2], 0)
@@ -66,7 +66,7 @@ def test_a_centred_table(dtype: Any, scale: float) -> None:
 def test_differences_that_overflow_are_refused() -> None:
     X = np.array([[1.7e308], [1.6e308]])
     with pytest.raises(ValueError, match="Scale the data"):
-        centred(X)
+        centered(X)
 
 
 def test_units_are_powers_of_two() -> None:

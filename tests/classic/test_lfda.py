@@ -120,8 +120,8 @@ def test_the_span_of_the_rows_loses_nothing(embedding: str) -> None:
 
 def two_clusters_in_a_class() -> tuple[FloatArray, FloatArray]:
     rng = np.random.default_rng(0)
-    centres = np.array([[-6, 0], [6, 0], [0, 0]])
-    points = np.repeat(centres, 60, axis=0) + rng.normal(size=(180, 2))
+    centers = np.array([[-6, 0], [6, 0], [0, 0]])
+    points = np.repeat(centers, 60, axis=0) + rng.normal(size=(180, 2))
     points[:, 1] *= 4
     return points, np.repeat([0, 0, 1], 60)
 

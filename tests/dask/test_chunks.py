@@ -22,7 +22,7 @@ y = np.array([0, 1] * 5)
 
 
 def found(rows: Any, labels: Any = None) -> Chunks:
-    return find_chunks(InThreads(), rows, labels, labelled=labels is not None)
+    return find_chunks(InThreads(), rows, labels, labeled=labels is not None)
 
 
 @pytest.mark.parametrize("unknown", [False, True])
@@ -185,4 +185,4 @@ def test_too_few_rows() -> None:
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         found(*chunked(X[:1], y[:1], 1))
     with pytest.raises(ValueError, match="needs y"):
-        find_chunks(InThreads(), chunked(X, y)[0], None, labelled=True)
+        find_chunks(InThreads(), chunked(X, y)[0], None, labeled=True)

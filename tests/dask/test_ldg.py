@@ -29,7 +29,7 @@ GIVEN: dict[str, Any] = {"n_components": 2, "n_neighbors": 5, "gamma": 0.6}
 def test_candidates_of_chunks_give_the_papers_matrices(sizes: Any) -> None:
     rows, labels = X[:60], y[:60].copy()
     labels[7] = 3  # alone in its class
-    chunks = find_chunks(InThreads(), *chunked(rows, labels, sizes), labelled=True)
+    chunks = find_chunks(InThreads(), *chunked(rows, labels, sizes), labeled=True)
     frame = Frame.of(chunks)
     sizes = chunks.counts.sum(axis=0)
     floor = 1e-3 * float(rows.var(axis=0).sum()) / frame.unit**2
@@ -41,7 +41,7 @@ def test_candidates_of_chunks_give_the_papers_matrices(sizes: Any) -> None:
 
 
 def looked_at(sizes: Any) -> Chunks:
-    return find_chunks(InThreads(), *chunked(X, y, sizes), labelled=True)
+    return find_chunks(InThreads(), *chunked(X, y, sizes), labeled=True)
 
 
 def test_small_neighbouring_chunks_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ def test_it_learns_what_memory_learns() -> None:
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
 def test_values_are_of_all_rows_not_of_the_sample(alpha: float) -> None:
     rows, labels = X[:120], y[:120]
-    chunks = find_chunks(InThreads(), *chunked(rows, labels, 50), labelled=True)
+    chunks = find_chunks(InThreads(), *chunked(rows, labels, 50), labeled=True)
     rng = np.random.default_rng(0)
     pool = Pool(chunks, None, 8, 2, 120, 1, rng)
     prior = np.full(3, 1 / 3)

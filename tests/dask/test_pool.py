@@ -17,7 +17,7 @@ from vicinal.dask._tasks import InThreads
 
 def make(n: int = 100, **given: int) -> Pool:
     X, y = np.arange(float(n))[:, None], np.arange(n) * 4 // n  # sorted by class
-    chunks = find_chunks(InThreads(), *chunked(X, y, 25), labelled=True)
+    chunks = find_chunks(InThreads(), *chunked(X, y, 25), labeled=True)
     usual: dict[str, Any] = {
         "n_shares": 3,
         "n_references": 5,

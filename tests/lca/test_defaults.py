@@ -34,6 +34,7 @@ def test_the_peer_is_scikit_learns() -> None:
     assert gaussian(X[::2], X[1::2]) > peer - 5
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_defaults_do_not_hurt() -> None:
     tables = {name: X for name, X in made(1) if name in AWKWARD}

@@ -39,8 +39,8 @@ def test_the_covariance_is_that_of_maximum_likelihood() -> None:
     def score(ridge: float) -> float:
         total = 0.0
         for learn, judge in parts:
-            centred = X[learn] - X[learn].mean(axis=0)
-            C = centred.T @ centred / len(learn) + ridge * np.eye(2)
+            centered = X[learn] - X[learn].mean(axis=0)
+            C = centered.T @ centered / len(learn) + ridge * np.eye(2)
             gaps = X[judge] - X[learn].mean(axis=0)
             squares = np.einsum("ij,jk,ik->i", gaps, np.linalg.inv(C), gaps)
             total -= np.linalg.slogdet(C)[1] + squares.mean()

@@ -15,7 +15,7 @@ from vicinal.methods.scaling import AutoScaler, leave_one_out
 def test_a_table_of_different_things_is_standardised() -> None:
     X, y = load_wine(return_X_y=True)
     scaler = AutoScaler("classification").fit(X, y)
-    assert scaler.standardised_
+    assert scaler.standardized_
     expected = StandardScaler().fit_transform(X)
     np.testing.assert_allclose(scaler.transform(X), expected)
 
@@ -23,7 +23,7 @@ def test_a_table_of_different_things_is_standardised() -> None:
 def test_pixels_keep_one_unit() -> None:
     X, y = load_digits(return_X_y=True)
     scaler = AutoScaler("classification").fit(X, y)
-    assert not scaler.standardised_
+    assert not scaler.standardized_
     Z = scaler.transform(X)
     np.testing.assert_allclose(Z, (X - X.mean(axis=0)) / scaler.scale_[0])
     assert Z.var(axis=0).mean() == pytest.approx(1)
@@ -34,8 +34,8 @@ def test_numbers_to_predict(factor: float) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2)) * [10, 1]
     scaler = AutoScaler("regression").fit(X * factor, X[:, 0])
-    assert not scaler.standardised_
-    assert AutoScaler("regression").fit(X * factor, X[:, 1]).standardised_
+    assert not scaler.standardized_
+    assert AutoScaler("regression").fit(X * factor, X[:, 1]).standardized_
 
 
 def test_float32_stays() -> None:

@@ -33,8 +33,8 @@ def test_methods_without_labels(flowers: Prepared) -> None:
     for name in ("pca", "lca-diagonal"):
         model = learn(without, name)
         assert (model.task, model.target, model.classes) == ("none", None, ())
-    labelled = learn(flowers, "lca-diagonal")
-    assert (labelled.task, labelled.classes) == ("classification", ("x", "y"))
+    labeled = learn(flowers, "lca-diagonal")
+    assert (labeled.task, labeled.classes) == ("classification", ("x", "y"))
     with pytest.raises(ValueError, match="nca learns from a target of classes or num"):
         learn(without, "nca")
     with pytest.raises(ValueError, match="mlkr learns from a target of numbers"):

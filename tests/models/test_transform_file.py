@@ -204,6 +204,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss in kilobytes")
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     D, n = 16, 1_000_000

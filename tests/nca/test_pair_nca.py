@@ -62,7 +62,10 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
         {"form": "diagonal"},
         {"solver": "cg"},
         {"solver": "bold-driver", "max_iter": 500},
-        {"solver": "stochastic", "batch_size": 60, "n_references": 60},
+        pytest.param(
+            {"solver": "stochastic", "batch_size": 60, "n_references": 60},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_it_finds_the_features_that_agree(

@@ -257,8 +257,8 @@ def test_left_out_directions_are_folded_back(
     axes = np.linalg.qr(rng.normal(size=(130, 4)))[0]
 
     def make(n: int, labels: IntArray) -> FloatArray:
-        centres = 3 * np.random.default_rng(4).normal(size=(5, 4))
-        latent = centres[labels] + rng.normal(size=(n, 4))
+        centers = 3 * np.random.default_rng(4).normal(size=(5, 4))
+        latent = centers[labels] + rng.normal(size=(n, 4))
         return 10 * latent @ axes.T + 0.01 * rng.normal(size=(n, 130))
 
     wide, new = make(600, y), make(400, Y_TEST)
@@ -272,6 +272,7 @@ def test_left_out_directions_are_folded_back(
     assert knn.score(nca.transform(new), Y_TEST) > reference - 0.1
 
 
+@pytest.mark.slow
 def test_a_penalty_counts_for_f_too() -> None:
     exact, parts = (
         NCA(2, alpha=0.1, solver=solver, max_iter=60, random_state=0).fit(X, y)

@@ -157,6 +157,7 @@ print(*log_sums(points, points, np.zeros(3)))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="limits on files are POSIX's")
 def test_the_engine_in_new_processes(tmp_path: Path) -> None:
     def run(cache: Path, *arguments: str) -> str:

@@ -93,8 +93,8 @@ def test_the_product_is_that_of_the_laplacian(
     laplacian = np.diag(W.sum(axis=1)) - W
     values, product = pull(Z, Given(V), n_threads=2)
     np.testing.assert_allclose(product, laplacian @ Z, rtol=1e-9, atol=1e-9)
-    centred = Z - Z.mean(axis=0)
-    np.testing.assert_allclose(values, (centred**2).sum(axis=1))
+    centered = Z - Z.mean(axis=0)
+    np.testing.assert_allclose(values, (centered**2).sum(axis=1))
 
 
 def test_only_queries_look_for_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ KINDS = ["expected", "log", "class-density"]
 TARGET_KINDS = ["soft-match", "squared-error"]
 
 
-def labelled() -> tuple[FloatArray, IntArray, FloatArray]:
+def labeled() -> tuple[FloatArray, IntArray, FloatArray]:
     """Points in no order of classes, one class of one, duplicates, and counts."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, D)), rng.integers(3, size=50)
@@ -39,7 +39,7 @@ A = 0.6 * np.random.default_rng(2).normal(size=(2, D))
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_some_points_terms_with_sums_over_all(kind: str, weighted: bool) -> None:
-    X, y, counts = labelled()
+    X, y, counts = labeled()
     counts = counts if weighted else np.ones(50)
     # The rule's order: by class, and as given inside a class.
     order = np.argsort(y, kind="stable")
@@ -58,7 +58,7 @@ def test_some_points_terms_with_sums_over_all(kind: str, weighted: bool) -> None
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_places_are_those_of_the_rules_order(kind: str) -> None:
-    X, y, counts = labelled()
+    X, y, counts = labeled()
     order = np.argsort(y, kind="stable")
     given = NCAObjective(X, y, kind, sample_weight=counts)
     sorted_before = NCAObjective(X[order], y[order], kind, sample_weight=counts[order])
@@ -77,7 +77,7 @@ def test_places_are_those_of_the_rules_order(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_among_some_of_the_points(kind: str) -> None:
-    X, y, counts = labelled()
+    X, y, counts = labeled()
     objective = NCAObjective(X, y, kind, sample_weight=counts)
     order = np.argsort(y, kind="stable")
     one = class_masses(y, counts)[order] if kind == "class-density" else np.ones(50)
@@ -106,7 +106,7 @@ def test_among_some_of_the_points(kind: str) -> None:
 
 
 def test_among_points_of_a_part() -> None:
-    X, y, _ = labelled()
+    X, y, _ = labeled()
     objective = NCAObjective(X, y)
     whole = objective.subset(np.arange(10, 40))
     twice = whole.subset(np.array([2, 3, 9, 25]))
@@ -158,7 +158,7 @@ def slopes(function: Any, step: float = 1e-6) -> FloatArray:
 @pytest.mark.parametrize("kind", [*KINDS, *TARGET_KINDS])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_turned_is_the_objective_of_other_coordinates(kind: str, dtype: Any) -> None:
-    X, y, counts = labelled()
+    X, y, counts = labeled()
     X = X.astype(dtype)
     basis = np.random.default_rng(5).normal(size=(D, 3))
     make: Any = NCAObjective if kind in KINDS else TargetObjective
@@ -178,7 +178,7 @@ def test_turned_is_the_objective_of_other_coordinates(kind: str, dtype: Any) -> 
 
 @pytest.mark.parametrize("kind", ["expected", "class-density"])
 def test_easier_than_f_is_g(kind: str) -> None:
-    X, y, counts = labelled()
+    X, y, counts = labeled()
     objective = NCAObjective(X, y, kind, sample_weight=counts)
     objective.value_and_gradient(A)
     warmup_surrogate = objective.warmup_surrogate()
@@ -201,14 +201,14 @@ def test_easier_than_f_is_g(kind: str) -> None:
 
 
 def test_others_have_nothing_easier() -> None:
-    X, y, _ = labelled()
+    X, y, _ = labeled()
     assert NCAObjective(X, y, "log").warmup_surrogate() is None
     for kind in TARGET_KINDS:
         assert TargetObjective(X, y, kind).warmup_surrogate() is None
 
 
 def test_effective_neighbors_of_some() -> None:
-    X, y, counts = labelled()
+    X, y, counts = labeled()
     counts = np.ones(50)
     objective = NCAObjective(X, y)
     order = np.argsort(y, kind="stable")
@@ -225,7 +225,7 @@ def test_effective_neighbors_of_some() -> None:
 
 
 def test_bad_maps_are_named() -> None:
-    X, y, _ = labelled()
+    X, y, _ = labeled()
     objective = NCAObjective(X, y)
     with pytest.raises(ValueError, match=r"shape \(n_components, 4\)"):
         objective.terms(np.eye(2, 3), np.arange(3))

@@ -262,11 +262,11 @@ def test_thumbnails_show_the_pixels(opened: Any) -> None:
     row = lonely_row(page, 1)
     click(page, 1, row)
     thumb = page.locator("#chosen canvas.thumb")
-    grey = thumb.evaluate(
+    gray = thumb.evaluate(
         "c => Array.from(c.getContext('2d').getImageData(0, 0, 8, 8).data)"
     )
     expected = comparisons.digits().setting.X[row] * 255 / 16
-    np.testing.assert_allclose(grey[::4], expected, atol=0.5)
+    np.testing.assert_allclose(gray[::4], expected, atol=0.5)
     assert page.locator("#near-after canvas.thumb").count() == 8
 
 

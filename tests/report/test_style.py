@@ -19,7 +19,7 @@ SETS = [
 ]
 NAMES = ["light", "dark by the system", "dark by the button", "print"]
 each_set = pytest.mark.parametrize(
-    ("colours", "block"), list(zip(SETS, BLOCKS, strict=True)), ids=NAMES
+    ("colors", "block"), list(zip(SETS, BLOCKS, strict=True)), ids=NAMES
 )
 
 
@@ -43,32 +43,32 @@ def test_black_on_white() -> None:
 
 
 @each_set
-def test_text_can_be_read(colours: dict[str, str], block: str) -> None:
+def test_text_can_be_read(colors: dict[str, str], block: str) -> None:
     for text in ("ink", "soft", "accent", "good", "bad"):
         for paper in ("paper", "card", "wash"):
-            assert contrast(rgb(colours[text]), rgb(colours[paper])) >= 4.5, text
+            assert contrast(rgb(colors[text]), rgb(colors[paper])) >= 4.5, text
     # The counts in the tables of confusion.
     shade = re.search(r"--shade: (\d+), (\d+), (\d+);", block)
     assert shade is not None
     strengths = re.findall(r"rgba\(var\(--shade\), (\.\d+)\)", STYLE)
     assert len(strengths) == 9
     for strength in map(float, strengths):
-        under = rgb(colours["paper"])
+        under = rgb(colors["paper"])
         cell = under + strength * (np.array(shade.groups(), dtype=float) - under)
-        assert contrast(rgb(colours["ink"]), cell) >= 4.5, strength
+        assert contrast(rgb(colors["ink"]), cell) >= 4.5, strength
 
 
 @each_set
-def test_marks_can_be_seen(colours: dict[str, str], block: str) -> None:
-    plot = rgb(colours["plot"])
-    rim = contrast(rgb(colours["edge"]), plot)
+def test_marks_can_be_seen(colors: dict[str, str], block: str) -> None:
+    plot = rgb(colors["plot"])
+    rim = contrast(rgb(colors["edge"]), plot)
     for i in range(8):
         # A pale mark is seen by its rim.
-        assert max(contrast(rgb(colours[f"c{i}"]), plot), rim) >= 3, i
+        assert max(contrast(rgb(colors[f"c{i}"]), plot), rim) >= 3, i
     for i in range(10):
-        assert max(contrast(rgb(colours[f"n{i}"]), plot), rim) >= 3, i
+        assert max(contrast(rgb(colors[f"n{i}"]), plot), rim) >= 3, i
     for line in ("faint", "share", "plus", "minus"):
-        assert contrast(rgb(colours[line]), rgb(colours["paper"])) >= 3, line
+        assert contrast(rgb(colors[line]), rgb(colors["paper"])) >= 3, line
 
 
 def test_both_ways_to_the_dark_are_the_same() -> None:

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import of_unscaled
-from vicinal.base.row_space import centred
+from vicinal.base.row_space import centered
 from vicinal.base.validation import validate_data
 
 
@@ -44,9 +44,9 @@ class Domain:
         """Return a domain that is standardised in the same way and has no rows."""
         return replace(self, X=self.X[:0], codes=self.codes[:0])
 
-    def standardised(self) -> "Domain":
+    def standardized(self) -> "Domain":
         """Return the domain with mean 0 and standard deviation 1."""
-        points, origin, unit = centred(self.X)
+        points, origin, unit = centered(self.X)
         means = origin + points.mean(axis=0, dtype=np.float64) * float(unit)
         scale = points.std(axis=0, dtype=np.float64) * float(unit)
         scale[~self.varying()] = 1

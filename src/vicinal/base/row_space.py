@@ -93,7 +93,7 @@ def span_of(X: Any) -> RowSpace:
         rows.data /= unit
         wide = rows.astype(np.float64)
         return _thin(rows, float(unit), (wide @ wide.T).toarray())
-    points, _, unit = centred(X)
+    points, _, unit = centered(X)
     if n_features <= n:
         return RowSpace(points, float(unit), None, None, n_features)
     wide = points.astype(np.float64, copy=False)
@@ -108,7 +108,7 @@ def span_of(X: Any) -> RowSpace:
     return RowSpace(seen, float(unit), axes, np.eye(len(axes)), n_features)
 
 
-class Centred(NamedTuple):
+class Centered(NamedTuple):
     """Rows around their mean, in a unit in which no square overflows."""
 
     points: FloatArray
@@ -125,7 +125,7 @@ class Centred(NamedTuple):
         return moved
 
 
-def centred(X: FloatArray) -> Centred:
+def centered(X: FloatArray) -> Centered:
     """Return dense rows around their mean.
 
     Raises
@@ -143,7 +143,7 @@ def centred(X: FloatArray) -> Centred:
         raise ValueError("X has values too large to compute with. Scale the data.")
     unit = unit_of(points)
     points /= unit
-    return Centred(points, origin, unit)
+    return Centered(points, origin, unit)
 
 
 def unit_of(numbers: FloatArray) -> Any:

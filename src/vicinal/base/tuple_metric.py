@@ -13,7 +13,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.base.callers import warn_caller
 from vicinal.base.metric import LinearMetric
 from vicinal.base.tuples import NAMES, Preprocessor, Tuples, are_tuples, check_tuples
-from vicinal.base.validation import labelled
+from vicinal.base.validation import labeled
 from vicinal.neighborhood import single_threaded_blas
 
 __all__ = ["TupleMetric", "of_tuples"]
@@ -74,7 +74,7 @@ class TupleMetric(LinearMetric):
                         f"{' and '.join(how)} go with {NAMES[self._tuple_size]}, not "
                         "with points and labels."
                     )
-                points, _, codes = labelled(self, X, y)
+                points, _, codes = labeled(self, X, y)
                 self._warn_of_indices(X, y)
                 self._learn_labels(points, codes)
                 self.learned_from_ = "labels"

@@ -29,7 +29,7 @@ def _native(array: Any) -> Any:
     return array.astype(dtype.newbyteorder("="))
 
 
-def labelled(
+def labeled(
     estimator: Any, X: ArrayLike, y: ArrayLike
 ) -> tuple[Any, NDArray[Any], IntArray]:
     """Return the points, the sorted labels, and the points' classes as codes from 0.

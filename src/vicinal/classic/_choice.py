@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.folds import held_out, sample_of_classes
 from vicinal.base.knn_vote import majority, nearest_points
-from vicinal.base.row_space import centred
+from vicinal.base.row_space import centered
 from vicinal.neighborhood import effective_n_threads
 
 MOST_ROWS, N_FOLDS = 1_500, 3
@@ -40,7 +40,7 @@ def hits_of_maps(
     """
     random_state = RandomState(0)
     sample = sample_of_classes(codes, MOST_ROWS, random_state)
-    points, codes = centred(points[sample]).points, codes[sample]
+    points, codes = centered(points[sample]).points, codes[sample]
     dear = points.shape[1] > MANY_FEATURES or codes.max() >= MANY_CLASSES
     n_threads = effective_n_threads(None)
     hits = []

@@ -43,15 +43,15 @@ def local_discriminants(
     per_region = min(n_classes - 1, X.shape[1])
     scales = WIDE_SCALES if X.shape[1] > WIDE else SCALES
     n_regions = -(-n_basis // (len(scales) * per_region))
-    centres = random_state.choice(len(X), min(n_regions, len(X)), replace=False)
+    centers = random_state.choice(len(X), min(n_regions, len(X)), replace=False)
     members = [np.flatnonzero(codes == c) for c in range(n_classes)]
     nearest = []
     for rows in members:
         k = min(max(scales), len(rows))
-        nearest.append(rows[nearest_points(X[centres], X[rows], k)[0]])
+        nearest.append(rows[nearest_points(X[centers], X[rows], k)[0]])
     found = []
     for scale in scales:
-        for region in range(len(centres)):
+        for region in range(len(centers)):
             rows = np.concatenate([near[region, :scale] for near in nearest])
             found.append(_discriminants(X[rows], codes[rows], per_region))
     return _unit_rows(np.vstack(found))[:n_basis]

@@ -8,7 +8,7 @@ from sklearn.base import _fit_context
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import LinearMetric
-from vicinal.base.validation import LearnsFromClasses, labelled
+from vicinal.base.validation import LearnsFromClasses, labeled
 from vicinal.neighborhood import single_threaded_blas
 
 
@@ -31,7 +31,7 @@ class SupervisedMetric(LearnsFromClasses, LinearMetric):
         self
         """
         with self._unchanged_on_error(), single_threaded_blas():
-            points, _, codes = labelled(self, X, y)
+            points, _, codes = labeled(self, X, y)
             self._learn(points, codes)
         return self
 

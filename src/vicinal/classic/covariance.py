@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import LinearMetric, of_unscaled
 from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import centred, orthonormal
+from vicinal.base.row_space import centered, orthonormal
 from vicinal.base.validation import validate_data
 from vicinal.base.whitening import spread
 from vicinal.neighborhood import single_threaded_blas
@@ -88,7 +88,7 @@ class Covariance(LinearMetric):
         """
         with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            moved, _, unit = centred(points)
+            moved, _, unit = centered(points)
             total = spread(moved, measured=points / unit)
             if not len(total.variances):
                 raise ValueError("All rows of X are equal: there is no covariance.")

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.knn_vote import nearest_points
 from vicinal.base.metric import unchanged_on_error
-from vicinal.base.row_space import Centred, centred
-from vicinal.base.validation import LearnsFromClasses, labelled, validate_data
+from vicinal.base.row_space import Centered, centered
+from vicinal.base.validation import LearnsFromClasses, labeled, validate_data
 from vicinal.classic._local_metrics import local_roots, nearest_under
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 
@@ -143,8 +143,8 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         self
         """
         with unchanged_on_error(self):
-            points, classes, codes = labelled(self, X, y)
-            moved = centred(points)
+            points, classes, codes = labeled(self, X, y)
+            moved = centered(points)
             axes = self._axes(moved)
             n = len(points)
             few = self.n_neighborhood
@@ -159,7 +159,7 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         self._onehot = np.eye(len(classes), dtype=points.dtype)[codes]
         return self
 
-    def _axes(self, moved: Centred) -> FloatArray:
+    def _axes(self, moved: Centered) -> FloatArray:
         """Return the principal directions to work in, as columns."""
         n, n_features = moved.points.shape
         d = self.n_components

@@ -223,12 +223,12 @@ class ShrunkInSpan:
     def fit(self, X: FloatArray) -> Self:
         """Estimate the covariance, after scikit-learn's `ledoit_wolf`."""
         n, p = len(X), self.n_features
-        centred = X - X.mean(axis=0)
-        empirical = centred.T @ centred / n
+        centered = X - X.mean(axis=0)
+        empirical = centered.T @ centered / n
         size = np.trace(empirical)
         if isinstance(self.shrinkage, str):
             squares = (empirical**2).sum()
-            fourth = (np.einsum("ij,ij->i", centred, centred) ** 2).mean()
+            fourth = (np.einsum("ij,ij->i", centered, centered) ** 2).mean()
             distance = squares - size**2 / p
             shrinkage: float = (
                 min(1.0, max(fourth - squares, 0) / n / distance) if distance else 0.0

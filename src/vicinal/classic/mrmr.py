@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import unchanged_on_error
 from vicinal.base.row_space import unit_of
-from vicinal.base.validation import LearnsFromClasses, labelled
+from vicinal.base.validation import LearnsFromClasses, labeled
 from vicinal.neighborhood.parallel import blocks, rows_per_block
 
 # Counts are exact in float32 as long as they are below this.
@@ -126,7 +126,7 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
         self
         """
         with unchanged_on_error(self):
-            points, _, codes = labelled(self, X, y)
+            points, _, codes = labeled(self, X, y)
             to_pick = self._number_to_pick(points.shape[1])
             n_bins = None if self.discretize == "mean" else self.n_bins
             self._pick(discretized(points, n_bins), codes, to_pick)

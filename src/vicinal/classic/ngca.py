@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import LinearMetric, of_unscaled
 from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import centred
+from vicinal.base.row_space import centered
 from vicinal.base.validation import validate_data
 from vicinal.base.whitening import spread
 from vicinal.neighborhood.parallel import (
@@ -277,7 +277,7 @@ def _whitened(X: FloatArray) -> tuple[FloatArray, FloatArray, float]:
 
     Directions in which the rows do not differ are left out.
     """
-    points, _, unit = centred(X)
+    points, _, unit = centered(X)
     wide = points.astype(np.float64, copy=False)
     wide -= wide.mean(axis=0)  # float32 has not room for all of the mean
     found = spread(wide, measured=X / unit)

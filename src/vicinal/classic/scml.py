@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import of_unscaled
 from vicinal.base.order_classifier import TripletClassifier
-from vicinal.base.row_space import centred
+from vicinal.base.row_space import centered
 from vicinal.base.tuples import Preprocessor, Tuples
 from vicinal.classic._local_bases import local_discriminants, triplet_discriminants
 from vicinal.classic._nearest_triplets import nearest_triplets
@@ -154,7 +154,7 @@ default=None
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         random_state = check_random_state(self.random_state)
-        moved = centred(X)
+        moved = centered(X)
         space = prior_space(moved.points, "identity")
         points = space.coordinates(moved.points)
         triplets = nearest_triplets(points, codes, self.n_near, self.n_far)
@@ -173,7 +173,7 @@ default=None
     def _learn_tuples(self, tuples: Tuples, **_: Any) -> None:
         random_state = check_random_state(self.random_state)
         known = tuples.used()
-        moved = centred(known.points)
+        moved = centered(known.points)
         space = prior_space(moved.points, "identity")
         points = space.coordinates(moved.points)
         seen = Tuples(points, known.indices)

@@ -24,7 +24,7 @@ def print_neighbors(found: "Neighborhoods", model: "SavedModel") -> None:
 
     sides = (found.euclidean, found.learned)
     both = set(found.euclidean.rows.tolist()) & set(found.learned.rows.tolist())
-    labelled = all(side.labels is not None for side in sides)
+    labeled = all(side.labels is not None for side in sides)
     heading = "" if model.target is None else printable(model.target)
     title = f"nearest to row {found.query}"
     if found.label is not None:
@@ -33,7 +33,7 @@ def print_neighbors(found: "Neighborhoods", model: "SavedModel") -> None:
     table.add_column("", justify="right")
     for name in ("Euclidean", model.method):
         table.add_column(Text(f"{printable(name)}: row"), justify="right")
-        if labelled:
+        if labeled:
             table.add_column(Text(heading))
         table.add_column("distance", justify="right")
     for rank in range(len(found.euclidean.rows)):
@@ -41,14 +41,14 @@ def print_neighbors(found: "Neighborhoods", model: "SavedModel") -> None:
         for side in sides:
             row = int(side.rows[rank])
             cells.append(f"= {row}" if row in both else str(row))
-            if side.labels is not None and labelled:
+            if side.labels is not None and labeled:
                 cells.append(Text(printable(side.labels[rank])))
             cells.append(f"{side.distances[rank]:.4g}")
         table.add_row(*cells)
     Console().print(table)
     n = len(found.euclidean.rows)
     typer.echo(f"= near under both: {len(both)} of {n}")
-    if labelled and found.label is not None and model.task == "classification":
+    if labeled and found.label is not None and model.task == "classification":
         same = [sum(one == found.label for one in side.labels or []) for side in sides]
         typer.echo(
             f"of the row's own class: {same[0]} of {n} Euclidean, "

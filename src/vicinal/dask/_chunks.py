@@ -114,7 +114,7 @@ class Chunks:
         )
 
 
-def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labelled: bool) -> Chunks:
+def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labeled: bool) -> Chunks:
     """Check the data in one pass over them, and return their chunks.
 
     Parameters
@@ -125,7 +125,7 @@ def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labelled: bool) -> Chunk
         The rows, chunked along the rows only.
     y : dask array or series of shape (n_samples,) or None
         Their labels, in chunks of the same rows.
-    labelled : bool
+    labeled : bool
         Whether there must be labels.
 
     Raises
@@ -134,7 +134,7 @@ def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labelled: bool) -> Chunk
         When the data are of another kind, or cannot be learned from.
     """
     rows, dtype, names = _row_chunks(X)
-    labels = _label_chunks(y, X, len(rows)) if labelled else [None] * len(rows)
+    labels = _label_chunks(y, X, len(rows)) if labeled else [None] * len(rows)
     looked = tasks.over_chunks(
         _look,
         [(k, dtype, *pair) for k, pair in enumerate(zip(rows, labels, strict=True))],
@@ -151,7 +151,7 @@ def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labelled: bool) -> Chunk
     classes, counts = _classes_of(
         [found.labels[k] for k in full], [found.counts[k] for k in full]
     )
-    if labelled:
+    if labeled:
         check_classification_targets(classes)
         if len(classes) < 2:
             raise ValueError(

@@ -63,9 +63,9 @@ class OnChunks:
         d = self._n_features_out  # type: ignore[attr-defined]
         return self._lazily("transform", X, n_columns=d)
 
-    def _look(self, X: Any, y: Any = None, *, labelled: bool = True) -> Chunks:
+    def _look(self, X: Any, y: Any = None, *, labeled: bool = True) -> Chunks:
         """Check the data, and note the features' names."""
-        chunks = find_chunks(tasks_of(self.client), X, y, labelled=labelled)
+        chunks = find_chunks(tasks_of(self.client), X, y, labeled=labeled)
         self.n_features_in_ = chunks.shape[1]
         vars(self).pop("feature_names_in_", None)
         if chunks.names is not None:

@@ -212,7 +212,7 @@ offset_, n_features_in_, feature_names_in_
                 "give numbers."
             )
         with self._unchanged_on_error(), single_threaded_blas():
-            chunks = self._look(X, labelled=False)
+            chunks = self._look(X, labeled=False)
             form = form_of(self.covariance, self.n_components, chunks.shape[1])
             rng = np.random.default_rng(
                 check_random_state(self.random_state).randint(2**31 - 1)

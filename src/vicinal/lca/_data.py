@@ -280,5 +280,5 @@ class ScaledData:
 
 def covariance_of(U: FloatArray, n_threads: int) -> FloatArray:
     """Return the maximum-likelihood covariance, in float64."""
-    centred = U - U.mean(axis=0, dtype=np.float64)
-    return back_project(centred, centred, n_threads) / len(U)
+    centered = U - U.mean(axis=0, dtype=np.float64)
+    return back_project(centered, centered, n_threads) / len(U)

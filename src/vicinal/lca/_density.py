@@ -95,8 +95,8 @@ class ProductDensity:
         """Return points drawn from the density."""
         q = self.kernel.n_local
         drawn = rng.standard_normal((n_samples, len(self.kernel.map)))
-        centres = self.U[rng.randint(len(self.U), size=n_samples)]
-        drawn[:, :q] += centres @ self.kernel.map[:q].T
+        centers = self.U[rng.randint(len(self.U), size=n_samples)]
+        drawn[:, :q] += centers @ self.kernel.map[:q].T
         drawn[:, q:] += self._mean @ self.kernel.map[q:].T
         return self._back(drawn)
 

@@ -84,8 +84,8 @@ def expectation(
     """
     if not kernel.n_local and queries is None:
         # All neighbours are equal: no pairs to look at.
-        centred = U - U.mean(axis=0, dtype=np.float64)
-        C = back_project(centred, centred, n_threads) * (2 / (len(U) - 1))
+        centered = U - U.mean(axis=0, dtype=np.float64)
+        C = back_project(centered, centered, n_threads) * (2 / (len(U) - 1))
         return Expectation(np.zeros(len(U)), C)
     return expectation_of(mapped(U, kernel, n_threads), kernel, n_threads, queries)
 

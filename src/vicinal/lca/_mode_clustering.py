@@ -169,8 +169,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=FLOATS)
-        centres = _mapped(self.density_, self.cluster_centers_)
-        nearest = NearestNeighbors(n_neighbors=1).fit(centres)
+        centers = _mapped(self.density_, self.cluster_centers_)
+        nearest = NearestNeighbors(n_neighbors=1).fit(centers)
         arrived = _mapped(self.density_, self._ascend(self.density_, points)[0])
         return nearest.kneighbors(arrived, return_distance=False)[:, 0]
 

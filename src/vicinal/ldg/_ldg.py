@@ -19,7 +19,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import orthonormal, span_of, varying_axes
-from vicinal.base.validation import LearnsFromClasses, labelled
+from vicinal.base.validation import LearnsFromClasses, labeled
 from vicinal.ldg._eigenproblem import EigenProblem, Matrix, completed, same_signs
 from vicinal.ldg._local_gaussians import ClassPoints, scatters
 from vicinal.ldg._model_selection import (
@@ -253,7 +253,7 @@ class LDG(LearnsFromClasses, LinearMetric):
         with self._unchanged_on_error(), single_threaded_blas():
             n_threads = effective_n_threads(self.n_jobs)
             random_state = source_of_chance(self.random_state)
-            rows, classes, codes = labelled(self, X, y)
+            rows, classes, codes = labeled(self, X, y)
             priors = checked_priors(self.priors, codes)
             n_features = rows.shape[1]
             wanted = self._wanted(n_features)

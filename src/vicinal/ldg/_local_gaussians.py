@@ -225,19 +225,19 @@ def scatters(
         The x_i; None is the points themselves. The only point of a class is then its
         own neighbour: its Δ is 0, and so its term is left out.
     """
-    centres = subset if queries is None else queries
-    n, d = centres.points.shape
+    centers = subset if queries is None else queries
+    n, d = centers.points.shape
     own, every = ReproducibleSum(np.zeros((d, d))), ReproducibleSum(np.zeros((d, d)))
     # Sums of d×d numbers cost as much as many rows: no small blocks, and of small
     # classes several at once.
     size = max(4 * d, 1024)
     at_once = max(1, size // min(n, size))
-    codes = centres.codes
+    codes = centers.codes
 
     def add(position: int, rows: slice) -> None:
         V, A = own.buffer(), every.buffer()
         A[:] = 0
-        x, mine = centres.points[rows], codes[rows]
+        x, mine = centers.points[rows], codes[rows]
         of_own = np.zeros_like(x)
         stacked = np.empty((min(at_once, len(neighbors)), *x.shape), dtype=x.dtype)
         for group in blocks(slice(0, len(neighbors)), at_once):

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import unchanged_on_error
-from vicinal.base.row_space import centred
-from vicinal.base.validation import labelled, validate_data
+from vicinal.base.row_space import centered
+from vicinal.base.validation import labeled, validate_data
 from vicinal.ldg._local_gaussians import ClassPoints
 from vicinal.ldg._model_selection import choose_n_neighbors, sampled_rows
 from vicinal.ldg._validation import (
@@ -123,7 +123,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         n_threads = effective_n_threads(self.n_jobs)
         random_state = source_of_chance(self.random_state)
         with unchanged_on_error(self):
-            points, classes, codes = labelled(self, X, y)
+            points, classes, codes = labeled(self, X, y)
             priors = checked_priors(self.priors, codes)
             warn_of_small_classes(
                 classes, np.bincount(codes), self.n_neighbors, itself=0
@@ -131,7 +131,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
 
             order = np.argsort(codes, kind="stable")
             points, codes = points[order], codes[order]
-            moved = centred(points)
+            moved = centered(points)
             points = moved.points
             floor = least_spread(points, self.var_floor)
             if isinstance(self.n_neighbors, str):

@@ -216,9 +216,9 @@ class TransferLDG(ClassifierMixin, LinearMetric):
             )
 
             if self.standardize:
-                source = source.standardised()
+                source = source.standardized()
                 target = (
-                    source.without_rows() if given is None else target.standardised()
+                    source.without_rows() if given is None else target.standardized()
                 )
             problem = TransferProblem.build(
                 source, target, kept, priors, self.var_floor, n_threads

@@ -43,7 +43,7 @@ class AutoScaler(TransformerMixin, BaseEstimator):
     ----------
     mean_, scale_ : ndarray of shape (n_features,)
         A row x becomes ``(x - mean_) / scale_``.
-    standardised_ : bool
+    standardized_ : bool
         Whether the features' own standard deviations were better.
     """
 
@@ -62,8 +62,8 @@ class AutoScaler(TransformerMixin, BaseEstimator):
             leave_one_out((X - self.mean_) / scale, y, self.task, self.n_neighbors)
             for scale in (own, one)
         )
-        self.standardised_ = bool(alone >= together)
-        self.scale_ = own if self.standardised_ else one
+        self.standardized_ = bool(alone >= together)
+        self.scale_ = own if self.standardized_ else one
         return self
 
     def transform(self, X: FloatArray) -> FloatArray:

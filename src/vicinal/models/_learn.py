@@ -87,8 +87,8 @@ def learn(
             f"n_components={n_components} exceeds the {d} features; ask for {d} or "
             "fewer."
         )
-    chosen, labelled = _able(method, prepared.task)
-    y = prepared.y if labelled else None
+    chosen, labeled = _able(method, prepared.task)
+    y = prepared.y if labeled else None
     if y is not None and prepared.task == "classification":
         y = np.unique(y, return_inverse=True)[1]
     pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)

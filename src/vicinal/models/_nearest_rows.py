@@ -139,11 +139,11 @@ def nearest_rows(
         with located(opened, start):
             X = model.prepare(piece)
         labels = _labels(piece, model.target)
-        for one, Z, centre in (
+        for one, Z, center in (
             (best[0], X, asked),
             (best[1], model.map(X), asked_mapped),
         ):
-            distances = np.sqrt(np.square(Z - centre).sum(axis=1))
+            distances = np.sqrt(np.square(Z - center).sum(axis=1))
             if start <= query < start + len(distances):
                 distances[query - start] = np.inf
             one.offer(distances, start, labels)

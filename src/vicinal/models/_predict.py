@@ -99,17 +99,17 @@ class NeighborPredictor:
             hint = near(model.target, frame.columns) or ", which is to be predicted."
             raise ValueError(f"{table.name} has no column {model.target!r}{hint}")
         read = read_target(frame.get_column(model.target), task=model.task)
-        labelled = frame.filter(read.kept)
-        if n_neighbors > labelled.height:
+        labeled = frame.filter(read.kept)
+        if n_neighbors > labeled.height:
             raise ValueError(
                 f"{n_neighbors} neighbours are asked for, and {table.name} has "
-                f"{labelled.height:,} rows with a target."
+                f"{labeled.height:,} rows with a target."
             )
         self.model = model
         self.classes = model.task == "classification"
         kind = KNeighborsClassifier if self.classes else KNeighborsRegressor
         with located(among, np.flatnonzero(read.kept)):
-            points = model.transform(labelled)
+            points = model.transform(labeled)
         self._knn = kind(n_neighbors).fit(points, read.values)
 
     def predict(self, frame: pl.DataFrame) -> NDArray[Any]:

@@ -239,8 +239,8 @@ def _pca(
             components: FloatArray = pca.fit(points).components_
         return components
     if n < n_features:
-        centred = points - mean(points)
-        rows = np.linalg.svd(centred, full_matrices=n < d)[2][:d]
+        centered = points - mean(points)
+        rows = np.linalg.svd(centered, full_matrices=n < d)[2][:d]
     else:
         C, units = covariance(points, n_threads=n_threads)
         C *= np.multiply.outer(units, units)
@@ -284,8 +284,8 @@ def _linear(
     residuals = within_class_residuals(X, None, weights)
     total = spread(X, None, weights, n_threads)
     axes = total.axes / total.units[:, None]  # coordinates with the given variances
-    centred = within_class_residuals(targets[:, None], None, weights)[:, 0]
-    slopes = (residuals @ axes).T @ centred / len(X)
+    centered = within_class_residuals(targets[:, None], None, weights)[:, 0]
+    slopes = (residuals @ axes).T @ centered / len(X)
     direction = axes @ (slopes / (total.variances + X.shape[1] / n_points))
     size = np.linalg.norm(start @ direction)
     norm = np.linalg.norm(direction)

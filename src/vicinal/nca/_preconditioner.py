@@ -128,10 +128,10 @@ def _useful(
     # Halves at random: every other row may well be of the same class.
     order = rng.permutation(len(X))
     X, codes = X[order], codes[order]
-    centred = X - X.mean(axis=0)
+    centered = X - X.mean(axis=0)
     # Squares of very large or small numbers would leave float32.
-    centred /= max(float(np.abs(centred).max()), np.finfo(X.dtype).tiny)
-    variances, axes = np.linalg.eigh((centred.T @ centred).astype(np.float64))
+    centered /= max(float(np.abs(centered).max()), np.finfo(X.dtype).tiny)
+    variances, axes = np.linalg.eigh((centered.T @ centered).astype(np.float64))
     variances = np.maximum(variances[::-1], 0)
     kept = np.cumsum(variances) / max(variances.sum(), np.finfo(float).tiny)
     k = int(np.searchsorted(kept, _KEPT_VARIANCE)) + 1
@@ -139,11 +139,11 @@ def _useful(
     if 2 * k > X.shape[1] or n * k * X.itemsize > _MAX_COPY_BYTES:
         return None
     projection: FloatArray = axes[:, ::-1][:, :k].astype(X.dtype)
-    accuracy = _held_out_accuracy(centred, codes)
+    accuracy = _held_out_accuracy(centered, codes)
     error = np.sqrt(accuracy * (1 - accuracy) / (len(X) / 2))
     return (
         projection
-        if _held_out_accuracy(centred @ projection, codes) >= accuracy - error
+        if _held_out_accuracy(centered @ projection, codes) >= accuracy - error
         else None
     )
 

@@ -156,8 +156,8 @@ class NeighborsDisplay(Display):
     def _draw_lines(self, ax: Any) -> None:
         ranks = np.arange(1, self.neighbors.shape[1] + 1)
         for height, near in zip((2, 1), self.neighbors, strict=True):
-            colours = [self._color(j) for j in near]
-            ax.scatter(ranks, [height] * ranks.size, c=colours, s=60)
+            colors = [self._color(j) for j in near]
+            ax.scatter(ranks, [height] * ranks.size, c=colors, s=60)
             for rank, j in zip(ranks, near, strict=True):
                 ax.annotate(
                     self._label(j).replace(": ", "\n"),

@@ -148,9 +148,9 @@ def _drawn(pictures: FloatArray, X: FloatArray) -> Pixels:
     rows, columns = np.arange(0, height, step), np.arange(0, width, step)
     sums = np.add.reduceat(np.add.reduceat(values, rows, axis=1), columns, axis=2)
     counts = np.outer(np.diff([*rows, height]), np.diff([*columns, width]))
-    grey = 255 * (sums / counts - low) / ((high - low) or 1)
+    gray = 255 * (sums / counts - low) / ((high - low) or 1)
     return Pixels(
-        thumbnails=grey.round().clip(0, 255).astype(np.uint8),
+        thumbnails=gray.round().clip(0, 255).astype(np.uint8),
         shape=(height, width),
         of_features=_pixel_of_features(pictures.reshape(n, -1), X),
     )
