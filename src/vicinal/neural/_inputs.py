@@ -32,9 +32,16 @@ class TableInput:
     _encoder: ColumnEncoder
 
     def _validated(
-        self, X: Any, y: ArrayLike, reset: bool = True
+        self,
+        X: Any,
+        y: ArrayLike,
+        reset: bool = True,
+        categorical: list[int] | None = None,
     ) -> tuple[Columns, NDArray[Any]]:
-        """Return the columns, not yet scaled, and the labels."""
+        """Return the columns, not yet scaled, and the labels.
+
+        Without `reset`, columns must be as before; `categorical` ones may be named.
+        """
         numeric = isinstance(self, RegressorMixin)
         _refuse_missing_labels(y)
         if self._is_mixed(X):
@@ -60,7 +67,8 @@ class TableInput:
             )
         if reset and len(labels) < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 rows, got 1.")
-        categorical = self._categorical(table, reset)
+        if categorical is None:
+            categorical = self._categorical(table, reset)
         return Columns.of(table, categorical), labels
 
     def _encoded(self, X: Any) -> EncodedRows:
