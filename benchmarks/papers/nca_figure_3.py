@@ -225,7 +225,8 @@ def _draw_segments(
     """Draw each output as a segment along the face's own upright."""
     turned = np.deg2rad(angle)
     half = 0.04 * np.column_stack([-np.sin(turned), np.cos(turned)])
-    lines = LineCollection(np.stack([points - half, points + half], axis=1), lw=0.7)
+    ends = np.stack([points - half, points + half], axis=1)
+    lines = LineCollection(list(ends), lw=0.7)
     lines.set(array=angle, cmap="twilight")
     axes.add_collection(lines)
     _finish(axes, title)

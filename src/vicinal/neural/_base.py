@@ -120,9 +120,11 @@ class NeuralEstimator(
                             if before
                             else self._network(encoder)
                         ).to(device)
-                        judges = validation
-                        if judges is None:
-                            judges = self._held_out(known, int(seed), before)
+                        judges: TargetRows | IntArray = (
+                            self._held_out(known, int(seed), before)
+                            if validation is None
+                            else validation
+                        )
                         member, run = self._train(
                             network, known, judges, device, monitor, before
                         )
