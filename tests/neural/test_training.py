@@ -15,6 +15,7 @@ from vicinal.neural import (  # noqa: E402
     NeuralNCA,
     NeuralNCAClassifier,
     NeuralNCARegressor,
+    _members,
 )
 from vicinal.neural._members import hold_out  # noqa: E402
 from vicinal.neural._training import _outside, _warm_cosine  # noqa: E402
@@ -245,3 +246,22 @@ def test_ctrl_c_before_an_epoch_has_ended_keeps_nothing(
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert not hasattr(model, "n_features_in_")
+
+
+def test_a_part_of_many_rows_finds_the_temperature(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = clone(MODEL).fit(X, y)
+    asked: list[int] = []
+    votes = _members.votes
+
+    def counting(queries: Any, *others: Any) -> Any:
+        asked.append(len(queries))
+        return votes(queries, *others)
+
+    monkeypatch.setattr(_members, "votes", counting)
+    monkeypatch.setattr(_members, "_FEWEST_CALIBRATING", 30)
+    monkeypatch.setattr(_members, "_MOST_CALIBRATING_PAIRS", 1)
+    part = clone(MODEL).fit(X, y)
+    assert set(asked) == {30}
+    assert part.temperatures_[0] == pytest.approx(whole.temperatures_[0], rel=0.7)

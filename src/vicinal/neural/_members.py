@@ -22,6 +22,9 @@ from vicinal.neural._training import Training
 
 # Temperatures that calibration tries, between which it then looks again.
 _TEMPERATURES = np.geomspace(0.05, 8, 17)
+# A temperature costs so many pairs, at most, unless that leaves too few queries.
+_MOST_CALIBRATING_PAIRS = 2**29
+_FEWEST_CALIBRATING = 500
 _FEWEST_HELD_OUT = 5
 # So many must stay to learn from.
 _FEWEST_INSIDE = 2
@@ -132,6 +135,12 @@ def _calibrated(
     kernel: Kernel,
 ) -> Kernel:
     """Return the kernel with the temperature by which known rows predict best."""
+    # Among all references, whose density decides, but by a part of many queries.
+    most = max(_MOST_CALIBRATING_PAIRS // len(known), _FEWEST_CALIBRATING)
+    if len(asked) > most:
+        rng = np.random.default_rng(0)
+        some = np.sort(rng.choice(len(asked), most, replace=False))
+        queries, asked = queries[some], asked[some]
     truth = asked.target[:, None]
 
     def loss(temperature: float) -> float:
