@@ -4,7 +4,7 @@ import copy
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from vicinal._typing import FloatArray, IntArray
@@ -24,13 +24,13 @@ from vicinal.base.metric import unchanged_on_error
 from vicinal.base.monitor import CallbackSupportMixin
 from vicinal.neural._columns import ColumnEncoder, Columns
 from vicinal.neural._explain import Explanation, effective_neighbors, explained
-from vicinal.neural._inputs import TableInput
+from vicinal.neural._inputs import TableInput, checked_device, checked_weights
 from vicinal.neural._members import Member, hold_out, n_threads, torch_state
 from vicinal.neural._monitor import EpochMonitor
-from vicinal.neural._network import Architecture, OwnNetwork, check_same_build
+from vicinal.neural._network import check_same_build
 from vicinal.neural._settings import NeuralSettings
 from vicinal.neural._target_rows import TargetRows
-from vicinal.neural._training import Trained, Training, train
+from vicinal.neural._training import Trained, train
 
 
 class Targets(NamedTuple):
@@ -49,8 +49,6 @@ class NeuralEstimator(
     NeuralSettings,
 ):
     """Base of the estimators whose map is a neural network."""
-
-    _objective: ClassVar[str]
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -89,7 +87,7 @@ class NeuralEstimator(
         with unchanged_on_error(self, unless=lambda: kept):
             device = checked_device(self.device)
             columns, labels = self._validated(X, y)
-            weights = _checked_weights(sample_weight, labels)
+            weights = checked_weights(sample_weight, labels)
             targets = self._read_targets(labels, weights=weights)
             warm = self._warm_members(columns)
             encoder = self._encoder if warm else self._fit_encoder(columns, weights)
@@ -241,30 +239,6 @@ class NeuralEstimator(
         found = self._read_targets(labels, targets.attributes)
         return TargetRows(encoder.transform(columns), found.target, found.n_classes)
 
-    def _network(self, encoder: ColumnEncoder) -> nn.Module:
-        """Return a network as it is before the training."""
-        if self.module is not None:
-            counts = tuple(len(values) for values in encoder.categories)
-            return OwnNetwork(copy.deepcopy(self.module), counts)
-        return self._architecture(encoder).build()
-
-    def _architecture(self, encoder: ColumnEncoder) -> Architecture:
-        """Return what the settings say of a network."""
-        return Architecture(
-            n_numbers=len(encoder.numeric),
-            n_flags=len(encoder.flagged),
-            n_categories=tuple(len(values) for values in encoder.categories),
-            n_components=self.n_components,
-            embedding=self.embedding,
-            n_frequencies=self.n_frequencies,
-            embedding_size=self.embedding_size,
-            frequency_scale=float(self.frequency_scale),
-            one_hot=self.categories == "one-hot",
-            n_blocks=self.n_blocks,
-            hidden_size=self.hidden_size,
-            dropout=float(self.dropout),
-        )
-
     def _warm_members(self, columns: Columns) -> list[Member]:
         """Return the networks to go on from; none without warm_start."""
         if not (self.warm_start and hasattr(self, "_members")):
@@ -284,20 +258,6 @@ class NeuralEstimator(
         for member in self._members:
             check_same_build(member.network, wanted)
         return self._members
-
-    def _training(self, max_iter: int, n: int) -> Training:
-        # So that an epoch has about 32 steps.
-        auto = min(max(n // 32, 64), 1024)
-        return Training(
-            objective=self._objective,
-            distance=self.distance,
-            batch_size=auto if isinstance(self.batch_size, str) else self.batch_size,
-            n_references=self.n_references,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            max_iter=max_iter,
-            patience=self.n_iter_no_change,
-        )
 
     def _train(
         self,
@@ -394,28 +354,3 @@ class NeuralEstimator(
                 # Past this, fit, and scikit-learn's wrapper of fit.
                 stacklevel=stacklevel,
             )
-
-
-def _checked_weights(given: ArrayLike | None, rows: NDArray[Any]) -> FloatArray | None:
-    """Return the rows' weights; None where all are the same."""
-    if given is None:
-        return None
-    weights: FloatArray = _check_sample_weight(
-        given, rows, dtype=np.float64, ensure_non_negative=True
-    )
-    if np.count_nonzero(weights) < 2:
-        raise ValueError("Fewer than two rows have a weight above 0.")
-    return None if (weights == weights[0]).all() else weights
-
-
-def checked_device(name: str) -> Any:
-    """Return a device that is there, or say that it is not."""
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(
-            f"device={name!r} was asked for, but this PyTorch has no such device here "
-            f"({str(error).splitlines()[0]}). Use device='cpu'."
-        ) from error
-    return device

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import (
@@ -12,8 +13,9 @@ from sklearn.utils import (
     check_consistent_length,
     column_or_1d,
 )
+from sklearn.utils.validation import _check_sample_weight
 
-from vicinal._typing import FLOATS
+from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.validation import validate_data
 from vicinal.neural._columns import (
     ColumnEncoder,
@@ -116,3 +118,28 @@ def _refuse_missing_labels(y: Any) -> None:
         raise ValueError(
             "y contains missing values (NaN or None). Leave these rows out."
         )
+
+
+def checked_weights(given: ArrayLike | None, rows: NDArray[Any]) -> FloatArray | None:
+    """Return the rows' weights; None where all are the same."""
+    if given is None:
+        return None
+    weights: FloatArray = _check_sample_weight(
+        given, rows, dtype=np.float64, ensure_non_negative=True
+    )
+    if np.count_nonzero(weights) < 2:
+        raise ValueError("Fewer than two rows have a weight above 0.")
+    return None if (weights == weights[0]).all() else weights
+
+
+def checked_device(name: str) -> Any:
+    """Return a device that is there, or say that it is not."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ValueError(
+            f"device={name!r} was asked for, but this PyTorch has no such device here "
+            f"({str(error).splitlines()[0]}). Use device='cpu'."
+        ) from error
+    return device

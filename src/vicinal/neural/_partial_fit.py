@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from vicinal.base.metric import unchanged_on_error
-from vicinal.neural._base import NeuralEstimator, checked_device
+from vicinal.neural._base import NeuralEstimator
 from vicinal.neural._columns import EncodedRows
+from vicinal.neural._inputs import checked_device
 from vicinal.neural._members import Member, n_threads, torch_state
 from vicinal.neural._monitor import EpochMonitor
 from vicinal.neural._target_rows import TargetRows

@@ -1,5 +1,6 @@
-"""The settings that all neural estimators have."""
+"""The settings that all neural estimators have, and what follows from them."""
 
+import copy
 from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -9,6 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from torch import nn
 
+from vicinal.neural._columns import ColumnEncoder
+from vicinal.neural._network import Architecture, OwnNetwork
+from vicinal.neural._training import Training
+
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 _AT_LEAST_0 = Interval(Real, 0, None, closed="left")
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -17,6 +22,7 @@ _COUNT = Interval(Integral, 1, None, closed="left")
 class NeuralSettings(BaseEstimator):
     """Parameters, their ranges and defaults; `NeuralNCAClassifier` documents them."""
 
+    _objective: ClassVar[str]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [_COUNT],
         "embedding": [StrOptions({"periodic", "none"})],
@@ -114,3 +120,42 @@ class NeuralSettings(BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _network(self, encoder: ColumnEncoder) -> nn.Module:
+        """Return a network as it is before the training."""
+        if self.module is not None:
+            counts = tuple(len(values) for values in encoder.categories)
+            return OwnNetwork(copy.deepcopy(self.module), counts)
+        return self._architecture(encoder).build()
+
+    def _architecture(self, encoder: ColumnEncoder) -> Architecture:
+        """Return what the settings say of a network."""
+        return Architecture(
+            n_numbers=len(encoder.numeric),
+            n_flags=len(encoder.flagged),
+            n_categories=tuple(len(values) for values in encoder.categories),
+            n_components=self.n_components,
+            embedding=self.embedding,
+            n_frequencies=self.n_frequencies,
+            embedding_size=self.embedding_size,
+            frequency_scale=float(self.frequency_scale),
+            one_hot=self.categories == "one-hot",
+            n_blocks=self.n_blocks,
+            hidden_size=self.hidden_size,
+            dropout=float(self.dropout),
+        )
+
+    def _training(self, max_iter: int, n: int) -> Training:
+        """Return what the settings say of the training on so many rows."""
+        # So that an epoch has about 32 steps.
+        auto = min(max(n // 32, 64), 1024)
+        return Training(
+            objective=self._objective,
+            distance=self.distance,
+            batch_size=auto if isinstance(self.batch_size, str) else self.batch_size,
+            n_references=self.n_references,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            max_iter=max_iter,
+            patience=self.n_iter_no_change,
+        )
