@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_regression
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -272,3 +273,11 @@ def test_scikit_learn_knows_what_classifies_pairs(name: str) -> None:
     for parameters in ({}, {"preprocessor": X}):
         assert is_classifier(make(name, **parameters))
         assert not is_classifier(make(f"{name}_Supervised", **parameters))
+
+
+@pytest.mark.parametrize("name", ["NCA", "MLKR", "LMNN"])
+def test_warnings_name_the_script_s_line(name: str) -> None:
+    model = getattr(metric_learn, name)(max_iter=2)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, y)
+    assert caught[0].filename == __file__
