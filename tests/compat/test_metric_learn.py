@@ -16,7 +16,7 @@ from sklearn.preprocessing import scale
 
 import vicinal.compat.metric_learn as metric_learn
 from vicinal.base.tuple_metric import TupleMetric
-from vicinal.compat.metric_learn._shared import _told
+from vicinal.compat.metric_learn._shared import _warned
 
 X, y = load_iris(return_X_y=True)
 X = scale(X)
@@ -216,7 +216,7 @@ def test_priors_and_bounds() -> None:
 
 
 def test_what_means_nothing_warns_once(recwarn: pytest.WarningsRecorder) -> None:
-    _told.clear()
+    _warned.clear()
     model = metric_learn.MMC_Supervised(max_proj=5, random_state=0)
     with pytest.warns(UserWarning, match=r"MMC_Supervised\(max_proj=…\) has no effect"):
         model.fit(X, y)
