@@ -87,8 +87,8 @@ def _centered(
     """
     unit = power_of_two(float(np.abs(Z).max(initial=0)) or 1.0)
     Z = Z / unit
-    some = Z[:: max(1, len(Z) // _N_QUERIES)]
-    distances = np.square(Z - np.median(some, axis=0)).sum(axis=1)
+    sample = Z[:: max(1, len(Z) // _N_QUERIES)]
+    distances = np.square(Z - np.median(sample, axis=0)).sum(axis=1)
     near = distances <= np.square(_FAR_OUT) * np.median(distances)
     if np.median(distances) > 0 and not near.all():
         Z, counts = Z[near], counts[near]
