@@ -18,6 +18,7 @@ from vicinal.neural import (  # noqa: E402
     _members,
 )
 from vicinal.neural._members import hold_out  # noqa: E402
+from vicinal.neural._predict import votes  # noqa: E402
 from vicinal.neural._training import _outside, _warm_cosine  # noqa: E402
 
 X, y = waves()
@@ -253,7 +254,6 @@ def test_a_part_of_many_rows_finds_the_temperature(
 ) -> None:
     whole = clone(MODEL).fit(X, y)
     asked: list[int] = []
-    votes = _members.votes
 
     def counting(queries: Any, *others: Any) -> Any:
         asked.append(len(queries))
