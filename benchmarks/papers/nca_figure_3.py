@@ -226,8 +226,8 @@ def _draw_segments(
     turned = np.deg2rad(angle)
     half = 0.04 * np.column_stack([-np.sin(turned), np.cos(turned)])
     ends = np.stack([points - half, points + half], axis=1)
-    lines = LineCollection(list(ends), lw=0.7)
-    lines.set(array=angle, cmap="twilight")
+    lines = LineCollection(list(ends), lw=0.7, rasterized=True)
+    lines.set(array=angle, cmap="viridis")
     axes.add_collection(lines)
     _finish(axes, title)
 
@@ -237,7 +237,7 @@ def _draw_circles(
 ) -> None:
     """Draw each output as a circle, the larger the face, the larger."""
     size = 1 + 40 * ((height - height.min()) / np.ptp(height)) ** 2
-    axes.scatter(*points.T, s=size, c=height, linewidths=0, alpha=0.7)
+    axes.scatter(*points.T, s=size, c=height, lw=0, alpha=0.7, rasterized=True)
     _finish(axes, title)
 
 
