@@ -23,7 +23,7 @@ from vicinal.neural._training import Training
 # Temperatures that calibration tries, between which it then looks again.
 _TEMPERATURES = np.geomspace(0.05, 8, 17)
 # A temperature costs so many pairs, at most, unless that leaves too few queries.
-_MOST_CALIBRATING_PAIRS = 2**29
+_MOST_CALIBRATING_PAIRS = 2**26
 _FEWEST_CALIBRATING = 500
 _FEWEST_HELD_OUT = 5
 # So many must stay to learn from.
