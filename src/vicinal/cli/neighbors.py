@@ -11,10 +11,10 @@ from vicinal.cli.neighbor_summary import print_neighbors, print_table, score_lin
 from vicinal.cli.options import Data, Keep, KeepAll, Model, Neighbors
 from vicinal.cli.output_paths import check_apart, check_table_path
 from vicinal.cli.progress import waiting
-from vicinal.tables.names import printable
+from vicinal.tables.names import counted, printable
 
 if TYPE_CHECKING:
-    from vicinal.models import Recall
+    from vicinal.models import Recall, SavedModel
 
 __all__ = ["register"]
 
@@ -109,7 +109,8 @@ def neighbors(
         else:
             n = table["query"].n_unique()
             typer.echo(
-                f"{table.height:,} neighbours of {n:,} rows: {printable(output, None)}"
+                f"{counted(table.height, 'neighbour')} of {counted(n, 'row')}: "
+                f"{printable(output, None)}"
             )
         for one in recalls:
             typer.echo(
@@ -121,20 +122,20 @@ def neighbors(
 def predict(
     model: Model,
     data: Data,
-    among: Annotated[
-        str,
-        typer.Option(
-            help="A table of rows whose target is known, like the one that the metric "
-            "was learned from.",
-            show_default=False,
-        ),
-    ],
     output: Annotated[
         Path,
         typer.Option(
             "--output", "-o", help="File to write: .csv, .tsv, .parquet or .arrow."
         ),
     ],
+    among: Annotated[
+        str | None,
+        typer.Option(
+            help="A table of rows whose target is known, like the one that the metric "
+            "was learned from. It is needed.",
+            show_default=False,
+        ),
+    ] = None,
     k: Neighbors = 3,
     keep: Keep = None,
     keep_all: KeepAll = False,
@@ -151,6 +152,7 @@ def predict(
 
             _check_k(k)
             learned = load(model)
+            among = _named_table(among, learned)
             check_apart(output, {"model": model, "--among table": among})
             found = predict_file(
                 learned,
@@ -162,7 +164,9 @@ def predict(
                 keep_all=keep_all,
                 on_rows=lambda done: say(f"predicted {done:,} rows"),
             )
-        typer.echo(f"{found.n_rows:,} rows predicted: {printable(output, None)}")
+        typer.echo(
+            f"{counted(found.n_rows, 'row')} predicted: {printable(output, None)}"
+        )
         if found.truth:
             typer.echo(score_line(found, learned.task))
             if is_same_file(data, among):
@@ -171,6 +175,17 @@ def predict(
                     "nearest one: that figure means nothing",
                     err=True,
                 )
+
+
+def _named_table(among: str | None, learned: "SavedModel") -> str:
+    """Return the table to predict from; raise ValueError where none is named."""
+    if among is not None:
+        return among
+    target = "" if learned.target is None else f" {printable(learned.target)!r}"
+    raise ValueError(
+        "A model holds a metric and no rows: name a table of rows whose target"
+        f"{target} is known, like the one that it was learned from, with --among TABLE."
+    )
 
 
 def _check_k(k: int) -> None:

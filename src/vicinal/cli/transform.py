@@ -9,7 +9,7 @@ from vicinal.cli.errors import report_errors
 from vicinal.cli.options import Data, Keep, KeepAll
 from vicinal.cli.output_paths import check_apart
 from vicinal.cli.progress import waiting
-from vicinal.tables.names import printable
+from vicinal.tables.names import counted, printable
 
 __all__ = ["register"]
 
@@ -75,7 +75,9 @@ def transform(
         else:
             n_rows = transform_file(learned, data, output, **options)
             names = (learned.names_out[0], learned.names_out[-1])
-    typer.echo(f"{n_rows:,} rows, {names[0]} to {names[1]}: {printable(output, None)}")
+    typer.echo(
+        f"{counted(n_rows, 'row')}, {names[0]} to {names[1]}: {printable(output, None)}"
+    )
 
 
 def _adapted(

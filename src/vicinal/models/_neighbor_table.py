@@ -21,7 +21,7 @@ from vicinal.models._approximate import (
 from vicinal.models._search import search
 from vicinal.tables.cell_error import located
 from vicinal.tables.cells import clean
-from vicinal.tables.names import near
+from vicinal.tables.names import counted, near
 from vicinal.tables.reading import pieces
 from vicinal.tables.sources import open_source
 
@@ -222,8 +222,8 @@ class _Queries:
             for row in rows:
                 if row not in place:
                     raise ValueError(
-                        f"There is no row {row}: {source.name} has {start:,} rows, "
-                        "counted from 0."
+                        f"There is no row {row}: {source.name} has "
+                        f"{counted(start, 'row')}, counted from 0."
                     )
             order = np.array([place[row] for row in dict.fromkeys(rows)])
         if not found.size:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal.tables.cells import clean
-from vicinal.tables.names import near, printable
+from vicinal.tables.names import counted, near, printable
 from vicinal.tables.reading import read_table
 from vicinal.tables.values import as_names, vector_length, vectors
 
@@ -189,7 +189,7 @@ def _columns_line(
 ) -> str:
     """Say which columns were taken for what."""
     ids = "ids are the rows' numbers" if named is None else f"ids from {_some([named])}"
-    parts = [f"vectors of {length:,} numbers from {_some(used)}", ids]
+    parts = [f"vectors of {counted(length, 'number')} from {_some(used)}", ids]
     if texts is not None:
         parts.append(f"texts from {_some([texts])}")
     taken = {named, texts, *used}
