@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from vicinal.cli.errors import report_errors
-from vicinal.cli.options import Data, Keep, KeepAll
+from vicinal.cli.options import AnyModel, Data, Keep, KeepAll
 from vicinal.cli.output_paths import check_apart
 from vicinal.cli.progress import waiting
 from vicinal.tables.names import counted, printable
@@ -20,13 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def transform(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            help="A file that `vicinal fit` or `vicinal adapt` wrote.",
-            show_default=False,
-        ),
-    ],
+    model: AnyModel,
     data: Data,
     output: Annotated[
         Path,
