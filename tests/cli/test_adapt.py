@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tests.adapters.data import turned
 from vicinal import io
-from vicinal.adapters import load_adapter
+from vicinal.adapters import RetrievalAdapter, load_adapter, save_adapter
 from vicinal.cli import build_app
 
 
@@ -106,7 +106,9 @@ def test_the_columns_that_were_taken_are_printed(folder: Path) -> None:
     assert first.startswith("q: ")
     assert "vectors of 8 numbers from 'vector'; ids from 'id'; texts from" in first
     assert "documents;" in second
-    assert third.endswith("pairs of them")
+    assert third.endswith(
+        "pairs; queries from 'query'; documents from 'document'; all grades 1"
+    )
 
 
 def test_a_column_beside_the_vectors_can_be_dropped(folder: Path) -> None:
@@ -144,7 +146,7 @@ def test_an_adapter_maps_a_table(folder: Path, role: str) -> None:
 
 @pytest.mark.parametrize("side", ["query", "both", "two"])
 def test_documents_are_ranked_for_queries(folder: Path, side: str) -> None:
-    assert run("-o", "m.safetensors", "--side", side)[0] == 0
+    save_adapter("m.safetensors", RetrievalAdapter(side=side, alpha=0.1).fit(*turned()))
     arguments = ["neighbors", "m.safetensors", "q.parquet", "--among", "d.parquet"]
     arguments += ["--id", "id", "--show", "text", "-k", "4"]
     result = CliRunner().invoke(build_app(), [*arguments, "-o", "ranked.csv"])
@@ -166,7 +168,7 @@ def test_documents_are_ranked_for_queries(folder: Path, side: str) -> None:
 
 
 def test_columns_beside_the_vectors_are_left_out(folder: Path) -> None:
-    assert run("-o", "m.safetensors")[0] == 0
+    save_adapter("m.safetensors", RetrievalAdapter(alpha=0.1).fit(*turned()))
     for name in "qd":
         frame = pl.read_parquet(f"{name}.parquet")
         vectors = np.array(frame["vector"].to_list())

@@ -86,8 +86,8 @@ def test_predictions_need_rows_with_a_target(folder: Path) -> None:
 def test_one_of_something_is_in_the_singular(folder: Path) -> None:
     data = flowers(folder / "flowers.csv")
     works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
-    one = folder / "one.csv"
-    one.write_text("id,<script>alert(1)</script>,width\nn1,r,3\n")
+    one = "one.csv"
+    (folder / one).write_text("id,<script>alert(1)</script>,width\nn1,r,3\n")
     out = works("neighbors", "m.st", one, "--among", data, "-k", "1", "-o", "n.csv")
     assert out == "1 neighbour of 1 row: n.csv\n"
     assert works("transform", "m.st", one, "-o", "t.csv").startswith("1 row, lda0")

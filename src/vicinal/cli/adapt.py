@@ -144,9 +144,9 @@ def adapt(
                     temporary.write_text(text, encoding="utf-8")
         typer.echo(_choices_line(adapter))
         typer.echo(str(adapter.evaluation_))
-        for what, path in (("model", output), ("onnx", onnx), ("report", report)):
+        for made, path in (("model", output), ("onnx", onnx), ("report", report)):
             if path is not None:
-                typer.echo(f"{what}: {printable(path, None)}")
+                typer.echo(f"{made}: {printable(path, None)}")
 
 
 def _file_line(name: str, n: int, what: tuple[str, str], columns: str) -> str:
