@@ -70,6 +70,12 @@ def main(sides: list[str], n_folds: int, seed: int) -> None:  # noqa: ARG001
             f"NCA, alpha {alpha:g}: a training question asks effectively "
             f"{asked[1]:.1f} others (10 % to 90 %: {asked[0]:.1f} to {asked[2]:.1f})"
         )
+    for way in ("k-NN", "soft vote"):
+        for what in ("raw vectors", "NCA, g"):
+            if (name := f"{what}, {way}") in right:
+                one = right[f"{what}, 1-NN"]
+                mended, spoiled = np.sum(right[name] & ~one), np.sum(one & ~right[name])
+                print(f"{name}: {mended} right that 1-NN has wrong, {spoiled} reversed")
     print_table(right, seed)
 
 
