@@ -38,7 +38,8 @@ def case(rng: Generator) -> bool:
     if _PATH is None:
         return False
     browser, pages = _pages()
-    page = browser.new_page(offline=True)
+    # Smooth scrolling would still be under way when the next click comes.
+    page = browser.new_page(offline=True, reduced_motion="reduce")
     wrong: list[str] = []
     page.on("pageerror", lambda error: wrong.append(f"error in the page: {error}"))
     page.on("dialog", lambda dialog: wrong.append(f"a dialog: {dialog.message}"))

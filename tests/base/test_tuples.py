@@ -197,6 +197,7 @@ def test_pairs_that_contradict_each_other(learner: Any) -> None:
     [
         (None, "1 for pairs that are alike and -1 for others"),
         (np.resize([0, 1, 2], 120), r"-1 for others; got values like \[0, 1, 2\]"),
+        (np.resize([0, 1], 120), r"like \[0, 1\]. Of 0 and 1, 2 \* y - 1 makes them"),
         (np.resize(["a", "b"], 120), "-1 for others; got values"),
         (np.ones(119, dtype=int), "inconsistent numbers of samples: 120 pairs"),
         (-np.ones(120, dtype=int), "no y is 1"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_regression
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -15,7 +16,7 @@ from sklearn.preprocessing import scale
 
 import vicinal.compat.metric_learn as metric_learn
 from vicinal.base.tuple_metric import TupleMetric
-from vicinal.compat.metric_learn._shared import _told
+from vicinal.compat.metric_learn._shared import _warned
 
 X, y = load_iris(return_X_y=True)
 X = scale(X)
@@ -215,7 +216,7 @@ def test_priors_and_bounds() -> None:
 
 
 def test_what_means_nothing_warns_once(recwarn: pytest.WarningsRecorder) -> None:
-    _told.clear()
+    _warned.clear()
     model = metric_learn.MMC_Supervised(max_proj=5, random_state=0)
     with pytest.warns(UserWarning, match=r"MMC_Supervised\(max_proj=…\) has no effect"):
         model.fit(X, y)
@@ -272,3 +273,11 @@ def test_scikit_learn_knows_what_classifies_pairs(name: str) -> None:
     for parameters in ({}, {"preprocessor": X}):
         assert is_classifier(make(name, **parameters))
         assert not is_classifier(make(f"{name}_Supervised", **parameters))
+
+
+@pytest.mark.parametrize("name", ["NCA", "MLKR", "LMNN"])
+def test_warnings_name_the_script_s_line(name: str) -> None:
+    model = getattr(metric_learn, name)(max_iter=2)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, y)
+    assert caught[0].filename == __file__

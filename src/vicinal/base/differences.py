@@ -46,9 +46,9 @@ class Differences:
         """B, of shape (n_pairs, n_points)."""
         n = len(self.first)
         signs = np.repeat([[1.0, -1.0]], n, axis=0).ravel()
-        places = np.column_stack([self.first, self.second]).ravel()
+        ends = np.column_stack([self.first, self.second]).ravel()
         shape = (n, len(self.points))
-        return csr_array((signs, places, np.arange(0, 2 * n + 1, 2)), shape=shape)
+        return csr_array((signs, ends, np.arange(0, 2 * n + 1, 2)), shape=shape)
 
     @cached_property
     def _vectors(self) -> FloatArray | None:

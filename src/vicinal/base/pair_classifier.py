@@ -183,10 +183,12 @@ def check_pair_labels(y: Any, n_pairs: int | None = None) -> IntArray:
         )
     if labels.dtype.kind not in "iuf" or not np.isin(labels, (-1, 1)).all():
         values = np.unique(labels)[:5].tolist()
+        remedy = "For points with labels, give X of two dimensions and no preprocessor."
+        if values in ([0], [0, 1]):
+            remedy = "Of 0 and 1, 2 * y - 1 makes them."
         raise ValueError(
             "Expected y with 1 for pairs that are alike and -1 for others; got values "
-            f"like {values}. For points with labels, give X of two dimensions and no "
-            "preprocessor."
+            f"like {values}. {remedy}"
         )
     return labels.astype(np.intp)
 

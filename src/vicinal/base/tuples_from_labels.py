@@ -97,11 +97,11 @@ def triplets_from_labels(
     """
     draw = _Draw.of(y, n_triplets, "n_triplets", random_state)
 
-    def some(n: int) -> IntArray:
+    def drawn(n: int) -> IntArray:
         near = draw.alike(n)
         return np.column_stack([near, draw.others(near[:, 0])])
 
-    return draw.distinct(some, n_triplets)
+    return draw.distinct(drawn, n_triplets)
 
 
 def quadruplets_from_labels(
@@ -135,10 +135,10 @@ def quadruplets_from_labels(
     """
     draw = _Draw.of(y, n_quadruplets, "n_quadruplets", random_state)
 
-    def some(n: int) -> IntArray:
+    def drawn(n: int) -> IntArray:
         return np.column_stack([draw.alike(n), draw.unlike(n)])
 
-    return draw.distinct(some, n_quadruplets)
+    return draw.distinct(drawn, n_quadruplets)
 
 
 def chunklets_from_labels(

@@ -5,7 +5,6 @@ from the middle as 1 on average and, with more features than rows, in as many
 dimensions as the rows span.
 """
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -18,6 +17,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.callers import warn_caller
 from vicinal.base.metric import of_unscaled
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.base.n_components import checked_n_components
@@ -126,13 +126,12 @@ class GradientMetric(CallbackSupportMixin, SupervisedMetric):
         return start
 
     def _warn_unless_converged(self, found: Solution) -> None:
-        """Warn; to be called by `_learn`, so that the warning names fit's caller."""
+        """Warn where the iterations were too few, or a value is not finite."""
         if found.reason in ("max_iter", "not_finite"):
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__} did not converge in {found.n_iter} iterations "
                 f"({found.message}); raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=5,  # past this, _learn, fit, and scikit-learn's wrapper
             )
 
 

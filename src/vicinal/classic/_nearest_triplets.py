@@ -49,8 +49,8 @@ def nearest_triplets(
         k, m = min(n_near, len(own) - 1), min(n_far, len(other))
         if k < 1 or m < 1:
             continue
-        places = np.arange(len(own))
-        alike = own[nearest_points(X[own], X[own], k, own=places, n_threads=n)[0]]
+        positions = np.arange(len(own))
+        alike = own[nearest_points(X[own], X[own], k, own=positions, n_threads=n)[0]]
         unlike = other[nearest_points(X[own], X[other], m, n_threads=n)[0]]
         shape = (len(own), k, m)
         parts = (own[:, None, None], alike[:, :, None], unlike[:, None, :])

@@ -1,6 +1,5 @@
 """Non-Gaussian component analysis."""
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -12,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from vicinal._typing import FLOATS, FloatArray
+from vicinal.base.callers import warn_caller
 from vicinal.base.metric import LinearMetric, of_unscaled
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import centered
@@ -160,11 +160,9 @@ class NGCA(LinearMetric):
             self.eigenvalues_ = values[::-1][:d]
             self.n_vectors_ = int(kept.sum())
         if not enough:
-            warnings.warn(
+            warn_caller(
                 "NGCA found no direction that is less Gaussian than chance would have "
                 "it; the components follow the longest vectors all the same.",
-                UserWarning,
-                stacklevel=3,
             )
         return self
 

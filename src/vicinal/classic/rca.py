@@ -182,20 +182,20 @@ class RCA(LearnsFromClasses, LinearMetric):
 def _chunklets(estimator: RCA, y: NDArray[Any]) -> IntArray:
     """Return the chunklet of each row, from 0, and -1 for rows in none."""
     check_classification_targets(y)
-    some = y.dtype.kind in "if" and bool((y == -1).any())
-    known = y != -1 if some else np.ones(len(y), dtype=bool)
+    marked = y.dtype.kind in "if" and bool((y == -1).any())
+    known = y != -1 if marked else np.ones(len(y), dtype=bool)
     names, codes, sizes = np.unique(y[known], return_inverse=True, return_counts=True)
     name = type(estimator).__name__
     if len(names) < 2:
         what = f"only one class: {names.tolist()[0]!r}" if len(names) else "no chunklet"
-        advice = " (-1 stands for points in no chunklet, and is none)" if some else ""
+        advice = " (-1 stands for points in no chunklet, and is none)" if marked else ""
         raise ValueError(
             f"{name} needs rows of at least two classes or chunklets, but y has "
             f"{what}{advice}."
         )
     # Where -1 shows that these are chunklets, not classes, none should be alone.
     alone = sizes < 2
-    if alone.all() or (some and alone.any()):
+    if alone.all() or (marked and alone.any()):
         raise ValueError(
             f"{name} expected chunklets of two points or more, but "
             f"{int(alone.sum())} of {len(sizes)} have a single one, as "

@@ -160,7 +160,7 @@ default=None
         triplets = nearest_triplets(points, codes, self.n_near, self.n_far)
         if not len(triplets):
             raise ValueError("No two rows that could be paired are of one class.")
-        triplets = _some(triplets, MOST_TRIPLETS, random_state)
+        triplets = _sample(triplets, MOST_TRIPLETS, random_state)
         basis = self._given_basis(space)
         if basis is None:
             wanted = self._wanted(points.shape[1])
@@ -227,7 +227,7 @@ default=None
             )
         room = sklearn.get_config()["working_memory"] * 2**20
         most = max(1, int(room / 4 / (4 * len(basis))))
-        indices = _some(triplets.indices, most, random_state)
+        indices = _sample(triplets.indices, most, random_state)
         margins, size = _margins(triplets.points @ basis.T, indices)
         objective = OrderedTriplets(margins, self.beta)
         start = np.full(len(basis), 1 / np.sqrt(len(basis)))
@@ -299,7 +299,7 @@ def _margins(projected: FloatArray, triplets: IntArray) -> tuple[FloatArray, flo
     return margins, unit
 
 
-def _some(rows: IntArray, most: int, random_state: RandomState) -> IntArray:
+def _sample(rows: IntArray, most: int, random_state: RandomState) -> IntArray:
     """Return rows, or so many of them by chance, in their order."""
     if len(rows) <= most:
         return rows

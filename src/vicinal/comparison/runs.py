@@ -195,7 +195,7 @@ def _run(
 
 
 def _limit(metric: Pipeline, clock: _Clock, effort: Effort, n_rows: int) -> None:
-    """Let a method that climbs end in time."""
+    """Let a method that learns by iterations end in time."""
     options = metric.get_params()
     wanted: dict[str, Any] = {}
     many = effort.many or n_rows > MANY_ROWS

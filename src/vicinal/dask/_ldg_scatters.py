@@ -97,7 +97,7 @@ def scatters_against(
             queries = ClassPoints.build(
                 frame.place(X[rows]), codes[rows], asked.least_spread, n_classes
             )
-            own = _places(rows + offset, sample.numbers, by_number)
+            own = _positions(rows + offset, sample.numbers, by_number)
             found = subset.nearest(asked.n_neighbors + 1, queries.points, 1)
             neighbors = [
                 _without(own, nearest, capped(asked.n_neighbors, size, True))
@@ -109,11 +109,11 @@ def scatters_against(
     return add_scatters(*parts)
 
 
-def _places(numbers: IntArray, known: IntArray, by_number: IntArray) -> IntArray:
+def _positions(numbers: IntArray, known: IntArray, by_number: IntArray) -> IntArray:
     """Return where rows are among known ones; −1 for those that are not."""
     at = np.searchsorted(known, numbers, sorter=by_number)
-    places = by_number[np.minimum(at, len(known) - 1)]
-    return np.where(known[places] == numbers, places, -1)
+    positions = by_number[np.minimum(at, len(known) - 1)]
+    return np.where(known[positions] == numbers, positions, -1)
 
 
 def _without(own: IntArray, nearest: NDArray[np.int32], k: int) -> NDArray[np.int32]:
@@ -171,9 +171,9 @@ def candidates(
                                      found, -1).max(axis=1)  # fmt: skip
                 there = min(k, stop - start)
                 found = _without(own_place, found, there)
-                places = start + found
-                which[:, :there] = asked.numbers[places]
-                near[:, :there] = _squares(Q, asked.points, places)
+                positions = start + found
+                which[:, :there] = asked.numbers[positions]
+                near[:, :there] = _squares(Q, asked.points, positions)
                 itself = which == own[:, None]  # the only point of its class here
                 near[itself], which[itself] = np.inf, -1
             squares.append(near)
@@ -181,10 +181,10 @@ def candidates(
     return Candidates(squares, numbers)
 
 
-def _squares(Q: FloatArray, points: FloatArray, places: IntArray) -> FloatArray:
+def _squares(Q: FloatArray, points: FloatArray, positions: IntArray) -> FloatArray:
     """Return squared distances from differences: equal where points are."""
-    found = np.empty(places.shape)
-    for column, place_of in enumerate(places.T):
+    found = np.empty(positions.shape)
+    for column, place_of in enumerate(positions.T):
         found[:, column] = squared_norms(points[place_of] - Q)
     return found
 
@@ -218,11 +218,13 @@ def neighbor_sums(
     order = np.argsort(asked.numbers)
     sums = np.zeros((len(chosen.numbers), *Q.shape))
     for j, numbers in enumerate(chosen.numbers):
-        places = _places(numbers.ravel(), asked.numbers, order).reshape(numbers.shape)
-        i, column = np.nonzero((places >= 0) & (numbers >= 0))
+        positions = _positions(numbers.ravel(), asked.numbers, order).reshape(
+            numbers.shape
+        )
+        i, column = np.nonzero((positions >= 0) & (numbers >= 0))
         ones = np.ones(len(i), dtype=Q.dtype)
         shape = (len(Q), len(asked.points))
-        near = csr_array((ones, (i, places[i, column])), shape=shape)
+        near = csr_array((ones, (i, positions[i, column])), shape=shape)
         counts = np.bincount(i, minlength=len(Q)).astype(Q.dtype)
         sums[j] = near @ asked.points - counts[:, None] * Q
     return sums

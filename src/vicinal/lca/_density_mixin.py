@@ -1,6 +1,5 @@
 """What an estimator that has learned a density can do with it."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
+from vicinal.base.callers import warn_caller
 from vicinal.base.validation import validate_data
 from vicinal.neighborhood import effective_n_threads
 
@@ -173,11 +173,10 @@ class DensityMixin(OutlierMixin):
             raise ValueError(f"width must be above 0, got {width}.")
         found, n_steps = self._shift(points, width, max_iter, tol)
         if n_steps > max_iter:
-            warnings.warn(
+            warn_caller(
                 f"Some points have not reached a mode in {max_iter} steps; raise "
                 "max_iter, tol or width.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return found
 

@@ -1,6 +1,5 @@
 """What LCA and LCA-Gauss share: EM with callbacks, and how its result is stored."""
 
-import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray
+from vicinal.base.callers import warn_caller
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.lca._data import ScaledData
@@ -193,16 +193,14 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             self._local_scatter / np.outer(scales, scales),
         )
 
-    def _warn(self, message: str, stacklevel: int = 4) -> None:
-        # Past this, fit and scikit-learn's wrapper of fit.
-        warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel)
+    def _warn(self, message: str) -> None:
+        warn_caller(message, ConvergenceWarning)
 
     def _warn_of_convergence(self, converged: bool) -> None:
         if not converged:
             self._warn(
                 f"{type(self).__name__} did not converge in {self.n_iter_} iterations; "
                 "raise max_iter or tol.",
-                stacklevel=5,
             )
 
     def _warn_of_data(
@@ -226,7 +224,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
             reasons += few_values_reasons(self._regs, data, kernel, names)
             reasons += copies_reasons(data)
         if reasons:
-            self._warn(" ".join(reasons), stacklevel=5)
+            self._warn(" ".join(reasons))
 
 
 OPTIONAL = ("objective_curve_", "cv_score_", "covariances_", "background_weight_")

@@ -290,7 +290,6 @@ default="full"
                 f"{density.weight:.2f} in the density. The points are Gaussian, or too "
                 "few to show more. Use more points, or LCAGauss if there are many "
                 "directions of noise.",
-                stacklevel=5,
             )
 
     @_fit_context(prefer_skip_nested_validation=True)

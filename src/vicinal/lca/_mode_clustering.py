@@ -1,6 +1,5 @@
 """Clusters as the basins of a density's modes."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -14,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.callers import warn_caller
 from vicinal.base.metric import unchanged_on_error
 from vicinal.base.validation import validate_data
 from vicinal.lca._density_mixin import DensityMixin
@@ -125,11 +125,10 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             density.fit(points)
             modes, n_steps = self._ascend(density, points)
             if n_steps > self.max_iter:
-                warnings.warn(
+                warn_caller(
                     f"Some points have not reached a mode in {self.max_iter} steps; "
                     "raise max_iter, tol or width.",
                     ConvergenceWarning,
-                    stacklevel=3,  # past this and scikit-learn's wrapper of fit
                 )
             # Where many points arrive, one place is enough to look at.
             mapped = _mapped(density, modes)

@@ -1,6 +1,5 @@
 """Local discriminative Gaussians: the estimator."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -16,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.callers import warn_caller
 from vicinal.base.metric import LinearMetric
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import orthonormal, span_of, varying_axes
@@ -289,11 +289,10 @@ class LDG(LearnsFromClasses, LinearMetric):
             )  # fmt: skip
             self.classes_ = classes
         if solution is not None and not solution.converged:
-            warnings.warn(
+            warn_caller(
                 f"Refinement did not converge in {solution.n_iter} iterations "
                 f"({solution.message}); raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,  # past this, and scikit-learn's wrapper of fit
             )
         return self
 

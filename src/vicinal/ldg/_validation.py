@@ -1,6 +1,5 @@
 """What estimators with local Gaussians check of classes and parameters."""
 
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.callers import warn_caller
 from vicinal.ldg._local_gaussians import squared_norms
 from vicinal.ldg._model_selection import N_NEIGHBORS
 from vicinal.objectives.nca import given_prior
@@ -88,9 +88,7 @@ def warn_of_small_classes(
         if size - itself < wanted
     ]
     if small:
-        warnings.warn(
+        warn_caller(
             f"These classes have too few rows (in brackets) to give each point "
             f"{wanted} neighbours: {', '.join(small)}. They give as many as they have.",
-            UserWarning,
-            stacklevel=4,  # past this, fit, and scikit-learn's wrapper of fit
         )

@@ -1,6 +1,5 @@
 """What NCA does with classes: rows and objective, starts to choose from, the result."""
 
-import warnings
 from functools import partial
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.callers import warn_caller
 from vicinal.base.monitor import Monitor
 from vicinal.base.n_components import enough_components, ordered_by_size
 from vicinal.base.validation import validate_data
@@ -73,11 +73,9 @@ class ClassMetric(SelectingMetric):
             raise ValueError("Fewer than two rows have a weight above 0.")
         present, codes = np.unique(codes, return_inverse=True)
         if len(present) == 1:
-            warnings.warn(
+            warn_caller(
                 f"y has one class only, {classes[present[0]]!s}: there is nothing to "
-                "tell apart, and nothing is learned.",
-                UserWarning,
-                stacklevel=4,
+                "tell apart, and nothing is learned."
             )
         prior = self._prior(classes, present, codes, weights)
         return ClassificationData(

@@ -1,7 +1,6 @@
 """What the estimators that maximise an objective share: start, optimiser, result."""
 
 import sys
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.callers import warn_caller
 from vicinal.base.metric import LinearMetric
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.base.validation import validate_data
@@ -267,14 +267,10 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
             raise
 
     def _warn_unless_learned(self, solution: Solution) -> None:
-        """Warn; to be called by fit itself, so that the warning names its caller."""
+        """Warn of what went wrong, if anything."""
         advice = _advice(solution)
         if advice is not None:
-            warnings.warn(
-                f"{type(self).__name__} {advice}",
-                ConvergenceWarning,
-                stacklevel=4,  # past this, fit, and scikit-learn's wrapper of fit
-            )
+            warn_caller(f"{type(self).__name__} {advice}", ConvergenceWarning)
 
     def _queries(self, X: ArrayLike) -> FloatArray:
         """Validate new points and map them to where the training points are."""

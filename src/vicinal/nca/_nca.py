@@ -128,7 +128,7 @@ default=False
         The objective at the start and after each iteration; of a stochastic solver the
         mean over its random parts, at their scale.
     effective_neighbors_ : ndarray of shape (n_samples,)
-        How many neighbours each training point listens to: the perplexity of p_i. NaN
+        Each training point's effective number of neighbours, the perplexity of p_i. NaN
         for rows of weight 0, and, after a stochastic fit, for all but a random part
         of the rows.
     truncated_mass_ : float

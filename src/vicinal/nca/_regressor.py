@@ -71,7 +71,7 @@ verbose, random_state, n_jobs
     components_ : ndarray of shape (n_components, n_features)
         The learned map A.
     effective_neighbors_ : ndarray of shape (n_samples,)
-        How many neighbours each training point listens to: the perplexity of p_i. NaN
+        Each training point's effective number of neighbours, the perplexity of p_i. NaN
         for rows of weight 0, and, after a stochastic fit, for all but a random part
         of the rows.
     alpha_ : float

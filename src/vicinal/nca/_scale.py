@@ -6,6 +6,7 @@ equally near, or only the nearest is seen at all, gradients vanish.
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.random import Generator
@@ -35,6 +36,8 @@ _DOUBLINGS = 24
 # The grid on which the best scale is first looked for: octaves of the map's size.
 _OCTAVES = np.arange(-2.0, 6.0)
 
+_UNITS: WeakKeyDictionary[PairObjective, float] = WeakKeyDictionary()
+
 
 def power_of_two(size: float) -> float:
     """Return the power of two nearest to a size: dividing by it rounds nothing."""
@@ -49,6 +52,12 @@ def data_unit(objective: PairObjective) -> float:
     It is the root mean variance of the features that vary, without rows far out. What
     is measured in it, is multiplied by 2 where all of X is.
     """
+    if objective not in _UNITS:  # the start and the solver both ask
+        _UNITS[objective] = _unit_of(objective)
+    return _UNITS[objective]
+
+
+def _unit_of(objective: PairObjective) -> float:
     X: Any = objective.X.astype(np.float64)
     counts = objective.row_counts
     if issparse(X):
@@ -87,8 +96,8 @@ def _centered(
     """
     unit = power_of_two(float(np.abs(Z).max(initial=0)) or 1.0)
     Z = Z / unit
-    some = Z[:: max(1, len(Z) // _N_QUERIES)]
-    distances = np.square(Z - np.median(some, axis=0)).sum(axis=1)
+    sample = Z[:: max(1, len(Z) // _N_QUERIES)]
+    distances = np.square(Z - np.median(sample, axis=0)).sum(axis=1)
     near = distances <= np.square(_FAR_OUT) * np.median(distances)
     if np.median(distances) > 0 and not near.all():
         Z, counts = Z[near], counts[near]

@@ -26,9 +26,9 @@ BATCH_SIZE, N_REFERENCES = 2048, 2048
 STEPS = 25
 """Steps in an iteration."""
 WARMUP_FRACTION = 0.4
-"""Where there is an easier objective to begin with: its part of the iterations."""
+"""Where there is a surrogate to begin with: its part of the iterations."""
 
-# How many times smaller parts may be: for the easier objective, and where it is all.
+# How many times smaller parts may be: for the surrogate, and where there is none.
 _WARMUP_SHRINKAGE, _SMALL = 4, 2
 
 # The largest step, in units of the map's typical entry: while the map finds its place,
@@ -79,7 +79,7 @@ class StochasticOptimizer:
     def maximize(
         self, objective: PairObjective, start: FloatArray, on_iteration: OnIteration
     ) -> Solution:
-        """Climb the objective from a start; see `vicinal.solvers.base.Solver`.
+        """Maximise the objective from a start; see `vicinal.solvers.base.Solver`.
 
         f's slopes vanish where a point is far from all of its class, and its scale
         runs away where data are thin. So g goes first, and then f turns the map while

@@ -171,10 +171,13 @@ def _weigh(
     pairs = centered.own_pairs(which, exact)
     values = np.empty(len(which), dtype=centered.Z.dtype)
 
+    # Of all points a slice is a view; numbers would copy them.
+    everyone = len(which) == len(centered.Z)
+
     def fill(block: FloatArray, rows: slice) -> None:
         own = which[rows]
         query_norms, norms = pairs.fill(block, rows)
-        known = (known[own] for known in query_args)
+        known = (known[rows if everyone else own] for known in query_args)
         weigh(block, own, query_norms, *known, norms, *reference_args, values[rows])
 
     for_each_block(pairs.shape, values.dtype, fill, make_consumer, n_threads)

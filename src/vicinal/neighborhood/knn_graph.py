@@ -120,11 +120,11 @@ def pull_nearest(
             values[rows],
         )
 
-    def keep(_: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
+    def store(_: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
         for rows, block in weighed:
             weights[rows] = block
 
-    for_each_block((n, k), points.dtype, fill, lambda: keep, n_threads)
+    for_each_block((n, k), points.dtype, fill, lambda: store, n_threads)
     ends = np.arange(0, n * k + 1, k)
     V = csr_array((weights.ravel(), lists.columns.ravel(), ends), shape=(n, n))
     degrees = V.sum(axis=1) + V.sum(axis=0)

@@ -95,8 +95,10 @@ class Minibatch:
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Estimate the whole's value and gradient at a map."""
-        terms, gradient = self.objective.terms_and_gradient(components, self.queries)
-        counts = self.objective.counts[self.queries]
-        mean = np.average(self.report(terms).astype(np.float64), weights=counts)
+        whole = self.objective
+        queries = None if len(self.queries) == whole.n_rows else self.queries
+        terms, gradient = whole.terms_and_gradient(components, queries)
+        counts = whole.counts if queries is None else whole.counts[queries]
         scale = self.n_points / counts.sum()
-        return self.n_points * float(mean), gradient.astype(np.float64) * scale
+        total = (self.report(terms).astype(np.float64) * counts).sum()
+        return float(scale * total), gradient.astype(np.float64) * scale

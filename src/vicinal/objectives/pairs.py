@@ -80,7 +80,7 @@ class GivenPairsObjective(PairObjective):
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective of some of the points, and of the pairs among them."""
-        return self._among(points, self.weights[points][:, points])
+        return self._with_weights(points, self.weights[points][:, points])
 
     def draw(
         self,
@@ -97,7 +97,7 @@ class GivenPairsObjective(PairObjective):
         points = np.union1d(np.union1d(rows, columns), others)
         where = np.searchsorted(points, rows), np.searchsorted(points, columns)
         shape = (len(points), len(points))
-        part = self._among(
+        part = self._with_weights(
             points, csr_array(coo_array((self.weights.data[chosen], where), shape))
         )
         return part, np.flatnonzero(part.counts)
@@ -167,7 +167,7 @@ class GivenPairsObjective(PairObjective):
         rule = Responsibilities(self._masses(Z.dtype))
         return row_values(Z, rule, self._n_threads, queries).astype(np.float64)
 
-    def _among(self, points: IntArray, weights: csr_array) -> Self:
+    def _with_weights(self, points: IntArray, weights: csr_array) -> Self:
         other = super().subset(points)
         other._set_weights(weights)
         other._set_counts(other._totals)

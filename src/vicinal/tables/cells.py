@@ -189,8 +189,8 @@ def _vectors(column: pl.Series) -> pl.Series:
 
 
 def _sample(column: pl.Series) -> list[str]:
-    some = column.head(10 * _SAMPLE).drop_nulls().unique(maintain_order=True)
-    return some.head(_SAMPLE).to_list()
+    sample = column.head(10 * _SAMPLE).drop_nulls().unique(maintain_order=True)
+    return sample.head(_SAMPLE).to_list()
 
 
 def _forms(

@@ -92,11 +92,13 @@ def commonest_form(values: pl.Series, more: tuple[str, ...] = ()) -> str | None:
     str or None
         None where no cell is a date.
     """
-    some = values.head(200)
+    sample = values.head(200)
     possible = ["", *more]
-    for one in some.head(20).to_list():
+    for one in sample.head(20).to_list():
         possible += _candidates(str(one))
-    counts = {form: read_dates(some, form).count() for form in dict.fromkeys(possible)}
+    counts = {
+        form: read_dates(sample, form).count() for form in dict.fromkeys(possible)
+    }
     best = max(counts, key=lambda form: counts[form])
     return best if counts[best] else None
 

@@ -211,13 +211,15 @@ def _columns_line(
     length: int,
 ) -> str:
     """Say which columns were taken for what."""
-    ids = "ids are the rows' numbers" if named is None else f"ids from {_some([named])}"
-    parts = [f"vectors of {counted(length, 'number')} from {_some(used)}", ids]
+    ids = (
+        "ids are the rows' numbers" if named is None else f"ids from {_listed([named])}"
+    )
+    parts = [f"vectors of {counted(length, 'number')} from {_listed(used)}", ids]
     if texts is not None:
-        parts.append(f"texts from {_some([texts])}")
+        parts.append(f"texts from {_listed([texts])}")
     taken = {named, texts, *used}
     if left := [one for one in columns if one not in taken]:
-        parts.append(f"not used: {_some(left)}")
+        parts.append(f"not used: {_listed(left)}")
     return "; ".join(parts)
 
 
@@ -225,15 +227,15 @@ def _relevance_line(
     columns: list[str], asked: str, wanted: str, graded: str | None
 ) -> str:
     """Say which columns were taken for what."""
-    grades = "all grades 1" if graded is None else f"grades from {_some([graded])}"
-    parts = [f"queries from {_some([asked])}", f"documents from {_some([wanted])}"]
+    grades = "all grades 1" if graded is None else f"grades from {_listed([graded])}"
+    parts = [f"queries from {_listed([asked])}", f"documents from {_listed([wanted])}"]
     parts.append(grades)
     if left := [one for one in columns if one not in (asked, wanted, graded)]:
-        parts.append(f"not used: {_some(left)}")
+        parts.append(f"not used: {_listed(left)}")
     return "; ".join(parts)
 
 
-def _some(names: list[str]) -> str:
+def _listed(names: list[str]) -> str:
     shown = [repr(printable(one)) for one in names]
     if len(shown) > _NAMED:
         return f"{shown[0]}, {shown[1]}, … {shown[-1]} ({len(shown):,} columns)"

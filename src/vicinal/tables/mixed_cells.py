@@ -78,17 +78,19 @@ def mixed_cells(present: pl.Series) -> Mixed | None:
 
     if present.dtype != pl.String or len(present) < _FEWEST:
         return None
-    some = present.head(10 * _SAMPLE).unique(maintain_order=True).head(_SAMPLE)
+    sample = present.head(10 * _SAMPLE).unique(maintain_order=True).head(_SAMPLE)
     for kind in ("number", "date"):
-        form = commonest_form(some) if kind == "number" else commonest_date_form(some)
+        form = (
+            commonest_form(sample) if kind == "number" else commonest_date_form(sample)
+        )
         # A few cells first: most text is neither.
-        if form is None or 2 * _is_read(some, kind, form).sum() < len(some):
+        if form is None or 2 * _is_read(sample, kind, form).sum() < len(sample):
             continue
         read = _is_read(present, kind, form)
         n_read = int(read.sum())
         if _LEAST_SHARE * len(present) <= n_read < len(present):
             others = present.filter(~read).unique(maintain_order=True)
-            return Mixed(kind, form, n_read, len(present), _some(others))
+            return Mixed(kind, form, n_read, len(present), _listed(others))
     return None
 
 
@@ -105,9 +107,9 @@ def commonest_form(values: pl.Series) -> str | None:
     str or None
         See `vicinal.tables.notation`.
     """
-    some = values.head(1000)
-    counts = Counter(form for one in some.to_list() for form in possible_forms([one]))
-    plain = int(some.cast(float, strict=False).is_not_null().sum())
+    sample = values.head(1000)
+    counts = Counter(form for one in sample.to_list() for form in possible_forms([one]))
+    plain = int(sample.cast(float, strict=False).is_not_null().sum())
     form, most = max(counts.items(), key=lambda x: (x[1], x[0]), default=("", 0))
     if not plain and not most:
         return None
@@ -123,7 +125,7 @@ def _is_read(cells: pl.Series, kind: str, form: str) -> pl.Series:
     return frame.select(read_numbers(pl.col("text"), form))["text"].is_not_null()
 
 
-def _some(others: pl.Series) -> str:
+def _listed(others: pl.Series) -> str:
     shown = ", ".join(repr(printable(one, 20)) for one in others.head(_NAMED).to_list())
     more = len(others) - _NAMED
     return shown + (f" and {more:,} more" if more > 0 else "")

@@ -150,15 +150,15 @@ def _decimal_notes(cells: Cells) -> list[str]:
         example = "1,234 is 1.234" if cells.decimal == "," else "1,234 is 1234"
         other = "." if cells.decimal == "," else ","
         notes.append(
-            f"numbers with a comma in {_some(cells.unsure)}: {example}; if not, say "
+            f"numbers with a comma in {_listed(cells.unsure)}: {example}; if not, say "
             f"--decimal {other}"
         )
     elif commas:
-        notes.append(f"decimal commas in {_some(commas)}")
+        notes.append(f"decimal commas in {_listed(commas)}")
     return notes
 
 
-def _some(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, names[:5]))
     return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 

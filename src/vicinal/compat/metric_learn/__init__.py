@@ -5,7 +5,7 @@ A script runs with its imports changed::
     import vicinal.compat.metric_learn as metric_learn
     from vicinal.compat.metric_learn.constraints import wrap_pairs
 
-What is not the same is told in docs/migration-metric-learn.md. Parameters that mean
+What is not the same stands in docs/migration-metric-learn.md. Parameters that mean
 nothing here warn once.
 
 >>> import vicinal.compat.metric_learn as metric_learn

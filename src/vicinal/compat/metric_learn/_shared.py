@@ -12,7 +12,7 @@ from vicinal._typing import FloatArray
 from vicinal.base.callers import warn_caller
 
 DEPRECATED = "deprecated"
-_told: set[tuple[str, str]] = set()
+_warned: set[tuple[str, str]] = set()
 
 
 class MetricLearnNames:
@@ -118,9 +118,9 @@ class MetricLearnNames:
             value = getattr(self, name)
             same = value is default or (np.ndim(value) == 0 and value == default)
             key = (type(self).__name__, name)
-            if same or key in _told:
+            if same or key in _warned:
                 continue
-            _told.add(key)
+            _warned.add(key)
             warn_caller(
                 f"{key[0]}({name}=…) has no effect in vicinal; see "
                 "docs/migration-metric-learn.md."
