@@ -20,6 +20,8 @@ def main() -> None:
     talent.add_argument("--seeds", type=int, default=5)
     talent.add_argument("--tables", nargs="+")
     talent.add_argument("--estimators", type=int, default=1, help="n_estimators")
+    talent.add_argument("--both", action="store_true", help="learn from both parts too")
+    talent.add_argument("--store", type=Path, help="where scores are kept, as JSON")
     mnist = tasks.add_parser("mnist", help="60,000 images to 30 numbers, 3-NN")
     mnist.add_argument("--seeds", type=int, default=1)
     mnist.add_argument("--epochs", type=int, default=30)
@@ -39,7 +41,9 @@ def main() -> None:
     elif given.task == "talent":
         from benchmarks.neural import talent as published
 
-        published.run(given.seeds, given.tables, given.estimators)
+        published.run(
+            given.seeds, given.tables, given.estimators, given.both, given.store
+        )
     elif given.task == "mnist":
         from benchmarks.neural import mnist as images
 

@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 
 from benchmarks.neural.data import Table, reported_tables, tuning_tables
 from benchmarks.speed.timing import table as markdown
-from vicinal import NCAClassifier, NCARegressor
+from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal.classic import MLKR
 from vicinal.neural import NeuralNCAClassifier, NeuralNCARegressor
 
@@ -53,6 +53,9 @@ CLASSIFIERS: dict[str, Callable[[int], Any]] = {
     "RBF-SVC": lambda _: _numbers(SVC()),
     "random forest": lambda s: _numbers(RandomForestClassifier(random_state=s)),
     "5-NN": lambda _: _numbers(KNeighborsClassifier()),
+    "vicinal.NCA, 3-NN": lambda s: _numbers(
+        make_pipeline(NCA(random_state=s), KNeighborsClassifier(3))
+    ),
     "vicinal.NCAClassifier": lambda s: _numbers(NCAClassifier(random_state=s)),
 }
 REGRESSORS: dict[str, Callable[[int], Any]] = {

@@ -12,6 +12,7 @@ from benchmarks.papers import (
     nca_f_against_g,
     nca_figure_1,
     nca_figure_2,
+    nca_figure_3,
     nca_peer,
     nca_small,
     nca_starts,
@@ -26,6 +27,7 @@ EXPERIMENTS = {
     for module in (
         nca_figure_1,
         nca_figure_2,
+        nca_figure_3,
         nca_f_against_g,
         nca_small,
         nca_starts,

@@ -1,3 +1,4 @@
+import importlib.util
 import json
 from pathlib import Path
 
@@ -23,14 +24,24 @@ LONG = {
     "lca-densities",
     "ldg-figure-5",
     "nca-figure-1",
+    "nca-figure-3",
     "nca-small",
 }
+# Those that run where PyTorch is installed.
+NEURAL = {"nca-figure-3"}
+WITHOUT_TORCH = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="needs the extra torch"
+)
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] * (name in LONG))
+        pytest.param(
+            name,
+            marks=[pytest.mark.slow] * (name in LONG)
+            + [WITHOUT_TORCH] * (name in NEURAL),
+        )
         for name in EXPERIMENTS
     ],
 )

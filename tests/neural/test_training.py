@@ -15,8 +15,10 @@ from vicinal.neural import (  # noqa: E402
     NeuralNCA,
     NeuralNCAClassifier,
     NeuralNCARegressor,
+    _members,
 )
 from vicinal.neural._members import hold_out  # noqa: E402
+from vicinal.neural._predict import votes  # noqa: E402
 from vicinal.neural._training import _outside, _warm_cosine  # noqa: E402
 
 X, y = waves()
@@ -189,3 +191,77 @@ def test_interrupted_it_is_as_before() -> None:
         model.set_params(callback=interrupt).fit(X[:, :2], y)
     assert model.n_features_in_ == 3
     np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+def interrupting(epoch_of_interrupt: int) -> Any:
+    """Return a callback that is Ctrl-C after some epochs, counted over networks."""
+    seen = []
+
+    def callback(training: Any, _: int) -> None:
+        seen.append(training)
+        if len(seen) == epoch_of_interrupt:
+            raise KeyboardInterrupt
+
+    return callback
+
+
+def test_ctrl_c_leaves_the_estimator_as_it_was() -> None:
+    model = clone(MODEL).set_params(callback=interrupting(3))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not hasattr(model, "n_features_in_")
+    assert not hasattr(model, "n_iter_")
+
+
+def test_ctrl_c_with_warm_start_keeps_the_best_weights() -> None:
+    model = clone(MODEL).set_params(warm_start=True, callback=interrupting(3))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    # Two epochs went well, and the third had ended, too.
+    assert model.n_iter_ == 3
+    same = clone(MODEL).fit(X, y)
+    assert model.validation_scores_.tolist() == same.validation_scores_[:3].tolist()
+    model.set_params(callback=None).fit(X, y)
+    assert model.validation_scores_.max() > same.validation_scores_[:3].max()
+
+
+@pytest.mark.parametrize(("epoch", "kept"), [(3, False), (12, True)])
+def test_ctrl_c_keeps_all_networks_or_none(epoch: int, kept: bool) -> None:
+    model = clone(MODEL).set_params(warm_start=True, n_estimators=2, max_iter=10)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(callback=interrupting(epoch)).fit(X, y)
+    assert hasattr(model, "classes_") == kept
+    assert hasattr(model, "n_features_in_") == kept
+    if kept:
+        assert len(model.networks_) == 2
+
+
+def test_ctrl_c_before_an_epoch_has_ended_keeps_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("vicinal.neural._training.NCALoss.forward", interrupt)
+    model = clone(MODEL).set_params(warm_start=True)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_a_part_of_many_rows_finds_the_temperature(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = clone(MODEL).fit(X, y)
+    asked: list[int] = []
+
+    def counting(queries: Any, *others: Any) -> Any:
+        asked.append(len(queries))
+        return votes(queries, *others)
+
+    monkeypatch.setattr(_members, "votes", counting)
+    monkeypatch.setattr(_members, "_FEWEST_CALIBRATING", 30)
+    monkeypatch.setattr(_members, "_MOST_CALIBRATING_PAIRS", 1)
+    part = clone(MODEL).fit(X, y)
+    assert set(asked) == {30}
+    assert part.temperatures_[0] == pytest.approx(whole.temperatures_[0], rel=0.7)

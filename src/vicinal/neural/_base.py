@@ -1,24 +1,21 @@
-"""What the neural estimators share: parameters, the training of all networks."""
+"""What the neural estimators share: the training of all networks, and their map."""
 
 import copy
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     _fit_context,
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
@@ -27,15 +24,13 @@ from vicinal.base.metric import unchanged_on_error
 from vicinal.base.monitor import CallbackSupportMixin
 from vicinal.neural._columns import ColumnEncoder, Columns
 from vicinal.neural._explain import Explanation, effective_neighbors, explained
-from vicinal.neural._inputs import TableInput
+from vicinal.neural._inputs import TableInput, checked_device, checked_weights
 from vicinal.neural._members import Member, hold_out, n_threads, torch_state
 from vicinal.neural._monitor import EpochMonitor
-from vicinal.neural._network import Architecture, OwnNetwork, check_same_build
-from vicinal.neural._training import TargetRows, Trained, Training, train
-
-_POSITIVE = Interval(Real, 0, None, closed="neither")
-_AT_LEAST_0 = Interval(Real, 0, None, closed="left")
-_COUNT = Interval(Integral, 1, None, closed="left")
+from vicinal.neural._network import check_same_build
+from vicinal.neural._settings import NeuralSettings
+from vicinal.neural._target_rows import TargetRows
+from vicinal.neural._training import Trained, train
 
 
 class Targets(NamedTuple):
@@ -51,112 +46,24 @@ class NeuralEstimator(
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    BaseEstimator,
+    NeuralSettings,
 ):
     """Base of the estimators whose map is a neural network."""
 
-    _objective: ClassVar[str]
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [_COUNT],
-        "embedding": [StrOptions({"periodic", "none"})],
-        "n_frequencies": [_COUNT],
-        "embedding_size": [Interval(Integral, 2, None, closed="left")],
-        "frequency_scale": [_POSITIVE],
-        "categorical_features": [StrOptions({"auto"}), "array-like", None],
-        "categories": [StrOptions({"learned", "one-hot"})],
-        "scale": [StrOptions({"column", "common", "none"})],
-        "n_blocks": [Interval(Integral, 0, None, closed="left")],
-        "hidden_size": [_COUNT],
-        "dropout": [Interval(Real, 0, 1, closed="left")],
-        "module": [nn.Module, None],
-        "distance": [StrOptions({"plain", "squared"})],
-        "batch_size": [
-            Interval(Integral, 2, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
-        "n_references": [Interval(Integral, 0, None, closed="left")],
-        "learning_rate": [_POSITIVE],
-        "weight_decay": [_AT_LEAST_0],
-        "max_iter": [_COUNT],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [_COUNT],
-        "n_estimators": [_COUNT],
-        "calibrate": ["boolean"],
-        "warm_start": ["boolean"],
-        "device": [str],
-        "callback": [callable, None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        embedding: str = "periodic",
-        n_frequencies: int = 16,
-        embedding_size: int = 4,
-        frequency_scale: float = 0.3,
-        categorical_features: str | Sequence[Any] | None = "auto",
-        categories: str = "learned",
-        scale: str = "column",
-        n_blocks: int = 0,
-        hidden_size: int = 256,
-        dropout: float = 0.1,
-        module: nn.Module | None = None,
-        distance: str = "plain",
-        batch_size: int | str = "auto",
-        n_references: int = 1024,
-        learning_rate: float = 0.003,
-        weight_decay: float = 1e-4,
-        max_iter: int = 100,
-        early_stopping: bool = True,
-        validation_fraction: float = 0.15,
-        n_iter_no_change: int = 20,
-        n_estimators: int = 1,
-        calibrate: bool = True,
-        warm_start: bool = False,
-        device: str = "cpu",
-        callback: Callable[[Any, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.embedding = embedding
-        self.n_frequencies = n_frequencies
-        self.embedding_size = embedding_size
-        self.frequency_scale = frequency_scale
-        self.categorical_features = categorical_features
-        self.categories = categories
-        self.scale = scale
-        self.n_blocks = n_blocks
-        self.hidden_size = hidden_size
-        self.dropout = dropout
-        self.module = module
-        self.distance = distance
-        self.batch_size = batch_size
-        self.n_references = n_references
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.max_iter = max_iter
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.n_estimators = n_estimators
-        self.calibrate = calibrate
-        self.warm_start = warm_start
-        self.device = device
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: Any = None,
+        y_val: ArrayLike | None = None,
+    ) -> Self:
         """Learn the networks.
+
+        After Ctrl-C the estimator is as it was; with `warm_start`, and once all
+        networks have an epoch behind them, it is fitted with the best weights so far.
 
         Parameters
         ----------
@@ -164,19 +71,33 @@ class NeuralEstimator(
             The rows. Numbers may be missing (NaN), categories too.
         y : array-like of shape (n_samples,)
             What is to be predicted of them.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            How many equal rows each stands for: what it counts as one to be predicted,
+            and as a neighbour of others. Scales of columns do not look at it, but
+            leave out rows of weight 0, as all else does.
+        X_val, y_val : array-likes or None, default=None
+            Rows that judge the epochs, and find T, instead of rows held out. They do
+            not become neighbours.
 
         Returns
         -------
         self
         """
-        with unchanged_on_error(self):
+        kept = False
+        with unchanged_on_error(self, unless=lambda: kept):
             device = checked_device(self.device)
             columns, labels = self._validated(X, y)
-            targets = self._read_targets(labels)
+            weights = checked_weights(sample_weight, labels)
+            targets = self._read_targets(labels, weights=weights)
             warm = self._warm_members(columns)
-            encoder = self._encoder if warm else self._fit_encoder(columns)
-            rows = encoder.transform(columns)
-            known = TargetRows(rows, targets.target, targets.n_classes)
+            encoder = self._encoder if warm else self._fit_encoder(columns, weights)
+            known = TargetRows(
+                encoder.transform(columns),
+                targets.target,
+                targets.n_classes,
+                None if weights is None else torch.from_numpy(weights),
+            )
+            validation = self._validation(X_val, y_val, encoder, targets)
             seeds = check_random_state(self.random_state).randint(
                 2**31 - 1, size=self.n_estimators
             )
@@ -197,12 +118,21 @@ class NeuralEstimator(
                             if before
                             else self._network(encoder)
                         ).to(device)
-                        held = self._held_out(known, int(seed), before)
+                        judges: TargetRows | IntArray = (
+                            self._held_out(known, int(seed), before)
+                            if validation is None
+                            else validation
+                        )
                         member, run = self._train(
-                            network, known, held, device, monitor, before
+                            network, known, judges, device, monitor, before
                         )
                         members.append(member)
                         runs.append(run)
+                    if run.interruption is not None:
+                        if self.warm_start and len(members) == self.n_estimators:
+                            self._store(members, runs, known, encoder, targets)
+                            kept = True
+                        raise run.interruption
             self._store(members, runs, known, encoder, targets)
         self._warn(runs)
         return self
@@ -248,7 +178,7 @@ class NeuralEstimator(
             mean).
         """
         check_is_fitted(self)
-        return explained(self._members, self._encoded(X), n_neighbors)
+        return explained(self._members, self._known, self._encoded(X), n_neighbors)
 
     @property
     def networks_(self) -> list[nn.Module]:
@@ -279,36 +209,35 @@ class NeuralEstimator(
 
     @abstractmethod
     def _read_targets(
-        self, y: NDArray[Any], settled: dict[str, Any] | None = None
+        self,
+        y: NDArray[Any],
+        settled: dict[str, Any] | None = None,
+        weights: FloatArray | None = None,
     ) -> Targets:
         """Return what a network learns from; `settled` classes or units stay."""
 
-    def _fit_encoder(self, columns: Columns) -> ColumnEncoder:
+    def _fit_encoder(
+        self, columns: Columns, weights: FloatArray | None = None
+    ) -> ColumnEncoder:
+        if weights is not None and not weights.all():
+            columns = columns[np.flatnonzero(weights)]
         return ColumnEncoder.fit(columns, scale=self.scale)
 
-    def _network(self, encoder: ColumnEncoder) -> nn.Module:
-        """Return a network as it is before the training."""
-        if self.module is not None:
-            counts = tuple(len(values) for values in encoder.categories)
-            return OwnNetwork(copy.deepcopy(self.module), counts)
-        return self._architecture(encoder).build()
-
-    def _architecture(self, encoder: ColumnEncoder) -> Architecture:
-        """Return what the settings say of a network."""
-        return Architecture(
-            n_numbers=len(encoder.numeric),
-            n_flags=len(encoder.flagged),
-            n_categories=tuple(len(values) for values in encoder.categories),
-            n_components=self.n_components,
-            embedding=self.embedding,
-            n_frequencies=self.n_frequencies,
-            embedding_size=self.embedding_size,
-            frequency_scale=float(self.frequency_scale),
-            one_hot=self.categories == "one-hot",
-            n_blocks=self.n_blocks,
-            hidden_size=self.hidden_size,
-            dropout=float(self.dropout),
-        )
+    def _validation(
+        self, X: Any, y: ArrayLike | None, encoder: ColumnEncoder, targets: Targets
+    ) -> TargetRows | None:
+        """Return the rows that were given to judge the epochs."""
+        if X is None and y is None:
+            return None
+        if X is None or y is None:
+            raise ValueError("X_val and y_val need each other: give both or none.")
+        if not self.early_stopping:
+            raise ValueError(
+                "X_val is for early stopping, and early_stopping=False: leave one out."
+            )
+        columns, labels = self._validated(X, y, False, encoder.categorical)
+        found = self._read_targets(labels, targets.attributes)
+        return TargetRows(encoder.transform(columns), found.target, found.n_classes)
 
     def _warm_members(self, columns: Columns) -> list[Member]:
         """Return the networks to go on from; none without warm_start."""
@@ -330,36 +259,33 @@ class NeuralEstimator(
             check_same_build(member.network, wanted)
         return self._members
 
-    def _training(self, max_iter: int, n: int) -> Training:
-        # So that an epoch has about 32 steps.
-        auto = min(max(n // 32, 64), 1024)
-        return Training(
-            objective=self._objective,
-            distance=self.distance,
-            batch_size=auto if isinstance(self.batch_size, str) else self.batch_size,
-            n_references=self.n_references,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            max_iter=max_iter,
-            patience=self.n_iter_no_change,
-        )
-
     def _train(
         self,
         network: nn.Module,
         known: TargetRows,
-        held: IntArray,
+        judges: TargetRows | IntArray,
         device: Any,
         monitor: Callable[[Trained], bool],
         before: Member | None,
     ) -> tuple[Member, Trained]:
-        """Train one network, and return it with the points of all rows."""
+        """Train one network, and return it with the points of all rows.
+
+        `judges` are rows, or positions of rows that are then held out.
+        """
         how = self._training(self.max_iter, len(known))
-        inside = np.setdiff1d(np.arange(len(known)), held)
-        judges = known[held] if len(held) else None
-        run = train(network, known[inside], judges, how, device, monitor)
+        held, validation = np.zeros(0, dtype=np.intp), None
+        if isinstance(judges, TargetRows):
+            validation = judges
+        else:
+            held = judges
+        inside = np.setdiff1d(known.counted, held)
+        given = known[held] if len(held) else validation
+        run = train(network, known[inside], given, how, device, monitor)
         before = before if self.calibrate else None
-        member = Member.of(network, known, held, how, self.calibrate, device, before)
+        calibrate = self.calibrate
+        member = Member.of(
+            network, known, held, how, calibrate, device, before, validation
+        )
         return member, run
 
     def _held_out(
@@ -376,7 +302,9 @@ class NeuralEstimator(
             same = known.equals(self._known)
             return before.held_out if same else np.zeros(0, dtype=np.intp)
         rng = np.random.default_rng(seed)
-        return hold_out(known.target.numpy(), self.validation_fraction, rng)
+        rows = known.counted
+        keys = known.target.numpy()[rows]
+        return rows[hold_out(keys, self.validation_fraction, rng)]
 
     def _as_if(
         self,
@@ -412,7 +340,7 @@ class NeuralEstimator(
         self.n_iter_ = max(len(run.losses) for run in runs)
         self.objective_curve_ = -np.array(runs[0].losses)
         self.validation_scores_ = np.array(runs[0].scores)
-        self.effective_neighbors_ = effective_neighbors(members[0])
+        self.effective_neighbors_ = effective_neighbors(members[0], known)
 
     def _warn(self, runs: list[Trained], stacklevel: int = 4) -> None:
         """Warn of a training that ended early; called by fit itself."""
@@ -426,16 +354,3 @@ class NeuralEstimator(
                 # Past this, fit, and scikit-learn's wrapper of fit.
                 stacklevel=stacklevel,
             )
-
-
-def checked_device(name: str) -> Any:
-    """Return a device that is there, or say that it is not."""
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(
-            f"device={name!r} was asked for, but this PyTorch has no such device here "
-            f"({str(error).splitlines()[0]}). Use device='cpu'."
-        ) from error
-    return device

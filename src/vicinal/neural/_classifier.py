@@ -20,7 +20,10 @@ class ClassTargets:
     classes_: NDArray[Any]
 
     def _read_targets(
-        self, y: NDArray[Any], settled: dict[str, Any] | None = None
+        self,
+        y: NDArray[Any],
+        settled: dict[str, Any] | None = None,
+        weights: FloatArray | None = None,  # noqa: ARG002 -- classes have no unit
     ) -> Targets:
         """Return codes of classes, or of the classes that are settled."""
         if settled is None:
@@ -31,7 +34,8 @@ class ClassTargets:
             if len(unknown):
                 raise ValueError(
                     f"y has the label {unknown.tolist()[0]!r}, which is none of "
-                    f"classes_: {classes.tolist()}. Name all at the first call."
+                    f"classes_: {classes.tolist()}. All must be in y, or be named at "
+                    "the first call of partial_fit."
                 )
             codes = np.searchsorted(classes, y)
         target = torch.from_numpy(codes.astype(np.int64))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from vicinal._typing import FLOATS, FloatArray
+from vicinal._typing import FLOATS, FloatArray, IntArray
 
 # Beyond so many units a number is drawn in: outliers must not rule a column.
 _FAR = 3.0
@@ -124,6 +124,10 @@ class Columns:
     numbers: FloatArray
     categorical: list[int]
     values: list[list[Any]]
+
+    def __getitem__(self, rows: IntArray) -> "Columns":
+        values = [[column[row] for row in rows] for column in self.values]
+        return Columns(self.numeric, self.numbers[rows], self.categorical, values)
 
     @classmethod
     def of(cls, X: Any, categorical: list[int]) -> Self:

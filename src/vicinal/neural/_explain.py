@@ -10,8 +10,9 @@ from torch import Tensor
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neural._columns import EncodedRows
 from vicinal.neural._members import Member
-from vicinal.neural._predict import perplexities
+from vicinal.neural._predict import log_weights_of, perplexities
 from vicinal.neural._soft_neighbors import Pairs
+from vicinal.neural._target_rows import TargetRows
 
 # Perplexities are of so many training rows; of more, they would cost as much as a fit.
 _MOST_PERPLEXITIES = 4_000
@@ -45,7 +46,7 @@ class Explanation(NamedTuple):
 
 
 def explained(
-    members: list[Member], rows: EncodedRows, n_neighbors: int
+    members: list[Member], known: TargetRows, rows: EncodedRows, n_neighbors: int
 ) -> Explanation:
     """Return the training rows that weigh most for each row, by the members' mean."""
     if (
@@ -63,23 +64,24 @@ def explained(
     step = max(1, members[0].kernel.block // n_known)
     for start in range(0, len(rows), step):
         some = slice(start, start + step)
-        p = torch.stack([_shares(member, rows[some]) for member in members])
+        p = torch.stack([_shares(member, known, rows[some]) for member in members])
         best = p.mean(dim=0).topk(k, dim=1)
         found[some], weights[some] = best.indices.numpy(), best.values.numpy()
     return Explanation(found, weights)
 
 
-def _shares(member: Member, rows: EncodedRows) -> Tensor:
+def _shares(member: Member, known: TargetRows, rows: EncodedRows) -> Tensor:
     """Return p_ij of some rows with all training rows."""
     points = member.map(rows).double()
-    pairs = Pairs(points, member.points.double(), None, member.kernel)
+    logs = log_weights_of(known, points)
+    pairs = Pairs(points, member.points.double(), None, member.kernel, logs)
     with torch.no_grad():
         return torch.cat(
             [torch.softmax(found, dim=1) for _, found, _ in pairs.blocks()]
         ).cpu()
 
 
-def effective_neighbors(member: Member) -> FloatArray:
+def effective_neighbors(member: Member, known: TargetRows) -> FloatArray:
     """Return those of training rows, NaN for all but a random part of many."""
     n = len(member.points)
     found = np.full(n, np.nan, dtype=np.float32)
@@ -87,6 +89,6 @@ def effective_neighbors(member: Member) -> FloatArray:
     if n > _MOST_PERPLEXITIES:
         rows = np.random.default_rng(0).choice(n, _MOST_PERPLEXITIES, replace=False)
     own = torch.from_numpy(rows)
-    some = perplexities(member.points[own], member.points, member.kernel, own)
+    some = perplexities(member.points[own], member.points, known, member.kernel, own)
     found[rows] = some.cpu().numpy()
     return found

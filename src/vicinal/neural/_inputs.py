@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import (
@@ -12,8 +13,9 @@ from sklearn.utils import (
     check_consistent_length,
     column_or_1d,
 )
+from sklearn.utils.validation import _check_sample_weight
 
-from vicinal._typing import FLOATS
+from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.validation import validate_data
 from vicinal.neural._columns import (
     ColumnEncoder,
@@ -32,9 +34,16 @@ class TableInput:
     _encoder: ColumnEncoder
 
     def _validated(
-        self, X: Any, y: ArrayLike, reset: bool = True
+        self,
+        X: Any,
+        y: ArrayLike,
+        reset: bool = True,
+        categorical: list[int] | None = None,
     ) -> tuple[Columns, NDArray[Any]]:
-        """Return the columns, not yet scaled, and the labels."""
+        """Return the columns, not yet scaled, and the labels.
+
+        Without `reset`, columns must be as before; `categorical` ones may be named.
+        """
         numeric = isinstance(self, RegressorMixin)
         _refuse_missing_labels(y)
         if self._is_mixed(X):
@@ -60,7 +69,8 @@ class TableInput:
             )
         if reset and len(labels) < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 rows, got 1.")
-        categorical = self._categorical(table, reset)
+        if categorical is None:
+            categorical = self._categorical(table, reset)
         return Columns.of(table, categorical), labels
 
     def _encoded(self, X: Any) -> EncodedRows:
@@ -108,3 +118,28 @@ def _refuse_missing_labels(y: Any) -> None:
         raise ValueError(
             "y contains missing values (NaN or None). Leave these rows out."
         )
+
+
+def checked_weights(given: ArrayLike | None, rows: NDArray[Any]) -> FloatArray | None:
+    """Return the rows' weights; None where all are the same."""
+    if given is None:
+        return None
+    weights: FloatArray = _check_sample_weight(
+        given, rows, dtype=np.float64, ensure_non_negative=True
+    )
+    if np.count_nonzero(weights) < 2:
+        raise ValueError("Fewer than two rows have a weight above 0.")
+    return None if (weights == weights[0]).all() else weights
+
+
+def checked_device(name: str) -> Any:
+    """Return a device that is there, or say that it is not."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ValueError(
+            f"device={name!r} was asked for, but this PyTorch has no such device here "
+            f"({str(error).splitlines()[0]}). Use device='cpu'."
+        ) from error
+    return device

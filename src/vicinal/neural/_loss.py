@@ -121,6 +121,9 @@ class NCALoss(nn.Module):
         references: Tensor | None = None,
         reference_target: Tensor | None = None,
         own: Tensor | None = None,
+        *,
+        weights: Tensor | None = None,
+        reference_weights: Tensor | None = None,
     ) -> Tensor:
         """Return the loss.
 
@@ -142,6 +145,12 @@ class NCALoss(nn.Module):
         own : Tensor of int of shape (n_queries,) or None, default=None
             Where each query stands among the references, which it must not pick; −1
             for a query that is not there. None: no query is there.
+        weights : Tensor of shape (n_queries,) or None, default=None
+            What each query counts in the sum; "mean" divides by all of it. Pairs have
+            theirs in `reference_target`.
+        reference_weights : Tensor of shape (n_references,) or None, default=None
+            How many points each reference stands for, by which p_ij is multiplied.
+            None is 1 each, or `weights` where the points are their own references.
 
         Returns
         -------
@@ -158,26 +167,38 @@ class NCALoss(nn.Module):
         if self.objective == "pairs":
             if references is not None or own is not None:
                 raise ValueError('objective="pairs" takes no references: all points.')
+            if weights is not None or reference_weights is not None:
+                raise ValueError(
+                    'With objective="pairs" weights are those of the pairs, in '
+                    "reference_target."
+                )
             return self._pairs(points, target, reference_target, kernel)
         if references is None:
-            if reference_target is not None or own is not None:
-                raise ValueError("reference_target and own need references.")
+            others = (reference_target, own, reference_weights)
+            if any(one is not None for one in others):
+                raise ValueError(
+                    "reference_target, own and reference_weights need references."
+                )
             references, reference_target = points, target
             own = torch.arange(len(points), device=points.device)
+            reference_weights = weights
         else:
             if reference_target is None:
                 raise ValueError("references need their labels: reference_target.")
             references = _computable(references)
         _check_shapes(points, target, references, reference_target, own)
         rule = self._rule(target, reference_target, points.dtype)
-        weights = None
-        if self.reduction != "none":
-            share = 1 / len(points) if self.reduction == "mean" else 1.0
-            weights = points.new_full((len(points),), share)
+        counts = _counts("weights", weights, points)
+        logs = None
+        if reference_weights is not None:
+            logs = _counts("reference_weights", reference_weights, references).log()
+        if self.reduction == "mean":
+            counts = counts / counts.sum()
+        alone = self.reduction == "none"
         value: Tensor = -SoftNeighborTerms.apply(
-            points, references, own, weights, rule, kernel
+            points, references, own, None if alone else counts, rule, kernel, logs
         )
-        return value
+        return counts * value if alone else value
 
     def _rule(self, target: Tensor, other: Tensor, dtype: Any) -> Rule:
         """Return what to make of neighbours, by the kind of the targets."""
@@ -223,7 +244,9 @@ class NCALoss(nn.Module):
         if kernel.plain:
             exponents = exponents.clamp(min=torch.finfo(points.dtype).tiny).sqrt()
         own = torch.arange(len(points), device=points.device)
-        sums = SoftNeighborTerms.apply(points, points, own, None, LogSums(), kernel)
+        sums = SoftNeighborTerms.apply(
+            points, points, own, None, LogSums(), kernel, None
+        )
         every = self.normalization == "pairs"
         against = sums.logsumexp(0) if every else sums[first]
         cost = (w * (exponents / self.temperature + against)).sum()
@@ -233,6 +256,23 @@ class NCALoss(nn.Module):
 def _computable(points: Tensor) -> Tensor:
     """Return points of half precision in float32, all others as they are."""
     return points.float() if points.dtype in (torch.half, torch.bfloat16) else points
+
+
+def _counts(name: str, given: Tensor | None, points: Tensor) -> Tensor:
+    """Return how many points each stands for; one each where nothing is given."""
+    if given is None:
+        return points.new_ones(len(points))
+    if given.shape != (len(points),):
+        raise ValueError(
+            f"{name} must be one number for each of {len(points)} points, got shape "
+            f"{tuple(given.shape)}."
+        )
+    found = given.detach().to(points.device, points.dtype)
+    if not bool(((found > 0) & (found < torch.inf)).all()):
+        raise ValueError(
+            f"{name} must be above 0 and finite. Leave points out that do not count."
+        )
+    return found
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -17,10 +17,14 @@ from vicinal.neural._columns import EncodedRows
 from vicinal.neural._network import TableNetwork
 from vicinal.neural._predict import embedded, votes
 from vicinal.neural._soft_neighbors import Kernel
-from vicinal.neural._training import TargetRows, Training
+from vicinal.neural._target_rows import TargetRows
+from vicinal.neural._training import Training
 
 # Temperatures that calibration tries, between which it then looks again.
 _TEMPERATURES = np.geomspace(0.05, 8, 17)
+# A temperature costs so many pairs, at most, unless that leaves too few queries.
+_MOST_CALIBRATING_PAIRS = 2**26
+_FEWEST_CALIBRATING = 500
 _FEWEST_HELD_OUT = 5
 # So many must stay to learn from.
 _FEWEST_INSIDE = 2
@@ -59,16 +63,23 @@ class Member:
         calibrate: bool,
         device: Any,
         before: "Member | None" = None,
+        validation: TargetRows | None = None,
     ) -> "Member":
         """Return a network with the points of all rows, held-out ones included.
 
-        The temperature is found by the rows held out, or is that of the network
-        `before` this training, or 1.
+        The temperature is found by the rows held out or by those for `validation`, or
+        is that of the network `before` this training, or 1.
         """
         points = embedded(network, known.rows, device)
         kernel = how.kernel
-        if calibrate and len(held_out):
-            kernel = _calibrated(points, known, held_out, kernel)
+        if calibrate and validation is not None:
+            queries = embedded(network, validation.rows, device)
+            kernel = _calibrated(queries, validation, points, known, kernel)
+        elif calibrate and len(held_out):
+            inside = np.setdiff1d(np.arange(len(known)), held_out)
+            kernel = _calibrated(
+                points[held_out], known[held_out], points[inside], known[inside], kernel
+            )
         elif before is not None and before.kernel.plain == kernel.plain:
             kernel = before.kernel
         return cls(network, points, kernel, held_out)
@@ -92,10 +103,7 @@ class Member:
         one would be felt in the votes.
         """
         points = self.map(rows)
-        target = known.target.to(points.device)
-        found = votes(
-            points.double(), self.points, target, known.n_classes, self.kernel
-        )
+        found = votes(points.double(), self.points, known, self.kernel)
         return found.to(points.dtype)
 
 
@@ -120,28 +128,30 @@ def hold_out(keys: Any, fraction: float, rng: np.random.Generator) -> IntArray:
 
 
 def _calibrated(
-    points: Tensor, known: TargetRows, held_out: IntArray, kernel: Kernel
+    queries: Tensor,
+    asked: TargetRows,
+    references: Tensor,
+    known: TargetRows,
+    kernel: Kernel,
 ) -> Kernel:
-    """Return the kernel with the temperature that predicts rows held out best."""
-    inside = np.setdiff1d(np.arange(len(known)), held_out)
-    target = known.target.to(points.device)
-    queries, references = points[held_out], points[inside]
-    truth = target[held_out][:, None]
+    """Return the kernel with the temperature by which known rows predict best."""
+    # Among all references, whose density decides, but by a part of many queries.
+    most = max(_MOST_CALIBRATING_PAIRS // len(known), _FEWEST_CALIBRATING)
+    if len(asked) > most:
+        rng = np.random.default_rng(0)
+        some = np.sort(rng.choice(len(asked), most, replace=False))
+        queries, asked = queries[some], asked[some]
+    truth = asked.target[:, None]
 
     def loss(temperature: float) -> float:
-        found = votes(
-            queries,
-            references,
-            target[inside],
-            known.n_classes,
-            replace(kernel, temperature=temperature),
-        )
-        if known.n_classes:
-            # A row that nobody speaks for must not decide alone.
-            floor = 1 / len(known)
-            right = found.gather(1, truth)
-            return -float(((1 - floor) * right + floor / known.n_classes).log().mean())
-        return float(((found - truth) ** 2).mean())
+        kernel_now = replace(kernel, temperature=temperature)
+        found = votes(queries, references, known, kernel_now).cpu()
+        if not known.n_classes:
+            return asked.mean((found - truth)[:, 0] ** 2)
+        # A row that nobody speaks for must not decide alone.
+        floor = 1 / (len(known) + len(asked))
+        right = found.gather(1, truth)[:, 0]
+        return -asked.mean(((1 - floor) * right + floor / known.n_classes).log())
 
     step = float(_TEMPERATURES[1] / _TEMPERATURES[0])
     best = min(_TEMPERATURES, key=loss)

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from vicinal.base.metric import unchanged_on_error
-from vicinal.neural._base import NeuralEstimator, checked_device
+from vicinal.neural._base import NeuralEstimator
 from vicinal.neural._columns import EncodedRows
+from vicinal.neural._inputs import checked_device
 from vicinal.neural._members import Member, n_threads, torch_state
 from vicinal.neural._monitor import EpochMonitor
-from vicinal.neural._training import TargetRows, train
+from vicinal.neural._target_rows import TargetRows
+from vicinal.neural._training import train
 
 
 class PartialFitMixin(NeuralEstimator):
@@ -62,9 +64,12 @@ class PartialFitMixin(NeuralEstimator):
                             else self._network(encoder)
                         ).to(device)
                         # Queries from the new rows, references from all.
+                        learned = known[known.counted]
                         run = train(
-                            network, known, None, how, device, monitor, len(rows)
+                            network, learned, None, how, device, monitor, len(rows)
                         )
+                        if run.interruption is not None:
+                            raise run.interruption
                         members.append(
                             Member.of(network, known, none, how, False, device, before)
                         )
@@ -80,4 +85,8 @@ def _joined(old: TargetRows, new: TargetRows) -> TargetRows:
         np.concatenate([old.rows.numbers, new.rows.numbers]),
         np.concatenate([old.rows.codes, new.rows.codes]),
     )
-    return TargetRows(rows, torch.cat([old.target, new.target]), old.n_classes)
+    weights = None
+    if old.weights is not None:
+        weights = torch.cat([old.weights, old.weights.new_ones(len(new))])
+    target = torch.cat([old.target, new.target])
+    return TargetRows(rows, target, old.n_classes, weights)

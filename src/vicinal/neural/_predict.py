@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from vicinal.neural._columns import EncodedRows
 from vicinal.neural._soft_neighbors import Kernel, Pairs
+from vicinal.neural._target_rows import TargetRows
 
 # Rows that pass through a network at a time.
 _ROWS = 4096
@@ -33,14 +34,15 @@ def tensors(rows: EncodedRows, device: Any) -> tuple[Tensor, Tensor]:
     return numbers, torch.from_numpy(rows.codes).to(device)
 
 
+def log_weights_of(known: TargetRows, points: Tensor) -> Tensor | None:
+    """Return the logarithms of the rows' weights, where and as the points are."""
+    logs = known.log_weights
+    return None if logs is None else logs.to(points.device, points.dtype)
+
+
 @torch.no_grad()
 def votes(
-    queries: Tensor,
-    references: Tensor,
-    target: Tensor,
-    n_classes: int,
-    kernel: Kernel,
-    own: Tensor | None = None,
+    queries: Tensor, references: Tensor, known: TargetRows, kernel: Kernel
 ) -> Tensor:
     """Return what references say of each query.
 
@@ -50,22 +52,20 @@ def votes(
         Who is to be predicted.
     references : Tensor of shape (n_references, n_components)
         Whose votes count.
-    target : Tensor of shape (n_references,)
-        Codes of classes, or numbers.
-    n_classes : int
-        0 for numbers.
+    known : TargetRows
+        Their targets and weights.
     kernel : Kernel
         How distances become exponents.
-    own : Tensor of int of shape (n_queries,) or None, default=None
-        Where each query stands among the references.
 
     Returns
     -------
     Tensor of shape (n_queries, n_classes or 1)
         Σ_j p_ij of each class, or Σ_j p_ij y_j.
     """
+    n_classes, target = known.n_classes, known.target.to(queries.device)
     found = queries.new_zeros(len(queries), n_classes or 1)
-    pairs = Pairs(queries, references.to(queries.dtype), own, kernel)
+    logs = log_weights_of(known, queries)
+    pairs = Pairs(queries, references.to(queries.dtype), None, kernel, logs)
     few = n_classes <= _FEW_CLASSES
     values = target[:, None].to(queries.dtype)
     if n_classes and few:
@@ -82,11 +82,15 @@ def votes(
 
 @torch.no_grad()
 def perplexities(
-    queries: Tensor, references: Tensor, kernel: Kernel, own: Tensor | None
+    queries: Tensor, references: Tensor, known: TargetRows, kernel: Kernel, own: Tensor
 ) -> Tensor:
-    """Return how many neighbours each query has in effect: exp of p_i's entropy."""
+    """Return how many neighbours each query has in effect: exp of p_i's entropy.
+
+    `own` says where each query stands among the references.
+    """
     found = queries.new_zeros(len(queries))
-    for part, exponents, _ in Pairs(queries, references, own, kernel).blocks():
+    logs = log_weights_of(known, queries)
+    for part, exponents, _ in Pairs(queries, references, own, kernel, logs).blocks():
         p = torch.softmax(exponents, dim=1)
         # Where p is 0, its logarithm does not count.
         found[part] = torch.exp(-torch.special.xlogy(p, p).sum(dim=1))

@@ -64,14 +64,18 @@ n_features_in_, feature_names_in_
     _objective: ClassVar[str] = "squared-error"
 
     def _read_targets(
-        self, y: NDArray[Any], settled: dict[str, Any] | None = None
+        self,
+        y: NDArray[Any],
+        settled: dict[str, Any] | None = None,
+        weights: FloatArray | None = None,
     ) -> Targets:
         """Return targets in units of their deviation, or in those that are settled."""
         y = y.astype(np.float64)
         if settled is not None:
             middle, unit = settled["_middle"], settled["_unit"]
         else:
-            middle, spread = float(y.mean()), float(y.std())
+            middle = float(np.average(y, weights=weights))
+            spread = float(np.sqrt(np.average((y - middle) ** 2, weights=weights)))
             if not np.isfinite(spread):
                 raise ValueError(
                     "y has values too large to compute with: their squares overflow. "

@@ -71,16 +71,17 @@ class SoftNeighborTerms(torch.autograd.Function):
         weights: Tensor | None,
         rule: Rule,
         kernel: Kernel,
+        log_weights: Tensor | None = None,
     ) -> Tensor:
         """Return a term for each query, or their weighted sum."""
         wanted = any(ctx.needs_input_grad[:2])
         ctx.given = rule, kernel
         if weights is None:
-            ctx.save_for_backward(queries, references, own)
-            return _walk(queries, references, own, None, rule, kernel)[0]
-        terms, *gradients = _walk(
-            queries, references, own, weights if wanted else None, rule, kernel
-        )
+            ctx.save_for_backward(queries, references, own, log_weights)
+            pairs = Pairs(queries, references, own, kernel, log_weights)
+            return _walk(pairs, None, rule)[0]
+        pairs = Pairs(queries, references, own, kernel, log_weights)
+        terms, *gradients = _walk(pairs, weights if wanted else None, rule)
         ctx.gradients = gradients
         return (terms * weights).sum()
 
@@ -91,24 +92,19 @@ class SoftNeighborTerms(torch.autograd.Function):
         if hasattr(ctx, "gradients"):
             by_queries, by_references = (grad * one for one in ctx.gradients)
         else:
-            queries, references, own = ctx.saved_tensors
-            _, by_queries, by_references = _walk(
-                queries, references, own, grad, *ctx.given
-            )
-        return by_queries, by_references, None, None, None, None
+            queries, references, own, log_weights = ctx.saved_tensors
+            rule, kernel = ctx.given
+            pairs = Pairs(queries, references, own, kernel, log_weights)
+            _, by_queries, by_references = _walk(pairs, grad, rule)
+        return by_queries, by_references, None, None, None, None, None
 
 
 def _walk(
-    queries: Tensor,
-    references: Tensor,
-    own: Tensor | None,
-    weights: Tensor | None,
-    rule: Rule,
-    kernel: Kernel,
+    pairs: "Pairs", weights: Tensor | None, rule: Rule
 ) -> tuple[Tensor, Any, Any]:
     """Return the terms and, with weights, the gradients of their weighted sum."""
+    queries, references = pairs.queries, pairs.references
     terms = queries.new_zeros(len(queries))
-    pairs = Pairs(queries, references, own, kernel)
     if weights is None:
         for part, exponents, _ in pairs.blocks():
             terms[part] = rule.terms(exponents, part, gradient=False)[0]
@@ -116,19 +112,19 @@ def _walk(
     by_queries = torch.empty_like(queries)
     by_references = torch.zeros_like(references)
     ones = queries.new_ones
-    padded = torch.cat([pairs.references, ones(len(references), 1)], dim=1)
+    padded = torch.cat([references, ones(len(references), 1)], dim=1)
     for part, exponents, distances in pairs.blocks():
         terms[part], slopes = rule.terms(exponents, part, gradient=True)
         assert slopes is not None  # noqa: S101 -- for the type checker
-        slopes *= weights[part, None] * (-2 / kernel.temperature)
+        slopes *= weights[part, None] * (-2 / pairs.kernel.temperature)
         if distances is not None:  # the derivative of d by d² is 1 / (2 d)
             slopes /= distances.mul_(2)
-        mine = pairs.queries[part]
+        mine = queries[part]
         # Σ_j s_ij (z_i − z_j), for queries i; and Σ_i s_ij (z_j − z_i).
         sums = slopes @ padded
         by_queries[part] = sums[:, -1:] * mine - sums[:, :-1]
         sums = slopes.T @ torch.cat([mine, ones(len(mine), 1)], dim=1)
-        by_references += sums[:, -1:] * pairs.references - sums[:, :-1]
+        by_references += sums[:, -1:] * references - sums[:, :-1]
     return terms, by_queries, by_references
 
 
@@ -146,6 +142,9 @@ class Pairs:
         below 0 where it does not. None: all may pick all.
     kernel : Kernel
         How distances become exponents.
+    log_weights : Tensor of shape (n_references,) or None, default=None
+        What is added to all exponents of a reference: the logarithm of how many points
+        it stands for.
     """
 
     def __init__(
@@ -154,17 +153,19 @@ class Pairs:
         references: Tensor,
         own: Tensor | None,
         kernel: Kernel,
+        log_weights: Tensor | None = None,
     ) -> None:
         # Near the origin ‖a‖² + ‖b‖² − 2 ab loses the fewest digits.
         middle = references.mean(dim=0)
         self.queries, self.references = queries - middle, references - middle
+        self.kernel = kernel
         self._own = own
-        self._kernel = kernel
+        self._log_weights = log_weights
         self._rows = max(1, kernel.block // max(1, len(references)))
 
     def blocks(self) -> Iterator[tuple[slice, Tensor, Tensor | None]]:
         """Yield the queries' positions, the exponents, and distances if plain."""
-        scale = 1.0 if self._kernel.plain else -1 / self._kernel.temperature
+        scale = 1.0 if self.kernel.plain else -1 / self.kernel.temperature
         a, b = self.queries, self.references
         # One product of matrices gives scale · ‖a − b‖², without a pass for the norms.
         one_a, one_b = a.new_ones(len(a), 1), b.new_ones(len(b), 1)
@@ -176,11 +177,13 @@ class Pairs:
             part = slice(start, min(start + self._rows, len(a)))
             exponents = left[part] @ right
             distances = None
-            if self._kernel.plain:
+            if self.kernel.plain:
                 distances = exponents.clamp_(min=tiny).sqrt_()
-                exponents = distances * (-1 / self._kernel.temperature)
+                exponents = distances * (-1 / self.kernel.temperature)
             else:
                 exponents.clamp_(max=0.0)
+            if self._log_weights is not None:
+                exponents += self._log_weights
             if self._own is not None:
                 own = self._own[part]
                 rows = torch.nonzero(own >= 0).squeeze(1)

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vicinal.neural._columns import EncodedRows
 from vicinal.neural._loss import NCALoss
 from vicinal.neural._predict import embedded, tensors, votes
 from vicinal.neural._soft_neighbors import Kernel
+from vicinal.neural._target_rows import TargetRows
 
 # A step's share of all steps before the rate is whole.
 _WARM_UP = 0.05
@@ -65,39 +65,6 @@ class Training:
         return Kernel(self.distance == "plain")
 
 
-@dataclass(frozen=True, eq=False)
-class TargetRows:
-    """Rows with what is to be predicted of them.
-
-    Attributes
-    ----------
-    rows : EncodedRows
-        The rows.
-    target : Tensor
-        Codes of classes (int64), or numbers (float32).
-    n_classes : int
-        0 for numbers.
-    """
-
-    rows: EncodedRows
-    target: Tensor
-    n_classes: int
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, chosen: Any) -> "TargetRows":
-        return TargetRows(self.rows[chosen], self.target[chosen], self.n_classes)
-
-    def equals(self, other: "TargetRows") -> bool:
-        """Return whether these are the same rows in the same order."""
-        return (
-            np.array_equal(self.rows.numbers, other.rows.numbers)
-            and np.array_equal(self.rows.codes, other.rows.codes)
-            and torch.equal(self.target, other.target)
-        )
-
-
 @dataclass(eq=False)
 class Trained:
     """What came out.
@@ -113,12 +80,15 @@ class Trained:
         none were.
     diverged : bool
         Whether a loss was not finite, which ended the training.
+    interruption : KeyboardInterrupt or None
+        Ctrl-C after at least one epoch, which ended the training.
     """
 
     network: nn.Module
     losses: list[float]
     scores: list[float]
     diverged: bool = False
+    interruption: KeyboardInterrupt | None = None
 
 
 def train(
@@ -140,7 +110,7 @@ def train(
     network : nn.Module
         Changed in place.
     learned : TargetRows
-        Rows to learn from; at least two.
+        Rows to learn from; at least two, all of which count.
     held_out : TargetRows or None
         Rows that judge each epoch.
     how : Training
@@ -156,89 +126,121 @@ def train(
     -------
     Trained
     """
-    generator = torch.Generator()
-    generator.set_state(torch.random.get_rng_state())
-    # So that dropout does not draw the same numbers.
-    torch.manual_seed(torch.initial_seed() + 1)
-    n = len(learned)
-    n_queries = n if n_queries is None else n_queries
-    loss_of = NCALoss(how.objective, distance=how.distance)
-    numbers, codes = tensors(learned.rows, device)
-    target = learned.target.to(device)
-    optimizer = torch.optim.AdamW(
-        _groups(network, how.weight_decay), lr=how.learning_rate
-    )
-    n_batches = math.ceil(n_queries / how.batch_size)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        _warm_cosine(how.max_iter * n_batches) if how.decay else lambda _: 1.0,
-    )
+    steps = _Steps(network, learned, how, device, n_queries)
     state = Trained(network, [], [])
     best = copy.deepcopy(network.state_dict())
     best_score, best_epoch = -math.inf, 0
-    for epoch in range(how.max_iter):
-        network.train()
-        # Those to be predicted first, each part in a random order.
-        last = n - n_queries
-        order = torch.cat(
-            [
-                last + torch.randperm(n_queries, generator=generator),
-                torch.randperm(last, generator=generator),
-            ]
-        )
-        total = 0.0
-        for batch in torch.tensor_split(torch.arange(n_queries), n_batches):
-            # In a random order, the rows that follow are a random draw, too.
-            others = _outside(batch, how.n_references, n, generator)
-            drawn = order[torch.cat([batch, others])].to(device)
-            points = network(numbers[drawn], codes[drawn])
-            loss = loss_of(
-                points[: len(batch)],
-                target[drawn[: len(batch)]],
-                points,
-                target[drawn],
-                torch.arange(len(batch), device=device),
-            )
-            value = loss.item()
-            if not math.isfinite(value):
-                return _diverged(state, best)
-            total += value * len(batch) / n_queries
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
-            schedule.step()
-        # What the last step has made of the weights no loss has shown yet.
-        score = (
-            judged(network, learned, held_out, how.kernel, device)
-            if held_out is not None
-            else -total + 0 * _largest_square(network, learned[drawn.cpu()], device)
-        )
-        if not math.isfinite(score):
-            return _diverged(state, best)
-        state.losses.append(total)
-        if held_out is not None:
-            state.scores.append(score)
-        if held_out is None or score > best_score:
-            best_score, best_epoch = score, epoch
-            best = copy.deepcopy(network.state_dict())
-        if after_epoch(state) or epoch - best_epoch >= how.patience:
-            break
+    try:
+        for epoch in range(how.max_iter):
+            loss = steps.epoch()
+            score = -loss
+            if held_out is not None and math.isfinite(loss):
+                score = judged(network, learned, held_out, how.kernel, device)
+            if not math.isfinite(score):
+                state.diverged = True
+                break
+            state.losses.append(loss)
+            if held_out is not None:
+                state.scores.append(score)
+            if held_out is None or score > best_score:
+                best_score, best_epoch = score, epoch
+                best = copy.deepcopy(network.state_dict())
+            if after_epoch(state) or epoch - best_epoch >= how.patience:
+                break
+    except KeyboardInterrupt as error:
+        if not state.losses:
+            raise
+        state.interruption = error
     network.load_state_dict(best)
     network.eval()
     return state
 
 
-def _diverged(state: Trained, best: dict[str, Any]) -> Trained:
-    """Return to the last good weights."""
-    state.network.load_state_dict(best)
-    state.network.eval()
-    state.diverged = True
-    return state
+class _Steps:
+    """The steps of a training, an epoch at a time; see `train`."""
 
+    def __init__(
+        self,
+        network: nn.Module,
+        learned: TargetRows,
+        how: Training,
+        device: Any,
+        n_queries: int | None,
+    ) -> None:
+        self._generator = torch.Generator()
+        self._generator.set_state(torch.random.get_rng_state())
+        # So that dropout does not draw the same numbers.
+        torch.manual_seed(torch.initial_seed() + 1)
+        self._network, self._learned, self._how = network, learned, how
+        self._device = device
+        self._n_queries = len(learned) if n_queries is None else n_queries
+        self._n_batches = math.ceil(self._n_queries / how.batch_size)
+        self._loss = NCALoss(how.objective, distance=how.distance)
+        self._numbers, self._codes = tensors(learned.rows, device)
+        self._target = learned.target.to(device)
+        self._weights: Tensor | None = None
+        if learned.weights is not None:
+            # In units in which float32 holds them.
+            relative = learned.weights / learned.weights[-self._n_queries :].mean()
+            self._weights = relative.float().to(device)
+        self._optimizer = torch.optim.AdamW(
+            _groups(network, how.weight_decay), lr=how.learning_rate
+        )
+        n_steps = how.max_iter * self._n_batches
+        self._schedule = torch.optim.lr_scheduler.LambdaLR(
+            self._optimizer, _warm_cosine(n_steps) if how.decay else lambda _: 1.0
+        )
 
-def _largest_square(network: nn.Module, some: TargetRows, device: Any) -> float:
-    """Return what distances are made of; not finite where they cannot be computed."""
-    return float(embedded(network, some.rows, device).square().sum(dim=1).max())
+    def epoch(self) -> float:
+        """Make the steps of an epoch; return their mean loss, NaN if that broke it."""
+        self._network.train()
+        n, n_queries = len(self._learned), self._n_queries
+        # Those to be predicted first, each part in a random order.
+        last = n - n_queries
+        order = torch.cat(
+            [
+                last + torch.randperm(n_queries, generator=self._generator),
+                torch.randperm(last, generator=self._generator),
+            ]
+        )
+        total = 0.0
+        for batch in torch.tensor_split(torch.arange(n_queries), self._n_batches):
+            # In a random order, the rows that follow are a random draw, too.
+            others = _outside(batch, self._how.n_references, n, self._generator)
+            drawn = order[torch.cat([batch, others])].to(self._device)
+            value, share = self._step(drawn, len(batch))
+            if not math.isfinite(value):
+                return math.nan
+            total += value * share / n_queries
+        # What the last step has made of the weights no loss has shown yet.
+        rows = self._learned.rows[drawn.cpu()]
+        largest = embedded(self._network, rows, self._device).square().sum(dim=1).max()
+        return total + 0 * float(largest)
+
+    def _step(self, drawn: Tensor, n_queries: int) -> tuple[float, float]:
+        """Learn to predict the first of some rows; return the loss and what it counts.
+
+        Nothing is learned from a loss that is not finite.
+        """
+        asked = drawn[:n_queries]
+        points = self._network(self._numbers[drawn], self._codes[drawn])
+        weights = self._weights
+        loss = self._loss(
+            points[:n_queries],
+            self._target[asked],
+            points,
+            self._target[drawn],
+            torch.arange(n_queries, device=self._device),
+            weights=None if weights is None else weights[asked],
+            reference_weights=None if weights is None else weights[drawn],
+        )
+        value = loss.item()
+        if math.isfinite(value):
+            self._optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            self._optimizer.step()
+            self._schedule.step()
+        return value, n_queries if weights is None else float(weights[asked].sum())
 
 
 def _outside(batch: Tensor, n_more: int, n: int, generator: torch.Generator) -> Tensor:
@@ -293,15 +295,14 @@ def judged(
     found = votes(
         embedded(network, queries.rows, device),
         embedded(network, references.rows, device),
-        references.target.to(device),
-        learned.n_classes,
+        references,
         kernel,
     ).cpu()
     if not learned.n_classes:
-        return -float(((found - queries.target[:, None]) ** 2).mean())
+        return -queries.mean((found[:, 0] - queries.target) ** 2)
     likelihood = found.gather(1, queries.target[:, None]).clamp(min=1e-6).log()
-    right = (found.argmax(dim=1) == queries.target).float().mean()
-    return float(right) + _SHARE_OF_LIKELIHOOD * float(likelihood.mean())
+    right = (found.argmax(dim=1) == queries.target).float()
+    return queries.mean(right) + _SHARE_OF_LIKELIHOOD * queries.mean(likelihood[:, 0])
 
 
 def _some(n: int, most: int, generator: np.random.Generator) -> Any:

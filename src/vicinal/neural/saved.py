@@ -14,7 +14,7 @@ from vicinal.neural._members import Member
 from vicinal.neural._network import Architecture, TableNetwork
 from vicinal.neural._regressor import NeuralNCARegressor
 from vicinal.neural._soft_neighbors import Kernel
-from vicinal.neural._training import TargetRows
+from vicinal.neural._target_rows import TargetRows
 from vicinal.neural._transformer import NeuralNCA
 
 _KINDS: dict[str, type[NeuralEstimator]] = {
@@ -82,6 +82,8 @@ def to_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "validation_scores": estimator.validation_scores_,
         "target_unit": np.array([middle, unit]),
     }
+    if known.weights is not None:
+        arrays["weights"] = known.weights.numpy()
     for i, member in enumerate(members):
         arrays[f"{i}/points"] = member.points.cpu().numpy()
         for name, weights in member.network.state_dict().items():
@@ -220,7 +222,21 @@ def _known(
         _demand(classes == sorted(classes), "the classes")
         _demand(target.dtype == np.int64, "the target's type")
         _demand(bool(((target >= 0) & (target < n_classes)).all()), "the target")
-    return TargetRows(EncodedRows(rows, codes), torch.from_numpy(target), n_classes)
+    return TargetRows(
+        EncodedRows(rows, codes),
+        torch.from_numpy(target),
+        n_classes,
+        _weights(arrays.get("weights"), n),
+    )
+
+
+def _weights(given: Any, n: int) -> torch.Tensor | None:
+    if given is None:
+        return None
+    _demand(given.shape == (n,) and given.dtype == np.float64, "the rows' weights")
+    _demand(bool((np.isfinite(given) & (given >= 0)).all()), "the rows' weights")
+    _demand(bool(given.any()), "the rows' weights")
+    return torch.from_numpy(given)
 
 
 def _member(
