@@ -147,7 +147,7 @@ def show(results: Results) -> Page:
                 }
                 draw_bars(ax, names, bars)
                 ax.set(title=f"{rank}, {part}", ylim=(20, 101))
-            row[0].legend(fontsize=6)
+            row[1].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
         return figure
 
     return Page("\n\n".join(text), draw)
