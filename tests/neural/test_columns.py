@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -32,6 +32,7 @@ def test_units_are_of_the_column() -> None:
     assert rows.numbers.dtype == np.float32
 
 
+@settings(deadline=None)
 @given(arrays(np.float64, (12, 2), elements=st.floats(-1e6, 1e6)))
 def test_scaled_numbers_are_bounded_and_in_order(X: Any) -> None:
     _, rows = encode(X)
