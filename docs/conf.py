@@ -110,7 +110,27 @@ def _escape(_app, _what, _name, _value, _options, lines):  # type: ignore[no-unt
             lines[k] = match[1] + _TRAILING.sub(r"\_", match[2])
 
 
+_PROGRAM = re.compile(
+    r"\]\((?P<up>(?:\.\./)*)\.\./examples(?:/(?P<name>plot_\w+)\.py)?\)"
+)
+_CODE = re.compile(r"\]\((?P<up>(?:\.\./)*)\.\./src/vicinal\)")
+
+
+def _to_built_pages(_app, _name, source):  # type: ignore[no-untyped-def]
+    """Lead to the gallery and the reference where pages link to what they are made of.
+
+    They are only in the site: in a checkout, programs and code are what there is.
+    """
+
+    def page(match: re.Match[str]) -> str:
+        return f"]({match['up']}gallery/{match['name'] or 'index'}.rst)"
+
+    text = _PROGRAM.sub(page, source[0])
+    source[0] = _CODE.sub(lambda match: f"]({match['up']}api/index.rst)", text)
+
+
 def setup(app):  # type: ignore[no-untyped-def]
     """Write the pages of the reference, which are made of the code."""
     reference.write(HERE / "api")
+    app.connect("source-read", _to_built_pages)
     app.connect("autodoc-process-docstring", _escape, priority=100)

@@ -2,9 +2,13 @@
 
 import argparse
 
-from benchmarks.adapters import banking77, cranfield
+from benchmarks.adapters import banking77, cranfield, votes
 
-BENCHMARKS = {"banking77": banking77.main, "cranfield": cranfield.main}
+BENCHMARKS = {
+    "banking77": banking77.main,
+    "cranfield": cranfield.main,
+    "votes": votes.main,
+}
 
 parser = argparse.ArgumentParser(
     prog="python -m benchmarks.adapters", description=__doc__

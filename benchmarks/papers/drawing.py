@@ -97,7 +97,7 @@ def draw_bars(
         axes.bar(
             places, heights, width, yerr=errors, label=method, error_kw={"lw": 0.7}
         )
-    axes.set_xticks(range(len(names)), names, rotation=20)
+    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
 
 
 def _means_and_errors(values: Sequence[FloatArray]) -> tuple[list[float], list[float]]:

@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KernelDensity
 
+from benchmarks.defaults.tables import real_classes
 from benchmarks.papers.experiment import (
     Case,
     Experiment,
@@ -19,7 +20,6 @@ from benchmarks.papers.experiment import (
 from benchmarks.papers.splits import QUICK, classes_of, split_of
 from benchmarks.speed.timing import table
 from vicinal import LCA, LCAGauss
-from vicinal.datasets import available, load
 
 FORMS = ("spherical", "diagonal", "low-rank", "full")
 BANDWIDTHS = 10.0 ** np.arange(-2, 1.01, 0.1)
@@ -34,12 +34,7 @@ def cases(scope: Scope) -> list[Case]:
 
 def _names() -> list[str]:
     """Return the classification data sets with few features."""
-    found = []
-    for name in available():
-        data = load(name)
-        if data.X.shape[1] <= MOST_FEATURES and data.y.dtype.kind != "f":
-            found.append(name)
-    return found
+    return [table.name for table in real_classes() if table.X.shape[1] <= MOST_FEATURES]
 
 
 def run(name: str, seed: int) -> Outcome:

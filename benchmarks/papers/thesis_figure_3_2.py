@@ -37,8 +37,8 @@ def run(name: str, seed: int) -> Outcome:
     outcome: Outcome = {}
     for stopping in (True, False):
         nca = NCA(
-            2,
-            init="random",
+            5,
+            init="pca",
             solver="cg",
             max_iter=ITERATIONS,
             tol=0.0,
@@ -104,9 +104,11 @@ EXPERIMENT = Experiment(
     title="Thesis, figure 3.2: early stopping",
     about=f"""
 The thesis watches rows held out while NCA learns MNIST, and goes back to the
-iteration that suited them best (the 98th in its figure). Here: {N_ROWS:,} random rows
-to two dimensions by conjugate gradients from a random map, a tenth of the rows held
-out, {ITERATIONS} iterations; the dot is the best one. Accuracies are of 1-NN on
+iteration that suited them best (the 98th in its figure). It does not say from which
+start, nor in how many dimensions. Here: {N_ROWS:,} random rows to five dimensions by
+conjugate gradients from PCA's map, a tenth of the rows held out, {ITERATIONS}
+iterations; the dot is the best one. (From a random map to two dimensions, the first
+reading that was tried, f does not move: 18 % right.) Accuracies are of 1-NN on
 {N_TEST:,} other rows (%), ± a standard error over the runs.
 """,
     cases=cases,

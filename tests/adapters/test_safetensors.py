@@ -60,6 +60,7 @@ def rewritten(path: Path, change: dict[str, Any], **tensors: Any) -> None:
         ({"temperature": "0"}, {}, "alpha or temperature"),
         ({"is_adapted": 1}, {}, "is_adapted"),
         ({"more": 1}, {}, "the header's keys"),
+        ({"evaluation": {"before": []}}, {}, "the evaluation"),
         ({}, {"query_components": np.zeros((3, 8))}, "shapes"),
         ({}, {"query_components": np.full((8, 8), np.nan)}, "not finite"),
         ({}, {"query_components": np.zeros((8, 8), dtype=np.int32)}, "type"),

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tests.adapters.data import turned
 from vicinal import io
-from vicinal.adapters import load_adapter
+from vicinal.adapters import RetrievalAdapter, load_adapter, save_adapter
 from vicinal.cli import build_app
 
 
@@ -106,7 +106,9 @@ def test_the_columns_that_were_taken_are_printed(folder: Path) -> None:
     assert first.startswith("q: ")
     assert "vectors of 8 numbers from 'vector'; ids from 'id'; texts from" in first
     assert "documents;" in second
-    assert third.endswith("pairs of them")
+    assert third.endswith(
+        "pairs; queries from 'query'; documents from 'document'; all grades 1"
+    )
 
 
 def test_a_column_beside_the_vectors_can_be_dropped(folder: Path) -> None:
@@ -142,12 +144,72 @@ def test_an_adapter_maps_a_table(folder: Path, role: str) -> None:
     np.testing.assert_allclose(out[:, 1:].to_numpy(), expected)
 
 
+@pytest.mark.parametrize("side", ["query", "both", "two"])
+def test_documents_are_ranked_for_queries(folder: Path, side: str) -> None:
+    save_adapter("m.safetensors", RetrievalAdapter(side=side, alpha=0.1).fit(*turned()))
+    arguments = ["neighbors", "m.safetensors", "q.parquet", "--among", "d.parquet"]
+    arguments += ["--id", "id", "--show", "text", "-k", "4"]
+    result = CliRunner().invoke(build_app(), [*arguments, "-o", "ranked.csv"])
+    assert result.exit_code == 0, result.output
+    queries, documents, _ = turned()
+    n = len(queries)
+    assert f"{4 * n:,} neighbours of {n} rows: ranked.csv" in result.output
+    adapter = load_adapter(folder / "m.safetensors")
+    positions, _ = adapter.rank(queries, documents, 4)
+    out = pl.read_csv(folder / "ranked.csv")
+    assert out["row"].to_list() == positions.ravel().tolist()
+    assert out["query_id"].to_list() == [f"q{i // 4}" for i in range(4 * n)]
+    assert out["row_id"].to_list() == [f"d{i}" for i in positions.ravel()]
+    assert out["text"].to_list() == [f"text {i} of d" for i in positions.ravel()]
+    # One query, on the terminal.
+    result = CliRunner().invoke(build_app(), [*arguments, "--query", "q3"])
+    assert result.exit_code == 0, result.output
+    assert f"d{positions[3, 0]}" in result.output
+
+
+def test_columns_beside_the_vectors_are_left_out(folder: Path) -> None:
+    save_adapter("m.safetensors", RetrievalAdapter(alpha=0.1).fit(*turned()))
+    for name in "qd":
+        frame = pl.read_parquet(f"{name}.parquet")
+        vectors = np.array(frame["vector"].to_list())
+        fields = pl.DataFrame({f"e{j}": vectors[:, j] for j in range(8)})
+        numbers = pl.int_range(frame.height, eager=True)
+        columns = {"sku": numbers, "year": numbers + 2000}
+        fields.with_columns(**columns).write_csv(folder / f"{name}.csv")
+    arguments = ["neighbors", "m.safetensors", "q.csv", "--among", "d.csv"]
+    arguments += ["--id", "sku", "--drop", "year", "-k", "1", "-o", "ranked.csv"]
+    result = CliRunner().invoke(build_app(), arguments)
+    assert result.exit_code == 0, result.output
+    queries, documents, _ = turned()
+    positions, _ = load_adapter("m.safetensors").rank(queries, documents, 1)
+    out = pl.read_csv("ranked.csv")
+    assert out["row_sku"].to_list() == positions.ravel().tolist()
+
+
+def test_what_was_chosen_is_printed(folder: Path) -> None:
+    pairs = pl.read_csv("r.csv").with_columns(grade=2, note=pl.lit("x"))
+    pairs.select("note", "grade", "document", "query").write_csv("r.csv")
+    code, output = run("-o", "m.safetensors")
+    assert code == 0, output
+    adapter = load_adapter(folder / "m.safetensors")
+    assert "pairs; queries from 'query'; documents from 'document'; grades" in output
+    assert "grades from 'grade'; not used: 'note'" in output
+    assert "learned a map of the queries (side query); metric " in output
+    assert f"metric {adapter.metric_}; penalty {adapter.alpha_:g}, temp" in output
+    # The evidence is in the file.
+    assert str(adapter.evaluation_) in output
+
+
 def test_an_adapter_is_named_as_such_by_all_else(folder: Path) -> None:
     assert run("-o", "m.safetensors")[0] == 0
     for arguments, words in (
         ("transform m.safetensors q.parquet -o o.csv", "--as queries or --as doc"),
         ("transform m.safetensors q.parquet -o o.csv --as query", "not 'query'"),
-        ("neighbors m.safetensors q.parquet --query 0", "is an adapter that `vicinal"),
+        ("neighbors m.safetensors q.parquet --query 0", "documents with --among TABLE"),
+        (
+            "predict m.safetensors q.parquet --among d.parquet -o o.csv",
+            "is an adapter that `vicinal",
+        ),
     ):
         result = CliRunner().invoke(build_app(), arguments.split())
         assert result.exit_code == 2
@@ -163,3 +225,6 @@ def test_a_model_of_a_table_has_no_use_for_it(folder: Path) -> None:
     result = CliRunner().invoke(build_app(), arguments.split())
     assert result.exit_code == 2
     assert "--as and --drop are for adapters" in result.output
+    arguments = "neighbors p.st iris --query 0 --drop a"
+    result = CliRunner().invoke(build_app(), arguments.split())
+    assert "--drop is for adapters" in result.output

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from base64 import b64decode
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,43 @@ def test_compare_prints_what_compare_returns() -> None:
     assert any("really better" in line for line in lines)
     assert "standardised" not in outcome.stdout
     assert outcome.stdout.startswith("wine: 178 rows, 13 features, target 'target'")
+
+
+def test_the_command_that_comes_next_runs_as_it_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    kind = np.repeat(["a", "b", "c"], 30)
+    frame = {
+        "size": rng.normal(size=90) + np.repeat([0, 4, 8], 30),
+        "other": rng.normal(size=90),
+        "note": [f"no. {i}" for i in range(90)],
+        "my kind": kind,
+    }
+    pl.DataFrame(frame).write_csv("my shop.csv")
+    asked = ["compare", "my shop.csv", "--target", "my kind", "--drop=note", *QUICK]
+    monkeypatch.setattr("sys.argv", ["vicinal", *asked])
+    outcome = run(*asked)
+    assert outcome.exit_code == 0, outcome.output
+    (line,) = [x for x in outcome.stdout.splitlines() if x.startswith("Next: ")]
+    command = shlex.split(line.removeprefix("Next: "))
+    assert command[:3] == ["vicinal", "fit", "my shop.csv"]
+    fitted = run(*command[1:])
+    assert fitted.exit_code == 0, fitted.output
+    assert (folder / command[-1]).is_file()
+
+
+def test_nothing_comes_next_where_no_metric_is_of_use(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    frame = {"x": rng.normal(size=60), "y": rng.normal(size=60)}
+    pl.DataFrame(frame).write_csv("noise.csv")
+    asked = ["compare", "noise.csv", "--methods", "euclidean", "--splits", "2"]
+    monkeypatch.setattr("sys.argv", ["vicinal", *asked])
+    outcome = run(*asked)
+    assert "so do without neighbours" in outcome.stdout
+    assert "Next: " not in outcome.stdout
 
 
 def test_options_reach_compare(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,3 +73,23 @@ def test_predictions(folder: Path) -> None:
     works("fit", "iris", "--no-target", "--method", "pca", "-o", "n.st")
     outcome = run(*["predict", "n.st", "iris", "--among", "iris", "-o", "o.csv"])
     assert_error_line(outcome, "learned without a target")
+
+
+def test_predictions_need_rows_with_a_target(folder: Path) -> None:
+    works("fit", "iris", "--method", "pca", "-o", "m.st")
+    outcome = run("predict", "m.st", "iris", "-o", "o.csv")
+    assert_error_line(outcome, "rows whose target 'target' is known")
+    assert "with --among TABLE." in outcome.stderr
+    assert not (folder / "o.csv").exists()
+
+
+def test_one_of_something_is_in_the_singular(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    one = "one.csv"
+    (folder / one).write_text("id,<script>alert(1)</script>,width\nn1,r,3\n")
+    out = works("neighbors", "m.st", one, "--among", data, "-k", "1", "-o", "n.csv")
+    assert out == "1 neighbour of 1 row: n.csv\n"
+    assert works("transform", "m.st", one, "-o", "t.csv").startswith("1 row, lda0")
+    out = works("predict", "m.st", one, "--among", data, "-o", "p.csv")
+    assert out.startswith("1 row predicted: p.csv")

@@ -22,7 +22,7 @@ def test_fit_transform_neighbors(folder: Path) -> None:
     assert "flowers: 40 rows, 2 features, target '[bold]kind' (classes)" in out
     assert "identifier: id" in out
     assert "category: <script>alert(1)</script> (2 values)" in out
-    assert "lda: 2 features to 1 dimensions" in out
+    assert "lda: 2 features to 1 dimension" in out
     assert "3-NN, each row left out of its neighbours: " in out
     assert out.endswith("model: m.st\n")
     model = io.load("m.st")

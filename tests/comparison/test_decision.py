@@ -62,6 +62,27 @@ def test_without_an_error_only_the_test_decides() -> None:
     assert one(0.5) == "euclidean"
 
 
+def test_what_is_really_behind_is_not_within_noise() -> None:
+    results = [result("euclidean", 0.892), result("nca", 0.9)]
+
+    def one(p: float) -> str:
+        differences = [Difference("euclidean", 0.008, p, 0.009)]
+        return recommend(results, results[1], differences, 0.005, 0.01)
+
+    assert one(0.01) == "nca"
+    assert one(0.5) == "euclidean"
+
+
+def test_what_a_simpler_method_outdoes_is_not_recommended() -> None:
+    scores = {"standardised": 0.892, "lda": 0.891, "nca": 0.9}
+    results = [result(name, score) for name, score in scores.items()]
+    differences = [
+        Difference("standardised", 0.008, 0.5, 0.001),
+        Difference("lda", 0.009, 0.5, 0.01),
+    ]
+    assert recommend(results, results[2], differences, 0.005, 0.01) == "nca"
+
+
 def test_of_equally_simple_methods_the_better_is_recommended() -> None:
     assert recommended(0.2, whitened=0.8, pca=0.9) == "pca"
 

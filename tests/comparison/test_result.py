@@ -81,7 +81,7 @@ def test_references_stand_apart() -> None:
     lines = beside.table().splitlines()
     assert lines[3] == "(without neighbours)"
     assert lines[4].split()[:2] == ["gradient", "boosting"]
-    assert "gradient boosting is better than pca by 9" in lines[6]
+    assert "gradient boosting, which has no neighbours, is 9" in beside.verdict()
     assert beside.to_dict()["references"][0]["mean"] == 1
     assert "gradient boosting" in beside._repr_html_()
 

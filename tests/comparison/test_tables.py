@@ -125,3 +125,22 @@ def test_one_class_warns() -> None:
     assert result.setting.y is None
     with pytest.raises(ValueError, match="one class only"):
         compare(X, ["a"] * 40, task="classification")
+
+
+def test_the_verdict_warns_of_columns_that_a_few_cells_spoil() -> None:
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=200).round(3)
+    cells = ["unknown" if i == 7 else str(x) for i, x in enumerate(size)]
+    frame = pl.DataFrame(
+        {"size": cells, "other": rng.normal(size=200), "kind": size > 0}
+    )
+    found = compare(frame, "kind", **QUICK)
+    sentence, *others = found.verdict().splitlines()
+    assert others == [
+        "But: A few cells that are no numbers keep from being used as numbers: size. "
+        "Run again with --number size to take those cells as missing."
+    ]
+    assert found.to_dict()["verdict"] == sentence
+    assert "<br>But: A few cells" in found._repr_html_()
+    mended = compare(frame, "kind", overrides={"number": ["size"]}, **QUICK)
+    assert "\n" not in mended.verdict()

@@ -195,7 +195,7 @@ def test_no_more_splits_than_time() -> None:
     result = compare(X[:900], Y[:900] + (X[:900, 0] > 0), n_splits=500, time_budget=2)
     assert 1 <= result.setting.n_splits < 500
     assert all(one.scores.size == result.setting.n_splits for one in result.results)
-    assert "The time budget was enough for" in result.notes[0]
+    assert "The time budget (--time-budget) was enough for" in result.notes[0]
 
 
 def test_many_rows_within_the_budget() -> None:
@@ -226,4 +226,7 @@ def test_methods_whose_turn_comes_too_late_are_left_out(
     result = compare(X[:100], y, methods=names, n_splits=5, time_budget=0.1)
     assert [one.name for one in result.results] == ["euclidean"]
     assert result.setting.n_splits == 1
-    assert "lda was left out: the time budget was over before its turn." in result.notes
+    assert (
+        "lda was left out: the time budget (--time-budget) was over before its turn."
+        in result.notes
+    )

@@ -8,6 +8,7 @@ import pytest
 
 from vicinal import compare
 from vicinal.comparison import Comparison, MethodResult, Setting
+from vicinal.comparison.verdict import useful
 
 RNG = np.random.default_rng(0)
 
@@ -55,12 +56,19 @@ def comparison(
         ),
         (
             [result("standardised", 0.8), result("nca", 0.83, 0.2)],
-            "Standardise: 80.0 ± 0.2 %; nca may add 3.0 ± 34.5 points, which is within "
-            "noise",
+            "Standardise: 80.0 ± 0.2 %; nca is 3.0 ± 34.5 points ahead, within chance, "
+            "and less simple; more rows would tell",
         ),
         (
             [result("euclidean", 0.7, 0.1), result("whitened", 0.8)],
-            "Whiten: +10.0 ± 17.2 points over raw features, which may be chance",
+            "Whiten as the better bet: 10.0 ± 17.2 points ahead of raw features, "
+            "within chance; more rows would tell",
+        ),
+        (
+            # Each method that could add something has the same doubt.
+            [result("euclidean", 0.7, 0.1), result("lda", 0.8), result("nca", 0.8)],
+            "Use lda in 5 dimensions as the better bet: 10.0 ± 17.2 points ahead of "
+            "raw features, within chance; more rows would tell",
         ),
         (
             [result("standardised", 0.8), result("lda", 0.9), result("nca", 0.9)],
@@ -93,7 +101,10 @@ def test_methods_without_enough_rows_are_named(learned: int, short: bool) -> Non
 def test_numbers_that_nothing_predicts() -> None:
     bad = [result("euclidean", -0.3), result("nca", -0.02)]
     one = comparison(*bad, task="regression")
-    assert one.verdict() == "No metric beats the mean: nca has -0.020 ± 0.002"
+    assert one.verdict() == (
+        "No metric beats the mean: nca has -0.020 ± 0.002, so do without neighbours"
+    )
+    assert not useful(one)
 
 
 def test_classes_that_nothing_predicts() -> None:
@@ -105,11 +116,31 @@ def test_classes_that_nothing_predicts() -> None:
 def test_a_model_without_neighbours_that_is_better_is_named() -> None:
     X = RNG.normal(size=(600, 30))
     y = (X.sum(axis=1) > 0).astype(int)
-    one = compare(X, y, methods="euclidean", n_splits=3)
-    (line,) = [said for said in one.reading() if "Without neighbours" in said]
-    assert line.startswith("Without neighbours: logistic regression is better than")
+    one = compare(X, y, methods="euclidean standardised", n_splits=3)
+    said = one.verdict()
+    assert "; but logistic regression, which has no neighbours, is " in said
+    assert said.endswith(
+        "points ahead of every metric: take it if only predictions count"
+    )
     names = [each.name for each in one.references]
     assert names == ["majority class", "logistic regression", "gradient boosting"]
+    # Where a linear model says nothing, neighbours are the better tool.
+    X, y = X[:, :2], (np.linalg.norm(X[:, :2], axis=1) > 1).astype(int)
+    assert "; but" not in compare(X, y, methods="euclidean", n_splits=3).verdict()
+
+
+def test_the_sentence_and_the_table_use_the_same_test() -> None:
+    # Over 15 pairs, the test of each must be surer: alone, these ups are no chance.
+    ups = np.array([3.0, 1.0, 2.0, 2.0, 2.5, 1.0, 3.0, 1.0, 2.5, 2.0]) / 100
+    two = [result("standardised", 0.8, 0.0), result("lda", 0.82, 0.0)]
+    two[1] = replace(two[1], scores=0.8 + ups)
+    others = [result(name, 0.7, 0.1) for name in ("pca", "ldg", "lfda", "nca")]
+    alone, among = comparison(*two), comparison(*two, *others)
+    for one, sure in ((alone, True), (among, False)):
+        (row,) = [row for row in one.rows() if row[0] == "standardised"]
+        assert row[3].endswith("*") is sure
+        assert ("within chance" not in one.verdict()) is sure
+        assert one.verdict().startswith("Use lda in 5 dimensions")
 
 
 @pytest.mark.parametrize("task", ["none", "regression"])

@@ -52,5 +52,5 @@ def test_whole_numbers_as_classes(tmp_path: Path) -> None:
 
 def test_what_cannot_be_predicted_from() -> None:
     model = learn(prepare("iris"), "lda")
-    with pytest.raises(ValueError, match="iris has 150 rows with a target"):
+    with pytest.raises(ValueError, match="iris has only 150 rows with a target"):
         NeighborPredictor(model, "iris", 151)

@@ -1,4 +1,7 @@
 import itertools
+import multiprocessing
+import os
+import sys
 import threading
 import time
 from typing import Any
@@ -93,6 +96,43 @@ def test_an_error_in_any_thread_reaches_the_caller(failing_thread: str) -> None:
     with pytest.raises(ZeroDivisionError):
         run_in_threads(lambda: do, blocks(slice(0, 500), 1), 2)
     assert len(done) < 100  # the other finishes its part and stops
+
+
+def test_work_within_work_ends() -> None:
+    """The threads that stay may all be busy with those who wait for them."""
+    done: list[tuple[int, int]] = []
+
+    def outer(position: int, _: slice) -> None:
+        run_in_threads(
+            lambda: lambda inner, _: done.append((position, inner)),
+            [slice(0, 1)] * 3,
+            3,
+        )
+
+    run_in_threads(lambda: outer, [slice(0, 1)] * 6, 3)
+    assert sorted(done) == list(itertools.product(range(6), range(3)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without forks")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_fork_has_threads_of_its_own() -> None:
+    run_in_threads(lambda: lambda *_: time.sleep(0.01), [slice(0, 1)] * 4, 2)
+    context: Any = multiprocessing.get_context("fork")
+    child = context.Process(target=_names_of_two_threads)
+    child.start()
+    child.join(30)
+    assert child.exitcode == 0
+
+
+def _names_of_two_threads() -> None:
+    names: set[str] = set()
+
+    def do(*_: object) -> None:
+        names.add(threading.current_thread().name)
+        time.sleep(0.05)
+
+    run_in_threads(lambda: do, [slice(0, 1)] * 4, 2)
+    sys.exit(len(names) != 2)
 
 
 def test_a_block_stays_within_working_memory() -> None:

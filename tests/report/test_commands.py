@@ -48,6 +48,17 @@ def test_the_same_table_is_learned_from(ran: str, fit: str) -> None:
     assert " ".join(found) == f"vicinal fit {fit} --method nca -o nca.safetensors"
 
 
+def test_a_target_that_was_found_is_named() -> None:
+    ran = ["vicinal", "compare", "a.csv"]
+    assert fit_command(ran, "lda", "my kind") == [
+        *["vicinal", "fit", "a.csv", "--target", "my kind"],
+        *["--method", "lda", "-o", "lda.safetensors"],
+    ]
+    said = fit_command([*ran, "--target", "kind"], "lda", "other")
+    assert said is not None
+    assert "other" not in said
+
+
 @pytest.mark.parametrize(
     "ran", [None, "vicinal compare a.csv", ["python", "x.py"], ["vicinal", "compare"]]
 )

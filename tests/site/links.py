@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
+
+_LINK = re.compile(r"\]\(([^()\s]+)\)")
+_CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
 class _Page(HTMLParser):
@@ -25,6 +30,21 @@ class _Page(HTMLParser):
                 self.anchors.add(value or "")
             elif name in ("href", "src") and value:
                 self.targets.add(value)
+
+
+def dead_links(pages: Iterable[Path], built: Sequence[Path]) -> list[str]:
+    """Return every link of Markdown pages to a file that is not there, or is built."""
+    found = []
+    for page in pages:
+        text = _CODE.sub("", page.read_text(encoding="utf-8"))
+        for target in _LINK.findall(text):
+            link = urlsplit(target)
+            if link.scheme or not link.path:
+                continue
+            goal = (page.parent / unquote(link.path)).resolve()
+            if not goal.exists() or any(one in goal.parents for one in built):
+                found.append(f"{page.name}: {target}")
+    return found
 
 
 def broken_links(folder: Path) -> list[str]:

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.site.links import broken_links, fetched
+from tests.site.links import broken_links, dead_links, fetched
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.site
@@ -15,6 +17,29 @@ def test_links_lead_somewhere(site: Path) -> None:
 @pytest.mark.site
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     assert fetched(site) == []
+
+
+def test_links_of_pages_lead_somewhere_in_a_checkout() -> None:
+    # Without what Sphinx makes: the gallery and the reference.
+    built = [DOCS / name for name in ("_build", "gallery", "api")]
+    pages = [
+        one for one in DOCS.rglob("*.md") if not any(b in one.parents for b in built)
+    ]
+    pages += [DOCS.parent / name for name in ("README.md", "CONTRIBUTING.md")]
+    assert len(pages) > 20
+    assert dead_links(pages, built) == []
+
+
+def test_dead_links_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "a.md"
+    page.write_text(
+        "[1](b.md#here) [2](c.md) [3](#top) [4](https://x.org) [5](made/x.rst)\n"
+        "```python\nfound[6](y)\n```\n`[7](z)`"
+    )
+    (tmp_path / "b.md").touch()
+    (tmp_path / "made").mkdir()
+    (tmp_path / "made" / "x.rst").touch()
+    assert dead_links([page], [tmp_path / "made"]) == ["a.md: c.md", "a.md: made/x.rst"]
 
 
 def test_broken_links_are_found(tmp_path: Path) -> None:

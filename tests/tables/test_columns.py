@@ -31,7 +31,7 @@ def decision(name: str, values: Any, dtype: Any = None) -> Decision:
     [
         ("x", [1.5, 2.5] * 12, "number", ""),
         ("x", [1.5, None] * 11 + [2, 3], "number", "11 missing"),
-        ("x", [1, float("inf"), 2], "number", "1 infinite values count as missing"),
+        ("x", [1, float("inf"), 2], "number", "1 infinite value counts as missing"),
         ("x", ["1", " 2.5", "NA"] * 8, "number", "8 missing"),
         ("x", [3, 1, 2, 2] * 6, "number", ""),
         ("x", [True, False, None] * 8, "yes/no", "8 missing"),
@@ -209,8 +209,11 @@ def test_float32_stays() -> None:
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        ({"Petal width": [1]}, "no column 'petal width'; did you mean 'Petal width'?"),
-        ({"zzz": [1]}, "no column 'petal width', which the model needs"),
+        (
+            {"Petal width": [1]},
+            r"no column 'petal width', which the model uses; did you mean 'Petal w",
+        ),
+        ({"zzz": [1]}, "no column 'petal width', which the model uses."),
         (
             {"petal width": ["wide"]},
             "'petal width' was learned from numbers like 3.5, .*'wide'",
@@ -400,3 +403,12 @@ def test_twenty_rows_that_are_counted_are_no_chance() -> None:
 def test_a_few_numbers_may_be_in_order_by_chance(n_rows: int, kind: str) -> None:
     assert kind_of(pl.Series("x", range(n_rows))).kind == kind
     assert kind_of(pl.Series("x", [i * i for i in range(n_rows)])).kind == kind
+
+
+def test_a_column_that_the_model_uses_itself_is_not_suggested() -> None:
+    learned = pl.DataFrame({"width 1": [1.5, 2.5], "width 2": [3.5, 5.5]})
+    columns = Columns.learn(learned, None)
+    with pytest.raises(ValueError, match=r"'width 1', which the model uses\.$"):
+        columns.kept_part(pl.DataFrame({"width 2": [1.0]}))
+    with pytest.raises(ValueError, match=r"uses; did you mean 'width_1'\?$"):
+        columns.kept_part(pl.DataFrame({"width_1": [1.0], "width 2": [1.0]}))

@@ -73,9 +73,9 @@ def test_relevance_by_names(tmp_path: Path) -> None:
     named = {"doc": ["b", "a"], "query": ["a", "a"], "grade": [1, 3]}
     expected = [[0, 1, 1], [0, 0, 3]]
     path = written(tmp_path, "r.csv", named)
-    assert read_relevance(path, both, both).tolist() == expected
+    assert read_relevance(path, both, both).pairs.tolist() == expected
     plain = written(tmp_path, "p.csv", {"from": ["a", "b"], "to": ["b", "a"]})
-    assert read_relevance(plain, both, both).tolist() == [[0, 1, 1], [1, 0, 1]]
+    assert read_relevance(plain, both, both).pairs.tolist() == [[0, 1, 1], [1, 0, 1]]
     wrong: list[tuple[dict[str, object], str]] = [
         ({"query": ["c"], "document": ["a"]}, "names 'c', which"),
         ({"query": ["a"]}, "column of queries and one of documents"),

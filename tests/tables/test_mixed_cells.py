@@ -100,4 +100,4 @@ def test_dates_with_a_bad_cell_can_be_asked_for(tmp_path: Path) -> None:
     asked = prepare(path, target="y", overrides=Overrides.of(date="day"))
     (day, _) = asked.decisions
     assert (day.kind, day.form) == ("date", "%d.%m.%Y")
-    assert "1 cells that are none" in day.reason
+    assert "1 cell that is none counts" in day.reason

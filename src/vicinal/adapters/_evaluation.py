@@ -1,6 +1,7 @@
 """Scores before and after, with intervals and tests over the queries."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -83,14 +84,15 @@ class Evaluation:
     after: dict[str, FloatArray]
     seed: int = 0
     queries: IntArray | None = None
-    changes: dict[str, Change] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        changes = {
+    @cached_property
+    def changes(self) -> dict[str, Change]:
+        """How each score changed, by its name."""
+        # When first asked for: an adapter that is loaded to work need not know it.
+        return {
             name: change(self.before[name], self.after[name], self.seed)
             for name in self.before
         }
-        object.__setattr__(self, "changes", changes)
 
     def __getitem__(self, name: str) -> Change:
         """Return how a score changed, as in ``evaluation["ndcg@10"].gain``."""

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal import __version__
 from vicinal._files import written_whole
 from vicinal.adapters._adapter import RetrievalAdapter
+from vicinal.adapters._stored_evaluation import read_evaluation, stored_evaluation
 
 FORMAT = 1
 _TENSORS = ("query_components", "document_components")
@@ -28,7 +29,7 @@ def save_adapter(path: str | os.PathLike[str], adapter: RetrievalAdapter) -> Non
     path : str or path-like
         Usually ends in ``.safetensors``. A file that is there is replaced.
     adapter : RetrievalAdapter
-        Fitted. Its maps and what they mean are kept; the evaluation is not.
+        Fitted. Its maps and what they mean are kept, and its evaluation, if any.
 
     Raises
     ------
@@ -71,6 +72,7 @@ def save_adapter(path: str | os.PathLike[str], adapter: RetrievalAdapter) -> Non
             "temperature": adapter.temperature_,
             "is_adapted": adapter.is_adapted_,
             "version": __version__,
+            "evaluation": stored_evaluation(getattr(adapter, "evaluation_", None)),
         },
         allow_nan=False,
     )
@@ -91,7 +93,7 @@ def load_adapter(path: str | os.PathLike[str]) -> RetrievalAdapter:
     Returns
     -------
     RetrievalAdapter
-        Fitted, without an evaluation.
+        Fitted, with the evaluation that it was saved with.
 
     Raises
     ------
@@ -153,7 +155,10 @@ def load_adapter(path: str | os.PathLike[str]) -> RetrievalAdapter:
 
 def _adapter(stored: Any, tensors: dict[str, NDArray[Any]]) -> RetrievalAdapter:
     """Build the adapter out of parts that may not fit."""
-    _demand(isinstance(stored, dict) and set(stored) == _KEYS, "the header's keys")
+    _demand(isinstance(stored, dict), "the header")
+    # Older files have no evaluation.
+    evaluation = read_evaluation(stored.pop("evaluation", None))
+    _demand(set(stored) == _KEYS, "the header's keys")
     _demand(stored["format"] == FORMAT, "its format is of another version")
     _demand(stored["side"] in ("query", "both", "two"), "the side")
     _demand(stored["metric"] in ("cosine", "euclidean"), "the metric")
@@ -181,6 +186,8 @@ def _adapter(stored: Any, tensors: dict[str, NDArray[Any]]) -> RetrievalAdapter:
     adapter.alpha_, adapter.temperature_ = map(float, numbers)
     adapter.is_adapted_, adapter.n_iter_ = stored["is_adapted"], 0
     adapter.n_features_in_ = n_features
+    if evaluation is not None:
+        adapter.evaluation_ = evaluation
     return adapter
 
 

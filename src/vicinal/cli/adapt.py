@@ -14,6 +14,7 @@ from vicinal.cli.progress import waiting
 from vicinal.tables.names import near, printable
 
 if TYPE_CHECKING:
+    from vicinal.adapters import RetrievalAdapter
     from vicinal.tables.embeddings import Embeddings
 
 __all__ = ["register"]
@@ -98,11 +99,16 @@ def adapt(
             asking = read_embeddings(queries, text=query_text, drop=drop or [])
             found = read_embeddings(documents, text=document_text, drop=drop or [])
             _check_dropped(drop or [], [asking, found])
-            pairs = read_relevance(relevance, asking, found)
-        for what, one in (("queries", asking), ("documents", found)):
-            n = f"{len(one.vectors):,} {what}"
-            typer.echo(printable(f"{one.name}: {n}; {one.columns}", None))
-        typer.echo(f"{pairs.shape[0]:,} pairs of them")
+            judged = read_relevance(relevance, asking, found)
+            pairs = judged.pairs
+        for what, one in (
+            (("query", "queries"), asking),
+            (("document", "documents"), found),
+        ):
+            typer.echo(_file_line(one.name, len(one.vectors), what, one.columns))
+        typer.echo(
+            _file_line(judged.name, len(pairs), ("pair", "pairs"), judged.columns)
+        )
         with waiting("learning") as say, warnings_printed():
             from vicinal.adapters import RetrievalAdapter, save_adapter, to_onnx
 
@@ -136,10 +142,32 @@ def adapt(
                 )
                 with written_whole(report) as temporary:
                     temporary.write_text(text, encoding="utf-8")
+        typer.echo(_choices_line(adapter))
         typer.echo(str(adapter.evaluation_))
-        for what, path in (("model", output), ("onnx", onnx), ("report", report)):
+        for made, path in (("model", output), ("onnx", onnx), ("report", report)):
             if path is not None:
-                typer.echo(f"{what}: {printable(path, None)}")
+                typer.echo(f"{made}: {printable(path, None)}")
+
+
+def _file_line(name: str, n: int, what: tuple[str, str], columns: str) -> str:
+    """Say what a file holds, and which of its columns were taken for what."""
+    return printable(f"{name}: {n:,} {what[n != 1]}; {columns}", None)
+
+
+def _choices_line(adapter: "RetrievalAdapter") -> str:
+    """Say what was learned, and with which settings."""
+    maps = {
+        "query": "a map of the queries",
+        "both": "one map of queries and documents",
+        "two": "a map of the queries and one of the documents",
+    }
+    said = f"learned {maps[adapter.side]} (side {adapter.side})"
+    if not adapter.is_adapted_:
+        said = f"nothing learned that helps (side {adapter.side})"
+    return (
+        f"{said}; metric {adapter.metric_}; penalty {adapter.alpha_:g}, temperature "
+        f"{adapter.temperature_:.3g}, both chosen on queries held out"
+    )
 
 
 def _check_choices(side: str, n_components: int | None, metric: str) -> None:

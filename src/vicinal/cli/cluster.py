@@ -7,7 +7,7 @@ import typer
 
 from vicinal.cli.errors import warnings_printed
 from vicinal.cli.progress import waiting
-from vicinal.tables.names import printable
+from vicinal.tables.names import counted, printable
 
 __all__ = ["fit_on_cluster"]
 
@@ -70,6 +70,7 @@ def fit_on_cluster(
         typer.echo(f"left out, as they are not numbers: {names}")
     model = from_estimator(pipeline)
     d, n_features = model.components.shape
-    typer.echo(f"{method}: {n_features:,} features to {d:,} dimensions")
+    features, dimensions = counted(n_features, "feature"), counted(d, "dimension")
+    typer.echo(f"{method}: {features} to {dimensions}")
     save(output, model)
     typer.echo(f"model: {printable(output, None)}")

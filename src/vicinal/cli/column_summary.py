@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from vicinal.tables.names import printable
+from vicinal.tables.names import counted, printable
 
 if TYPE_CHECKING:
     from vicinal.tables.decisions import Decision
@@ -22,7 +22,10 @@ def print_decisions(prepared: "Prepared") -> None:
     """Print what the table is, and what became of its columns."""
     n, d = prepared.X.shape
     name = printable(prepared.name, None)
-    typer.echo(f"{name}: {n:,} rows, {d:,} features, {_target_line(prepared)}")
+    typer.echo(
+        f"{name}: {counted(n, 'row')}, {counted(d, 'feature')}, "
+        f"{_target_line(prepared)}"
+    )
     for line in [*prepared.notes, *column_lines(prepared.decisions)]:
         typer.echo(f"  {printable(line, None)}")
 

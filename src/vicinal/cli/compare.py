@@ -158,6 +158,7 @@ def compare(
 
         for line in spoiled_columns(prepared.decisions):
             typer.echo(f"But: {printable(line, None)}")
+        _print_next(result, prepared)
         _print_table(result)
         if report is not None:
             with progress_bar() as show:
@@ -232,6 +233,17 @@ def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
         return np.asarray(pixels.to_numpy(), dtype=np.float64)
     except ValueError as error:
         raise ValueError("--image-shape needs columns that are all numbers.") from error
+
+
+def _print_next(result: "Comparison", prepared: "Prepared") -> None:
+    """Print the command that keeps the recommended metric, where one is of use."""
+    from vicinal.comparison.verdict import useful
+    from vicinal.report.commands import fit_command, shell_command
+
+    command = ["vicinal", *sys.argv[1:]]
+    line = fit_command(command, result.recommended, prepared.target)
+    if line is not None and useful(result):
+        typer.echo(f"Next: {shell_command(line)}\n")
 
 
 def _print_table(result: "Comparison") -> None:

@@ -22,7 +22,7 @@ from vicinal.cli.options import (
 )
 from vicinal.cli.output_paths import check_output_path
 from vicinal.cli.progress import waiting
-from vicinal.tables.names import printable
+from vicinal.tables.names import counted, printable
 
 if TYPE_CHECKING:
     from vicinal.models import SavedModel
@@ -151,7 +151,8 @@ def fit(
 
 def _dimensions_line(model: "SavedModel", asked: int | None) -> str:
     d, n_features = model.components.shape
-    line = f"{model.method}: {n_features:,} features to {d:,} dimensions"
+    line = f"{model.method}: {counted(n_features, 'feature')} to "
+    line += counted(d, "dimension")
     return line if asked in (None, d) else f"{line} (it cannot give {asked:,})"
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vicinal.tables.names import printable
+from vicinal.tables.names import counted, printable
 
 if TYPE_CHECKING:
     from vicinal.models import Neighborhoods, Predicted, SavedModel
@@ -105,10 +105,11 @@ def score_line(found: "Predicted", task: str) -> str:
     from sklearn.metrics import accuracy_score, r2_score
 
     n = len(found.truth)
+    known = f"{counted(n, 'row')} whose target is known"
     if task == "classification":
         right = accuracy_score(found.truth, found.predicted)
-        return f"accuracy {100 * right:.1f} % on the {n:,} rows whose target is known"
+        return f"accuracy {100 * right:.1f} % on the {known}"
     if n < 2:
         return f"{n} row has a known target: too few to score"
     score = r2_score(found.truth, found.predicted)
-    return f"R² {score:.3f} on the {n:,} rows whose target is known"
+    return f"R² {score:.3f} on the {known}"

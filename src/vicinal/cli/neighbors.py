@@ -8,13 +8,13 @@ import typer
 from vicinal._files import is_same_file
 from vicinal.cli.errors import report_errors
 from vicinal.cli.neighbor_summary import print_neighbors, print_table, score_line
-from vicinal.cli.options import Data, Keep, KeepAll, Model, Neighbors
+from vicinal.cli.options import AnyModel, Data, Keep, KeepAll, Model, Neighbors
 from vicinal.cli.output_paths import check_apart, check_table_path
 from vicinal.cli.progress import waiting
-from vicinal.tables.names import printable
+from vicinal.tables.names import counted, printable
 
 if TYPE_CHECKING:
-    from vicinal.models import Recall
+    from vicinal.models import Recall, SavedModel
 
 __all__ = ["register"]
 
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def neighbors(
-    model: Model,
+    model: AnyModel,
     data: Data,
     query: Annotated[
         list[str] | None,
@@ -59,25 +59,37 @@ def neighbors(
         bool,
         typer.Option("--exact", help="No index, however many rows there are."),
     ] = False,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="For an adapter: a column that is no part of the vectors."),
+    ] = None,
 ) -> None:
     """Find the nearest rows of some rows, or of all, under a learned metric.
 
     Of one row, without other options, they are printed beside those under the
     Euclidean metric. 1,000 rows or more are looked up among more than 50,000 by an
     index (extra ann), and what it misses is measured and printed.
+
+    By an adapter, the rows of DATA are queries, and those of --among documents.
     """
     recalls: list[Recall] = []
     with report_errors():
         with waiting("looking for neighbours") as say:
-            from vicinal.models import load, nearest_rows, neighbor_table
+            from vicinal.models import nearest_rows, neighbor_table
 
             _check_k(k)
-            learned = load(model)
+            learned, documents = _maps(model, among, [*(drop or []), *_named(name)])
+            if drop and documents is None:
+                raise ValueError(
+                    f"--drop is for adapters, and {model.name} is a model of a table, "
+                    "which knows its columns."
+                )
             if output is not None:
                 check_apart(output, {"model": model, "--among table": among})
                 check_table_path(output, data)
             rows = _asked_rows(data, query, name)
-            if rows is not None and len(rows) == 1 and not (among or show or output):
+            alone = rows is not None and len(rows) == 1
+            if alone and not (among or show or output):
                 found = nearest_rows(learned, data, rows[0], k)
                 table = None
             else:
@@ -90,6 +102,7 @@ def neighbors(
                     learned,
                     data,
                     among=among,
+                    among_model=documents,
                     rows=rows,
                     n_neighbors=k,
                     show=show or [],
@@ -109,7 +122,8 @@ def neighbors(
         else:
             n = table["query"].n_unique()
             typer.echo(
-                f"{table.height:,} neighbours of {n:,} rows: {printable(output, None)}"
+                f"{counted(table.height, 'neighbour')} of {counted(n, 'row')}: "
+                f"{printable(output, None)}"
             )
         for one in recalls:
             typer.echo(
@@ -121,20 +135,20 @@ def neighbors(
 def predict(
     model: Model,
     data: Data,
-    among: Annotated[
-        str,
-        typer.Option(
-            help="A table of rows whose target is known, like the one that the metric "
-            "was learned from.",
-            show_default=False,
-        ),
-    ],
     output: Annotated[
         Path,
         typer.Option(
             "--output", "-o", help="File to write: .csv, .tsv, .parquet or .arrow."
         ),
     ],
+    among: Annotated[
+        str | None,
+        typer.Option(
+            help="A table of rows whose target is known, like the one that the metric "
+            "was learned from. It is needed.",
+            show_default=False,
+        ),
+    ] = None,
     k: Neighbors = 3,
     keep: Keep = None,
     keep_all: KeepAll = False,
@@ -151,6 +165,7 @@ def predict(
 
             _check_k(k)
             learned = load(model)
+            among = _named_table(among, learned)
             check_apart(output, {"model": model, "--among table": among})
             found = predict_file(
                 learned,
@@ -162,7 +177,9 @@ def predict(
                 keep_all=keep_all,
                 on_rows=lambda done: say(f"predicted {done:,} rows"),
             )
-        typer.echo(f"{found.n_rows:,} rows predicted: {printable(output, None)}")
+        typer.echo(
+            f"{counted(found.n_rows, 'row')} predicted: {printable(output, None)}"
+        )
         if found.truth:
             typer.echo(score_line(found, learned.task))
             if is_same_file(data, among):
@@ -171,6 +188,43 @@ def predict(
                     "nearest one: that figure means nothing",
                     err=True,
                 )
+
+
+def _maps(model: Path, among: str | None, drop: list[str]) -> tuple[Any, Any]:
+    """Return what maps the rows, and for an adapter what maps the documents."""
+    from vicinal.models import AdapterFileError, VectorMap, load
+
+    try:
+        return load(model), None
+    except AdapterFileError:
+        pass
+    from vicinal.adapters import load_adapter
+
+    adapter = load_adapter(model)
+    if among is None:
+        raise ValueError(
+            f"{model.name} is an adapter: the rows of DATA are queries; name the table "
+            "of documents with --among TABLE."
+        )
+    return (
+        VectorMap(adapter.transform_queries, drop),
+        VectorMap(adapter.transform_documents, drop),
+    )
+
+
+def _named(column: str | None) -> list[str]:
+    return [] if column is None else [column]
+
+
+def _named_table(among: str | None, learned: "SavedModel") -> str:
+    """Return the table to predict from; raise ValueError where none is named."""
+    if among is not None:
+        return among
+    target = "" if learned.target is None else f" {printable(learned.target)!r}"
+    raise ValueError(
+        "A model holds a metric and no rows: name a table of rows whose target"
+        f"{target} is known, like the one that it was learned from, with --among TABLE."
+    )
 
 
 def _check_k(k: int) -> None:

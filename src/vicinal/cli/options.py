@@ -45,6 +45,12 @@ Model = Annotated[
     Path,
     typer.Argument(help="A file that `vicinal fit` wrote.", show_default=False),
 ]
+AnyModel = Annotated[
+    Path,
+    typer.Argument(
+        help="A file that `vicinal fit` or `vicinal adapt` wrote.", show_default=False
+    ),
+]
 Neighbors = Annotated[
     int, typer.Option("-k", "--neighbors", help="How many neighbours.")
 ]

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from vicinal.cli.errors import report_errors
-from vicinal.cli.options import Data, Keep, KeepAll
+from vicinal.cli.options import AnyModel, Data, Keep, KeepAll
 from vicinal.cli.output_paths import check_apart
 from vicinal.cli.progress import waiting
-from vicinal.tables.names import printable
+from vicinal.tables.names import counted, printable
 
 __all__ = ["register"]
 
@@ -20,13 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def transform(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            help="A file that `vicinal fit` or `vicinal adapt` wrote.",
-            show_default=False,
-        ),
-    ],
+    model: AnyModel,
     data: Data,
     output: Annotated[
         Path,
@@ -75,7 +69,9 @@ def transform(
         else:
             n_rows = transform_file(learned, data, output, **options)
             names = (learned.names_out[0], learned.names_out[-1])
-    typer.echo(f"{n_rows:,} rows, {names[0]} to {names[1]}: {printable(output, None)}")
+    typer.echo(
+        f"{counted(n_rows, 'row')}, {names[0]} to {names[1]}: {printable(output, None)}"
+    )
 
 
 def _adapted(

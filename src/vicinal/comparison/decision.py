@@ -49,10 +49,11 @@ def recommend(
 ) -> str:
     """Return the name of the simplest method within noise of the best.
 
-    Within noise is: behind by no more than one standard error of the difference, the
-    usual rule for choosing among models of different size, and by no more than a
-    point, since the error of few rows is large; or by no more than half of one; or by
-    so little that nobody would care.
+    Within noise is: not really behind by the test of `differences`, and behind by no
+    more than one standard error of the difference, the usual rule for choosing among
+    models of different size, and by no more than a point, since the error of few rows
+    is large; or by no more than half of one; or by so little that nobody would care.
+    A method that a simpler one outdoes is never recommended.
 
     Parameters
     ----------
@@ -67,14 +68,21 @@ def recommend(
     point : float, default=inf
         What is given up for simplicity at most, unless noise is of another order.
     """
-    reach = {
-        one.other: np.nan_to_num(one.error, nan=0.0 if one.real else np.inf)
-        for one in differences
-    }
-    behind = {one.other: one.gain for one in differences}
-    near = {
-        name: max(negligible, min(error, point), _HALF * error)
-        for name, error in reach.items()
-    }
-    able = [one for one in results if one is best or behind[one.name] <= near[one.name]]
-    return min(able, key=lambda one: (simplicity(one.name), -one.mean)).name
+    behind = {one.other: one for one in differences}
+
+    def near(one: Difference) -> bool:
+        if one.gain <= negligible:
+            return True
+        error = np.nan_to_num(one.error, nan=np.inf)
+        return not one.real and one.gain <= max(min(error, point), _HALF * error)
+
+    able = [one for one in results if one is best or near(behind[one.name])]
+    sensible = [
+        one
+        for one in able
+        if not any(
+            other.mean > one.mean and simplicity(other.name) < simplicity(one.name)
+            for other in results
+        )
+    ]
+    return min(sensible, key=lambda one: (simplicity(one.name), -one.mean)).name

@@ -80,17 +80,29 @@ class Evidence:
 
     def differences(self, best: MethodResult) -> list[Difference]:
         """Return the best method against each other one, in their order."""
-        # All pairs, though only the best's are shown: the best is chosen by the same
-        # scores, and of many equal methods the luckiest is ahead of the others.
+        return [
+            self.difference(best, other) for other in self.results if other is not best
+        ]
+
+    def difference(self, one: MethodResult, other: MethodResult) -> Difference:
+        """Return a method against another: the test that tables and sentences use."""
+        gain = float(np.mean(one.scores - other.scores))
+        p = self._p_values[frozenset((one.name, other.name))]
+        return Difference(other.name, gain, p, self.error(one, other))
+
+    @cached_property
+    def _p_values(self) -> dict[frozenset[str], float]:
+        """Holm's, of all pairs, though only some of them are shown.
+
+        The best is chosen by the same scores, and of many equal methods the luckiest is
+        ahead of the others.
+        """
         pairs = list(combinations(self.results, 2))
-        p_values = holm([self.p_value(a, b) for a, b in pairs])
-        found = []
-        for (a, b), p in zip(pairs, p_values, strict=True):
-            if best in (a, b):
-                other = b if a is best else a
-                gain = float(np.mean(best.scores - other.scores))
-                found.append(Difference(other.name, gain, p, self.error(best, other)))
-        return found
+        corrected = holm([self.p_value(a, b) for a, b in pairs])
+        return {
+            frozenset((a.name, b.name)): p
+            for (a, b), p in zip(pairs, corrected, strict=True)
+        }
 
     def p_value(self, a: MethodResult, b: MethodResult) -> float:
         """Return the p-value of a paired test, not corrected for other pairs."""
@@ -125,6 +137,28 @@ class Evidence:
         gain = float(np.mean(one.scores[:k] - reference.scores))
         draws = self._reference_draws
         return gain, float(np.std(draws[one.name] - draws[reference.name]))
+
+    def ahead_of_all(self) -> MethodResult | None:
+        """Return the reference that is clearly ahead of every method; None if none is.
+
+        Over test rows, with Holm's correction for all pairs of a reference and a
+        method; of several, the one with the highest score.
+        """
+        known = [one for one in self.results if np.isfinite(one.mean)]
+        pairs = [(a, b) for a in self.references for b in known]
+        gaps = [self.against_reference(b, a) for a, b in pairs]
+        p_values = holm([z_test(gain, error) for gain, error in gaps])
+        clear = {
+            (a.name, b.name)
+            for (a, b), (gain, _), p in zip(pairs, gaps, p_values, strict=True)
+            if -gain > self.score.negligible and p < 0.05
+        }
+        ahead = [
+            a
+            for a in self.references
+            if known and all((a.name, b.name) in clear for b in known)
+        ]
+        return max(ahead, key=lambda one: one.mean, default=None)
 
     @cached_property
     def _draws(self) -> dict[str, NDArray[np.float64]]:

@@ -172,7 +172,8 @@ def run_splits(ledger: Ledger, n_splits: int, deadline: float) -> None:
         now = time.perf_counter()
         if number and now + (now - begun) / number > deadline:
             ledger.notes.append(
-                f"The time budget was enough for {number} of {n_splits} splits."
+                f"The time budget (--time-budget) was enough for {number} of "
+                f"{n_splits} splits."
             )
             break
         ledger.data.check_split(train)
@@ -181,7 +182,9 @@ def run_splits(ledger: Ledger, n_splits: int, deadline: float) -> None:
             over = time.perf_counter() > deadline
             # Few rows are not planned for, however many columns they have.
             if over and not number and ledger.runs:
-                late = UnfitError("the time budget was over before its turn.")
+                late = UnfitError(
+                    "the time budget (--time-budget) was over before its turn."
+                )
                 ledger.failures[method.name] = late
             ledger.run(method, train, test, Effort(until=deadline))
         if not ledger.able:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from vicinal._typing import FloatArray, IntArray
     from vicinal.comparison.data import ComparisonData
 
-__all__ = ["REFERENCE_SPLITS", "reference_names", "run_reference"]
+__all__ = ["CONSTANTS", "REFERENCE_SPLITS", "reference_names", "run_reference"]
+
+CONSTANTS = ("majority class", "mean")
+"""References that say the same of every row."""
 
 # Of ten splits, on how many: a point of reference needs less precision.
 REFERENCE_SPLITS = 3

@@ -196,8 +196,20 @@ class Comparison:
         return reading(self)
 
     def verdict(self) -> str:
-        """Say in one sentence what to do."""
-        return verdict(self)
+        """Say in one sentence what to do.
+
+        Where a few cells spoil columns of a table, lines below it that begin with
+        "But:" say which, and what mends them.
+        """
+        return "\n".join([verdict(self), *self._reservations()])
+
+    def _reservations(self) -> list[str]:
+        if self.setting.table is None:
+            return []
+        from vicinal.tables.prepared import spoiled_columns
+
+        decisions = self.setting.table.decisions
+        return [f"But: {line}" for line in spoiled_columns(decisions)]
 
     def plot(self, **options: Any) -> Any:
         """Draw the scores with their intervals; see `vicinal.plotting`."""
@@ -255,7 +267,7 @@ class Comparison:
             "n_neighbors": int(setting.n_neighbors),
             "n_components": setting.n_components and int(setting.n_components),
             "random_state": _plain(setting.random_state),
-            "verdict": self.verdict(),
+            "verdict": verdict(self),
             "notes": self.notes,
             "best": self.best.name,
             "recommended": self.recommended,
@@ -300,8 +312,9 @@ class Comparison:
             for tag, row in zip(tags, cells, strict=True)
         )
         rows = "".join(f"<tr>{row}</tr>" for row in body)
+        said = self.verdict().splitlines()
         return (
-            f"<table><caption>{escape(self.verdict())}</caption>"
+            f"<table><caption>{'<br>'.join(map(escape, said))}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
             + "".join(
                 f"<p>{escape(note)}</p>" for note in [*self.reading(), *self.notes]

@@ -83,7 +83,7 @@ def run_within_budget(ledger: Ledger, n_splits: int, deadline: float) -> None:
         if affordable < n_splits:
             ledger.notes.append(
                 f"{affordable} splits instead of {n_splits}, to stay within the time "
-                "budget."
+                "budget (--time-budget)."
             )
         run_splits(ledger, min(affordable, n_splits), deadline)
         return
@@ -157,7 +157,9 @@ def _hold_out(
     for position, method in enumerate(queue):
         now = time.perf_counter()
         if now > deadline and position:
-            late = UnfitError("the time budget was over before its turn.")
+            late = UnfitError(
+                "the time budget (--time-budget) was over before its turn."
+            )
             ledger.failures[method.name] = late
             continue
         step(method.name)
@@ -228,8 +230,8 @@ def _tell(ledger: Ledger, n_splits: int, n_train: int) -> None:
         what = "One hold-out" if done == 1 else f"{done} random hold-outs"
         ledger.notes.append(
             f"{what} of {n_tests:,} test rows instead of {n_splits} splits, to stay "
-            f"within the time budget: {n_train:,} rows to learn from, and intervals "
-            "and tests over the test rows."
+            f"within the time budget (--time-budget): {n_train:,} rows to learn from, "
+            "and intervals and tests over the test rows."
         )
     for method in ledger.able:
         run = ledger.runs[method.name][0]
@@ -243,5 +245,5 @@ def _tell(ledger: Ledger, n_splits: int, n_train: int) -> None:
         if said:
             ledger.notes.append(
                 f"{method.name} learned {', '.join(said)}, to stay within the time "
-                "budget."
+                "budget (--time-budget)."
             )

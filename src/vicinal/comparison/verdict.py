@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vicinal.comparison.decision import PLAIN, simplicity
+from vicinal.comparison.references import CONSTANTS
 from vicinal.comparison.runs import MANY_ROWS
 
 if TYPE_CHECKING:
     from vicinal.comparison.records import MethodResult
     from vicinal.comparison.result import Comparison
 
-__all__ = ["reading", "right_tool", "used_test", "verdict"]
+__all__ = ["reading", "used_test", "useful", "verdict"]
 
 # What to do, for the methods that are no learning of a metric.
 _ADVICE = {
@@ -36,15 +37,29 @@ _FASTER = 2.0
 def verdict(comparison: Comparison) -> str:
     """Say in one sentence what to do.
 
+    What it calls chance is what the table has no asterisk for: it is the same test.
+
     Parameters
     ----------
     comparison : Comparison
         What was found.
     """
+    return (_beats_nothing(comparison) or _advice(comparison)) + _right_tool(comparison)
+
+
+def useful(comparison: Comparison) -> bool:
+    """Return whether any metric predicts better than a constant does.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What was found.
+    """
+    return not _beats_nothing(comparison)
+
+
+def _advice(comparison: Comparison) -> str:
     chosen = comparison[comparison.recommended]
-    nothing = _beats_nothing(comparison)
-    if nothing:
-        return nothing
     if len(comparison.results) == 1:
         return f"{chosen.name}: {_scored(comparison, chosen)}"
     simpler = [
@@ -58,18 +73,22 @@ def verdict(comparison: Comparison) -> str:
     else:
         said = f"Use {chosen.name}{_dimensions(chosen)}"
     base = max(plain or simpler, key=_mean, default=None)
+    sure = True
     if base is None:
         said += f": {_scored(comparison, chosen)}"
     else:
-        said += f": {_gain(comparison, chosen, base)}"
-        said += f" over {_SPOKEN.get(base.name, base.name)}"
-        if not _is_sure(comparison, chosen, base):
-            said += ", which may be chance"
+        gain = _gain(comparison, chosen, base)
+        other = _SPOKEN.get(base.name, base.name)
+        sure = comparison.evidence.difference(chosen, base).real
+        if sure:
+            said += f": +{gain} over {other}"
+        else:
+            said += f" as the better bet: {gain} ahead of {other}, within chance"
         raw = next((one for one in plain if one.name == "euclidean"), base)
         # Of few rows, times are those of other things.
         if len(comparison.setting.X) > MANY_ROWS and chosen.name not in PLAIN:
             said += _faster(chosen, raw)
-    return said + _beyond(comparison, chosen)
+    return said + _beyond(comparison, chosen, sure)
 
 
 def reading(comparison: Comparison) -> list[str]:
@@ -81,13 +100,12 @@ def reading(comparison: Comparison) -> list[str]:
         What was found.
     """
     test = used_test(comparison)
-    lines = []
-    if test:
-        lines.append(
-            "± half of a 95 % interval; * the best method is really better "
-            f"({test}, Holm's p < 0.05)"
-        )
-    return lines + right_tool(comparison)
+    if not test:
+        return []
+    return [
+        "± half of a 95 % interval; * the best method is really better "
+        f"({test}, Holm's p < 0.05)"
+    ]
 
 
 def used_test(comparison: Comparison) -> str:
@@ -109,35 +127,24 @@ def used_test(comparison: Comparison) -> str:
     return "bootstrap of the test rows"
 
 
-def right_tool(comparison: Comparison) -> list[str]:
-    """Say whether something else than neighbours does better; nothing where it doesn't.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        What was found.
-    """
-    chosen = comparison[comparison.recommended]
-    ahead = []
-    for reference in comparison.references:
-        gain, error = comparison.evidence.against_reference(chosen, reference)
-        score = comparison.evidence.score
-        if -gain > max(1.96 * error, score.negligible):
-            ahead.append((gain, error, reference))
-    if not ahead:
-        return []
-    gain, error, reference = min(ahead, key=lambda one: one[0])
+def _right_tool(comparison: Comparison) -> str:
+    """Say what does better without neighbours than every metric; else nothing."""
+    reference = comparison.evidence.ahead_of_all()
+    # That a constant is ahead is said by `_beats_nothing`.
+    if reference is None or reference.name in CONSTANTS:
+        return ""
+    gain, error = comparison.evidence.against_reference(comparison.best, reference)
     amount = _amount(comparison, -gain, 1.96 * error)
-    return [
-        f"Without neighbours: {reference.name} is better than {chosen.name} by "
-        f"{amount}. Take it if only predictions count."
-    ]
+    return (
+        f"; but {reference.name}, which has no neighbours, is {amount} ahead of every "
+        "metric: take it if only predictions count"
+    )
 
 
 def _beats_nothing(comparison: Comparison) -> str:
     """Say where no metric predicts better than a constant does; else nothing."""
     best = comparison.best
-    scored = f"{best.name} has {_scored(comparison, best)}"
+    scored = f"{best.name} has {_scored(comparison, best)}, so do without neighbours"
     if comparison.setting.task == "regression":
         return "" if best.mean > 0 else f"No metric beats the mean: {scored}"
     for reference in comparison.references:
@@ -149,7 +156,7 @@ def _beats_nothing(comparison: Comparison) -> str:
     return ""
 
 
-def _beyond(comparison: Comparison, chosen: MethodResult) -> str:
+def _beyond(comparison: Comparison, chosen: MethodResult, sure: bool) -> str:
     """Return what the best method would add to the recommended one."""
     best = comparison.best
     others = [
@@ -157,19 +164,18 @@ def _beyond(comparison: Comparison, chosen: MethodResult) -> str:
         for one in comparison.results
         if simplicity(one.name) > simplicity(chosen.name)
     ]
+    more = "; more rows would tell"
     if not others:
-        return ""
+        return "" if sure else more
     learns = chosen.name in PLAIN and comparison.setting.task != "none"
     what = "learning a metric adds" if learns else "methods that are less simple add"
     gain = best.mean - chosen.mean
     score = comparison.evidence.score
     if best is chosen or gain < score.negligible:
-        return _short_of_time(comparison, others) or (
-            f"; {what} nothing beyond that on these data"
-        )
-    reach = comparison.evidence.error_reach(best, chosen)
-    amount = _amount(comparison, gain, reach)
-    return f"; {best.name} may add {amount}, which is within noise"
+        nothing = f"; {what} nothing beyond that on these data" if sure else ""
+        return (_short_of_time(comparison, others) or nothing) + ("" if sure else more)
+    amount = _gain(comparison, best, chosen)
+    return f"; {best.name} is {amount} ahead, within chance, and less simple{more}"
 
 
 def _short_of_time(comparison: Comparison, others: list[MethodResult]) -> str:
@@ -195,17 +201,9 @@ def _mean(one: MethodResult) -> float:
     return float(np.nan_to_num(one.mean, nan=-np.inf))
 
 
-def _gain(comparison: Comparison, chosen: MethodResult, base: MethodResult) -> str:
-    gain = float(np.mean(chosen.scores - base.scores))
-    reach = comparison.evidence.error_reach(chosen, base)
-    return f"{'+' if gain >= 0 else ''}{_amount(comparison, gain, reach)}"
-
-
-def _is_sure(comparison: Comparison, chosen: MethodResult, base: MethodResult) -> bool:
-    """Return whether the 95 % interval of a gain has no loss in it."""
-    gain = float(np.mean(chosen.scores - base.scores))
-    reach = comparison.evidence.error_reach(chosen, base)
-    return not np.isfinite(reach) or gain > reach
+def _gain(comparison: Comparison, one: MethodResult, other: MethodResult) -> str:
+    gain = float(np.mean(one.scores - other.scores))
+    return _amount(comparison, gain, comparison.evidence.error_reach(one, other))
 
 
 def _amount(comparison: Comparison, gain: float, reach: float) -> str:

@@ -14,6 +14,7 @@ from vicinal.models._predict import NeighborPredictor, Predicted, predict_file
 from vicinal.models._safetensors import AdapterFileError, load, save
 from vicinal.models._saved import SavedModel
 from vicinal.models._transform_file import transform_file, transform_vectors
+from vicinal.models._vector_map import VectorMap
 from vicinal.models._write_rows import write_frame
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Predicted",
     "Recall",
     "SavedModel",
+    "VectorMap",
     "find_rows",
     "from_estimator",
     "from_pipeline",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray, IntArray
     from vicinal.models._saved import SavedModel
+    from vicinal.models._vector_map import VectorMap
     from vicinal.tables.sources import Source
 
 __all__ = ["Recall", "approximate_search", "is_worth_an_index", "measured_recall"]
@@ -72,7 +73,7 @@ def is_worth_an_index(n_queries: int, source: Source) -> bool:
 
 
 def approximate_search(
-    model: SavedModel,
+    model: SavedModel | VectorMap,
     queries: FloatArray,
     source: Source,
     k: int,
@@ -83,7 +84,7 @@ def approximate_search(
 
     Parameters
     ----------
-    model : SavedModel
+    model : SavedModel or VectorMap
         Maps the rows.
     queries : ndarray of shape (n_queries, n_components)
         Mapped.

@@ -9,6 +9,7 @@ import numpy as np
 
 from vicinal.tables.cell_error import located
 from vicinal.tables.cells import clean
+from vicinal.tables.names import counted
 from vicinal.tables.reading import pieces
 from vicinal.tables.sources import Source, open_source
 
@@ -160,7 +161,8 @@ def _row(source: Source, query: int) -> pl.DataFrame:
             return piece[query - n_rows : query - n_rows + 1]
         n_rows += piece.height
     raise ValueError(
-        f"There is no row {query}: {source.name} has {n_rows:,} rows, counted from 0."
+        f"There is no row {query}: {source.name} has {counted(n_rows, 'row')}, "
+        "counted from 0."
     )
 
 

@@ -21,7 +21,7 @@ from vicinal.models._approximate import (
 from vicinal.models._search import search
 from vicinal.tables.cell_error import located
 from vicinal.tables.cells import clean
-from vicinal.tables.names import near
+from vicinal.tables.names import counted, near
 from vicinal.tables.reading import pieces
 from vicinal.tables.sources import open_source
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray, IntArray
     from vicinal.models._saved import SavedModel
+    from vicinal.models._vector_map import VectorMap
     from vicinal.tables.sources import Source
 
 __all__ = ["find_rows", "neighbor_table"]
@@ -87,10 +88,11 @@ def find_rows(source: str, column: str, values: Sequence[str]) -> list[int]:
 
 
 def neighbor_table(
-    model: SavedModel,
+    model: SavedModel | VectorMap,
     source: str,
     *,
     among: str | None = None,
+    among_model: VectorMap | None = None,
     rows: Sequence[int] | None = None,
     n_neighbors: int = 10,
     show: Sequence[str] = (),
@@ -103,13 +105,16 @@ def neighbor_table(
 
     Parameters
     ----------
-    model : SavedModel
+    model : SavedModel or VectorMap
         Holds the metric.
     source : str
         The rows to ask about, as `vicinal.tables.reading.read_table` takes them.
     among : str, default=None
         The rows to look among, read in pieces; by default the same, and then a row is
         no neighbour of itself.
+    among_model : VectorMap, default=None
+        Maps the rows to look among, where that is another map, like an adapter's of
+        documents; by default `model` does.
     rows : sequence of int, default=None
         The rows of `source` to ask about, counted from 0; by default all of them.
     n_neighbors : int, default=10
@@ -162,20 +167,21 @@ def neighbor_table(
     wanted = list(dict.fromkeys([*([name] if name else []), *_target(model, opened)]))
     wanted += [one for one in dict.fromkeys(show) if one not in wanted]
     itself = asked.rows if same else None
+    searched = among_model or model
     if exact or not is_worth_an_index(len(asked.points), opened):
         near_rows, distances = search(
-            model, asked.points, opened, n_neighbors, itself, on_rows
+            searched, asked.points, opened, n_neighbors, itself, on_rows
         )
     else:
         near_rows, distances = approximate_search(
-            model, asked.points, opened, n_neighbors, itself, on_rows
+            searched, asked.points, opened, n_neighbors, itself, on_rows
         )
         if on_recall is not None:
             rng = np.random.default_rng(0)
             some = rng.choice(len(near_rows), N_CHECKED, replace=False)
             own = None if itself is None else itself[some]
             true_rows, _ = search(
-                model, asked.points[some], opened, n_neighbors, own, None
+                searched, asked.points[some], opened, n_neighbors, own, None
             )
             on_recall(measured_recall(near_rows[some], true_rows))
     _check_shown(wanted, name)
@@ -194,7 +200,7 @@ class _Queries:
     @classmethod
     def read(
         cls,
-        model: SavedModel,
+        model: SavedModel | VectorMap,
         source: Source,
         rows: Sequence[int] | None,
         name: str | None,
@@ -222,8 +228,8 @@ class _Queries:
             for row in rows:
                 if row not in place:
                     raise ValueError(
-                        f"There is no row {row}: {source.name} has {start:,} rows, "
-                        "counted from 0."
+                        f"There is no row {row}: {source.name} has "
+                        f"{counted(start, 'row')}, counted from 0."
                     )
             order = np.array([place[row] for row in dict.fromkeys(rows)])
         if not found.size:
@@ -290,7 +296,7 @@ def _texts(piece: pl.DataFrame, column: str) -> list[str]:
     return cells.cast(pl.String).fill_null("").to_list()
 
 
-def _target(model: SavedModel, source: Source) -> list[str]:
+def _target(model: SavedModel | VectorMap, source: Source) -> list[str]:
     first = next(pieces(source), None)
     has = first is not None and model.target in first.columns
     return [str(model.target)] if has else []

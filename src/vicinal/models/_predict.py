@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from vicinal.models._write_rows import write_rows
 from vicinal.tables.cell_error import located
 from vicinal.tables.cells import clean
-from vicinal.tables.names import near
+from vicinal.tables.names import counted, near
 from vicinal.tables.reading import read_table
 from vicinal.tables.targets import read_target
 
@@ -102,8 +102,8 @@ class NeighborPredictor:
         labeled = frame.filter(read.kept)
         if n_neighbors > labeled.height:
             raise ValueError(
-                f"{n_neighbors} neighbours are asked for, and {table.name} has "
-                f"{labeled.height:,} rows with a target."
+                f"{counted(n_neighbors, 'neighbour')} asked for, but {table.name} has "
+                f"only {counted(labeled.height, 'row')} with a target; ask for fewer."
             )
         self.model = model
         self.classes = model.task == "classification"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vicinal.tables.cell_error import CellError
 from vicinal.tables.cells import clean
 from vicinal.tables.frames import is_frame, to_polars
 
@@ -104,7 +105,20 @@ class SavedModel:
         if not is_frame(frame):
             return self.scaled(self._numbers(frame))
         rows = to_polars(frame)
-        return self.scaled(self.columns.encode(clean(self.columns.kept_part(rows))))
+        try:
+            X = self.columns.encode(clean(self.columns.kept_part(rows)))
+        except CellError as error:
+            raise error.like(self._number_like(error.arguments[0])) from None
+        return self.scaled(X)
+
+    def _number_like(self, column: str) -> str:
+        """Return a number as a column had them; nothing where none is known."""
+        names = self.columns.feature_names
+        value = float(self.median[names.index(column)]) if column in names else np.nan
+        if not np.isfinite(value):
+            return ""
+        # Between two whole numbers, the median is half of their sum.
+        return f"{np.floor(value):.0f}" if (2 * value).is_integer() else f"{value:.4g}"
 
     def _numbers(self, rows: Any) -> FloatArray:
         """Check rows that have no columns' names."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray, IntArray
     from vicinal.models._saved import SavedModel
+    from vicinal.models._vector_map import VectorMap
     from vicinal.tables.sources import Source
 
 __all__ = ["search"]
@@ -24,7 +25,7 @@ _DISTANCES = 4_000_000
 
 
 def search(
-    model: SavedModel,
+    model: SavedModel | VectorMap,
     queries: FloatArray,
     source: Source,
     k: int,
@@ -35,7 +36,7 @@ def search(
 
     Parameters
     ----------
-    model : SavedModel
+    model : SavedModel or VectorMap
         Maps the rows.
     queries : ndarray of shape (n_queries, n_components)
         Mapped points.

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vicinal.models._vector_map import VectorMap
 from vicinal.models._write_rows import ARRAYS, TABLES, write_rows
-from vicinal.tables.embeddings import read_embeddings
 
 if TYPE_CHECKING:
     import os
@@ -148,9 +148,10 @@ def transform_vectors(
     ...     transform_vectors(lambda vectors: 2 * vectors, source, path)
     3
     """
+    vector_map = VectorMap(function, drop)
 
     def mapped(piece: pl.DataFrame) -> pl.DataFrame:
-        new = function(read_embeddings(piece, drop=drop).vectors)
+        new = vector_map.transform(piece)
         return _as_columns(new, [f"{stem}{index}" for index in range(new.shape[1])])
 
     return write_rows(

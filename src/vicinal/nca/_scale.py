@@ -6,6 +6,7 @@ equally near, or only the nearest is seen at all, gradients vanish.
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.random import Generator
@@ -35,6 +36,8 @@ _DOUBLINGS = 24
 # The grid on which the best scale is first looked for: octaves of the map's size.
 _OCTAVES = np.arange(-2.0, 6.0)
 
+_UNITS: WeakKeyDictionary[PairObjective, float] = WeakKeyDictionary()
+
 
 def power_of_two(size: float) -> float:
     """Return the power of two nearest to a size: dividing by it rounds nothing."""
@@ -49,6 +52,12 @@ def data_unit(objective: PairObjective) -> float:
     It is the root mean variance of the features that vary, without rows far out. What
     is measured in it, is multiplied by 2 where all of X is.
     """
+    if objective not in _UNITS:  # the start and the solver both ask
+        _UNITS[objective] = _unit_of(objective)
+    return _UNITS[objective]
+
+
+def _unit_of(objective: PairObjective) -> float:
     X: Any = objective.X.astype(np.float64)
     counts = objective.row_counts
     if issparse(X):

@@ -4,10 +4,12 @@ Results are always combined in the blocks' order, and a block's size never depen
 on the number of threads: any number of threads gives the same bits.
 """
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import lru_cache
 from numbers import Integral
 
 import joblib
@@ -142,11 +144,27 @@ def run_in_threads(
     if n_threads <= 1:
         work()
         return
-    with ThreadPoolExecutor(n_threads - 1) as pool:
-        helpers = [pool.submit(work) for _ in range(n_threads - 1)]
+    helpers = [_pool(n_threads - 1).submit(work) for _ in range(n_threads - 1)]
+    try:
         work()
-        for helper in helpers:
-            helper.result()
+    finally:
+        # One that has not begun has nothing left to do. It must not be waited for: the
+        # pool's threads may all be waiting here themselves.
+        begun = [helper for helper in helpers if not helper.cancel()]
+        wait(begun)
+    for helper in begun:
+        helper.result()
+
+
+@lru_cache(maxsize=1)
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    """Return threads that stay: to start one takes as long as a small mini-batch."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="vicinal")
+
+
+if hasattr(os, "register_at_fork"):
+    # A child has none of its parent's threads.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray:

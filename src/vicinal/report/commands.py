@@ -133,7 +133,9 @@ def read_command(command: Any) -> Ran | None:
     return Ran(source, tuple(kept), target, overrides)
 
 
-def fit_command(command: Any, method: str) -> list[str] | None:
+def fit_command(
+    command: Any, method: str, target: str | None = None
+) -> list[str] | None:
     """Return how to learn the recommended metric on the same table.
 
     Parameters
@@ -142,6 +144,9 @@ def fit_command(command: Any, method: str) -> list[str] | None:
         The arguments of ``vicinal compare DATA …``; nothing comes of anything else.
     method : str
         What to learn; one of `METHODS`, or nothing comes of it.
+    target : str, optional
+        The target's column, where the command does not name it: it may have been
+        found, or asked for.
 
     Examples
     --------
@@ -153,7 +158,8 @@ def fit_command(command: Any, method: str) -> list[str] | None:
     ran = read_command(command)
     if ran is None or method not in METHODS:
         return None
+    found = [] if target is None or ran.target is not None else ["--target", target]
     return [
-        *["vicinal", "fit", ran.data, *ran.kept],
+        *["vicinal", "fit", ran.data, *found, *ran.kept],
         *["--method", method, "-o", f"{method}.safetensors"],
     ]

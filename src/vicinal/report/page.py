@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from vicinal.comparison import METHODS
-from vicinal.comparison.verdict import right_tool, used_test
+from vicinal.comparison.verdict import used_test, useful, verdict
 from vicinal.report import figures, sections
 from vicinal.report.before_after import before_and_after
 from vicinal.report.cells import column_data, names_of_rows
@@ -178,13 +178,12 @@ def page(
         policy=policy(style, script),
         style=style,
         script=script,
-        verdict=_sentence(comparison.verdict()),
+        verdict=_sentence(verdict(comparison)),
         facts=sections.facts(comparison, rows),
         header=comparison.header,
         table=sections.table(comparison),
         references=sections.references(comparison),
         test=used_test(comparison),
-        right_tool=right_tool(comparison),
         dots=figures.dots(comparison),
         measure=comparison.measure,
         maps=[sections.card(one, comparison) for one in metrics],
@@ -208,7 +207,11 @@ def page(
         ],
         notes=[_sentence(short(one, 600)) for one in all_notes],
         command=shown_command(command),
-        fit=shown_command(fit_command(command, comparison.recommended)),
+        fit=shown_command(
+            fit_command(command, comparison.recommended, target)
+            if useful(comparison)
+            else None
+        ),
         code=sections.code(comparison, read_command(command)),
         versions=sections.versions(),
     )

@@ -61,7 +61,7 @@ def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
     scored = [] if s.task == "none" else [f"{s.n_neighbors}-NN"]
     return [
         f"{len(s.X):,}{given} rows",
-        f"{s.X.shape[1]:,} features",
+        "1 feature" if s.X.shape[1] == 1 else f"{s.X.shape[1]:,} features",
         targets[s.task],
         f"{splits}, {s.test_size:.0%} held out",
         *scored,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal.tables.names import printable
+from vicinal.tables.names import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +39,8 @@ class CellError(ValueError):
         How that was written; of vectors, how many components they have.
     place : str, default=""
         The file and the line, where they are known.
+    example : str, default=""
+        A number like those of the column, written plainly.
 
     Examples
     --------
@@ -54,8 +56,10 @@ class CellError(ValueError):
         kind: str,
         form: str = "",
         place: str = "",
+        example: str = "",
     ) -> None:
         self.arguments = (column, row, cell, kind, form)
+        self.place, self.example = place, example
         self.row = row
         name = printable(column)
         advice = "write it so"
@@ -64,15 +68,26 @@ class CellError(ValueError):
                 f", leave the cell empty, or learn again with --{kind} {name!r}, which "
                 "takes such cells as missing"
             )
+        like = example if kind == "number" and not form else ""
         super().__init__(
             f"Column {name!r} was learned from {_plural(kind)} like "
-            f"{_example(kind, form)}, but {place or f'row {row} (from 0)'} has "
+            f"{like or _example(kind, form)}, but {place or f'row {row} (from 0)'} has "
             f"{printable(cell)!r}; {advice}."
         )
 
     def __reduce__(self) -> tuple[type[CellError], tuple[object, ...]]:
         """Keep what it was made of, which `ValueError` would not."""
-        return type(self), self.arguments
+        return type(self), (*self.arguments, self.place, self.example)
+
+    def like(self, example: str) -> CellError:
+        """Return it with an example of what the column held.
+
+        Parameters
+        ----------
+        example : str
+            A number like those of the column; empty where none is known.
+        """
+        return CellError(*self.arguments, self.place, example)
 
 
 @contextmanager
@@ -101,7 +116,7 @@ def located(source: Source | str, rows: int | IntArray) -> Iterator[None]:
         place = f"row {row:,} (from 0) of {source.name}"
         if (line := source.line_of(row)) is not None:
             place = f"line {line:,} of {source.name}"
-        raise CellError(column, row, cell, kind, form, place) from None
+        raise CellError(column, row, cell, kind, form, place, error.example) from None
 
 
 def _plural(kind: str) -> str:
@@ -114,5 +129,5 @@ def _example(kind: str, form: str) -> str:
     if kind == "date":
         return datetime(2024, 12, 31, 18, 30).strftime(form or "%Y-%m-%d")
     if kind == "vector":
-        return f"[0.1, 0.2, …] with {int(form):,} numbers"
+        return f"[0.1, 0.2, …] with {counted(int(form), 'number')}"
     return "yes and no, or true and false"

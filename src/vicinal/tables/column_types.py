@@ -147,7 +147,9 @@ def asked_kind(column: pl.Series, kind: str, form: str = "") -> Kind:
     if (finite == finite[0]).all():
         return Kind("constant", f"always {finite[0]:g}")
     lost = len(present) - finite.size
-    unread = f"{lost:,} cells that are none count as missing" if lost else ""
+    unread = "1 cell that is none counts as missing" if lost == 1 else ""
+    if lost > 1:
+        unread = f"{lost:,} cells that are none count as missing"
     return Kind(
         kind, _join("asked for", unread, _missing(len(column) - len(present))), form
     )
@@ -210,7 +212,9 @@ def _kind_of_numbers(present: pl.Series, n_rows: int) -> Kind:
             return Kind("identifier", "it counts the rows")
         if n_rows >= _FEWEST_IN_ORDER and _in_order(present):
             return Kind("identifier", "it only grows, or only falls, from row to row")
-    infinite = f"{n_infinite:,} infinite values count as missing" if n_infinite else ""
+    infinite = "1 infinite value counts as missing" if n_infinite == 1 else ""
+    if n_infinite > 1:
+        infinite = f"{n_infinite:,} infinite values count as missing"
     missing = _missing(n_rows - len(present) - n_infinite)
     return Kind("number", _join(infinite, missing))
 

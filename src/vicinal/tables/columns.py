@@ -223,9 +223,12 @@ class Columns:
         columns = dict(zip(frame.columns, frame.iter_columns(), strict=True))
         for one in self.decisions:
             if one.kept and one.column not in columns:
+                # A column that the model uses for itself is no other one misspelt.
+                used = {other.column for other in self.decisions if other.kept}
+                free = [name for name in columns if name not in used]
                 raise ValueError(
-                    f"The table has no column {one.column!r}"
-                    f"{near(one.column, list(columns)) or ', which the model needs.'}"
+                    f"The table has no column {one.column!r}, which the model uses"
+                    f"{near(one.column, free) or '.'}"
                 )
         return ((one, columns[one.column]) for one in self.decisions if one.kept)
 

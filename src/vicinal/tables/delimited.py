@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from vicinal.tables.header import has_header
-from vicinal.tables.names import distinct_names
+from vicinal.tables.names import counted, distinct_names
 from vicinal.tables.notation import possible_forms
 from vicinal.tables.text_files import TextFile, open_text
 
@@ -145,7 +145,7 @@ def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
         cells = records.cells()
         if (wrong := np.flatnonzero(cells != len(file.names))).size:
             first = wrong[0]
-            n = f"{cells[first]} cell{'' if cells[first] == 1 else 's'}"
+            n = counted(cells[first], "cell")
             raise ValueError(
                 f"Line {records.lines[first]} of {path.name} has {n}, but the first "
                 f"line has {len(file.names)}; mend that line (a cell that holds the "

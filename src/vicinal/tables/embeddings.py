@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal.tables.cells import clean
-from vicinal.tables.names import near, printable
+from vicinal.tables.names import counted, near, printable
 from vicinal.tables.reading import read_table
 from vicinal.tables.values import as_names, vector_length, vectors
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray
 
-__all__ = ["Embeddings", "read_embeddings", "read_relevance"]
+__all__ = ["Embeddings", "Relevance", "read_embeddings", "read_relevance"]
 
 _IDS = ("id", "_id", "query_id", "document_id", "doc_id", "qid", "docid", "key")
 # So many columns are named one by one.
@@ -53,6 +53,25 @@ class Embeddings:
     texts: list[str] | None
     columns: str = ""
     all_columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """Which documents are relevant to which queries.
+
+    Attributes
+    ----------
+    name : str
+        Of the file.
+    pairs : ndarray of shape (n_pairs, 3)
+        Positions of queries and documents, and grades.
+    columns : str
+        Which columns these are, and which are not looked at, for a person.
+    """
+
+    name: str
+    pairs: FloatArray
+    columns: str
 
 
 def read_embeddings(
@@ -109,7 +128,7 @@ def read_embeddings(
 
 def read_relevance(
     source: str, queries: Embeddings, documents: Embeddings
-) -> FloatArray:
+) -> Relevance:
     """Read which documents are relevant to which queries.
 
     Parameters
@@ -123,8 +142,8 @@ def read_relevance(
 
     Returns
     -------
-    ndarray of shape (n_pairs, 3)
-        Positions of queries and documents, and grades.
+    Relevance
+        In the order of the rows.
 
     Raises
     ------
@@ -147,7 +166,11 @@ def read_relevance(
                 "grades of relevance, without gaps."
             )
         grades = column.to_numpy().astype(np.float64)
-    return np.column_stack([*positions, grades])
+    return Relevance(
+        table.name,
+        np.column_stack([*positions, grades]),
+        _relevance_line(frame.columns, asked, wanted, graded),
+    )
 
 
 def _column(
@@ -191,11 +214,23 @@ def _columns_line(
     ids = (
         "ids are the rows' numbers" if named is None else f"ids from {_listed([named])}"
     )
-    parts = [f"vectors of {length:,} numbers from {_listed(used)}", ids]
+    parts = [f"vectors of {counted(length, 'number')} from {_listed(used)}", ids]
     if texts is not None:
         parts.append(f"texts from {_listed([texts])}")
     taken = {named, texts, *used}
     if left := [one for one in columns if one not in taken]:
+        parts.append(f"not used: {_listed(left)}")
+    return "; ".join(parts)
+
+
+def _relevance_line(
+    columns: list[str], asked: str, wanted: str, graded: str | None
+) -> str:
+    """Say which columns were taken for what."""
+    grades = "all grades 1" if graded is None else f"grades from {_listed([graded])}"
+    parts = [f"queries from {_listed([asked])}", f"documents from {_listed([wanted])}"]
+    parts.append(grades)
+    if left := [one for one in columns if one not in (asked, wanted, graded)]:
         parts.append(f"not used: {_listed(left)}")
     return "; ".join(parts)
 

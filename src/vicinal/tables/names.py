@@ -2,7 +2,25 @@
 
 import difflib
 
-__all__ = ["distinct_names", "near", "printable"]
+__all__ = ["counted", "distinct_names", "near", "printable"]
+
+
+def counted(n: int, noun: str) -> str:
+    """Return how many there are of something, in the singular or the plural.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    noun : str
+        One of them; its plural ends in an s.
+
+    Examples
+    --------
+    >>> counted(1, "cell"), counted(2000, "cell")
+    ('1 cell', '2,000 cells')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def distinct_names(names: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal.tables.mixed_cells import Mixed, mixed_cells
-from vicinal.tables.names import printable
+from vicinal.tables.names import counted, printable
 from vicinal.tables.sizes import check_numbers
 from vicinal.tables.values import as_names, dtype_in_words, numbers
 
@@ -98,7 +98,7 @@ def read_target(column: pl.Series, *, task: str | None = None) -> Target:
         raise ValueError(f"Column {name!r} has no values; name another target.")
     notes = []
     if n_lost := len(column) - len(present):
-        notes.append(f"{_rows(n_lost)} without a value in {name!r} left out")
+        notes.append(f"{counted(n_lost, 'row')} without a value in {name!r} left out")
     if present.n_unique() == 1:
         raise ValueError(
             f"Column {name!r} is {printable(present[0])!r} in every row; a target "
@@ -134,7 +134,7 @@ def _mixed_target(
     share = mixed.n_read / mixed.n_cells
     meant = share >= _NUMBERS and not names_classes(values[~np.isnan(values)])
     if task == "regression" or meant:
-        lost = _rows(mixed.n_cells - mixed.n_read)
+        lost = counted(mixed.n_cells - mixed.n_read, "row")
         other = "" if task else "; --task classification takes all cells as names"
         notes.append(f"column {column.name!r}: {mixed}: {lost} left out{other}")
         read = pl.Series(column.name, values, nan_to_null=True)
@@ -231,7 +231,3 @@ def _lone_note(lone: list[str]) -> str:
     shown = ", ".join(repr(printable(one)) for one in lone[:3])
     more = f" and {len(lone) - 3} more" if len(lone) > 3 else ""
     return f"classes {shown}{more} left out: they have a single row each"
-
-
-def _rows(n: int) -> str:
-    return f"{n:,} row{'s' if n > 1 else ''}"
