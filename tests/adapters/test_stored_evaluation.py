@@ -67,6 +67,8 @@ def test_too_many_queries_are_not_stored() -> None:
         {"after": {"mrr": [0.5, None, 2.0], "ndcg@10": [0.1, 0.2, 0.3]}},
         {"after": {"mrr": [0.5, None, float("inf")], "ndcg@10": [0.1, 0.2, 0.3]}},
         {"after": {"mrr": [None, None, None], "ndcg@10": [0.1, 0.2, 0.3]}},
+        {"after": {"mrr": [0.5, None, 10**400], "ndcg@10": [0.1, 0.2, 0.3]}},
+        {"after": {"mrr": [None, 0.5, 1.0], "ndcg@10": [0.1, 0.2, 0.3]}},
         {"after": {"mrr": [0.5, "1", 1.0], "ndcg@10": [0.1, 0.2, 0.3]}},
         {"before": {"\x1b[2J": [0.5, None, 1.0], "ndcg@10": [0.1, 0.2, 0.3]}},
         {"queries": [0, 1]},

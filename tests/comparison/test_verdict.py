@@ -143,6 +143,18 @@ def test_the_sentence_and_the_table_use_the_same_test() -> None:
         assert one.verdict().startswith("Use lda in 5 dimensions")
 
 
+def test_a_weak_bet_beside_a_proven_method_says_so() -> None:
+    base, bet, best = (result(name, 0.8) for name in ("standardised", "lda", "nca"))
+    # On average 3.4 points, but not on every split.
+    ups = np.array([0, 0, 7, 16, 0, 0, 4, 7, 0, 0]) / 100
+    bet = replace(bet, scores=base.scores + ups)
+    best = replace(best, scores=base.scores + 0.04)
+    one = comparison(base, bet, best)
+    said = one.verdict()
+    assert said.startswith("Use lda in 5 dimensions as the better bet")
+    assert "nca, which is really better than standardised features, is 0.6" in said
+
+
 @pytest.mark.parametrize("task", ["none", "regression"])
 def test_densities_have_no_reference(task: str) -> None:
     X: Any = RNG.normal(size=(60, 2))

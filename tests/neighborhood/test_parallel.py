@@ -12,6 +12,7 @@ import sklearn
 from threadpoolctl import threadpool_limits
 
 from tests.blas_pools import blas_threads_now
+from vicinal.neighborhood import parallel
 from vicinal.neighborhood.parallel import (
     ReproducibleSum,
     back_project,
@@ -113,26 +114,68 @@ def test_work_within_work_ends() -> None:
     assert sorted(done) == list(itertools.product(range(6), range(3)))
 
 
+def test_calls_with_fewer_parts_share_the_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run_in_threads(lambda: lambda *_: None, [slice(0, 1)], 1)
+    parallel._pool.cache_clear()
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def counted(thread: threading.Thread) -> None:
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", counted)
+    for n_parts in [6, 3] * 10:
+        run_in_threads(lambda: lambda *_: None, [slice(0, 1)] * n_parts, 6)
+    assert len(started) <= 5
+
+
+def test_an_interrupt_while_threads_are_called_stops_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool, done = parallel._pool(3), []
+    submit = pool.submit
+
+    def interrupted(work: Any) -> Any:
+        monkeypatch.undo()
+        submit(work).result()  # of what it may do, it does all
+        raise KeyboardInterrupt
+
+    helpers: Any = iter([submit, interrupted])
+    monkeypatch.setattr(pool, "submit", lambda work: next(helpers)(work))
+
+    def do(*_: object) -> None:
+        time.sleep(0.002)
+        done.append(threading.current_thread().name)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_in_threads(lambda: do, [slice(0, 1)] * 40, 4)
+    n_done = len(done)
+    time.sleep(0.1)
+    assert len(done) == n_done
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without forks")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_fork_has_threads_of_its_own() -> None:
     run_in_threads(lambda: lambda *_: time.sleep(0.01), [slice(0, 1)] * 4, 2)
     context: Any = multiprocessing.get_context("fork")
-    child = context.Process(target=_names_of_two_threads)
+    child = context.Process(target=_meet_in_two_threads)
     child.start()
     child.join(30)
     assert child.exitcode == 0
 
 
-def _names_of_two_threads() -> None:
-    names: set[str] = set()
+def _meet_in_two_threads() -> None:
+    both_work = threading.Barrier(2, timeout=20)
 
-    def do(*_: object) -> None:
-        names.add(threading.current_thread().name)
-        time.sleep(0.05)
+    def meet(*_: object) -> None:
+        both_work.wait()
 
-    run_in_threads(lambda: do, [slice(0, 1)] * 4, 2)
-    sys.exit(len(names) != 2)
+    run_in_threads(lambda: meet, [slice(0, 1)] * 2, 2)
+    sys.exit(0)
 
 
 def test_a_block_stays_within_working_memory() -> None:

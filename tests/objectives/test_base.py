@@ -12,6 +12,7 @@ from tests.nca.oracles_terms import (
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import NCAObjective, TargetObjective
 from vicinal.objectives.base import PairObjective
+from vicinal.objectives.minibatch import Minibatch
 
 D = 4
 KINDS = ["expected", "log", "class-density"]
@@ -73,6 +74,25 @@ def test_places_are_those_of_the_rules_order(kind: str) -> None:
     )
     assert np.all(np.diff(given.positions(rows)) > 0)
     assert len(given.positions(slice(-3, None))) == 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_queries_in_any_order_and_repeated(kind: str) -> None:
+    X, y, counts = labeled()
+    objective = NCAObjective(X, y, kind, sample_weight=counts)
+    everyone = np.arange(50)
+    terms, gradient = objective.terms_and_gradient(A, everyone)
+    shuffled = np.random.default_rng(5).permutation(50)
+    ours = objective.terms_and_gradient(A, shuffled)
+    np.testing.assert_allclose(ours[0], terms[shuffled], rtol=1e-12)
+    np.testing.assert_allclose(ours[1], gradient, rtol=1e-9, atol=1e-12)
+    repeated = np.zeros(50, dtype=int)
+    np.testing.assert_allclose(objective.terms(A, repeated), terms[repeated])
+    part = Minibatch(objective, shuffled, objective.n_points, np.asarray)
+    value, slope = objective.value_and_gradient(A)
+    estimate, slope_of_part = part.value_and_gradient(A)
+    assert estimate == pytest.approx(value, rel=1e-9)
+    np.testing.assert_allclose(slope_of_part, slope, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,6 +1,5 @@
 """The adapter: linear maps of queries and documents, learned from relevance."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -27,6 +26,7 @@ from vicinal.adapters._vectors import (
     has_unit_length,
     to_unit_length,
 )
+from vicinal.base.callers import warn_caller
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives import RetrievalObjective
 
@@ -250,11 +250,9 @@ class RetrievalAdapter(BaseEstimator):
             kept = "vectors stay as they are"
             if self.n_components is not None:
                 kept = "the documents' main axes are kept"
-            warnings.warn(
+            warn_caller(
                 f"Nothing was learned that helps queries held out "
                 f"({learned.in_words()}): {kept}. More pairs may help, or side='two'.",
-                UserWarning,
-                stacklevel=3,
             )
         elif self.verbose:
             print(f"[RetrievalAdapter] {learned.in_words()}")  # noqa: T201

@@ -1,6 +1,5 @@
 """How an adapter is fitted: the first maps, the settings, and the search."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ from vicinal._typing import FloatArray
 from vicinal.adapters._evaluation import Evaluation
 from vicinal.adapters._optimizer import Optimizer, fit_temperature
 from vicinal.adapters._selection import DECISIVE, FACTORS, select
+from vicinal.base.callers import warn_caller
 from vicinal.objectives import RetrievalObjective
 
 # Fewer queries cannot tell whether learning helps.
@@ -113,11 +113,10 @@ def learn(
         solution = optimizer.maximize(objective, float(alpha), optimizer.start)
         components, n_iter = solution.components, solution.n_iter
         if solution.reason == "max_iter":
-            warnings.warn(
+            warn_caller(
                 f"The fit stopped after {n_iter} iterations, before its optimum: "
                 "raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
     return Learned(
         components, float(alpha), objective.temperature, is_adapted, evaluation, n_iter

@@ -1,6 +1,5 @@
 """Relevance as users have it: pairs, a sparse matrix, or a list for each query."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 
 from vicinal._typing import FloatArray
+from vicinal.base.callers import warn_caller
 
 _FORMS = (
     "relevance must be an array of pairs of shape (n_pairs, 2), or (n_pairs, 3) with "
@@ -67,11 +67,9 @@ def warn_of_empty(relevance: csr_array) -> NDArray[np.intp]:
     asked = np.flatnonzero(np.diff(relevance.indptr))
     n_empty = relevance.shape[0] - len(asked)
     if n_empty:
-        warnings.warn(
+        warn_caller(
             f"{n_empty} of {relevance.shape[0]} queries have no relevant document; "
             "they take no part in learning or in scores.",
-            UserWarning,
-            stacklevel=4,
         )
     return asked
 

@@ -58,6 +58,8 @@ def read_evaluation(stored: Any) -> Evaluation | None:
     sizes = {len(one) for one in (*before.values(), *after.values())}
     _demand(len(sizes) == 1)
     (n,) = sizes
+    for name, scores in before.items():
+        _demand(np.array_equal(np.isnan(scores), np.isnan(after[name])))
     seed = stored["seed"]
     _demand(type(seed) is int and 0 <= seed < 2**32)
     return Evaluation(before, after, seed, _queries(stored["queries"], n))
@@ -73,11 +75,16 @@ def _scores(stored: Any) -> dict[str, FloatArray]:
     for name, values in stored.items():
         _demand(_NAME.fullmatch(name) is not None and isinstance(values, list))
         _demand(0 < len(values) <= _MOST_QUERIES)
-        _demand(all(one is None or type(one) in (int, float) for one in values))
+        # Of each kind there is, the worst is 0 and the best 1. Whole numbers may be too
+        # large to be converted.
+        _demand(
+            all(
+                one is None or (type(one) in (int, float) and 0 <= one <= 1 + 1e-6)
+                for one in values
+            )
+        )
         scores = np.array([np.nan if one is None else one for one in values], float)
-        # Of each kind there is, the worst is 0 and the best 1.
-        known = scores[~np.isnan(scores)]
-        _demand(known.size > 0 and known.min() >= 0 and known.max() <= 1 + 1e-6)
+        _demand(not np.isnan(scores).all())
         found[name] = scores
     return found
 

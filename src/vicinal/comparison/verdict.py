@@ -37,14 +37,18 @@ _FASTER = 2.0
 def verdict(comparison: Comparison) -> str:
     """Say in one sentence what to do.
 
-    What it calls chance is what the table has no asterisk for: it is the same test.
+    What it calls chance is so by the test of the table's asterisks, of the two methods
+    that are named; an asterisk is of a method and the best one.
 
     Parameters
     ----------
     comparison : Comparison
         What was found.
     """
-    return (_beats_nothing(comparison) or _advice(comparison)) + _right_tool(comparison)
+    nothing = _beats_nothing(comparison)
+    if nothing:
+        return nothing + _right_tool(comparison)
+    return _advice(comparison) + _right_tool(comparison, "but ")
 
 
 def useful(comparison: Comparison) -> bool:
@@ -88,7 +92,7 @@ def _advice(comparison: Comparison) -> str:
         # Of few rows, times are those of other things.
         if len(comparison.setting.X) > MANY_ROWS and chosen.name not in PLAIN:
             said += _faster(chosen, raw)
-    return said + _beyond(comparison, chosen, sure)
+    return said + _beyond(comparison, chosen, None if sure else base)
 
 
 def reading(comparison: Comparison) -> list[str]:
@@ -127,7 +131,7 @@ def used_test(comparison: Comparison) -> str:
     return "bootstrap of the test rows"
 
 
-def _right_tool(comparison: Comparison) -> str:
+def _right_tool(comparison: Comparison, but: str = "") -> str:
     """Say what does better without neighbours than every metric; else nothing."""
     reference = comparison.evidence.ahead_of_all()
     # That a constant is ahead is said by `_beats_nothing`.
@@ -136,7 +140,7 @@ def _right_tool(comparison: Comparison) -> str:
     gain, error = comparison.evidence.against_reference(comparison.best, reference)
     amount = _amount(comparison, -gain, 1.96 * error)
     return (
-        f"; but {reference.name}, which has no neighbours, is {amount} ahead of every "
+        f"; {but}{reference.name}, which has no neighbours, is {amount} ahead of every "
         "metric: take it if only predictions count"
     )
 
@@ -156,9 +160,14 @@ def _beats_nothing(comparison: Comparison) -> str:
     return ""
 
 
-def _beyond(comparison: Comparison, chosen: MethodResult, sure: bool) -> str:
-    """Return what the best method would add to the recommended one."""
-    best = comparison.best
+def _beyond(
+    comparison: Comparison, chosen: MethodResult, unsure: MethodResult | None
+) -> str:
+    """Return what the best method would add to the recommended one.
+
+    `unsure` is the simpler one that it is ahead of by chance, perhaps; None if surely.
+    """
+    best, sure = comparison.best, unsure is None
     others = [
         one
         for one in comparison.results
@@ -175,7 +184,13 @@ def _beyond(comparison: Comparison, chosen: MethodResult, sure: bool) -> str:
         nothing = f"; {what} nothing beyond that on these data" if sure else ""
         return (_short_of_time(comparison, others) or nothing) + ("" if sure else more)
     amount = _gain(comparison, best, chosen)
-    return f"; {best.name} is {amount} ahead, within chance, and less simple{more}"
+    proven = ""
+    if unsure is not None and comparison.evidence.difference(best, unsure).real:
+        other = _SPOKEN.get(unsure.name, unsure.name)
+        proven = f", which is really better than {other},"
+    return (
+        f"; {best.name}{proven} is {amount} ahead, within chance, and less simple{more}"
+    )
 
 
 def _short_of_time(comparison: Comparison, others: list[MethodResult]) -> str:

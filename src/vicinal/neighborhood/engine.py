@@ -171,8 +171,8 @@ def _weigh(
     pairs = centered.own_pairs(which, exact)
     values = np.empty(len(which), dtype=centered.Z.dtype)
 
-    # Of all points a slice is a view; numbers would copy them.
-    everyone = len(which) == len(centered.Z)
+    # Of all points in their order a slice is a view; numbers would copy them.
+    everyone = np.array_equal(which, np.arange(len(centered.Z)))
 
     def fill(block: FloatArray, rows: slice) -> None:
         own = which[rows]

@@ -8,7 +8,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from numbers import Integral
 
@@ -123,7 +123,7 @@ def run_in_threads(
         How many threads at most.
     """
     todo: deque[tuple[int, slice]] = deque(enumerate(parts))
-    n_threads = min(n_threads, len(todo))
+    n_helpers = min(n_threads, len(todo)) - 1
 
     def work() -> None:
         try:
@@ -141,12 +141,19 @@ def run_in_threads(
             todo.clear()
             raise
 
-    if n_threads <= 1:
+    if n_helpers <= 0:
         work()
         return
-    helpers = [_pool(n_threads - 1).submit(work) for _ in range(n_threads - 1)]
+    # As many as there may be: calls with fewer parts share them.
+    pool = _pool(n_threads - 1)
+    helpers: list[Future[None]] = []
     try:
+        for _ in range(n_helpers):
+            helpers.append(pool.submit(work))  # noqa: PERF401  known one by one
         work()
+    except BaseException:
+        todo.clear()
+        raise
     finally:
         # One that has not begun has nothing left to do. It must not be waited for: the
         # pool's threads may all be waiting here themselves.

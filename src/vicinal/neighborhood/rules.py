@@ -48,8 +48,8 @@ class NeighborWeights:
         if (counts == 1).all() and (mass_of_one == mass_of_one[:1]).all():
             # Most often: the formulas below would give the same, and cost as much as a
             # tenth of a mini-batch.
-            none = np.zeros(len(counts), dtype=dtype)
-            return cls(none, np.full_like(none, far(dtype)), np.ones_like(none))
+            zeros = np.zeros(len(counts), dtype=dtype)
+            return cls(zeros, np.full_like(zeros, far(dtype)), np.ones_like(zeros))
         masses = np.log(counts) + np.log(mass_of_one)
         self_log_offsets = np.full(len(counts), float(far(dtype)))
         several = counts > 1

@@ -1,7 +1,6 @@
 """What the neural estimators share: the training of all networks, and their map."""
 
 import copy
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
@@ -20,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.callers import warn_caller
 from vicinal.base.metric import unchanged_on_error
 from vicinal.base.monitor import CallbackSupportMixin
 from vicinal.neural._columns import ColumnEncoder, Columns
@@ -123,15 +123,15 @@ class NeuralEstimator(
                             if validation is None
                             else validation
                         )
+                        last = i + 1 == self.n_estimators
                         member, run = self._train(
-                            network, known, judges, device, monitor, before
+                            network, known, judges, device, monitor, before, last
                         )
                         members.append(member)
                         runs.append(run)
                     if run.interruption is not None:
-                        if self.warm_start and len(members) == self.n_estimators:
-                            self._store(members, runs, known, encoder, targets)
-                            kept = True
+                        self._store(members, runs, known, encoder, targets)
+                        kept = True
                         raise run.interruption
             self._store(members, runs, known, encoder, targets)
         self._warn(runs)
@@ -267,12 +267,14 @@ class NeuralEstimator(
         device: Any,
         monitor: Callable[[Trained], bool],
         before: Member | None,
+        last: bool,
     ) -> tuple[Member, Trained]:
         """Train one network, and return it with the points of all rows.
 
-        `judges` are rows, or positions of rows that are then held out.
+        `judges` are rows, or positions of rows that are then held out. After Ctrl-C
+        nothing more is done, unless `last` and warm_start say that all is kept.
         """
-        how = self._training(self.max_iter, len(known))
+        how = self._training(self.max_iter, len(known.counted))
         held, validation = np.zeros(0, dtype=np.intp), None
         if isinstance(judges, TargetRows):
             validation = judges
@@ -281,6 +283,8 @@ class NeuralEstimator(
         inside = np.setdiff1d(known.counted, held)
         given = known[held] if len(held) else validation
         run = train(network, known[inside], given, how, device, monitor)
+        if run.interruption is not None and not (self.warm_start and last):
+            raise run.interruption
         before = before if self.calibrate else None
         calibrate = self.calibrate
         member = Member.of(
@@ -316,7 +320,7 @@ class NeuralEstimator(
     ) -> dict[str, Any]:
         """Return what makes a copy usable with a network that is being trained."""
         none = np.zeros(0, dtype=np.intp)
-        how = self._training(self.max_iter, len(known))
+        how = self._training(self.max_iter, len(known.counted))
         network = copy.deepcopy(now.network).eval()
         member = Member.of(network, known, none, how, False, device)
         return {
@@ -342,15 +346,13 @@ class NeuralEstimator(
         self.validation_scores_ = np.array(runs[0].scores)
         self.effective_neighbors_ = effective_neighbors(members[0], known)
 
-    def _warn(self, runs: list[Trained], stacklevel: int = 4) -> None:
-        """Warn of a training that ended early; called by fit itself."""
+    def _warn(self, runs: list[Trained]) -> None:
+        """Warn of a training that ended early."""
         broken = [run for run in runs if run.diverged]
         if broken:
-            warnings.warn(
+            warn_caller(
                 f"{type(self).__name__} stopped after {len(broken[0].losses)} epochs: "
                 "the loss was not finite. The weights are the last good ones. Lower "
                 "learning_rate, or look for huge values in X or y.",
                 ConvergenceWarning,
-                # Past this, fit, and scikit-learn's wrapper of fit.
-                stacklevel=stacklevel,
             )

@@ -210,7 +210,7 @@ class NeuralNCAClassifier(
         votes = [member.votes(rows, self._known) for member in self._members]
         proba = torch.stack(votes).mean(dim=0).cpu().numpy()
         # As if one further training row might be of any class.
-        rest = 1 / (len(self._known) + 1)
+        rest = 1 / (len(self._known.counted) + 1)
         proba = (1 - rest) * proba + rest / len(self.classes_)
         found: FloatArray = proba / proba.sum(axis=1, keepdims=True)
         return found

@@ -121,15 +121,23 @@ def _refuse_missing_labels(y: Any) -> None:
 
 
 def checked_weights(given: ArrayLike | None, rows: NDArray[Any]) -> FloatArray | None:
-    """Return the rows' weights; None where all are the same."""
+    """Return the rows' weights, 1 on average; None where all are the same.
+
+    A weight too small for float32 beside the largest is 0.
+    """
     if given is None:
         return None
     weights: FloatArray = _check_sample_weight(
         given, rows, dtype=np.float64, ensure_non_negative=True
     )
+    weights = weights / max(float(weights.max()), np.finfo(np.float64).tiny)
+    weights[weights < np.finfo(np.float32).tiny] = 0
     if np.count_nonzero(weights) < 2:
         raise ValueError("Fewer than two rows have a weight above 0.")
-    return None if (weights == weights[0]).all() else weights
+    if (weights == weights[0]).all():
+        return None
+    average: FloatArray = weights / weights[weights > 0].mean()
+    return average
 
 
 def checked_device(name: str) -> Any:

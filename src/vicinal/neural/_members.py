@@ -149,7 +149,7 @@ def _calibrated(
         if not known.n_classes:
             return asked.mean((found - truth)[:, 0] ** 2)
         # A row that nobody speaks for must not decide alone.
-        floor = 1 / (len(known) + len(asked))
+        floor = 1 / (len(known.counted) + len(asked))
         right = found.gather(1, truth)[:, 0]
         return -asked.mean(((1 - floor) * right + floor / known.n_classes).log())
 

@@ -75,7 +75,7 @@ class PartialFitMixin(NeuralEstimator):
                         )
                         runs.append(run)
             self._store(members, runs, known, encoder, targets)
-        self._warn(runs, stacklevel=5)  # past partial_fit, too
+        self._warn(runs)
         return self
 
 

@@ -96,7 +96,8 @@ class Minibatch:
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Estimate the whole's value and gradient at a map."""
         whole = self.objective
-        queries = None if len(self.queries) == whole.n_rows else self.queries
+        everyone = np.array_equal(self.queries, np.arange(whole.n_rows))
+        queries = None if everyone else self.queries
         terms, gradient = whole.terms_and_gradient(components, queries)
         counts = whole.counts if queries is None else whole.counts[queries]
         scale = self.n_points / counts.sum()
