@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from vicinal.base.callers import warn_caller
 from vicinal.tables.sizes import check_numbers
 from vicinal.tables.targets import names_classes
 
@@ -98,9 +98,11 @@ def warn_of_one_class(labels: NDArray[Any], task: str) -> NDArray[Any] | None:
     """
     if task != "auto" or not len(labels) or (labels != labels[0]).any():
         return labels
-    warn_caller(
+    warnings.warn(
         f"y is {labels[0]} in every row and tells nothing; densities are compared "
         "instead, as without it. Name another target, or give task='none'.",
+        UserWarning,
+        stacklevel=4,
     )
     return None
 
