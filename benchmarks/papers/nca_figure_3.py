@@ -128,7 +128,9 @@ class Polar(Linear):
         """Learn from outputs and their poses."""
         ones = np.ones((len(Z), 1))
         # ‖z − c‖² = r² is linear in c and r² − ‖c‖².
-        solved = np.linalg.lstsq(np.hstack([2 * Z, ones]), (Z**2).sum(axis=1))[0]
+        solved = np.linalg.lstsq(
+            np.hstack([2 * Z, ones]), (Z**2).sum(axis=1), rcond=None
+        )[0]
         self._middle = solved[:2]
         fits = {}
         for self._start in np.linspace(0, 2 * np.pi, _CUTS, endpoint=False):
