@@ -85,6 +85,7 @@ def neural(session: nox.Session) -> None:
     places = (
         "tests/neural",
         "tests/methods/test_neural.py",
+        "tests/comparison/test_decision.py",
         "tests/benchmarks/test_papers.py::test_quick_versions_write_a_page[nca-figure-3]",
         "src/vicinal/neural",
         "docs/neural.md",

@@ -120,11 +120,12 @@ def test_one_hold_out_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(result.setting.X) == 20_000
     learned = {one.name: one.n_learned.tolist() for one in result.results}  # type: ignore[union-attr]
     assert learned["lda"] == [14_000]
-    # What fits: 1,000 rows a second, growing with a power of 1.5, in 95 % of 19.8 s.
-    assert learned["nca"] == pytest.approx([1000 * (0.95 * 19.8) ** (2 / 3)], rel=0.01)
+    # What fits: 1,000 rows a second, growing with a power of 1.5, in 95 % of 19 s: of
+    # 20 s, 4 % are for the tests in the end, and 0.2 s for the other two methods.
+    assert learned["nca"] == pytest.approx([1000 * (0.95 * 19) ** (2 / 3)], rel=0.001)
     assert 0.9 * 20 < clock.now <= 20
     assert result.notes[0].startswith("One hold-out of 6,000 test rows instead of 10")
-    assert result.notes[1].startswith("nca learned from 7,0")
+    assert result.notes[1].startswith("nca learned from 6,8")
 
 
 def test_a_stochastic_solver_learns_from_all_rows(
@@ -135,8 +136,8 @@ def test_a_stochastic_solver_learns_from_all_rows(
     clock = Pretended(monkeypatch, euclidean=cheap, lda=cheap, nca=nca)
     result = compared(30)
     assert result["nca"].n_learned.tolist() == [14_000]  # type: ignore[union-attr]
-    assert clock.efforts[-1][1].max_iter == 27
-    assert "nca learned in 27 iterations instead of 50" in result.notes[1]
+    assert clock.efforts[-1][1].max_iter == 26
+    assert "nca learned in 26 iterations instead of 50" in result.notes[1]
     assert 0.9 * 30 < clock.now <= 30
 
 
@@ -149,7 +150,7 @@ def test_what_was_cut_is_fitted_again_where_time_is_left(
     clock.costs = {**clock.costs, "nca": Cost(1000, 0.1, 1.5)}
     result = compared(20)
     rows = [effort.rows for name, effort in clock.efforts if name == "nca"]
-    assert rows[0] == pytest.approx(7072, abs=5)
+    assert rows[0] == pytest.approx(6880, abs=5)
     assert rows[1] is None
     assert set(result["nca"].n_learned.tolist()) == {14_000}  # type: ignore[union-attr]
     assert clock.now <= 20

@@ -23,6 +23,7 @@ _SIMPLEST_FIRST = (
     ("lda", "fda", "rca", "lca"),
     ("ldg", "lfda", "itml", "mmc", "sdml", "lsml", "scml", "lca-gauss"),
     ("nca", "nca-log", "mlkr", "lmnn", "mcml"),
+    ("neural-nca",),
 )
 # Of a standard error: what is no evidence at all, however many points it is.
 _HALF = 0.5

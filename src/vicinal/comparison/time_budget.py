@@ -38,6 +38,8 @@ _FEWEST_SPLITS = 5
 _MOST_TESTS, _FEWEST_TESTS = 10_000, 2000
 # Of the time left, how much the search for neighbours may take.
 _FOR_QUERIES = 0.35
+# Of the time left, what intervals and tests over the test rows take in the end.
+_FOR_TESTS = 0.04
 # A second, better fit has to see this many times the rows of the first.
 _WORTH_IT = 1.5
 # Of the time left, what a fit gets in any case; and the least time for one.
@@ -99,6 +101,7 @@ def _run_hold_outs(
     step: Callable[[str], None],
 ) -> None:
     """Run one hold-out, as well as time allows; and others if that was no effort."""
+    deadline -= _FOR_TESTS * (deadline - time.perf_counter())
     n_tests = _affordable_tests(ledger.data, costs, deadline)
     s = ledger.data.setting
     n = len(s.X)

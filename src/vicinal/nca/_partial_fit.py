@@ -17,7 +17,7 @@ from vicinal.nca._data import ClassificationData
 from vicinal.nca._fit import Run
 from vicinal.nca._model_selection import strongest
 from vicinal.nca._preconditioner import Preconditioner
-from vicinal.nca._stochastic import BATCH_SIZE, STEPS, StochasticOptimizer
+from vicinal.nca._stochastic import BATCH_SIZE, StochasticOptimizer
 from vicinal.nca._trials import MOST_ROWS
 from vicinal.neighborhood import single_threaded_blas
 
@@ -31,8 +31,9 @@ RESERVOIR_SIZE = 8192
 """How many rows are remembered, at most."""
 # Of a first piece for each feature, before any direction is left out.
 _ENOUGH_ROWS = 10
-# How many times each row of a piece looks for its neighbours.
-_EPOCHS = 30
+# How many times each row of a piece looks for its neighbours, and the steps of one
+# iteration, the least that a piece gets.
+_EPOCHS, _STEPS = 30, 25
 # Smaller pieces borrow rows from memory, and make smaller steps.
 _FULL_PIECE = 512
 
@@ -92,12 +93,13 @@ class Reservoir:
         return StochasticOptimizer(
             self.preconditioner,
             *sizes,
-            max_iter=int(np.ceil(_EPOCHS * n_new / (STEPS * BATCH_SIZE))),
+            max_iter=int(np.ceil(_EPOCHS * n_new / (_STEPS * BATCH_SIZE))),
             alpha=alpha,
             seed=seed,
             step=float(np.sqrt(min(1, n_new / _FULL_PIECE) / (1 + much))),
             warmup_fraction=1.0 if much < 1 else 0.0,
             pool=slice(max(0, len(self.X) - max(n_new, _FULL_PIECE)), None),
+            steps=_STEPS,
         )
 
 

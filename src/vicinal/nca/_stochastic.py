@@ -23,7 +23,7 @@ from vicinal.solvers.base import OnIteration
 
 BATCH_SIZE, N_REFERENCES = 2048, 2048
 """A part's queries and references, at its largest."""
-STEPS = 25
+STEPS = 12
 """Steps in an iteration."""
 WARMUP_FRACTION = 0.4
 """Where there is a surrogate to begin with: its part of the iterations."""
@@ -58,7 +58,7 @@ class StochasticOptimizer:
         Where there is a surrogate to begin with: its part of the iterations.
     pool : slice or None, default=None
         The rows whose terms count; None is all.
-    steps : int, default=25
+    steps : int, default=12
         Steps in an iteration.
     sampler : callable, default=MinibatchSampler
         Makes what mini-batches are drawn from, of an objective and how to draw.
