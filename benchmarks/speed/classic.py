@@ -90,7 +90,7 @@ OTHERS = (
     "iris", "digits", "pima", "dermatology", "segment", "yeast", "umist", "talent_bank"
 )  # fmt: skip
 MOST_ROWS, MOST_FEATURES = 500, 50
-# Seconds after which a peer's fit is given up.
+# Seconds of processor time after which a peer's fit is given up.
 LIMIT = 20
 ITML_LIMIT = 200
 
@@ -106,24 +106,29 @@ class Late(BaseException):
 def late(*_):
     raise Late
 
-signal.signal(signal.SIGALRM, late)
+# Time that the process worked: a loaded machine is not the peer's fault.
+signal.signal(signal.SIGPROF, late)
+
+def limit(seconds):
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+
 data = np.load({data!r})
 X, y = data["X"], data["y"]
 found = dict()
 for name, call in {calls!r}.items():
-    signal.alarm({limit})
-    start = time.perf_counter()
+    limit({limit})
+    start = time.process_time()
     try:
         model = eval("metric_learn." + call).fit(X, y)
-        signal.alarm(0)
-        seconds = time.perf_counter() - start
+        limit(0)
+        seconds = time.process_time() - start
         if not np.isfinite(model.components_).all():
             raise ValueError("NaN")
         found[name] = [seconds, np.real(model.components_).tolist()]
     except Late:
         found[name] = [float("inf"), "over {limit} s"]
     except Exception as error:
-        signal.alarm(0)
+        limit(0)
         found[name] = [float("nan"), type(error).__name__ + " " + str(error)[:40]]
 print(json.dumps(found))
 """
@@ -145,9 +150,9 @@ def itml() -> None:
     n_each = 20 * len(np.unique(y)) ** 2
     times = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         model = ITML(1.0, n_constraints=2 * n_each, random_state=0).fit(X, y)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     with tempfile.TemporaryDirectory() as folder:
         call = {"ITML": f"ITML_Supervised(n_constraints={n_each}, random_state=0)"}
         taken, _ = run_peer(X, y, call, folder, ITML_LIMIT)["ITML"]
@@ -159,7 +164,7 @@ def itml() -> None:
         ["metric-learn", f"{more}{least:.1f}", "", f"{more}{least / ours:.0f}"],
     ]
     print(f"ITML, USPS {X.shape[0]:,} × {X.shape[1]}, {2 * n_each:,} pairs\n")
-    print(table(["", "s", "", "ratio"], rows), "\n", flush=True)
+    print(table(["", "s of all cores", "", "ratio"], rows), "\n", flush=True)
 
 
 def every_method() -> None:
@@ -259,7 +264,7 @@ def accuracy(A: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> float:
 def run_peer(
     X: Any, y: Any, calls: dict[str, str], folder: str, limit: int
 ) -> dict[str, list[Any]]:
-    """Return seconds and components, or what went wrong, of metric-learn's fits."""
+    """Return what metric-learn's fits took and found, or what went wrong."""
     data = f"{folder}/data.npz"
     np.savez(data, X=X, y=y)
     program = PEER.format(data=data, calls=calls, limit=limit)
