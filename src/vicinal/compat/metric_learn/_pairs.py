@@ -3,9 +3,12 @@
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import ClassifierTags
+from sklearn.utils.metaestimators import available_if
 
 from vicinal.base.pair_classifier import PairClassifier
+from vicinal.base.tuple_metric import of_tuples
 from vicinal.compat.metric_learn._shared import (
     MetricLearnNames,
     check_tuples,
@@ -25,8 +28,33 @@ class LearnsFromPairs(MetricLearnNames):
         with self._as_ours(**self._translated(self._tuple_width(pairs)), **more):
             super().fit(pairs, y)  # type: ignore[misc]
         if calibration:
-            self.calibrate_threshold(pairs, y, **calibration)  # type: ignore[attr-defined]
+            self.calibrate_threshold(pairs, y, **calibration)
         return self
+
+    @available_if(of_tuples)
+    def calibrate_threshold(
+        self,
+        pairs_valid: ArrayLike,
+        y_valid: ArrayLike,
+        strategy: str = "accuracy",
+        min_rate: float | None = None,
+        beta: float = 1.0,
+    ) -> Self:
+        """Set the threshold that serves best on pairs.
+
+        Parameters
+        ----------
+        pairs_valid, y_valid, strategy, min_rate, beta
+            As `pairs`, `y` and so on of vicinal's own method.
+
+        Returns
+        -------
+        self
+        """
+        calibrated: Self = super().calibrate_threshold(  # type: ignore[misc]
+            pairs_valid, y_valid, strategy, min_rate=min_rate, beta=beta
+        )
+        return calibrated
 
     def _translated(self, n_features: int) -> dict[str, Any]:
         """Return our estimator's parameters."""
