@@ -1,15 +1,19 @@
 """The classic methods beside metric-learn's: ITML's time, what fails, what is right.
 
 metric-learn runs in an environment with scikit-learn 1.5, which this script makes. LMNN
-has a file of its own, `classic_lmnn`.
+has files of its own, `classic_lmnn` and `classic_mnist`. Accuracies of some methods
+alone, as those of the whole table::
+
+    python -m benchmarks.speed.classic LMNN "MMC, diagonal"
 """
 
 import json
 import subprocess
+import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -204,24 +208,25 @@ def right_by(model: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> float:
     return float(100 * KNeighborsClassifier(3).fit(Z, y).score(Z_test, y_test))
 
 
-def accuracies(n_splits: int = 1) -> None:
+def accuracies(names: Sequence[str] = tuple(OURS)) -> None:
     """Compare accuracies on ten data sets with the counterparts of metric-learn."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in OURS}
-    failed: dict[str, list[str]] = {name: [] for name in OURS}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    failed: dict[str, list[str]] = {name: [] for name in names}
+    calls = {name: THEIRS[name] for name in names}
     for table_name in TEN:
-        for seed in range(n_splits):
-            X, X_test, y, y_test = split(table_name, seed, MOST_ROWS, MOST_FEATURES)
-            with tempfile.TemporaryDirectory() as folder:
-                theirs = run_peer(X, y, THEIRS, folder, LIMIT)
-            for name, make in OURS.items():
-                ours = accuracy(make().fit(X, y).components_, X, y, X_test, y_test)
-                _, peer = theirs[name]
-                if isinstance(peer, str):
-                    failed[name].append(f"{table_name}: {peer}")
-                    continue
-                other = accuracy(np.array(peer), X, y, X_test, y_test)
-                found[name].append((ours, other))
-                print(f"{table_name} {name}: {ours:.1f} {other:.1f}", flush=True)
+        X, X_test, y, y_test = split(table_name, 0, MOST_ROWS, MOST_FEATURES)
+        with tempfile.TemporaryDirectory() as folder:
+            theirs = run_peer(X, y, calls, folder, LIMIT)
+        for name in names:
+            model = OURS[name]().fit(X, y)
+            ours = accuracy(model.components_, X, y, X_test, y_test)
+            _, peer = theirs[name]
+            if isinstance(peer, str):
+                failed[name].append(f"{table_name}: {peer}")
+                continue
+            other = accuracy(np.array(peer), X, y, X_test, y_test)
+            found[name].append((ours, other))
+            print(f"{table_name} {name}: {ours:.1f} {other:.1f}", flush=True)
     rows = []
     for name, pairs in found.items():
         both = np.array(pairs).reshape(-1, 2)
@@ -274,3 +279,8 @@ def run_peer(
     )
     found: dict[str, list[Any]] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    accuracies(sys.argv[1:])

@@ -22,7 +22,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "three updates": lambda: DANNClassifier(n_updates=3),
 }
 N_SPLITS = 5
-MOST_ROWS = 2_000
+MOST_ROWS = 1_000
 
 
 def main(quick: bool) -> None:
