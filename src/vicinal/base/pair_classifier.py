@@ -172,8 +172,8 @@ def check_pair_labels(y: Any, n_pairs: int | None = None) -> IntArray:
     """Return what pairs are labelled with, which must be 1 or -1."""
     if y is None:
         raise ValueError(
-            "Expected y with 1 for pairs that are alike and -1 for others. A fit to "
-            "pairs requires y to be passed, but the target y is None."
+            "Expected y with 1 for pairs that are alike and -1 for others. Learning "
+            "from pairs requires y to be passed, but the target y is None."
         )
     labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"))
     if n_pairs is not None and len(labels) != n_pairs:
