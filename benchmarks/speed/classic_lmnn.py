@@ -1,4 +1,4 @@
-"""LMNN beside metric-learn's and pylmnn's, on all of MNIST, and NCA on sparse rows.
+"""LMNN beside metric-learn's and pylmnn's, and NCA's memory on sparse rows.
 
 The peers run in an environment with scikit-learn 1.5, which this script makes; every
 fit runs in a process of its own, whose seconds and memory are those of the fit.
@@ -8,7 +8,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 import venv
 import warnings
 from pathlib import Path
@@ -16,10 +15,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks.speed.timing import table
-from vicinal.datasets import load
+from benchmarks.speed.classic_mnist import knn_error, mnist_parts
+from benchmarks.speed.timing import process_peak_megabytes, table
 
 PEERS = Path(tempfile.gettempdir()) / "vicinal-lmnn-peers"
 REQUIREMENTS = [
@@ -33,7 +31,6 @@ REQUIREMENTS = [
 N_ROWS, N_COMPONENTS, N_ITER = 5_000, 50, 50
 # A peer that takes longer is stopped, and its time given as more than that.
 LIMIT = 300
-N_COMPONENTS_ALL, N_ITER_ALL = 100, 30
 SPARSE_SHAPE, DENSITY = (5_000, 20_000), 0.005
 
 # How each is called; all see the same rows, and are given the same bounds.
@@ -77,30 +74,29 @@ print(json.dumps([taken, worked, peak]))
 
 
 def main(quick: bool) -> None:
-    """Print the tables; with `quick` those of small data alone."""
+    """Print the share of memory, and without `quick` the table of the peers."""
     sparse_memory()
-    small()
     if not quick:
-        mnist()
+        beside_peers()
 
 
-def small() -> None:
+def beside_peers() -> None:
     """Fit the first rows of MNIST, one after the other, and judge by the test rows."""
-    train, test = _mnist()
+    train, test = mnist_parts()
     X, y = train[0][:N_ROWS].astype(np.float64), train[1][:N_ROWS]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         data, out = f"{folder}/data.npz", f"{folder}/components.npy"
         np.savez(data, X=X, y=y)
         for name, fit in FITS.items():
-            program = sys.executable if name == "vicinal" else str(_peers())
+            program = sys.executable if name == "vicinal" else str(peers_python())
             call = fit.format(d=N_COMPONENTS, n_iter=N_ITER)
             found = _run(program, AROUND.format(data=data, fit=call, out=out))
             if found is None:
                 rows.append([name, f"> {LIMIT}", "", "", ""])
                 continue
             taken, worked, peak = found
-            error = _error(np.load(out), X, y, *test)
+            error = knn_error(np.load(out), X, y, *test)
             cells = [f"{taken:.1f}", f"{worked:.1f}", f"{peak:.0f}", f"{error:.2f}"]
             rows.append([name, *cells])
             print(rows[-1], flush=True)
@@ -109,11 +105,6 @@ def small() -> None:
     )
     header = ["", "s", "s of all cores", "peak MB", "3-NN test error, %"]
     print(table(header, rows), "\n", flush=True)
-
-
-def mnist() -> None:
-    """Fit all of MNIST, in a process of its own."""
-    subprocess.run([sys.executable, "-m", __name__, "mnist"], check=True)  # noqa: S603
 
 
 def sparse_memory() -> None:
@@ -142,53 +133,17 @@ def _sparse_memory(kind: str) -> None:
     rng = np.random.default_rng(0)
     small_X = sparse.random_array((200, 300), density=0.05, format="csr", rng=rng)
     NCA(10, max_iter=2).fit(small_X, np.arange(200) % 10)  # what is loaded but once
-    before = _peak()
+    before = process_peak_megabytes()
     X: Any = sparse.random_array(SPARSE_SHAPE, density=DENSITY, format="csr", rng=rng)
     y = rng.integers(10, size=len(X.indptr) - 1)
     if kind == "dense":
         X = X.toarray()
     # Five iterations: the memory of an iteration is that of the next.
     NCA(10, solver="lbfgs", init="pca", max_iter=5, random_state=0).fit(X, y)
-    print(json.dumps([before, _peak() - before]))
+    print(json.dumps([before, process_peak_megabytes() - before]))
 
 
-def _whole_mnist() -> None:
-    from vicinal.classic import LMNNClassifier
-
-    warnings.simplefilter("ignore")
-    (X, y), test = _mnist()
-    start, worked = time.perf_counter(), time.process_time()
-    model = LMNNClassifier(
-        n_components=N_COMPONENTS_ALL, max_iter=N_ITER_ALL, random_state=0
-    ).fit(X, y)
-    taken, worked = time.perf_counter() - start, time.process_time() - worked
-    peak = _peak()
-    error = _error(model.components_, X, y, *test)
-    energy = 100 * (1 - model.score(*test))
-    print(f"LMNN, MNIST {X.shape[0]:,} → {N_COMPONENTS_ALL}, float32\n")
-    header = ["s", "s of all cores", "iterations", "peak MB"]
-    header += ["3-NN test error, %", "energy rule, %"]
-    cells = [f"{taken:.0f}", f"{worked:.0f}", str(model.n_iter_), f"{peak:.0f}"]
-    print(table(header, [[*cells, f"{error:.2f}", f"{energy:.2f}"]]), flush=True)
-
-
-def _mnist() -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    data = load("mnist")
-    if data.is_test is None:
-        raise ValueError("This copy of MNIST does not say which rows are the test's.")
-    X = data.X.astype(np.float32, copy=False)
-    X /= max(float(X.max()), 1.0)
-    y = np.unique(data.y, return_inverse=True)[1]
-    test = X[data.is_test], y[data.is_test]
-    return (X[~data.is_test], y[~data.is_test]), test
-
-
-def _error(A: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> float:
-    knn = KNeighborsClassifier(3).fit(X @ A.T, y)
-    return 100 * (1 - float(knn.score(X_test @ A.T, y_test)))
-
-
-def _peers() -> Path:
+def peers_python() -> Path:
     """Return the interpreter of the peers' environment, made where there is none."""
     python = PEERS / "bin" / "python"
     if not (PEERS / "made").exists():
@@ -215,17 +170,5 @@ def _run(python: str, program: str) -> list[float] | None:
     return numbers
 
 
-def _peak() -> float:
-    """Return the most memory that the process has held, in megabytes.
-
-    Not `getrusage`, whose number begins with that of the process it was started by.
-    """
-    status = Path("/proc/self/status").read_text("ascii").splitlines()
-    return float(next(line for line in status if "VmHWM" in line).split()[1]) / 1e3
-
-
 if __name__ == "__main__":
-    if sys.argv[1] == "mnist":
-        _whole_mnist()
-    else:
-        _sparse_memory(sys.argv[1])
+    _sparse_memory(sys.argv[1])

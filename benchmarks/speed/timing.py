@@ -3,6 +3,7 @@
 import time
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 
 
 def seconds(function: Callable[[], object], repeats: int) -> float:
@@ -28,6 +29,15 @@ def peak_megabytes(function: Callable[[], object], warm: bool = True) -> float:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / 1e6
+
+
+def process_peak_megabytes() -> float:
+    """Return the most memory that this process has held.
+
+    Not `getrusage`, whose number begins with that of the process it was started by.
+    """
+    status = Path("/proc/self/status").read_text("ascii").splitlines()
+    return float(next(line for line in status if "VmHWM" in line).split()[1]) / 1e3
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:

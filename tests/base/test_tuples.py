@@ -143,7 +143,7 @@ def bad(name: str, tuples: Any) -> tuple[Any, Any]:
     [
         ("another width", r"Expected \w+, an array of shape .* got shape"),
         ("another width of points", r"Expected \w+, an array .* has \d points, not"),
-        ("labels", r"Expected \w+.* (points with labels|whole numbers)"),
+        ("labels", r"Expected \w+.* (Points with labels|whole numbers)"),
         ("too large", "Expected indices from 0 to 149"),
         ("negative", "Expected indices from 0 to 149"),
         ("fractions", r"Expected \w+ of whole numbers"),
@@ -210,7 +210,7 @@ def test_what_labels_no_pair(learner: Any, labels: Any, message: str) -> None:
 
 def test_tuples_with_a_point_twice() -> None:
     pairs, labels = np.vstack([PAIRS, [[7, 7]]]), np.append(ALIKE, -1)
-    with pytest.raises(ValueError, match=r"number 60 of the pairs .* one point twice"):
+    with pytest.raises(ValueError, match=r"number 120 of the pairs .* one point twice"):
         fitted(LEARNERS[0], pairs, labels, X)
     triplets: ArrayLike = np.vstack([TUPLES[SCML][0], [[3, 8, 8]]])
     for given, preprocessor in ((triplets, X), (X[triplets], None)):

@@ -187,10 +187,14 @@ def lmnn_energies(
 
 
 def dann_metric(
-    points: FloatArray, y: NDArray[Any], weights: FloatArray, epsilon: float
+    points: FloatArray,
+    y: NDArray[Any],
+    weights: FloatArray,
+    epsilon: float,
+    shrinkage: float,
 ) -> FloatArray:
     """Σ of one query from its weighted neighbours, W shrunk, with a trace of D."""
-    n, d = points.shape
+    d = points.shape[1]
     weights = weights / weights.sum()
     middle = sum(w * x for w, x in zip(weights, points, strict=True))
     within, between = np.zeros((2, d, d))
@@ -203,7 +207,6 @@ def dann_metric(
         between += share * np.outer(mean - middle, mean - middle)
         for w, x in zip(weights[y == c], points[y == c], strict=True):
             within += w * np.outer(x - mean, x - mean)
-    shrinkage = d / (d + n)
     within = (1 - shrinkage) * within + shrinkage * np.trace(within) / d * np.eye(d)
     values, axes = np.linalg.eigh(within)
     root = axes @ np.diag(values**-0.5) @ axes.T

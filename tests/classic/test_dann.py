@@ -14,16 +14,17 @@ X, y = load_wine(return_X_y=True)
 X = scale(X)
 
 
-def test_metrics_are_those_of_the_equation() -> None:
+@pytest.mark.parametrize("shrinkage", [0.0, 0.3])
+def test_metrics_are_those_of_the_equation(shrinkage: float) -> None:
     points, codes = rng.normal(size=(60, 3)), rng.integers(3, size=60)
     neighbors = np.array([rng.permutation(60)[:20] for _ in range(4)])
     distances = rng.random((4, 20))
-    roots = local_roots(points, np.eye(3)[codes], neighbors, distances, 0.7)
+    roots = local_roots(points, np.eye(3)[codes], neighbors, distances, 0.7, shrinkage)
     for q in range(4):
         relative = distances[q] / distances[q].max()
         weights = (1 - 0.999 * relative**3) ** 3
         near = neighbors[q]
-        expected = dann_metric(points[near], codes[near], weights, 0.7)
+        expected = dann_metric(points[near], codes[near], weights, 0.7, shrinkage)
         np.testing.assert_allclose(roots[q] @ roots[q].T, expected, atol=1e-10)
 
 
@@ -73,3 +74,18 @@ def test_many_features_are_reduced() -> None:
     assert np.isfinite(model.predict_proba(wide)).all()
     with pytest.raises(ValueError, match="more than the 13 features"):
         DANNClassifier(n_components=14).fit(X, y)
+
+
+def test_shrinkage_by_the_number_of_neighbours() -> None:
+    by_itself = DANNClassifier(n_neighborhood=26).fit(X[::2], y[::2])
+    given = DANNClassifier(n_neighborhood=26, shrinkage=13 / 39).fit(X[::2], y[::2])
+    none = DANNClassifier(n_neighborhood=26, shrinkage=0.0).fit(X[::2], y[::2])
+    np.testing.assert_array_equal(by_itself.predict_proba(X), given.predict_proba(X))
+    assert not np.array_equal(by_itself.predict_proba(X), none.predict_proba(X))
+
+
+def test_no_shrinkage_of_neighbours_in_a_plane() -> None:
+    flat = np.column_stack([X[:, :3], np.zeros(len(X))])
+    model = DANNClassifier(shrinkage=0.0).fit(flat, y)
+    assert np.isfinite(model.predict_proba(flat)).all()
+    assert model.score(flat, y) > 0.8

@@ -141,8 +141,13 @@ def test_learning_from_pairs(name: str) -> None:
         assert (model.predict(pairs)[labels == 1] == 1).mean() >= 0.95
         model.set_threshold(0.5)
         assert model.threshold_ == 0.5
-        model.calibrate_threshold(pairs, labels, strategy="f_beta", beta=2.0)
+        model.calibrate_threshold(
+            pairs_valid=pairs, y_valid=labels, strategy="f_beta", beta=2.0
+        )
+        by_position = model.calibrate_threshold(pairs, labels, "max_tpr", 0.9)
+        assert (by_position.predict(pairs)[labels == -1] == -1).mean() >= 0.9
     assert isinstance(by_points, TupleMetric)
+    assert not hasattr(make(f"{name}_Supervised").fit(X, y), "calibrate_threshold")
     with pytest.raises(ValueError, match="Expected pairs"):
         make(name).fit(X, y)
 

@@ -118,6 +118,72 @@ groups = DBSCAN(eps=1.0, metric=near).fit_predict(rows[:40])
 version = metric_learn.__version__
 """
 
+MODULES = """
+import numpy as np
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+
+import metric_learn
+from metric_learn.base_metric import BaseMetricLearner, MahalanobisMixin
+from metric_learn.constraints import Constraints, wrap_pairs
+from metric_learn.covariance import Covariance
+from metric_learn.itml import ITML, ITML_Supervised
+from metric_learn.lfda import LFDA
+from metric_learn.lmnn import LMNN
+from metric_learn.lsml import LSML_Supervised
+from metric_learn.mlkr import MLKR
+from metric_learn.mmc import MMC_Supervised
+from metric_learn.nca import NCA
+from metric_learn.rca import RCA_Supervised
+from metric_learn.scml import SCML_Supervised
+from metric_learn.sdml import SDML_Supervised
+
+iris = load_iris()
+names = iris.target_names[iris.target]
+learners = [
+    Covariance(), ITML_Supervised(), LFDA(), LMNN(), LSML_Supervised(), MLKR(),
+    MMC_Supervised(), NCA(), RCA_Supervised(n_chunks=20, random_state=4),
+    SCML_Supervised(), SDML_Supervised(),
+]
+all_are = [isinstance(each, (BaseMetricLearner,)) for each in learners]
+all_are += [isinstance(each, MahalanobisMixin) for each in learners]
+learned = learners[8].fit(iris.data, names).transform(iris.data)
+pipe = Pipeline([("metric", NCA(max_iter=20)), ("knn", KNeighborsClassifier())])
+grid = {"metric__n_components": [1, 2], "knn__n_neighbors": [1, 5]}
+folds = StratifiedKFold(3, shuffle=True, random_state=0)
+search = GridSearchCV(pipe, grid, cv=folds).fit(iris.data, names)
+best = search.best_score_
+four = metric_learn.constraints.Constraints(names).positive_negative_pairs(
+    n_constraints=30, random_state=1
+)
+pairs, signs = metric_learn.constraints.wrap_pairs(iris.data, four)
+matrix = metric_learn.itml.ITML().fit(pairs, signs).get_mahalanobis_matrix()
+"""
+
+FILES = """
+import numpy as np
+from metric_learn import ITML, NCA
+
+rng = np.random.RandomState(0)
+pictures = {f"{who}_{i}.png": rng.rand(6) + (who == "ada") for i in range(12)
+            for who in ("ada", "bob")}
+
+def open_pictures(paths):
+    return np.array([pictures[path] for path in paths])
+
+files = np.array(sorted(pictures))
+who = np.array([name.split("_")[0] for name in files])
+pairs = np.array([[a, b] for a in files[::2] for b in files[1::2]])
+alike = np.array([1 if a[0] == b[0] else -1 for a, b in pairs])
+itml = ITML(preprocessor=open_pictures, random_state=0).fit(pairs, alike)
+verified = itml.predict(np.array([["ada_0.png", "ada_7.png"]]))
+auc = itml.score(pairs, alike)
+nca = NCA(preprocessor=open_pictures, random_state=0).fit(files, who)
+mapped = nca.transform(files[:3])
+"""
+
 
 def run(script: str, folder: Path) -> dict[str, Any]:
     """Run a script with vicinal's module in the place of metric-learn's."""
@@ -160,3 +226,18 @@ def test_the_metric_elsewhere(tmp_path: Path) -> None:
     L = np.asarray(names["components"])
     np.testing.assert_allclose(names["M"], L.T @ L, atol=1e-12)
     assert names["version"] == "0.7.0"
+
+
+def test_modules_of_each_method(tmp_path: Path) -> None:
+    names = run(MODULES, tmp_path)
+    assert all(names["all_are"])
+    assert names["learned"].shape == (150, 4)
+    assert names["best"] > 0.9
+    assert names["matrix"].shape == (4, 4)
+
+
+def test_pictures_known_by_their_files(tmp_path: Path) -> None:
+    names = run(FILES, tmp_path)
+    assert names["verified"].tolist() == [1]
+    assert names["auc"] > 0.9
+    assert names["mapped"].shape == (3, 6)

@@ -172,8 +172,8 @@ def check_pair_labels(y: Any, n_pairs: int | None = None) -> IntArray:
     """Return what pairs are labelled with, which must be 1 or -1."""
     if y is None:
         raise ValueError(
-            "Expected y with 1 for pairs that are alike and -1 for others, but it "
-            "requires y to be passed, but the target y is None."
+            "Expected y with 1 for pairs that are alike and -1 for others. Learning "
+            "from pairs requires y to be passed, but the target y is None."
         )
     labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"))
     if n_pairs is not None and len(labels) != n_pairs:
@@ -195,7 +195,7 @@ def check_pair_labels(y: Any, n_pairs: int | None = None) -> IntArray:
 
 def _check_agreement(pairs: Tuples, signs: IntArray) -> None:
     """Raise ValueError where two pairs contradict each other, or one itself."""
-    check_distinct(pairs.subset(signs == -1), [(0, 1)])
+    check_distinct(pairs, [(0, 1)], among=signs == -1)
     ordered = np.sort(pairs.indices, axis=1)
     keys = ordered[:, 0] * len(pairs.points) + ordered[:, 1]
     order = np.lexsort([signs, keys])
@@ -206,5 +206,5 @@ def _check_agreement(pairs: Tuples, signs: IntArray) -> None:
         raise ValueError(
             f"Expected pairs that agree, but pairs {one} and {other} (from 0) have the "
             "same two points, and y calls them alike in one and not in the other. "
-            f"{len(found)} pairs are contradicted like that: leave them out."
+            f"Leave out all like that; their number is {len(found)}."
         )

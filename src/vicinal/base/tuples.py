@@ -122,8 +122,8 @@ def check_tuples(
         found = _from_vectors(given, name)
     elif given.ndim == 2 and preprocessor is not None:
         if given.shape[1] != size:
-            what = "points with labels" if given.dtype.kind == "f" else "something else"
-            raise ValueError(f"{wrong} Was {what} given where {name} are learned from?")
+            labels = " Points with labels go to fit(X, y) without a preprocessor."
+            raise ValueError(wrong + (labels if given.dtype.kind == "f" else ""))
         found = _from_indices(given, preprocessor, name)
     else:
         advice = "" if given.ndim != 2 else (
@@ -140,16 +140,28 @@ def check_tuples(
     return found
 
 
-def check_distinct(tuples: Tuples, columns: list[tuple[int, int]]) -> None:
-    """Raise ValueError where a tuple has one point in two of the given places."""
+def check_distinct(
+    tuples: Tuples, columns: list[tuple[int, int]], among: Any = True
+) -> None:
+    """Raise ValueError where a tuple has one point in two of the given places.
+
+    Parameters
+    ----------
+    tuples : Tuples
+        What to look at.
+    columns : list of pairs of int
+        The places.
+    among : ndarray of bool of shape (n_tuples,), default=True
+        Which of the tuples must have different points.
+    """
     name = NAMES[tuples.indices.shape[1]]
     for a, b in columns:
-        (same,) = np.nonzero(tuples.indices[:, a] == tuples.indices[:, b])
+        (same,) = np.nonzero(among & (tuples.indices[:, a] == tuples.indices[:, b]))
         if len(same):
             raise ValueError(
                 f"Expected {name} of different points, but number {same[0]} of the "
-                f"{name} holds one point twice, in its places {a} and {b} (from 0). "
-                f"There are {len(same)} like that: leave them out."
+                f"{name} (from 0) has one point twice, in its places {a} and {b}. "
+                f"Leave out all like that; their number is {len(same)}."
             )
 
 

@@ -6,7 +6,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.parallel import blocks, run_in_threads
 
 # Where the neighbours of each class are one point, this part of their whole spread
-# stands for that within the classes.
+# stands for that within the classes, and this part of the mean for that along an axis.
 _LEAST = 1e-3
 
 
@@ -16,6 +16,7 @@ def local_roots(
     neighbors: IntArray,
     distances: FloatArray,
     epsilon: float,
+    shrinkage: float,
 ) -> FloatArray:
     """Return roots R of each query's metric Σ = W^(−½) (B* + ε I) W^(−½) = R Rᵀ.
 
@@ -36,6 +37,8 @@ def local_roots(
         How far they are from the query, under its metric so far; not squared.
     epsilon : float
         ε: what keeps neighbourhoods round.
+    shrinkage : float
+        How far W is drawn to a round one, from 0 to 1.
 
     Returns
     -------
@@ -57,18 +60,15 @@ def local_roots(
     between = np.matmul(sums.transpose(0, 2, 1), means)
     total = np.matmul(near.transpose(0, 2, 1), weights[:, :, None] * near)
     within = total - between
-    d, m = points.shape[1], neighbors.shape[1]
-    diagonal = np.arange(d)
+    diagonal = np.arange(points.shape[1])
     size = within[:, diagonal, diagonal].mean(axis=1)
     overall = total[:, diagonal, diagonal].mean(axis=1)
     size = np.maximum(size, np.where(overall > 0, _LEAST * overall, 1.0))
-    # Of few neighbours in many dimensions, a covariance is mostly noise: it is shrunk
-    # to a round one.
-    shrinkage = d / (d + m)
     within *= 1 - shrinkage
     within[:, diagonal, diagonal] += shrinkage * size[:, None]
     values, axes = np.linalg.eigh(within)
-    least = 0.1 * shrinkage * size[:, None]  # rounding may leave less
+    # Rounding may leave less; without shrinkage, there may be no spread in a direction.
+    least = np.maximum(0.1 * shrinkage, _LEAST) * size[:, None]
     white = axes / np.sqrt(np.maximum(values, least))[:, None, :]
     whitened = np.matmul(np.matmul(white.transpose(0, 2, 1), between), white)
     values, axes = np.linalg.eigh(whitened)

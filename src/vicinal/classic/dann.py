@@ -43,6 +43,10 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         least, and all where there are fewer.
     epsilon : float, default=1.0
         ε: small values let neighbourhoods become long strips.
+    shrinkage : float or "auto", default="auto"
+        How far W is drawn to a round matrix, from 0, as in [1]_, to 1: the covariance
+        of few points in many dimensions is mostly noise. "auto" is d / (d + m) for m
+        points in d dimensions.
     n_components : int, "auto" or None, default="auto"
         Leading principal directions of all rows to work in; None is all features. A
         query costs O(n_samples · n_components²), so that "auto" takes at most 50.
@@ -102,6 +106,7 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
             StrOptions({"auto"}),
         ],
         "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
         "n_components": [at_least_one, StrOptions({"auto"}), None],
         "n_updates": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Integral, None],
@@ -116,6 +121,7 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         *,
         n_neighborhood: int | str = "auto",
         epsilon: float = 1.0,
+        shrinkage: float | str = "auto",
         n_components: int | str | None = "auto",
         n_updates: int = 1,
         n_jobs: int | None = None,
@@ -123,6 +129,7 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.n_neighborhood = n_neighborhood
         self.epsilon = epsilon
+        self.shrinkage = shrinkage
         self.n_components = n_components
         self.n_updates = n_updates
         self.n_jobs = n_jobs
@@ -220,6 +227,9 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         d, m = self.n_components_, self.n_neighborhood_
         if self.n_updates == 0:
             return nearest_points(queries, self._points, k, n_threads=n_threads)[0]
+        shrinkage = self.shrinkage
+        if isinstance(shrinkage, str):
+            shrinkage = d / (d + m)
         found = np.empty((len(queries), k), dtype=np.intp)
         # Of a query: some matrices, and its neighbourhood.
         bytes_each = 8 * d * (6 * d + 3 * m)
@@ -233,8 +243,9 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
                 distances = np.sqrt(np.einsum("qij,qij->qi", gaps, gaps))
                 for iteration in range(self.n_updates):
                     roots = local_roots(
-                        self._points, self._onehot, near, distances, self.epsilon
-                    )
+                        self._points, self._onehot, near, distances, self.epsilon,
+                        shrinkage,
+                    )  # fmt: skip
                     last = iteration == self.n_updates - 1
                     near, distances = nearest_under(
                         block, self._points, roots, k if last else m, n_threads

@@ -5,8 +5,9 @@ A script runs with its imports changed::
     import vicinal.compat.metric_learn as metric_learn
     from vicinal.compat.metric_learn.constraints import wrap_pairs
 
-What is not the same stands in docs/migration-metric-learn.md. Parameters that mean
-nothing here warn once.
+Its submodules have their names here, too: `constraints`, `base_metric`, and one for
+each method. What is not the same stands in docs/migration-metric-learn.md. Parameters
+that mean nothing here warn once.
 
 >>> import vicinal.compat.metric_learn as metric_learn
 >>> from sklearn.datasets import load_iris
@@ -20,30 +21,19 @@ nothing here warn once.
 [1, -1]
 """
 
-from vicinal.compat.metric_learn._labels import (
-    LFDA,
-    LMNN,
-    MLKR,
-    NCA,
-    RCA,
-    Covariance,
-    RCA_Supervised,
-)
-from vicinal.compat.metric_learn._pairs import (
-    ITML,
-    MMC,
-    SDML,
-    ITML_Supervised,
-    MMC_Supervised,
-    SDML_Supervised,
-)
-from vicinal.compat.metric_learn._relative import (
-    LSML,
-    SCML,
-    LSML_Supervised,
-    SCML_Supervised,
-)
+from vicinal.compat.metric_learn import base_metric as base_metric
 from vicinal.compat.metric_learn.constraints import Constraints, wrap_pairs
+from vicinal.compat.metric_learn.covariance import Covariance
+from vicinal.compat.metric_learn.itml import ITML, ITML_Supervised
+from vicinal.compat.metric_learn.lfda import LFDA
+from vicinal.compat.metric_learn.lmnn import LMNN
+from vicinal.compat.metric_learn.lsml import LSML, LSML_Supervised
+from vicinal.compat.metric_learn.mlkr import MLKR
+from vicinal.compat.metric_learn.mmc import MMC, MMC_Supervised
+from vicinal.compat.metric_learn.nca import NCA
+from vicinal.compat.metric_learn.rca import RCA, RCA_Supervised
+from vicinal.compat.metric_learn.scml import SCML, SCML_Supervised
+from vicinal.compat.metric_learn.sdml import SDML, SDML_Supervised
 
 # The version of metric-learn whose names these are.
 __version__ = "0.7.0"

@@ -12,6 +12,8 @@ from vicinal._typing import FloatArray
 from vicinal.base.callers import warn_caller
 
 DEPRECATED = "deprecated"
+# What a tolerance of None is.
+TOL = 1e-5
 _warned: set[tuple[str, str]] = set()
 
 
@@ -161,3 +163,12 @@ def n_pairs_of(n_constraints: int | None, y: ArrayLike) -> int:
     if n_constraints is not None:
         return n_constraints
     return int(20 * len(np.unique(np.asarray(y))) ** 2)
+
+
+def check_tuples(X: Any, preprocessor: Any, name: str, size: int) -> None:
+    """Raise ValueError for a table of points, which would be read as such."""
+    if np.ndim(X) != 3 and preprocessor is None:
+        raise ValueError(
+            f"Expected {name}, an array of shape (n_{name}, {size}, n_features), or "
+            f"with a preprocessor of indices; got shape {np.shape(X)}."
+        )
