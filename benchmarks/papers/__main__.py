@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
-from benchmarks.papers import EXPERIMENTS
 from benchmarks.papers.experiment import Scope
-from benchmarks.papers.runner import PAGES, run
+from benchmarks.papers.registry import EXPERIMENTS
+from benchmarks.papers.runner import PAGES, redraw, run
 
 
 def main() -> None:
@@ -20,11 +20,17 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a small version")
     parser.add_argument("--runs", type=int, help="repetitions; default: the page's")
     parser.add_argument("--fresh", action="store_true", help="do not go on: begin anew")
+    parser.add_argument(
+        "--redraw", action="store_true", help="run nothing: the page from its numbers"
+    )
     parser.add_argument("--pages", type=Path, default=PAGES, help="where to write to")
     given = parser.parse_args()
     names = list(EXPERIMENTS) if "all" in given.names else given.names
     scope = Scope(given.quick, given.runs)
     for name in names:
+        if given.redraw:
+            print(redraw(EXPERIMENTS[name], given.pages), flush=True)
+            continue
         path = run(EXPERIMENTS[name], scope, pages=given.pages, fresh=given.fresh)
         print(path.read_text(encoding="utf-8"), flush=True)
 

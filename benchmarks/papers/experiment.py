@@ -3,12 +3,13 @@
 Nothing is run or written here; see `benchmarks.papers.runner`.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import ttest_rel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -144,3 +145,23 @@ def mean_and_error(values: Any, digits: int = 1, factor: float = 1.0) -> str:
         error = numbers.std(ddof=1) / np.sqrt(numbers.size)
         text += f" ± {error:.{digits}f}"
     return text.replace("-", "−")
+
+
+def among_best(scores: Mapping[str, NDArray[np.float64]]) -> list[str]:
+    """Return the methods that are not significantly below the best, at 95 %.
+
+    Parameters
+    ----------
+    scores : dict
+        By method: a score for each run, in the order of the runs; of a method with
+        fewer runs, those count that both have.
+    """
+    scores = {name: of for name, of in scores.items() if of.size}
+    best = max(scores.values(), key=lambda of: float(of.mean()))
+    found = []
+    for name, of in scores.items():
+        ours, theirs = of[: best.size], best[: of.size]
+        same = np.array_equal(ours, theirs)
+        if same or not ttest_rel(theirs, ours).pvalue <= 0.05:
+            found.append(name)
+    return found

@@ -23,22 +23,23 @@ from vicinal import LCA, LCAGauss
 from vicinal._typing import FloatArray
 from vicinal.datasets import load
 
-# Regularisation, in units of the pixels' mean variance.
-STEPS = 10.0 ** np.arange(-3, 0.01, 0.5)
+# Regularisation, in units of the pixels' mean variance; small ones are slow to fit.
+STEPS = 10.0 ** np.arange(0, -3.01, -0.5)
+# Loss on the test part, and its standard error.
 PUBLISHED = {
-    "LCA - Isotropic": "268.09 ± 0.08",
-    "LCA - Diagonal": "−2.71 ± 0.42",
-    "LCA - Full": "−386.73 ± 0.30",
-    "Gaussian": "−388.20 ± 0.27",
-    "LCA - Gauss": "−400.28 ± 0.31",
-    "LCA - Gauss - Red": "−400.26 ± 0.31",
+    "LCA - Isotropic": (268.09, 0.08),
+    "LCA - Diagonal": (-2.71, 0.42),
+    "LCA - Full": (-386.73, 0.30),
+    "Gaussian": (-388.20, 0.27),
+    "LCA - Gauss": (-400.28, 0.31),
+    "LCA - Gauss - Red": (-400.26, 0.31),
 }
 
 
 def cases(scope: Scope) -> list[Case]:
     """Return data and seed of each run."""
     name = "8 × 8 digits" if scope.quick else "usps"
-    return [(name, seed) for seed in scope.repeats(5)]
+    return [(name, seed) for seed in scope.repeats(15)]
 
 
 def run(name: str, seed: int) -> Outcome:
@@ -67,13 +68,17 @@ def losses(learn: FloatArray, choose: FloatArray, test: FloatArray) -> Outcome:
     unit = float(learn.var(axis=0).mean())
 
     def least(make: Callable[[float], Any]) -> tuple[float, float]:
-        """Return the best ν on the validation part, and the loss on the test part."""
+        """Return the best ν on the validation part, and the loss on the test part.
+
+        The ridge falls until the validation part likes it less.
+        """
         best = (-np.inf, 0.0, 0.0)
         for ridge in unit * STEPS:
             model = make(float(ridge)).fit(learn)
             reached = float(model.score(choose))
-            if reached > best[0]:
-                best = (reached, float(ridge), -float(model.score(test)))
+            if reached < best[0]:
+                break
+            best = (reached, float(ridge), -float(model.score(test)))
         return best[1], best[2]
 
     found = {
@@ -102,17 +107,19 @@ def _lca(form: str, ridge: float) -> LCA:
 
 def show(results: Results) -> Page:
     """Return the table."""
-    gaussian = results.values("Gaussian")
+    gaussian, theirs = results.values("Gaussian"), PUBLISHED["Gaussian"][0]
     rows = [
         [
             name,
-            figure,
+            f"{figure:.2f} ± {error:.2f}".replace("-", "−"),
+            f"{figure - theirs:.2f}".replace("-", "−"),
             mean_and_error(results.values(name), 2),
             mean_and_error(results.values(name) - gaussian, 2),
         ]
-        for name, figure in PUBLISHED.items()
+        for name, (figure, error) in PUBLISHED.items()
     ]
-    return Page(table(["model", "paper", "here", "here, less the Gaussian"], rows))
+    less = "less the Gaussian"
+    return Page(table(["model", "paper", less, "here", less], rows))
 
 
 EXPERIMENT = Experiment(
@@ -120,7 +127,7 @@ EXPERIMENT = Experiment(
     title="LCA, figure 4: densities of USPS",
     about="""
 Section 6.2: negative log-likelihood of 3,000 digits after 2,000 to learn from and
-1,000 to choose the ridge by, ± a standard error over the runs (5; the paper says 15
+1,000 to choose the ridge by, ± a standard error over 15 runs (the paper says 15
 and 20). Pixels are scaled otherwise than in the paper, so that only differences
 between models compare.
 """,

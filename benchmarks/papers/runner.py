@@ -119,6 +119,20 @@ def write_page(experiment: Experiment, state: dict[str, Any], pages: Path) -> Pa
     return path
 
 
+def redraw(experiment: Experiment, pages: Path = PAGES) -> Path:
+    """Write page and figure anew from the stored numbers; return the page's path.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What was run.
+    pages : Path
+        The folder with its numbers.
+    """
+    text = (pages / f"{experiment.name}.json").read_text(encoding="utf-8")
+    return write_page(experiment, json.loads(text), pages)
+
+
 def _begin(experiment: Experiment, scope: Scope) -> dict[str, Any]:
     options = " --quick" * scope.quick
     options += f" --runs {scope.runs}" if scope.runs else ""

@@ -2,9 +2,9 @@ import importlib.util
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks.papers import EXPERIMENTS
 from benchmarks.papers.experiment import (
     Case,
     Experiment,
@@ -12,9 +12,12 @@ from benchmarks.papers.experiment import (
     Page,
     Results,
     Scope,
+    among_best,
     mean_and_error,
 )
-from benchmarks.papers.runner import run
+from benchmarks.papers.ranks import MARKS, mean_ranks, ranked_table, ranks, written
+from benchmarks.papers.registry import EXPERIMENTS
+from benchmarks.papers.runner import redraw, run
 
 # Those that take over three seconds even when they are quick.
 LONG = {
@@ -124,6 +127,17 @@ def test_other_runs_begin_anew(scope: Scope, fresh: bool, tmp_path: Path) -> Non
     assert len(counting.ran) == (scope.runs or 4)
 
 
+def test_pages_are_drawn_anew_from_their_numbers(tmp_path: Path) -> None:
+    counting = Counting()
+    path = run(counting.experiment, Scope(), pages=tmp_path, work=tmp_path / "work")
+    before = path.read_text(encoding="utf-8")
+    path.unlink()
+    counting.ran.clear()
+    assert redraw(counting.experiment, tmp_path) == path
+    assert path.read_text(encoding="utf-8") == before
+    assert not counting.ran
+
+
 def test_damaged_leftovers_are_ignored(tmp_path: Path) -> None:
     counting = Counting()
     (tmp_path / "counting.json").write_text("{", encoding="utf-8")
@@ -146,3 +160,36 @@ def test_means_and_errors_in_words() -> None:
     assert mean_and_error([0.5]) == "0.5"
     assert mean_and_error([]) == "–"
     assert mean_and_error([-0.01, -0.03], 1, 100) == "−2.0 ± 1.0"
+
+
+def test_among_best_are_those_a_paired_test_cannot_tell_apart() -> None:
+    rng = np.random.default_rng(0)
+    best = rng.normal(size=10)
+    scores = {
+        "best": best,
+        "as good": best - 0.01 * rng.normal(1, 5, size=10),
+        "worse": best - 0.01 * rng.normal(1, 0.1, size=10),
+        "fewer runs": best[:3],
+        "none": np.empty(0),
+    }
+    assert among_best(scores) == ["best", "as good", "fewer runs"]
+
+
+def test_ranks_are_shared_by_equals_and_last_without_a_score() -> None:
+    assert ranks({"a": 0.5, "b": 0.9, "c": 0.5, "d": np.nan}) == {
+        "a": 2.5, "b": 1, "c": 2.5, "d": 4,
+    }  # fmt: skip
+    scores = {"one": {"a": 1.0, "b": 2.0}, "two": {"a": 1.0, "b": 2.0}}
+    assert mean_ranks(scores) == {"b": 1, "a": 2}
+    assert list(mean_ranks(scores)) == ["b", "a"]
+    lines = ranked_table(scores).splitlines()
+    assert lines[0] == "| data | b | a |"
+    assert lines[2] == "| one | 2.0 (1) | 1.0 (2) |"
+
+
+def test_what_stands_between_the_marks_is_replaced() -> None:
+    begin, end = MARKS
+    page = f"before\n{begin}\nold\n{end}\nafter\n"
+    assert written(page, "new") == f"before\n{begin}\n\nnew\n\n{end}\nafter\n"
+    with pytest.raises(ValueError, match="has no"):
+        written("no marks", "new")
