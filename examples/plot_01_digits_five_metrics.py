@@ -3,9 +3,10 @@ Digits in the plane under five metrics
 ======================================
 
 The same handwritten digits, 64 pixels each, mapped to two dimensions by five methods.
-All learn from two thirds of the rows; drawn, and judged by 3-NN, is the last third.
-PCA does not know the labels. LDA pulls class means apart, LFDA and LDG look at
-neighbours, and NCA moves until points have neighbours of their own class.
+All methods learn from two thirds of the rows. The last third is drawn, and classified
+by 3-NN. PCA does not know the labels. LDA pulls the means of the classes apart, LFDA
+and LDG look at neighbours, and NCA improves its map until points have neighbours of
+their own class.
 """
 
 # %%
@@ -31,8 +32,8 @@ methods = {
 }
 
 # %%
-# Pixels share one unit, so nothing is standardised. Each map is learned, and 3-NN in
-# the plane classifies the rows that were held out.
+# Pixels share one unit, so nothing is standardised. For each method, 3-NN in the plane
+# classifies the rows that were held out.
 
 fig, axes = plt.subplots(1, 5, figsize=(15, 3.6), layout="constrained")
 for ax, (name, method) in zip(axes, methods.items(), strict=True):
