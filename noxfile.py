@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 import nox
@@ -32,13 +33,18 @@ HERE = Path(__file__).parent
 PYTEST = (sys.executable, "-m", "pytest", "-q")
 
 
-def _tool(session: nox.Session, module: str, *arguments: str) -> None:
+def _tool(
+    session: nox.Session,
+    module: str,
+    *arguments: str,
+    env: dict[str, str] | None = None,
+) -> None:
     """Run a tool of the extra "dev", or say how to get it."""
     if importlib.util.find_spec(module) is None:
         session.error(
             f"{module} is missing: {sys.executable} -m pip install -e '.[dev]'"
         )
-    session.run(sys.executable, "-m", module, *arguments)
+    session.run(sys.executable, "-m", module, *arguments, env=env)
 
 
 @nox.session(venv_backend="none")
@@ -151,7 +157,9 @@ def release(session: nox.Session) -> None:
     """Build, check, install and use wheel and sdist; nothing is uploaded."""
     with tempfile.TemporaryDirectory() as folder:
         away = Path(folder)  # where the source tree cannot stand in for what is missing
-        _tool(session, "build", "--outdir", str(away / "dist"))
+        # Counts only while pyproject.toml has no home.
+        home = {"VICINAL_HOME": "https://example.org/vicinal"}
+        _tool(session, "build", "--outdir", str(away / "dist"), env=home)
         wheel, sdist = sorted(
             (away / "dist").iterdir(), key=lambda path: path.suffix != ".whl"
         )
@@ -160,9 +168,20 @@ def release(session: nox.Session) -> None:
             session.error(f"CITATION.cff is not of version {version}.")
         _tool(session, "twine", "check", "--strict", str(wheel), str(sdist))
         _tool(session, "check_wheel_contents", str(wheel))
+        _check_description(session, wheel)
         with session.chdir(away):
             for built in (wheel, sdist):
                 _use(session, built, away / built.name.replace(".", "_"))
+
+
+def _check_description(session: nox.Session, wheel: Path) -> None:
+    """Check that the description links to nothing beside it: there is nothing."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (one for one in archive.namelist() if one.endswith("/METADATA"))
+        text = archive.read(name).decode()
+    found = re.findall(r'(?:\]\(|src=")(?!https?:|#)[^)"\s]+', text)
+    if found or "before.png" not in text:
+        session.error(f"The description's links need the repository: {found}")
 
 
 def _use(session: nox.Session, built: Path, environment: Path) -> None:

@@ -18,26 +18,50 @@ from benchmarks.speed.timing import table
 
 ROOT = Path(__file__).parents[1]
 MARKS = ("<!-- benchmarks: python -m benchmarks.pages -->", "<!-- end -->")
-# Tasks that README shows: those whose peer is scikit-learn's NCA.
+# Tasks whose peer is scikit-learn's NCA; README shows these alone.
 _OF_NCA = ("evaluation ", "fit ")
 
 Results = dict[str, Any]
 
 _ABOUT = """# Benchmarks
 
-How many times as fast as a peer that does the same, or costs about the same, in the
-same run: ours and the peer in turn, the least of several calls in each round, the
-median over the rounds. The peer of evaluations and fits is scikit-learn's
-`NeighborhoodComponentsAnalysis`; where a task says "of", the peer is what stands there.
-Seconds belong to the machine, ratios to the code. ± is the error of the ratio by how
-the rounds differ.
+How many times as fast vicinal is as a peer, both measured in the same run. A ratio
+above 1 means that vicinal is faster. Seconds depend on the machine; ratios mostly on
+the code.
 
-`python -m benchmarks.speed all --json docs/benchmarks/NAME.json` measures,
-`python -m benchmarks.pages` writes this page and README's table, and
-`python -m benchmarks.speed compare OLD NEW` says what got slower between two files.
+Both take turns for several rounds. A round counts the least time of several calls, and
+a row shows the median over the rounds. The number after ± is the error of the ratio, by
+how much the rounds differ.
+"""
+_PEER = """
+## Beside scikit-learn's NCA
+
+The peer is `NeighborhoodComponentsAnalysis`. An *evaluation* is one value and gradient
+of the objective, a *fit* a whole fit with the defaults. `NCAClassifier` has no
+counterpart: it chooses its start and penalty on held-out rows, and its row shows what
+that costs beside one plain fit. More sizes and whole fits are in
+[What things cost](../how/cost.md#beside-scikit-learns-nca).
+"""
+_OTHERS = """
+## Beside something that costs about the same
+
+For these tasks there is no peer that does the same. The part after "of" names what they
+are compared with, such as the bare arithmetic that they cannot do without, or a simpler
+method. Ratios below 1 are expected here. They are kept to see whether one falls.
+"""
+_REFRESH = """
+## Measure again
+
+```sh
+python -m benchmarks.speed all --json docs/benchmarks/NAME.json   # measure and store
+python -m benchmarks.pages                                        # write this page
+python -m benchmarks.speed compare OLD.json NEW.json              # what got slower?
+```
+
+README's table is made from the same files.
 """
 _NOTHING = """
-No results are stored yet: the first command above makes some. Figures that were
+No results are stored yet: the first command below makes some. Figures that were
 measured before are on the pages of the methods, each with its command:
 [what things cost](../how/cost.md), [many rows](../scale.md),
 [adapters](../adapters.md#how-well), [classic methods](../classic.md).
@@ -56,12 +80,14 @@ def stored(folder: Path) -> list[tuple[str, Results]]:
 def page(files: list[tuple[str, Results]]) -> str:
     """Return the page of benchmarks, in Markdown."""
     if not files:
-        return _ABOUT + _NOTHING
+        return _ABOUT + _NOTHING + _REFRESH
     name, newest = files[0]
-    text = f"{_ABOUT}\n{_rows(newest)}\n\n{_circumstances(newest)} [{name}]({name}).\n"
+    text = f"{_ABOUT}\n{_circumstances(newest)} All numbers: [{name}]({name}).\n"
+    text += f"{_PEER}\n{_rows(newest, of_nca=True)}\n"
+    text += f"{_OTHERS}\n{_rows(newest, of_nca=False)}\n"
     if files[1:]:
         text += f"\n## Before\n\nRatios of earlier files.\n\n{_history(files)}\n"
-    return text
+    return text + _REFRESH
 
 
 def readme(text: str, files: list[tuple[str, Results]]) -> str:
@@ -72,23 +98,27 @@ def readme(text: str, files: list[tuple[str, Results]]) -> str:
         raise ValueError(f"README.md has no {MARKS[0]} … {MARKS[1]}.")
     shown = "\n"
     if files:
-        results = {
-            task: times
-            for task, times in files[0][1]["results"].items()
-            if task.startswith(_OF_NCA)
-        }
-        newest = {**files[0][1], "results": results}
-        shown = f"\n\n{_rows(newest)}\n\n{_circumstances(newest)}\n\n"
+        newest = files[0][1]
+        rows = _rows(newest, of_nca=True)
+        shown = f"\n\n{rows}\n\n{_circumstances(newest)}\n\n"
     return f"{before}{MARKS[0]}{shown}{MARKS[1]}{after}"
 
 
-def _rows(file: Results) -> str:
+def _rows(file: Results, *, of_nca: bool) -> str:
     rows = []
     for task, times in file["results"].items():
+        if task.startswith(_OF_NCA) != of_nca:
+            continue
         middle, error = ratio(times)
         seconds = [_seconds(np.median(times[of])) for of in ("peer", "ours")]
-        rows.append([task, *seconds, f"{middle:.2f}× ± {middle * error:.2f}"])
+        rows.append([task, *seconds, _times(middle, middle * error)])
     return table(["task", "peer", "vicinal", "times as fast"], rows)
+
+
+def _times(ratio: float, error: float | None = None) -> str:
+    digits = 0 if ratio >= 10 else 1 if ratio >= 1 else 2
+    end = "" if error is None else f" ± {error:.{digits}f}"
+    return f"{ratio:.{digits}f}×{end}"
 
 
 def _seconds(value: float) -> str:
@@ -111,7 +141,7 @@ def _history(files: list[tuple[str, Results]]) -> str:
     rows = [
         [task]
         + [
-            f"{ratio(file['results'][task])[0]:.2f}×" if task in file["results"] else ""
+            _times(ratio(file["results"][task])[0]) if task in file["results"] else ""
             for _, file in files
         ]
         for task in tasks

@@ -33,7 +33,8 @@ extensions = [
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py"]
-templates_path = ["_templates"]
+# Names in docstrings stand in single backticks, as in scikit-learn's.
+default_role = "literal"
 # Links from one docstring to another must lead somewhere; other names need not.
 nitpicky = True
 nitpick_ignore_regex = [
@@ -89,7 +90,7 @@ html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 8,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
     "pygments_light_style": "a11y-high-contrast-light",
@@ -114,6 +115,8 @@ _PROGRAM = re.compile(
     r"\]\((?P<up>(?:\.\./)*)\.\./examples(?:/(?P<name>plot_\w+)\.py)?\)"
 )
 _CODE = re.compile(r"\]\((?P<up>(?:\.\./)*)\.\./src/vicinal\)")
+# Doctests of Markdown files want an empty line at their end; readers do not.
+_LAST_LINE = re.compile(r"^(```python\n.*?)\n\n```$", re.MULTILINE | re.DOTALL)
 
 
 def _to_built_pages(_app, _name, source):  # type: ignore[no-untyped-def]
@@ -121,6 +124,7 @@ def _to_built_pages(_app, _name, source):  # type: ignore[no-untyped-def]
 
     They are only in the site: in a checkout, programs and code are what there is.
     """
+    source[0] = _LAST_LINE.sub(r"\1\n```", source[0])
 
     def page(match: re.Match[str]) -> str:
         return f"]({match['up']}gallery/{match['name'] or 'index'}.rst)"

@@ -2,13 +2,14 @@
 What a metric weighs
 ====================
 
-A learned map A says how much each feature counts: the share of feature j is
-‖A e_j‖² / ‖A‖². Behind a `StandardScaler` these shares compare. For pictures, they are
-a picture.
+A learned map shows how much each feature counts. In symbols, the share of feature j in
+the map A is ‖A e_j‖² / ‖A‖². After a `StandardScaler`, shares can be compared. If the
+features are pixels, the shares are a picture.
 """
 
 # %%
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.datasets import load_digits, load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -21,9 +22,9 @@ model = make_pipeline(StandardScaler(), NCA(2, alpha=0.01, max_iter=300))
 model.fit(wine.data, wine.target)
 
 # %%
-# Three wines are told apart by a few of their thirteen measurements. On the right,
-# digits: pixels at the rim count for nothing, those in the middle, where an 8 has
-# what a 0 has not, for most.
+# A few of the thirteen measurements are enough to tell three wines apart. On the right
+# are digits: pixels at the border count for nothing, and those in the middle, where an
+# 8 differs from a 0, for most.
 
 digits = load_digits()
 pixels = NCA(5, objective="log", alpha=0.001, max_iter=200, random_state=0)
@@ -37,11 +38,15 @@ plt.show()
 # %%
 # One weight for each feature
 # ---------------------------
-# `form="diagonal"` learns a weight for each feature and mixes none. Some become 0:
-# these features can be left out.
+# `form="diagonal"` learns one weight for each feature and does not mix features. Where
+# a weight becomes 0, the feature can be left out.
 
 X = StandardScaler().fit_transform(wine.data)
 diagonal = NCA(form="diagonal", objective="log", alpha=0.01, max_iter=300)
 weights = diagonal.fit(X, wine.target).feature_weights_
-for name, weight in sorted(zip(wine.feature_names, weights, strict=True)):
-    print(f"{name:30s} {weight:.2f}")
+order = np.argsort(weights)
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+ax.barh(np.array(wine.feature_names)[order], weights[order], color="#0072b2")
+ax.bar_label(ax.containers[0], fmt="%.2f", padding=3)
+ax.set(xlabel="weight", title="one weight for each measurement", xmargin=0.12)
+plt.show()

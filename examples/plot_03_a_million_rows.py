@@ -2,10 +2,10 @@
 A million rows
 ==============
 
-Exact NCA compares all pairs of rows. From about ten thousand rows on, `NCA` changes to
-a stochastic solver whose cost hardly depends on the number of rows, and no n×n array
-is held at any size. Here a fit of the same five iterations, from 1,000 rows to a
-million.
+Exact NCA compares all pairs of rows. From about ten thousand rows on, `NCA` switches to
+a stochastic solver whose cost hardly depends on the number of rows. At no size does it
+hold an array of rows × rows. Here the same five iterations are made with 1,000 rows,
+and with more, up to a million.
 """
 
 # %%
@@ -24,7 +24,7 @@ centers = rng.normal(size=(N_CLASSES, 5)).astype(np.float32) * 2
 
 
 def rows(n):
-    """Ten classes that differ in five directions, seven of louder noise, mixed."""
+    """Ten classes that differ in five directions, hidden by seven of stronger noise."""
     y = rng.integers(N_CLASSES, size=n)
     X = rng.normal(size=(n, N_FEATURES)).astype(np.float32)
     X[:, :5] += centers[y]
@@ -42,8 +42,8 @@ def accuracy(mapped):
 
 
 # %%
-# What a fit costs is measured here and now, on the machine that built this page, beside
-# the accuracy of 5-NN among always the same 5,000 rows.
+# The seconds of a fit are those of the machine that built this page. The accuracy is
+# that of 5-NN, always among the same 5,000 rows.
 
 sizes = [1_000, 10_000, 100_000, 1_000_000]
 seconds, right = [], []
@@ -60,7 +60,7 @@ print(f"without a learned metric {accuracy(np.asarray):.1%}")
 fig, (left, ax) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 left.loglog(sizes, seconds, "o-")
 left.loglog(sizes[:3], [seconds[0] * (n / sizes[0]) for n in sizes[:3]], "k:", lw=1)
-left.set(xlabel="rows", ylabel="seconds of a fit", title="dotted: as the rows grow")
+left.set(xlabel="rows", ylabel="seconds of a fit", title="dotted: proportional to rows")
 ax.semilogx(sizes, right, "o-", label="learned")
 ax.axhline(accuracy(np.asarray), color="grey", ls="--", label="as they are")
 ax.set(xlabel="rows to learn from", ylabel="accuracy of 5-NN", ylim=(0, 1))

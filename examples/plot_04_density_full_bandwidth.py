@@ -2,9 +2,9 @@
 A density with a full bandwidth, against KernelDensity
 ======================================================
 
-`KernelDensity` has one bandwidth for all directions, and you choose it. `LCA` learns a
-full matrix of bandwidths by leave-one-out likelihood. Where data are stretched
-along a direction that is not an axis, that is a different density.
+`KernelDensity` has one bandwidth for all directions, and you have to choose it. `LCA`
+learns a full matrix of bandwidths, by leave-one-out likelihood. The difference shows
+where data are stretched along a direction that is not an axis.
 """
 
 # %%

@@ -2,9 +2,9 @@
 Outliers under a learned density
 ================================
 
-A row is odd where the density of the others is low. `LCA` learns the shape of that
-density from the data themselves: a wine between two correlated measurements may
-be ordinary in each of them and odd in both.
+A row is an outlier if the density of the other rows is low there. `LCA` learns the
+shape of that density from the data. So it also finds rows that are ordinary in each
+column by itself, and odd only in their combination.
 """
 
 # %%
@@ -25,8 +25,9 @@ X = np.vstack([ordinary, odd])
 is_odd = np.arange(len(X)) >= len(ordinary)
 
 # %%
-# The density that each row has from the *other* rows is `loo_score_samples_`. How well
-# does it put the 40 odd rows below the ordinary ones, beside an isolation forest?
+# `loo_score_samples_` is the log-density of each row, computed from the *other* rows.
+# How well does it rank the 40 odd rows below the ordinary ones, compared with an
+# isolation forest? An area under the ROC curve of 1 is a perfect ranking.
 
 lca = LCA().fit(X)
 forest = IsolationForest(random_state=0).fit(X)
@@ -38,8 +39,8 @@ for name, oddness in found.items():
     print(f"{name:16s} area under the ROC curve {roc_auc_score(is_odd, oddness):.3f}")
 
 # %%
-# `contamination` turns the density into a decision: -1 for outliers. A share is for
-# cleaning a table, "auto" for new rows.
+# `contamination` turns the density into a decision: -1 for outliers. Give a share, like
+# 0.1, to clean a table, and "auto" to judge new rows.
 
 flags = LCA(contamination=0.1).fit_predict(X)
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")

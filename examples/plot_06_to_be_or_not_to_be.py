@@ -2,10 +2,10 @@
 To be or not to be
 ==================
 
-Points inside the letters of a sentence: globally much wider than high, locally round.
-PCA's whitening makes the whole cloud round, and the letters unreadable. LCA asks
-what is round where one looks closely, and leaves the letters as they are (figure 1 of
-the LCA paper).
+Points inside the letters of a sentence: as a whole the cloud is much wider than high,
+but the neighbourhood of each point is round. PCA's whitening makes the whole cloud
+round, and the letters unreadable. LCA looks at neighbourhoods, and leaves the letters
+as they are (figure 1 of the LCA paper).
 """
 
 # %%
@@ -28,8 +28,8 @@ inside = sum(outline.contains_points(tried).astype(int) for outline in outlines)
 X = tried[inside == 1][:3000]
 
 # %%
-# Both learn a linear map of the plane. It is turned back so that the text stays
-# upright; what is left is how much wider or narrower it makes the letters.
+# Both learn a linear map of the plane. Its rotation is undone so that the text stays
+# upright; what remains is how much wider or narrower it makes the letters.
 
 
 def upright(model):

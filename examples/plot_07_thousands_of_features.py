@@ -2,9 +2,9 @@
 LDG on thousands of features
 ============================
 
-300 digits, each with its 64 pixels hidden among 5,936 columns of noise. NCA would have
-6,000 numbers to learn for each dimension; LDG solves one eigenproblem in the space
-that the rows span, exactly.
+300 digits, with their 64 pixels hidden among 5,936 columns of noise. NCA would have to
+learn 6,000 numbers for each dimension. LDG solves one eigenproblem, exactly, in the
+space that is spanned by the 300 rows.
 """
 
 # %%
@@ -38,7 +38,7 @@ print(f"LDG chose k = {ldg.n_neighbors_} and γ = {ldg.gamma_}, and took "
       f"{time.perf_counter() - start:.1f} s")  # fmt: skip
 
 # %%
-# Drawn are rows that neither method has seen.
+# The picture shows rows that neither method has seen.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.3), layout="constrained")
 for ax, (name, model) in zip(

@@ -2,9 +2,9 @@
 Transfer between cameras
 ========================
 
-Digits as one camera sees them, with all labels; and as another does, tilted, blurred
-and paler, with two labels of each. `TransferLDG` learns one map for both, under which
-the labels of the first help the second.
+One camera has seen digits, and all of them are labelled. Another camera sees them
+tilted, blurred and paler, and only two of each digit are labelled. `TransferLDG` learns
+one map for both, so that the labels of the first camera help the second.
 """
 
 # %%
@@ -32,8 +32,8 @@ X_target = other_camera(images[half:]).reshape(-1, 64)
 y_target = y[half:]
 
 # %%
-# Two labelled rows of each digit from the second camera; the rest is to be classified.
-# Ten draws of which rows are labelled.
+# From the second camera there are two labelled rows of each digit; the rest is to be
+# classified. Which rows are labelled is drawn ten times.
 
 scores = {
     "target rows alone": [],

@@ -3,9 +3,9 @@ Retrieval before and after, with texts
 ======================================
 
 Questions and documents often use different words. Here the questions are the first
-sentences of scikit-learn's docstrings, and the documents what is said of the
-parameters below. `RetrievalAdapter` learns from known pairs how to map a question so
-that it finds its document, and tells on held-out questions whether that helped.
+sentences of scikit-learn's docstrings, and the documents are the descriptions of the
+parameters. `RetrievalAdapter` learns from known pairs how to map a question so that it
+finds its document, and measures on held-out questions whether that helped.
 """
 
 # %%
@@ -33,8 +33,8 @@ for name, value in [*all_estimators(), *all_functions()]:
 print(len(questions), "questions; one of them:", questions[40])
 
 # %%
-# Any encoder will do. This one is made of what is here: TF-IDF, reduced to 64
-# dimensions, vectors of length 1.
+# Any encoder will do. This one needs nothing but scikit-learn: TF-IDF, reduced to 64
+# dimensions, with vectors of length 1.
 
 words = TfidfVectorizer(sublinear_tf=True, stop_words="english", min_df=2)
 counts = words.fit_transform(documents + questions)
@@ -49,7 +49,7 @@ adapter = RetrievalAdapter(random_state=0).fit(Q, D, pairs)
 print(adapter.evaluation_)
 
 # %%
-# The same as a picture, with the intervals of the gains: what held-out questions gain.
+# The same as a picture. The error bars are the 95 % intervals of the gain.
 
 names = ["hit@1", "hit@10", "ndcg@10", "mrr"]
 changes = [adapter.evaluation_[name] for name in names]
@@ -64,6 +64,6 @@ places = np.arange(len(names))
 ax.bar(places - 0.2, [one.before for one in changes], 0.38, label="as they are")
 ax.bar(places + 0.2, after, 0.38, yerr=interval, capsize=4, label="adapted")
 ax.set_xticks(places, names)
-ax.set(ylabel="mean over held-out questions", title="intervals are of the gain")
+ax.set(ylabel="mean over held-out questions", title="error bars: interval of the gain")
 ax.legend()
 plt.show()

@@ -2,9 +2,10 @@
 NCA's own K
 ===========
 
-NCA gives each point a soft neighbourhood. Its perplexity, `effective_neighbors_`, says
-how many neighbours a point really has, and `suggest_n_neighbors()` makes a k for k-NN
-of it. Is that k any good? Five folds tell, for all k.
+How many neighbours should k-NN ask? Under NCA's map, near points count much and far
+points little. `effective_neighbors_` says how many neighbours really count for each
+point, and `suggest_n_neighbors()` turns that into a k. Is it any good? Cross-validation
+over all k tells.
 """
 
 # %%
@@ -25,9 +26,9 @@ suggested = nca.suggest_n_neighbors()
 print("suggested k:", suggested)
 
 # %%
-# The penalty `alpha` says how wide neighbourhoods are: with 0.01 in place of 0.001 the
-# suggestion would be 131 here, and worse than 1. Every map below is learned without the
-# fold that judges it.
+# The penalty `alpha` determines how wide neighbourhoods are: with 0.01 in place of
+# 0.001 the suggestion would be 131 here, and worse than 1. Each map below is learned
+# without the fold that it is tested on.
 
 ks = np.unique(np.geomspace(1, 150, 16).astype(int))
 scores = np.empty((5, len(ks)))

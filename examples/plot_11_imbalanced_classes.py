@@ -2,9 +2,9 @@
 Imbalanced classes
 ==================
 
-One row in twenty is of the rare class. f, the expected number of rows classified
-rightly, can do well without it. `objective="class-density"` normalises each class by
-itself, with priors that you may set: small classes count as much as large ones.
+One row in twenty is of the rare class. An objective that adds up all rows can do well
+without it. `objective="class-density"` normalises each class by itself, so that a small
+class counts as much as a large one; `class_prior` sets other weights.
 """
 
 # %%
@@ -29,6 +29,9 @@ X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
 print(f"{np.mean(y):.1%} of the rows are of the rare class")
 
 # %%
+# The prior says how much each class matters to you. What the rare class gains, the
+# common one pays for.
+
 models = {
     "log-probability of all rows": NCAClassifier(random_state=0),
     "class densities, uniform prior": NCAClassifier(
@@ -49,7 +52,3 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     )  # fmt: skip
     ax.set_title(f"{name}\nbalanced accuracy {balanced:.2f}", fontsize=10)
 plt.show()
-
-# %%
-# What the rare class gains, the common one pays for: the prior says how much a mistake
-# on each side matters to you.

@@ -2,9 +2,9 @@
 Regression by neighbours
 ========================
 
-`NCARegressor` predicts the mean of soft neighbours, under the metric that makes this
-prediction best. On Friedman's function half of ten features are noise: plain
-neighbours are led astray by them, learned ones are not.
+`NCARegressor` predicts a number as the weighted mean of neighbours, and learns the
+metric that makes this prediction best. In Friedman's function, half of the ten features
+are noise. They mislead plain neighbours, but not those under the learned metric.
 """
 
 # %%

@@ -2,8 +2,8 @@
 A pipeline with GridSearchCV
 ============================
 
-Every estimator of vicinal is a scikit-learn estimator: it goes into pipelines, its
-parameters into grids. Here the dimension of NCA's map and its penalty are chosen
+Every estimator of vicinal is a scikit-learn estimator, so it works in pipelines and
+grid searches. Here a grid search chooses the dimension of NCA's map and its penalty
 together with the k of k-NN.
 """
 
@@ -42,7 +42,7 @@ print(f"{search.best_score_:.3f} in the folds, {search.score(X_test, y_test):.3f
       "on rows that the search has not seen")  # fmt: skip
 
 # %%
-# The best k at each of the other two.
+# Accuracy for each dimension and penalty, with the best k for each.
 
 scores = search.cv_results_["mean_test_score"].reshape(3, 3, 4).max(axis=0)
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")

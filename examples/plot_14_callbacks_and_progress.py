@@ -2,9 +2,9 @@
 Callbacks and progress
 ======================
 
-A fit can be watched, and stopped. `callback` is called after each iteration with the
-map so far; raising `StopIteration` ends the fit there and keeps the map. `verbose=1`
-prints a line for each iteration with the time left.
+You can watch a fit, and stop it. The function `callback` is called after each iteration
+with the map so far; if it raises `StopIteration`, the fit ends there and keeps the map.
+`verbose=1` prints a line for each iteration, with the remaining time.
 """
 
 # %%
@@ -22,8 +22,8 @@ X_train, X_test, y_train, y_test = train_test_split(
 )
 
 # %%
-# Watching rows that the fit does not see, and stopping when 3-NN has not done better on
-# them for ten iterations.
+# Here the callback scores 3-NN on rows that the fit does not see, and stops when there
+# was no improvement for ten iterations.
 
 watched = []
 
@@ -42,7 +42,7 @@ nca = NCA(2, objective="log", max_iter=150, callback=watch, random_state=0).fit(
 print(f"stopped after {nca.n_iter_} iterations, {max(watched):.1%} at best")
 
 # %%
-# That is what `early_stopping=True` does by itself, on a tenth of the training rows.
+# `early_stopping=True` does this for you, with a tenth of the training rows.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 ConvergenceDisplay.from_estimator(nca, ax=left)

@@ -2,8 +2,8 @@
 Explain a prediction by its neighbours
 ======================================
 
-A vote of neighbours explains itself: here are the rows that voted, and how much each
-counted. Learning moves those of the right kind to the front.
+A vote of neighbours explains itself: show the rows that voted. Learning moves rows of
+the right class to the front.
 """
 
 # %%
@@ -26,8 +26,8 @@ print(f"5-NN {plain.score(X_test, y_test):.3f}, "
       f"NCAClassifier {model.score(X_test, y_test):.3f}")  # fmt: skip
 
 # %%
-# Of the rows that plain neighbours get wrong and learned ones get right, the one that
-# they are surest of.
+# Take a row that plain 5-NN gets wrong and the learned metric gets right: the one with
+# the highest probability.
 
 saved = np.flatnonzero(
     (plain.predict(X_test) != y_test) & (model.predict(X_test) == y_test)

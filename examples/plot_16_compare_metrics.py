@@ -2,9 +2,9 @@
 Does a learned metric help, and which one?
 ==========================================
 
-`vicinal.compare` is the command `vicinal compare` in Python: all methods on the same
-random splits, intervals, tests corrected for the number of methods, and one sentence
-that says what to do.
+`vicinal.compare` is the command `vicinal compare` in Python. It tries all methods on
+the same random splits, tests which differences are real, and recommends one in a
+sentence.
 """
 
 # %%
@@ -26,9 +26,8 @@ print(result.verdict())
 print(result.table())
 
 # %%
+# ``result.to_html("report.html")`` writes a page to click through: maps, neighbours,
+# features and confusions. ``result.plot()`` draws the scores with their intervals.
+
 result.plot()
 plt.show()
-
-# %%
-# ``result.to_html("report.html")`` writes a page to click through: maps, neighbours,
-# features and confusions.

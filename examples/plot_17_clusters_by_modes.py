@@ -2,9 +2,9 @@
 Clusters without a number of clusters
 =====================================
 
-`ModeClustering` lets every row ascend the learned density to its mode; rows that end at
-the same mode are one cluster. The kernel has the shape of the data, so that long
-clusters beside each other stay apart.
+`ModeClustering` moves every row uphill on the learned density until it reaches a peak,
+a *mode*. Rows that reach the same peak form a cluster. The kernels of the density have
+the shape of the data, so that long clusters side by side stay apart.
 """
 
 # %%
@@ -22,9 +22,9 @@ X[:, 1] += 2 * y
 X = X @ np.array([[0.8, 0.6], [-0.6, 0.8]])
 
 # %%
-# k-means is told that there are three clusters, and cuts them across. `ModeClustering`
-# is told to make the learned kernels 2.5 times as wide: what is best for a density has
-# more modes than there are clusters.
+# k-means is told that there are three clusters, and cuts across them. `ModeClustering`
+# is not told their number. It widens the learned kernels by a factor of 2.5, because
+# those that make the best density have more peaks than there are clusters.
 
 found = {
     "the three clusters": y,

@@ -2,9 +2,9 @@
 A metric from pairs
 ===================
 
-No labels, but some pairs of rows that are known to be alike or not: that is enough for
-`ITML`, `MMC` and `SDML`. A learner of pairs is a classifier of pairs, with a threshold
-on the distance.
+`ITML`, `MMC` and `SDML` need no labels, only some pairs of rows that are known to be
+alike or not. What they learn is also a classifier of pairs: a pair is alike if its
+distance is below a threshold.
 """
 
 # %%

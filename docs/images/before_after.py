@@ -1,8 +1,7 @@
-"""Draw before-after.png anew: ``python docs/images/before_after.py``."""
+"""Draw before.png and after.png, and both for the dark: run this program."""
 
 from pathlib import Path
 
-import numpy as np
 from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
@@ -12,12 +11,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from vicinal import NCA
 
 HERE = Path(__file__).parent
-COLORS = np.array(
-    [
-        *("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9"),
-        *("#cc79a7", "#999933", "#332288", "#882255", "#777777"),
-    ]
-)
+# Ink, frame, and a color for each digit. The dark picture has no background of its own.
+LIGHT = ("#1a1a1a", "#cccccc", ["#0072b2", "#b37700", "#007a59", "#d55e00", "#a0437f"])
+DARK = ("#e0e0e0", "#555555", ["#56b4e9", "#e69f00", "#2fc79b", "#ff8a4c", "#e59cc4"])
 
 
 def main() -> None:
@@ -27,23 +23,29 @@ def main() -> None:
     X_train, X_test, y_train, y_test = train_test_split(
         X / 16, y, test_size=1 / 3, random_state=0, stratify=y
     )
-    methods = {
-        "Before: the two main directions": PCA(2),
-        "After: a metric learned by vicinal": NCA(2, max_iter=200, random_state=0),
+    methods = {"before": PCA(2), "after": NCA(2, max_iter=200, random_state=0)}
+    titles = {
+        "before": "Before: the two main directions",
+        "after": "After: a metric learned by vicinal",
     }
-    figure = Figure(figsize=(9, 4.4), layout="constrained")
-    for ax, (title, method) in zip(figure.subplots(1, 2), methods.items(), strict=True):
+    for name, method in methods.items():
         Z_train = method.fit(X_train, y_train).transform(X_train)
         Z = method.transform(X_test)
         right = KNeighborsClassifier(3).fit(Z_train, y_train).score(Z, y_test)
-        ax.scatter(*Z.T, c=COLORS[y_test], s=4, alpha=0.5, linewidths=0)
-        for place, digit in zip(Z, y_test, strict=True):
-            ax.text(*place, str(digit), color=COLORS[digit], fontsize=7,
-                    ha="center", va="center")  # fmt: skip
-        ax.set_title(f"{title}\n3-NN in the plane: {right:.0%} right", fontsize=11)
-        ax.set(xticks=[], yticks=[])
-        ax.spines[:].set_color("#cccccc")
-    figure.savefig(HERE / "before-after.png", dpi=130)
+        title = f"{titles[name]}\n3-NN in the plane: {right:.0%} right"
+        for mode, (ink, frame, colors) in {"": LIGHT, "-dark": DARK}.items():
+            figure = Figure(figsize=(4.5, 4.2), layout="constrained")
+            ax = figure.subplots()
+            for place, digit in zip(Z, y_test, strict=True):
+                ax.text(*place, str(digit), color=colors[digit - 1], fontsize=8.5,
+                        ha="center", va="center")  # fmt: skip
+            ax.set_title(title, fontsize=12, color=ink)
+            ax.set(xticks=[], yticks=[], facecolor="none")
+            ax.update_datalim(Z)
+            ax.autoscale_view()
+            ax.spines[:].set_color(frame)
+            path = HERE / f"{name}{mode}.png"
+            figure.savefig(path, dpi=130, transparent=bool(mode))
 
 
 if __name__ == "__main__":

@@ -137,10 +137,10 @@ def test_the_verdict_warns_of_columns_that_a_few_cells_spoil() -> None:
     found = compare(frame, "kind", **QUICK)
     sentence, *others = found.verdict().splitlines()
     assert others == [
-        "But: A few cells that are no numbers keep from being used as numbers: size. "
+        "But: Not used as numbers, because a few cells are not numbers: size. "
         "Run again with --number size to take those cells as missing."
     ]
     assert found.to_dict()["verdict"] == sentence
-    assert "<br>But: A few cells" in found._repr_html_()
+    assert "<br>But: Not used as numbers" in found._repr_html_()
     mended = compare(frame, "kind", overrides={"number": ["size"]}, **QUICK)
     assert "\n" not in mended.verdict()

@@ -88,6 +88,18 @@ def test_latin_1_far_from_the_start(
     assert read_table(source).frame["b"].to_list() == ["x"] * 20 + ["é"]
 
 
+def test_what_excel_writes_on_windows_is_read(tmp_path: Path) -> None:
+    content = "price;n\n1.286,02 €;1\n31,50 €;2\n".encode("cp1252")
+    table = read_table(written(tmp_path / "t.csv", content))
+    assert table.frame["price"].to_list() == [1286.02, 31.5]
+    assert "Windows-1252" in table.notes[0]
+
+
+def test_bytes_that_windows_leaves_open_are_kept_apart(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path / "t.csv", b"a,b\n1,\x81\xe9\n2,\x8d\xe9\n"))
+    assert table.frame["b"].to_list() == ["\x81é", "\x8dé"]
+
+
 def test_quoted_cells_and_missing_ones(tmp_path: Path) -> None:
     text = 'n,t,e\n 1,"a ""b"", c\nd",?\nNA," x ",N/A\n-2.5,"",null\n'
     frame = read_table(written(tmp_path / "t.csv", text.encode())).frame

@@ -87,8 +87,9 @@ def open_delimited(path: Path) -> Delimited:
         What `pieces_of` reads the rows with.
     """
     text = open_text(path)
-    latin = text.encoding == "latin-1"
-    notes = ["latin-1 text: it is not UTF-8"] if latin else []
+    names_of = {"cp1252": "Windows-1252 (latin-1)", "latin-1": "latin-1"}
+    found = names_of.get(text.encoding)
+    notes = [f"read as {found} text, because it is not UTF-8"] if found else []
     head = next(_records(text, _DELIMITERS), None)
     if head is None:
         raise ValueError(f"{path.name} is empty; it needs a header and rows.")

@@ -272,8 +272,7 @@ def spoiled_columns(decisions: Iterable[Decision]) -> list[str]:
             shown = ", ".join(printable(name) for name in names)
             option = shlex.quote(",".join(printable(name) for name in names))
             said.append(
-                f"A few cells that are no {kind}s keep from being used as {kind}s: "
-                f"{shown}. Run again with --{kind} {option} to take those cells as "
-                "missing."
+                f"Not used as {kind}s, because a few cells are not {kind}s: {shown}. "
+                f"Run again with --{kind} {option} to take those cells as missing."
             )
     return said

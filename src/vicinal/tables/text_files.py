@@ -22,6 +22,9 @@ _HELD = 64_000_000
 _LARGE = 1_000_000_000
 _MOST_TIMES = 100
 _GZIP = b"\x1f\x8b"
+# Bytes that Windows-1252, in which Excel writes, leaves open. All others are as in
+# latin-1, or signs like € where latin-1 has none.
+_NOT_WINDOWS = b"\x81\x8d\x8f\x90\x9d"
 _FORMATS = {
     b"PK\x03\x04": "a zip archive: if it is an Excel file, let its name end in .xlsx; "
     "else unpack it",
@@ -94,6 +97,7 @@ def open_text(path: Path) -> TextFile:
     size = 0
     encoding = "utf-8-sig"
     decoder = codecs.getincrementaldecoder(encoding)()
+    is_utf_8, is_windows = True, True
     chunks = _raw(path)
     chunk = next(chunks, b"")
     for magic, advice in _FORMATS.items():
@@ -113,12 +117,15 @@ def open_text(path: Path) -> TextFile:
                 "CSV, Parquet or Arrow with the ending that belongs to it."
             )
         following = next(chunks, b"")
-        if encoding != "latin-1":
+        if is_utf_8:
             try:
                 decoder.decode(chunk, final=not following)
             except UnicodeDecodeError:
-                encoding = "latin-1"
+                is_utf_8 = False
+        is_windows &= len(chunk.translate(None, _NOT_WINDOWS)) == len(chunk)
         chunk = following
+    if not is_utf_8:
+        encoding = "cp1252" if is_windows else "latin-1"
     return TextFile(path, encoding, b"".join(held) if size <= _HELD else None)
 
 
