@@ -52,9 +52,10 @@ def main() -> None:
                 arguments.results.write_text(json.dumps(results, indent=1))
                 verdict, _, seconds, _ = results[one.name].values()
                 print(f"{verdict:9} {seconds:5.0f} s  {one.name}", flush=True)
-            by = {results[one.name]["by"] for one in left}
+            tried = [one for one in sample if one.name in results]
+            by = {results[one.name]["by"] for one in tried}
             failing = trial.leave_out_failing(sorted(by))
-            left = [one for one in left if results[one.name]["by"] in failing]
+            left = [one for one in tried if results[one.name]["by"] in failing]
             print(f"{len(left)} again: their tests fail without a mutant")
     _tell(sample, results)
 

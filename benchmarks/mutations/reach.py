@@ -72,12 +72,10 @@ class Reach:
 
     def new_tests(self, room: str) -> list[str]:
         """Return the test files of a room that are not those of the map."""
-        folder = (Path("tests") / room).as_posix()
-        return sorted(
-            path
-            for path in self._changed
-            if Path(path).parent.as_posix() == folder and "/test_" in path
-        )
+        mapped = {test.partition("::")[0] for test in self.seconds} - self._changed
+        files = (self._root / "tests" / room).glob("test_*.py")
+        paths = (path.relative_to(self._root).as_posix() for path in files)
+        return sorted(path for path in paths if path not in mapped)
 
 
 def _bodies(tree: ast.Module, line: int) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.mutations.forked import Outcome, run_tests
 from benchmarks.mutations.mutants import Mutant, mutated
-from benchmarks.mutations.reach import PACKAGE, UNMAPPED, Reach
+from benchmarks.mutations.reach import PACKAGE, Reach
 
 HERE = Path(__file__).parents[2]
 _COPIED = ("src", "tests", "docs", "benchmarks")
@@ -108,23 +108,24 @@ class Trial:
         ----------
         mutant : Mutant
             Its tests are those that reach it; where none is known to, because the
-            module is compiled, or runs in other processes, or was not mapped, those of
-            its room and of the modules that import it. New tests of the room come
-            first, then the module's own, those of the room, and others; the quickest
-            first.
+            module is compiled, or runs in other processes, those of its room and of the
+            modules that import it. The module's own come first, those of the room, and
+            others; the quickest first. Files of the room that the map does not know
+            are run whole: the module's own before all others.
         """
         room = Path(mutant.path).parent.as_posix()
-        if room.split("/")[0] in UNMAPPED:
-            return self._files_of(mutant.path), 0
         reaching = self._reach.of(mutant.path, mutant.line)
         tests = reaching or self._around(mutant.path)
         # What a fixture or a cache holds is reached by the first test that asks for it.
         files = {_file(test) for test in reaching if _distance(test, mutant.path) < 2}
         known = self._reach.seconds
-        near = [test for test in known if _file(test) in files]
-        tests.sort(key=lambda test: (_distance(test, mutant.path), known[test]))
-        tests += sorted(set(near) - set(tests), key=lambda test: known[test])
+        near = {test for test in known if _file(test) in files}
+        tests = sorted(
+            tests, key=lambda test: (_distance(test, mutant.path), known[test])
+        )
+        tests += sorted(near - set(tests), key=lambda test: known[test])
         new = self._reach.new_tests(room)
+        own = [file for file in new if _distance(file, mutant.path) == 0]
         first: list[str] = []
         rest: list[str] = []
         not_run, total = 0, 0.0
@@ -136,19 +137,8 @@ class Trial:
                 not_run += test in reaching
             else:
                 (first if total <= FIRST else rest).append(test)
-        return [batch for batch in (new, first, rest) if batch], not_run
-
-    def _files_of(self, place: str) -> list[list[str]]:
-        """Return the test files of a room: the module's own, then the others."""
-        room, stem = Path(place).parent, Path(place).stem.strip("_")
-        folder = Path("tests") / room
-        own = {(folder / f"test_{stem}.py").as_posix()}
-        every = {
-            path.relative_to(self.folder).as_posix()
-            for path in (self.folder / folder).glob("test_*.py")
-        }
-        every.add((PACKAGE / place).as_posix())
-        return [sorted(part) for part in (own & every, every - own) if part]
+        other = [file for file in new if file not in own]
+        return [batch for batch in (own, first, other, rest) if batch], not_run
 
     def _around(self, place: str) -> list[str]:
         """Return the tests of a room, and those that reach its module's importers."""

@@ -87,7 +87,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def verdicts(*arguments: object) -> dict[str, tuple[str, str]]:
+def verdicts(*arguments: object) -> dict[str, list[str]]:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *map(str, arguments)],
         cwd=Path(__file__).parents[2],
@@ -95,7 +95,7 @@ def verdicts(*arguments: object) -> dict[str, tuple[str, str]]:
         capture_output=True,
         text=True,
     )
-    found: dict[str, tuple[str, str]] = json.loads(done.stdout.splitlines()[-1])
+    found: dict[str, list[str]] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
