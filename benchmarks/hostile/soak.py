@@ -2,9 +2,11 @@
 
 The first counts what a process holds after each round of fits, and compares maps and
 BLAS's threads with those of the beginning. The second writes a table piece by piece,
-gives it to ``vicinal transform``, and watches that process.
+gives it to ``vicinal transform``, and watches that process. The rows repeat, and the
+table is compressed: twenty gigabytes of text take some tens of megabytes of disk.
 """
 
+import gzip
 import os
 import subprocess
 import sys
@@ -25,7 +27,8 @@ from benchmarks.hostile.threads import MODELS
 N_THREADS = 8
 # What a process may grow by, after the first rounds.
 _GROWTH = 1.05
-_ROWS = 20_000
+# So many rows differ: few enough for gzip to find them again.
+_ROWS, _DIFFERENT = 200_000, 200
 
 
 def soak(n_fits: int, gigabytes: float) -> int:
@@ -73,15 +76,14 @@ def _transform(gigabytes: float) -> bool:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rng = np.random.default_rng(0)
-        X = rng.normal(size=(_ROWS, 10))
+        X = rng.normal(size=(_DIFFERENT, 10))
         header = ",".join(f"c{j}" for j in range(10)) + ",y\n"
         lines = "".join(
             ",".join(f"{value:.6f}" for value in row) + f",{k % 2}\n"
             for k, row in enumerate(X)
         )
-        (folder / "a.csv").write_text(
-            header + lines[: len(lines) // 100].rsplit("\n", 1)[0]
-        )
+        (folder / "a.csv").write_text(header + lines)
+        lines *= _ROWS // _DIFFERENT
         fit = [
             "fit",
             "a.csv",
@@ -99,13 +101,15 @@ def _transform(gigabytes: float) -> bool:
             capture_output=True,
         )
         n_pieces = max(3, round(gigabytes * 1e9 / len(lines)))
-        with (folder / "b.csv").open("w") as file:
-            file.write(header)
+        # Compressed pieces, one after another, are the whole compressed.
+        piece = gzip.compress(lines.encode())
+        with (folder / "b.csv.gz").open("wb") as file:
+            file.write(gzip.compress(header.encode()))
             for _ in range(n_pieces):
-                file.write(lines)
+                file.write(piece)
         sizes = []
         began = time.monotonic()
-        arguments = ["transform", "m.safetensors", "b.csv", "-o", "o.parquet"]
+        arguments = ["transform", "m.safetensors", "b.csv.gz", "-o", "o.parquet"]
         with subprocess.Popen(  # noqa: S603  our own command
             [sys.executable, "-c", PROGRAM, *arguments],
             cwd=folder,

@@ -4,10 +4,13 @@ import argparse
 import json
 import random
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from benchmarks.mutations.forked import preload
 from benchmarks.mutations.mutants import Mutant, mutants
+from benchmarks.mutations.reach import Reach, record
 from benchmarks.mutations.trial import HERE, Trial
 
 
@@ -17,6 +20,12 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=200, help="how many mutants")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--results", type=Path, default=Path("mutations.json"))
+    parser.add_argument(
+        "--map",
+        type=Path,
+        default=Path("mutations.map"),
+        help="which tests reach which lines; recorded where it is not there",
+    )
     parser.add_argument("--only", help="modules whose path contains this")
     parser.add_argument("--most", type=int, help="try no more than so many now")
     parser.add_argument("--again", action="store_true", help="try survivors again")
@@ -32,13 +41,22 @@ def main() -> None:
         results = {k: v for k, v in results.items() if v["verdict"] == "killed"}
     left = [one for one in sample if one.name not in results][: arguments.most]
     print(f"{len(every)} mutants; {len(sample)} drawn, {len(left)} to try")
+    if not arguments.map.exists():
+        record(arguments.map.resolve(), HERE)
+    preload()
     with tempfile.TemporaryDirectory() as folder:
-        trial = Trial(Path(folder) / "copy")
-        for one in left:
-            verdict, by, seconds = trial.verdict(one)
-            results[one.name] = {"verdict": verdict, "by": by, "seconds": seconds}
-            arguments.results.write_text(json.dumps(results, indent=1))
-            print(f"{verdict:9} {seconds:5.0f} s  {one.name}", flush=True)
+        trial = Trial(Path(folder), Reach(arguments.map, HERE))
+        while left:
+            for one in left:
+                results[one.name] = asdict(trial.verdict(one))
+                arguments.results.write_text(json.dumps(results, indent=1))
+                verdict, _, seconds, _ = results[one.name].values()
+                print(f"{verdict:9} {seconds:5.0f} s  {one.name}", flush=True)
+            tried = [one for one in sample if one.name in results]
+            by = {results[one.name]["by"] for one in tried}
+            failing = trial.leave_out_failing(sorted(by))
+            left = [one for one in tried if results[one.name]["by"] in failing]
+            print(f"{len(left)} again: their tests fail without a mutant")
     _tell(sample, results)
 
 
@@ -53,9 +71,13 @@ def _tell(sample: list[Mutant], results: dict[str, Any]) -> None:
     alive = [one for one in tried if results[one.name]["verdict"] != "killed"]
     killed = len(tried) - len(alive)
     print(f"\n{len(tried)} of {len(sample)} tried, {killed} killed", end="")
-    print(f" ({100 * killed / len(tried):.1f} %)" if tried else "")
+    if tried:
+        score = killed / len(tried)
+        error = (score * (1 - score) / len(tried)) ** 0.5
+        print(f" ({100 * score:.1f} ± {100 * error:.1f} %)")
     for one in alive:
-        print(f"- {one.name}")
+        left = results[one.name].get("not_run")
+        print(f"- {one.name}" + (f"  ({left} tests not run)" if left else ""))
 
 
 if __name__ == "__main__":

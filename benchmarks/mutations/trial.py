@@ -1,30 +1,46 @@
 """A copy of the project in which one mutant at a time is tried against its tests."""
 
 import os
-import resource
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.mutations.forked import Outcome, run_tests
 from benchmarks.mutations.mutants import Mutant, mutated
+from benchmarks.mutations.reach import PACKAGE, Reach
 
 HERE = Path(__file__).parents[2]
 _COPIED = ("src", "tests", "docs", "benchmarks")
 _FILES = ("pyproject.toml", "conftest.py", "noxfile.py", "README.md", "CHANGELOG.md")
-# A mutant may loop for ever, or ask for all of the memory: seconds of CPU, and of the
-# clock, which on a busy machine says little.
-_SECONDS, _LATEST, _BYTES = 900, 7200, 8 * 2**30
-# Rooms whose tests stand elsewhere, or whose users' tests are their tests, too.
-_ALSO = {
-    "neighborhood": ("tests/objectives",),
-    "base": ("tests/nca/test_bad_input.py", "tests/ldg/test_bad_input.py"),
-}
-# Exit codes of pytest.
-_PASSED, _FAILED, _NONE_COLLECTED = 0, 1, 5
+# Of a mutant's tests, so many seconds are run: the first part alone, which most mutants
+# do not survive. A run may take some times longer than the map says.
+FIRST, MOST = 8.0, 60.0
+_TIMES, _AT_LEAST = 2.0, 20.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant.
+
+    Attributes
+    ----------
+    verdict : str
+        "killed", "survived" or "untested".
+    by : str
+        The test that noticed, or how the run ended.
+    seconds : float
+        How long it took.
+    not_run : int
+        Tests that reach the mutant, beyond the bound of `MOST` seconds.
+    """
+
+    verdict: str
+    by: str
+    seconds: float
+    not_run: int
 
 
 class Trial:
@@ -33,100 +49,164 @@ class Trial:
     Parameters
     ----------
     folder : Path
-        Where the copy lies; it is made where it is not there.
+        Where the copy lies, beside what the tests write; nothing is there yet.
+    reach : Reach
+        Which tests reach which lines.
+    root : Path
+        The project.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._passing: set[str] = set()
-        self._failing: list[str] = []
-        if folder.exists():
-            shutil.rmtree(folder)
-        ignored = shutil.ignore_patterns("__pycache__", "*.nbi", "*.nbc")
-        for name in _COPIED:
-            shutil.copytree(HERE / name, folder / name, ignore=ignored)
-        for name in _FILES:
-            shutil.copy2(HERE / name, folder / name)
+    def __init__(self, folder: Path, reach: Reach, root: Path = HERE) -> None:
+        self.folder = folder / "project"
+        self._reach = reach
+        self._kernel_cache = folder / "kernels"
+        self._failing: set[str] = set()
+        for name in filter(lambda name: (root / name).exists(), _COPIED):
+            shutil.copytree(root / name, self.folder / name)
+        for name in filter(lambda name: (root / name).exists(), _FILES):
+            shutil.copy2(root / name, self.folder / name)
+        # Python and Numba know a file by its time in seconds: each mutant has its own.
+        self._time = int(time.time())
 
-    def verdict(self, mutant: Mutant) -> tuple[str, str, float]:
-        """Return "killed", "survived" or "untested", by what, and after how long."""
-        path = self.folder / "src" / "vicinal" / mutant.path
-        original = path.read_text()
+    def verdict(self, mutant: Mutant) -> Verdict:
+        """Write a mutant into the copy, and run its tests until one fails."""
         began = time.monotonic()
-        tried = False
-        for tests in self.tests_of(mutant.path):
-            code = _FAILED
-            while code not in (_PASSED, _NONE_COLLECTED):
-                with _written(path, mutated(original, mutant.number)):
-                    code, by = self._run(tests)
-                tried = tried or code != _NONE_COLLECTED
-                if code in (_PASSED, _NONE_COLLECTED):
-                    break
-                if by not in self._failing and self._notices(by):
-                    return "killed", by, time.monotonic() - began
-        return "survived" if tried else "untested", "", time.monotonic() - began
+        tests, not_run = self.tests_of(mutant)
+        by = ""
+        for batch in tests:
+            left = [test for test in batch if test not in self._failing]
+            with self._written(mutant):
+                outcome = self._run(left, mutant.path)
+            if not outcome.is_quiet:
+                by = outcome.test or f"exit {outcome.code}"
+                break
+        verdict = "killed" if by else "survived" if tests else "untested"
+        return Verdict(verdict, by, time.monotonic() - began, not_run)
 
-    def _notices(self, test: str) -> bool:
-        """Return whether a test passes without the mutant; else it is left out."""
-        if "::" in test and test not in self._passing:
-            if self._run([test])[0] != _PASSED:
-                self._failing.append(test)
-                return False
-            self._passing.add(test)
-        return True
+    def leave_out_failing(self, tests: list[str]) -> set[str]:
+        """Run tests without a mutant, and return those that fail; none is to blame.
 
-    def tests_of(self, place: str) -> Iterator[list[str]]:
-        """Yield the tests of a module: its mirrored file, then the rest of its room."""
-        tests = self.folder / "tests"
-        room, stem = Path(place).parent.as_posix(), Path(place).stem.strip("_")
-        folder = tests / room
-        own = sorted(folder.glob(f"test_{stem}.py"))
-        if own:
-            yield [str(path) for path in own]
-        if room == ".":
-            rest = sorted(tests.glob("test_*.py"))
-        else:
-            rest = sorted(set(folder.glob("test_*.py")) - set(own))
-            rest += [self.folder / name for name in _ALSO.get(room, ())]
-        yield [str(self.folder / "src" / "vicinal" / place), *map(str, rest)]
+        They are left out from then on: whole files, where a file was to be run. Names
+        that are no test's are passed over.
+        """
+        tests = [test for test in tests if "::" in test]
+        found: set[str] = set()
+        while left := [test for test in tests if test not in found]:
+            outcome = self._run(left)
+            if outcome.is_quiet:
+                break
+            if outcome.test not in left:
+                raise RuntimeError(f"Without a mutant: exit {outcome.code}, {left}")
+            found.add(outcome.test)
+        self._failing |= found | {_file(test) for test in found}
+        return found
 
-    def _run(self, tests: list[str]) -> tuple[int, str]:
-        """Return pytest's exit code, or -1 after too long, and its last words."""
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n0", "--no-header"]
-        command += ["-p", "no:cacheprovider", "--tb=no", *tests]
-        command += [f"--deselect={test}" for test in self._failing]
-        paths = f"{self.folder / 'src'}{os.pathsep}{self.folder}"
+    def tests_of(self, mutant: Mutant) -> tuple[list[list[str]], int]:
+        """Return a mutant's tests in batches, and how many more reach it.
+
+        Parameters
+        ----------
+        mutant : Mutant
+            Its tests are those that reach it; where none is known to, because the
+            module is compiled, or runs in other processes, those of its room and of the
+            modules that import it. The module's own come first, those of the room, and
+            others; the quickest first. Files of the room that the map does not know
+            are run whole: the module's own before all others.
+        """
+        room = Path(mutant.path).parent.as_posix()
+        reaching = self._reach.of(mutant.path, mutant.line)
+        tests = reaching or self._around(mutant.path)
+        # What a fixture or a cache holds is reached by the first test that asks for it.
+        files = {_file(test) for test in reaching if _distance(test, mutant.path) < 2}
+        known = self._reach.seconds
+        near = {test for test in known if _file(test) in files}
+        tests = sorted(
+            tests, key=lambda test: (_distance(test, mutant.path), known[test])
+        )
+        tests += sorted(near - set(tests), key=lambda test: known[test])
+        new = self._reach.new_tests(room)
+        own = [file for file in new if _distance(file, mutant.path) == 0]
+        first: list[str] = []
+        rest: list[str] = []
+        not_run, total = 0, 0.0
+        for test in tests:
+            total += known[test] + 0.01
+            if _file(test) in new:
+                continue
+            if total > MOST and (first or rest):
+                not_run += test in reaching
+            else:
+                (first if total <= FIRST else rest).append(test)
+        other = [file for file in new if file not in own]
+        return [batch for batch in (own, first, other, rest) if batch], not_run
+
+    def _around(self, place: str) -> list[str]:
+        """Return the tests of a room, and those that reach its module's importers."""
+        room = (Path("tests") / Path(place).parent).as_posix()
+        found = {test for test in self._reach.seconds if _room(test) == room}
+        for importer in _importers(place, self.folder / PACKAGE):
+            found.update(self._reach.of(importer, 0))
+        return list(found)
+
+    def _run(self, tests: list[str], place: str = "") -> Outcome:
+        """Run tests; where a compiled module is mutated, with a cache of its own."""
+        expected = sum(self._reach.seconds.get(test, 10.0) for test in tests)
+        cache = self._kernel_cache if _is_compiled(place) else None
+        shutil.rmtree(self._kernel_cache, ignore_errors=True)
+        limit = _AT_LEAST + _TIMES * expected
+        return run_tests(self.folder, tests, limit, cache)
+
+    @contextmanager
+    def _written(self, mutant: Mutant) -> Iterator[None]:
+        """Let a mutant stand in the place of its module for a while."""
+        path = self.folder / PACKAGE / mutant.path
+        original, times = path.read_text(), path.stat()
+        self._time += 1
+        path.write_text(mutated(original, mutant.number))
+        os.utime(path, (self._time, self._time))
         try:
-            done = subprocess.run(  # noqa: S603  our own tests
-                command,
-                cwd=self.folder,
-                env=os.environ | {"PYTHONPATH": paths},
-                capture_output=True,
-                text=True,
-                timeout=_LATEST,
-                check=False,
-                preexec_fn=_bounded,
-            )
-        except subprocess.TimeoutExpired:
-            return -1, "no end"
-        for line in done.stdout.splitlines():
-            if line.startswith(("FAILED ", "ERROR ")):
-                return done.returncode, line.split(" ", 1)[1].split(" - ")[0]
-        return done.returncode, "ended by the system"
+            yield
+        finally:
+            path.write_text(original)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
-@contextmanager
-def _written(path: Path, text: str) -> Iterator[None]:
-    """Let a file hold something else for a while."""
-    original, times = path.read_text(), path.stat()
-    path.write_text(text)
-    try:
-        yield
-    finally:
-        path.write_text(original)
-        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+def _is_compiled(place: str) -> bool:
+    return place.endswith(("kernels.py", "row_steps.py", "compiling.py"))
 
 
-def _bounded() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _room(test: str) -> str:
+    return Path(_file(test)).parent.as_posix()
+
+
+def _distance(test: str, place: str) -> int:
+    """Return 0 for a module's own tests, 1 for those of its room, 2 for others."""
+    room, stem = Path(place).parent, Path(place).stem.strip("_")
+    own = (Path("tests") / room / f"test_{stem}.py", PACKAGE / place)
+    if _file(test) in {path.as_posix() for path in own}:
+        return 0
+    return 1 if _room(test) == (Path("tests") / room).as_posix() else 2
+
+
+def _importers(place: str, root: Path) -> set[str]:
+    """Return the modules that import one, and those that import these of its room."""
+    texts = {
+        path.relative_to(root).as_posix(): path.read_text()
+        for path in root.rglob("*.py")
+    }
+    found: set[str] = set()
+    new = {place}
+    while new:
+        names = {f"vicinal.{one.removesuffix('.py').replace('/', '.')} " for one in new}
+        new = {
+            other
+            for other, text in texts.items()
+            if any(f"from {name}" in text for name in names)
+        } - found
+        found |= new
+        new = {one for one in new if Path(one).parent == Path(place).parent}
+    return found - {place}

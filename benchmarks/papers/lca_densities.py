@@ -7,7 +7,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KernelDensity
 
-from benchmarks.defaults.tables import real_classes
 from benchmarks.papers.experiment import (
     Case,
     Experiment,
@@ -34,6 +33,9 @@ def cases(scope: Scope) -> list[Case]:
 
 def _names() -> list[str]:
     """Return the classification data sets with few features."""
+    # That module needs this package's splits.
+    from benchmarks.defaults.tables import real_classes
+
     return [table.name for table in real_classes() if table.X.shape[1] <= MOST_FEATURES]
 
 

@@ -1,5 +1,6 @@
 """Errors of the command: one sentence on standard error, and exit code 2."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,12 +46,40 @@ def with_flags(message: str) -> str:
     return _PARAMETER.sub(lambda m: _FLAGS[m[1]] + (" " if m[2] else ""), message)
 
 
+# What the libraries take before the first row is read, and more for each thread.
+_BYTES, _BYTES_A_CORE = 1_550_000_000, 50_000_000
+
+
+def _check_address_space() -> None:
+    """Refuse where the process may address less than its libraries take.
+
+    They would not say so: BLAS waits without end for memory that it cannot have, and
+    where it cannot start a thread it sends the process the signal of Ctrl-C.
+    """
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    needed = _BYTES + _BYTES_A_CORE * (os.cpu_count() or 1)
+    if resource.RLIM_INFINITY != limit < needed:
+        raise ValueError(
+            f"not enough memory: this process may address {limit / 1e6:.0f} MB, and "
+            f"the libraries that compute take {needed / 1e6:.0f} MB. "
+            "Allow more (ulimit -v)."
+        )
+
+
 @contextmanager
 def report_errors() -> Iterator[None]:
     """Turn errors that a user can act on into a sentence; bugs keep their traceback."""
     try:
+        _check_address_space()
         yield
-    except (ValueError, OSError, MemoryError) as error:
+    except (ValueError, OSError, MemoryError, RuntimeError, ImportError) as error:
+        is_bug = isinstance(error, RuntimeError | ImportError)
+        if is_bug and not _is_out_of_memory(error):
+            raise
         # The first line: scikit-learn adds some of advice for those who write code.
         first = str(error).strip().partition("\n")[0] or type(error).__name__
         first = with_flags(first)
@@ -64,10 +93,15 @@ def report_errors() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
+# How the system, Python and the loader of libraries call a want of memory.
+_SIGNS = ("Cannot allocate memory", "can't start new thread", "failed to map segment")
+
+
 def _is_out_of_memory(error: BaseException | None) -> bool:
     """Return whether memory was short: where it was asked for, or in loading code."""
     while error is not None:
-        if isinstance(error, MemoryError) or "Cannot allocate memory" in str(error):
+        words = str(error)
+        if isinstance(error, MemoryError) or any(sign in words for sign in _SIGNS):
             return True
         error = error.__cause__ or error.__context__
     return False
