@@ -92,6 +92,7 @@ def neural(session: nox.Session) -> None:
         "tests/neural",
         "tests/methods/test_neural.py",
         "tests/comparison/test_decision.py",
+        "tests/cli/test_compare.py",
         "tests/benchmarks/test_papers.py::test_quick_versions_write_a_page[nca-figure-3]",
         "src/vicinal/neural",
         "docs/neural.md",

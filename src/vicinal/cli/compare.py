@@ -42,7 +42,8 @@ _METHODS = (
     "euclidean, standardised, whitened, pca, lda, fda, lfda, rca, itml, mmc, sdml, "
     "lsml, scml, lmnn, mcml, ldg, nca, nca-log (classes); euclidean, standardised, "
     "whitened, pca, nca, mlkr (numbers); "
-    "kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target)"
+    "kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target); with "
+    "PyTorch, neural-nca (classes or numbers)"
 )
 # So many columns have no room for two blanks between them.
 _WIDE = 7
