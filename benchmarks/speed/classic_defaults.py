@@ -45,7 +45,7 @@ def main(quick: bool) -> None:
             )
             print(name, *(f"{value:.1f}" for value in means[name]), flush=True)
         rows = [[name, *(f"{x:.1f}" for x in row)] for name, row in means.items()]
-        print(f"\nAccuracy of 3-NN, %, {N_SPLITS} splits; sets {title}\n")
+        print(f"\nAccuracy of 3-NN, %; sets {title}\n")
         print(table(["", *COLUMNS], rows), "\n")
         _print_gains(np.array(list(means.values())))
         rows = [[name, *(f"{x:.2f}" for x in row)] for name, row in weights.items()]
