@@ -14,12 +14,13 @@ import numpy as np
 from benchmarks.speed import classic
 from benchmarks.speed.timing import table
 from vicinal.classic import MMC, RCA, pairs_from_labels
+from vicinal.classic.rca import _ledoit_wolf
 
 N_SPLITS = 5
 PEERS = ("RCA", "MMC, diagonal")
 OURS: dict[str, Callable[[Any, Any], Any]] = {
     "RCA": lambda X, y: RCA().fit(X, y),
-    "RCA, Ledoit and Wolf": lambda X, y: RCA().fit(X, _as_chunklets(y)),
+    "RCA, Ledoit and Wolf": lambda X, y: RCA(shrinkage=_ledoit_wolf(X, y)).fit(X, y),
     "MMC, diagonal": lambda X, y: MMC("diagonal", random_state=0).fit(X, y),
     "MMC, diagonal, the optimum": lambda X, y: MMC(
         "diagonal", prior_weight=0.0, random_state=0
@@ -92,15 +93,6 @@ def _far_apart(gaps: Any, signs: Any) -> float:
     squares = np.square(gaps).sum(axis=1)
     near, far = squares[signs == 1].mean(), np.sqrt(squares[signs == -1]).mean()
     return float(far / np.sqrt(near))
-
-
-def _as_chunklets(y: Any) -> Any:
-    """Return classes as chunklets, of which a row in none makes them."""
-    chunklets = np.array(y)
-    chunklets[np.flatnonzero(y == np.bincount(y).argmax())[0]] = -1
-    # A chunklet of one says nothing, and is an error.
-    chunklets[np.bincount(y)[y] < 2] = -1
-    return chunklets
 
 
 def _print_gains(means: Any) -> None:
