@@ -14,12 +14,13 @@ import numpy as np
 from benchmarks.speed import classic
 from benchmarks.speed.timing import table
 from vicinal.classic import MMC, RCA, pairs_from_labels
+from vicinal.classic.rca import _ledoit_wolf
 
 N_SPLITS = 5
 PEERS = ("RCA", "MMC, diagonal")
 OURS: dict[str, Callable[[Any, Any], Any]] = {
     "RCA": lambda X, y: RCA().fit(X, y),
-    "RCA, Ledoit and Wolf": lambda X, y: RCA().fit(X, _as_chunklets(y)),
+    "RCA, Ledoit and Wolf": lambda X, y: RCA(shrinkage=_ledoit_wolf(X, y)).fit(X, y),
     "MMC, diagonal": lambda X, y: MMC("diagonal", random_state=0).fit(X, y),
     "MMC, diagonal, the optimum": lambda X, y: MMC(
         "diagonal", prior_weight=0.0, random_state=0
@@ -45,7 +46,7 @@ def main(quick: bool) -> None:
             )
             print(name, *(f"{value:.1f}" for value in means[name]), flush=True)
         rows = [[name, *(f"{x:.1f}" for x in row)] for name, row in means.items()]
-        print(f"\nAccuracy of 3-NN, %, {N_SPLITS} splits; sets {title}\n")
+        print(f"\nAccuracy of 3-NN, %; sets {title}\n")
         print(table(["", *COLUMNS], rows), "\n")
         _print_gains(np.array(list(means.values())))
         rows = [[name, *(f"{x:.2f}" for x in row)] for name, row in weights.items()]
@@ -92,15 +93,6 @@ def _far_apart(gaps: Any, signs: Any) -> float:
     squares = np.square(gaps).sum(axis=1)
     near, far = squares[signs == 1].mean(), np.sqrt(squares[signs == -1]).mean()
     return float(far / np.sqrt(near))
-
-
-def _as_chunklets(y: Any) -> Any:
-    """Return classes as chunklets, of which a row in none makes them."""
-    chunklets = np.array(y)
-    chunklets[np.flatnonzero(y == np.bincount(y).argmax())[0]] = -1
-    # A chunklet of one says nothing, and is an error.
-    chunklets[np.bincount(y)[y] < 2] = -1
-    return chunklets
 
 
 def _print_gains(means: Any) -> None:
