@@ -200,7 +200,7 @@ def write(folder: Path) -> None:
     for family, entries in pages:
         written.add(_write(folder / f"{family.slug}.rst", _family(family, entries)))
         for one in entries:
-            written.add(_write(generated / f"{one.name}.rst", _page(one)))
+            written.add(_write(generated / f"{one.name}.rst", _page(one, family)))
     for old in {*folder.glob("*.rst"), *generated.glob("*.rst")} - written:
         old.unlink()
 
@@ -278,9 +278,11 @@ def _family(family: Family, entries: list[Entry]) -> str:
     )
 
 
-def _page(one: Entry) -> str:
+def _page(one: Entry, family: Family) -> str:
     room, _, name = one.name.rpartition(".")
     text = _titled(name) + f".. currentmodule:: {room}\n\n"
+    if guides := re.findall(r":doc:`[^`]+`", family.intro):
+        text += f"In plain words: {', '.join(guides)}.\n\n"
     if inspect.isclass(one.value):
         text += f".. autoclass:: {name}\n"
         listed = ", ".join(members(one.value))

@@ -13,19 +13,19 @@ STYLE = (
 )
 # Class, left, top, width, height, and lines of text: the first one is bold.
 BOXES = [
-    ("data", 10, 40, 150, 150, """points Z = X Aᵀ
+    ("data", 10, 40, 150, 160, """points Z = X Aᵀ
 n × d
 
 rows i are taken
 in blocks of about
 4 MB, by threads"""),
-    ("blas", 215, 40, 230, 64, """a block of rows × all points
+    ("blas", 215, 40, 230, 70, """a block of rows × all points
 inner products ⟨z_i, z_j⟩
 (BLAS)"""),
-    ("rule", 215, 126, 230, 64, """the rule, row by row
+    ("rule", 215, 130, 230, 70, """the rule, row by row
 weights v_ij, a value for i
 (a compiled kernel of a few lines)"""),
-    ("out", 500, 40, 250, 150, """before the next block comes
+    ("out", 500, 40, 250, 160, """before the next block comes
 L Z: the gradient is 2 (L Z)ᵀX  (NCA)
 XᵀL X: the next covariance  (LCA)
 Σ_j p_ij t_j: predictions
@@ -33,7 +33,7 @@ log Σ_j exp(−d²): densities
 summed in the blocks' order: the same
 bits for any number of threads"""),
 ]  # fmt: skip
-ARROWS = ["M160 72H211", "M330 104V122", "M445 158H496"]
+ARROWS = ["M160 75H211", "M330 110V126", "M445 165H496"]
 
 
 def draw() -> str:
@@ -51,14 +51,14 @@ def draw() -> str:
     note = "At no time are there n × n numbers: only the blocks that threads work on."
     title = "The pair engine: points, blocks, a rule, and what is made of it"
     return (
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 235" role="img" '
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 240" role="img" '
         f'aria-label="{title}"><style>{STYLE}</style><defs><marker id="a" '
         'viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
         'orient="auto"><path d="M0 0L8 4L0 8z" style="fill:#666;stroke:none;'
         'marker-end:none"/></marker></defs>'
         f'<text class="b" x="10" y="20">One evaluation, for any method</text>'
         + "\n".join(parts)
-        + f'<text class="s" x="10" y="218">{note}</text></svg>\n'
+        + f'<text class="s" x="10" y="226">{note}</text></svg>\n'
     )
 
 

@@ -83,3 +83,38 @@ def test_pictures_are_there(opened: Callable[..., Page]) -> None:
         )
         assert sizes
         assert min(sizes) > 0
+
+
+def test_code_of_the_starts_has_room(opened: Callable[..., Page]) -> None:
+    """On a screen of 1280 pixels, no line is cut off."""
+    page = opened("start/index.html")
+    start = page.url.removesuffix("index.html")
+    for name in ("table", "embeddings", "paper"):
+        page.goto(f"{start}{name}.html", wait_until="load")
+        cut = page.evaluate(
+            "[...document.querySelectorAll('article pre')]"
+            ".filter(one => one.scrollWidth > one.clientWidth + 1)"
+            ".map(one => one.innerText)"
+        )
+        assert cut == [], name
+
+
+def test_drawings_can_be_read_on_a_phone(opened: Callable[..., Page]) -> None:
+    for name in ("which-method.html", "how/engine.html"):
+        page = opened(name, width=360)
+        widths = page.evaluate(
+            "[...document.querySelectorAll('.drawing img')].map(i => i.clientWidth)"
+        )
+        assert len(widths) == 1
+        assert widths[0] >= 600
+
+
+def test_the_front_page_leads_those_who_have_code(opened: Callable[..., Page]) -> None:
+    page = opened("index.html")
+    for name in (
+        "migration/scikit-learn-nca",
+        "migration-metric-learn",
+        "migration/kernel-density",
+        "migration/triplet-loss",
+    ):
+        assert page.locator(f'article a[href="{name}.html"]').count() == 1, name

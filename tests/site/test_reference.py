@@ -52,6 +52,7 @@ def test_pages_are_written_and_old_ones_go(tmp_path: Path) -> None:
     text = (tmp_path / "generated" / "vicinal.NCA.rst").read_text("utf-8")
     assert ".. autoclass:: NCA" in text
     assert "suggest_n_neighbors" in text
+    assert ":doc:`/nca`" in text  # the guide
 
 
 def test_a_name_that_lacks_something_is_found() -> None:
