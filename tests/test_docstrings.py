@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
+from contextlib import suppress
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
@@ -83,7 +86,45 @@ def test_public_names_are_documented(module: str) -> None:
     assert not found, "\n".join(found)
 
 
+DEFAULT = re.compile(r"^ *([a-z_]\w*(?:, \w+)*) : .*\bdefault=(.+)$", re.MULTILINE)
+
+
+def untrue_defaults(name: str, value: Any) -> list[str]:
+    """Return the parameters whose default is not the one that the docstring says."""
+    is_error = inspect.isclass(value) and issubclass(value, BaseException)
+    if not callable(value) or not value.__doc__ or is_error:
+        return []
+    parameters = inspect.signature(value).parameters
+    found = []
+    for names, said in DEFAULT.findall(value.__doc__.partition("Returns\n")[0]):
+        for one in set(names.split(", ")) & set(parameters):
+            true = parameters[one].default
+            with suppress(ValueError, SyntaxError):  # said in words
+                if ast.literal_eval(said) != true:
+                    found.append(f"{name}: {one} is {true!r}, not {said}")
+    return found
+
+
+@pytest.mark.parametrize("module", ["vicinal", *(f"vicinal.{room}" for room in ROOMS)])
+def test_defaults_are_those_that_docstrings_say(module: str) -> None:
+    if module in NEEDS:
+        pytest.importorskip(NEEDS[module])
+    found = [line for one in public_members(module) for line in untrue_defaults(*one)]
+    assert not found, "\n".join(found)
+
+
 def undocumented(first: int) -> int:
+    return first
+
+
+def wrongly_documented(first: int = 2) -> int:
+    """Return the first.
+
+    Parameters
+    ----------
+    first : int, default=3
+        What to return.
+    """
     return first
 
 
@@ -114,3 +155,8 @@ class Exampleless(BaseEstimator):
 def test_a_breach_is_found(value: Any, code: str) -> None:
     (line,) = breaches(f"{__name__}.{value.__name__}", value)
     assert code in line
+
+
+def test_an_untrue_default_is_found() -> None:
+    (line,) = untrue_defaults("f", wrongly_documented)
+    assert line == "f: first is 2, not 3"

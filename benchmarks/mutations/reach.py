@@ -21,6 +21,7 @@ PACKAGE = Path("src") / "vicinal"
 # Their tests need what the usual environment has not, or look at the site.
 UNMAPPED = ("neural", "dask", "site")
 _LINES, _TESTS = "lines.sqlite", "tests.json"
+_DOCSTRINGS = "tests/test_docstrings.py::"
 
 
 class Reach:
@@ -54,10 +55,11 @@ class Reach:
             Of a statement in a function: the tests that reach that statement. Of a
             default: those that reach the function. Anything else runs when the module
             is imported, and counts for all tests that reach one of its functions; so
-            does every line of a module that is not what it was.
+            does every line of a module that is not what it was. What docstrings say is
+            tested, too, for all that is not in a function.
         """
         path = (PACKAGE / place).as_posix()
-        spans = _bodies(ast.parse((self._root / path).read_text()), line)
+        spans, at_import = _bodies(ast.parse((self._root / path).read_text()), line)
         by_line = self._data.contexts_by_lineno(path)
         if path in self._changed:
             spans = [(1, max(by_line, default=1))]
@@ -67,6 +69,8 @@ class Reach:
             for reached in range(first, last + 1)
             for test in by_line.get(reached, ())
         }
+        if at_import:
+            tests |= {one for one in self.seconds if one.startswith(_DOCSTRINGS)}
         known = {test for test in tests if test in self.seconds}
         return sorted(known, key=lambda test: (self.seconds[test], test))
 
@@ -78,8 +82,8 @@ class Reach:
         return sorted(path for path in paths if path not in mapped)
 
 
-def _bodies(tree: ast.Module, line: int) -> list[tuple[int, int]]:
-    """Return the first and last lines of what a line decides."""
+def _bodies(tree: ast.Module, line: int) -> tuple[list[tuple[int, int]], bool]:
+    """Return first and last lines of what a line decides, and if it runs at import."""
     functions = [
         node
         for node in ast.walk(tree)
@@ -89,16 +93,16 @@ def _bodies(tree: ast.Module, line: int) -> list[tuple[int, int]]:
         one for one in functions if one.lineno <= line <= (one.end_lineno or line)
     ]
     if not inside:
-        return [_span(one.body) for one in functions]
+        return [_span(one.body) for one in functions], True
     inner = max(inside, key=lambda one: one.lineno)
     if line < inner.body[0].lineno:
-        return [_span(inner.body)]
+        return [_span(inner.body)], True
     statements = [
         (node.lineno, _head_end(node))
         for node in ast.walk(inner)
         if isinstance(node, ast.stmt) and node is not inner
     ]
-    return [max(span for span in statements if span[0] <= line <= span[1])]
+    return [max(span for span in statements if span[0] <= line <= span[1])], False
 
 
 def _span(body: list[ast.stmt]) -> tuple[int, int]:

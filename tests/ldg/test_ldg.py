@@ -169,9 +169,10 @@ def test_sparse_is_as_dense(shape: tuple[int, int], dtype: type) -> None:
 
 def test_sparse_beyond_the_memory_that_may_be_used() -> None:
     points = sparse.csr_array((3000, 3000))
+    # Nine million numbers of eight bytes, and four times 17 MiB may be used.
     with (
-        config_context(working_memory=4),
-        pytest.raises(ValueError, match="TruncatedSVD"),
+        config_context(working_memory=17),
+        pytest.raises(ValueError, match=r"need 69 MiB.*TruncatedSVD"),
     ):
         LDG().fit(points, np.arange(3000) % 2)
 

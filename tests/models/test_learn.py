@@ -41,6 +41,11 @@ def test_methods_without_labels(flowers: Prepared) -> None:
         learn(flowers, "mlkr")
 
 
+def test_as_many_dimensions_as_features(flowers: Prepared) -> None:
+    d = flowers.X.shape[1]
+    assert learn(flowers, "pca", n_components=d).components.shape == (d, d)
+
+
 def test_errors(flowers: Prepared) -> None:
     with pytest.raises(ValueError, match="no method 'ldaa'; did you mean 'lda'"):
         learn(flowers, "ldaa")

@@ -286,6 +286,7 @@ def test_values_and_names_of_a_table() -> None:
     # One for each column of the table, whatever features they became.
     assert sorted(names) == ["age", "port", "sex"]
     assert data["target"] == "survived"
+    assert len(data_of(passengers_page(target="s" * 99))["target"]) == 60
     features = re.findall(r'<th scope="row">([^<]*)</th>', passengers_page())
     assert "port" in features
     assert "port=C" not in features

@@ -179,3 +179,9 @@ def test_columns_that_a_few_cells_spoil_are_named_together(tmp_path: Path) -> No
     mended = prepare(str(path), target="y", overrides=names)
     assert {one.kind for one in mended.decisions[:2]} == {"number"}
     assert not [line for line in mended.notes if "a few cells" in line]
+
+
+def test_two_rows_are_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1.5,2.25\n2.5,4.75\n")
+    assert prepare(str(path), no_target=True).X.tolist() == [[1.5, 2.25], [2.5, 4.75]]

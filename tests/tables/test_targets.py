@@ -104,6 +104,14 @@ def test_rows_left_out() -> None:
         "1 row without a value in 't' left out",
         "classes 'c', 'd' left out: they have a single row each",
     )
+    for lone, shown in [
+        ("cde", "'c', 'd', 'e'"),
+        ("cdefg", "'c', 'd', 'e' and 2 more"),
+    ]:
+        target = read_target(cleaned(["a", "b", "a", "b", *lone]))
+        assert target.notes == (
+            f"classes {shown} left out: they have a single row each",
+        )
     target = read_target(pl.Series("t", [0.5, np.nan, np.inf, 1.25, 2.5]))
     assert target.values.tolist() == [0.5, 1.25, 2.5]
     assert target.kept.tolist() == [True, False, False, True, True]

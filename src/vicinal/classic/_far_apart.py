@@ -95,7 +95,7 @@ class FarApartByFeature:
         b = components
         lengths = np.sqrt(self.squares @ np.square(b))
         total, size = float(lengths.sum()), float(np.square(b).sum())
-        if not (total > 0 and size > 0):
+        if not total > 0:
             return -np.finfo(np.float64).max, np.zeros_like(b)
         inverse = 1 / np.maximum(lengths, np.finfo(np.float64).tiny)
         gradient = b * (inverse @ self.squares) / total - b / size
