@@ -36,6 +36,8 @@ QUERIES_PER_TASK, N_TASKS = 1024, 2
 """What a task of a step evaluates, and into how many tasks a step is shared out."""
 N_REFERENCES = 2048
 """References of a step."""
+SHRINKAGE = 2, 1
+"""How many times smaller the parts are that suffice to begin with; or to do without."""
 N_REFRESHES = 5
 """How often other rows are drawn in a fit, where the pool does not hold all."""
 N_VOTERS = 2**16
@@ -243,24 +245,24 @@ n_features_in_, feature_names_in_
         self, optimizer: StochasticOptimizer, data: SampledData
     ) -> StochasticOptimizer:
         """Return the optimizer with steps that are tasks."""
-        batch_size = optimizer.batch_size or N_TASKS * QUERIES_PER_TASK
-        n_references = optimizer.n_references or N_REFERENCES
+        largest = N_TASKS * QUERIES_PER_TASK, N_REFERENCES
+        batch_size = optimizer.batch_size or largest[0]
         projection = optimizer.preconditioner.projection
         pool = Pool(
             data.chunks,
             None if projection is None else Basis(projection),
             data.X.shape[1] if projection is None else projection.shape[1],
             max(1, round(batch_size / QUERIES_PER_TASK)),
-            n_references,
+            optimizer.n_references or largest[1],
             max(1, STEPS * self.max_iter // N_REFRESHES),
             data.rng,
         )
         sizes = data.chunks.counts.sum(axis=0)
         return replace(
             optimizer,
-            batch_size=batch_size,
-            n_references=n_references,
             steps=STEPS,
+            largest=largest,
+            shrinkage=SHRINKAGE,
             sampler=partial(
                 ChunkBatches, from_pool=pool, sizes=sizes, prior=data.prior
             ),
