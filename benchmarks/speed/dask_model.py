@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.speed.timing import seconds as least_seconds
 
-# What a task moves beside the map and the gradient: its description and its state.
-TASK_BYTES = 6000
+# What a step moves beside maps and gradients: its tasks' descriptions and states.
+TASK_BYTES, STEP_BYTES = 5000, 2500
 # How many cores all processes here share.
 N_CORES = len(os.sched_getaffinity(0))
 # Of a fit that has not all rows in its pool: to check them, for the sample, for the
@@ -25,10 +25,11 @@ N_PASSES = 8
 def bytes_of_step(d: int, k: int, n_tasks: int, itemsize: int) -> float:
     """Return what docs/dask.md says that a step moves.
 
-    A map of float64 goes to each task and a gradient comes back, both by way of the
-    scheduler: each of them is sent twice.
+    A map of float64 goes to the scheduler once and on to each task; a gradient comes
+    back from each, by way of the scheduler and so twice.
     """
-    return n_tasks * (2 * d * k * (8 + itemsize) + TASK_BYTES)
+    maps, gradients = (1 + n_tasks) * d * k * 8, 2 * n_tasks * d * k * itemsize
+    return maps + gradients + n_tasks * TASK_BYTES + STEP_BYTES
 
 
 @dataclass(frozen=True)

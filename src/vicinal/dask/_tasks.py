@@ -172,15 +172,18 @@ class OnCluster:
         """Call a function for each set of arguments; see `Tasks`."""
         with _loss_reported():
             self._check_connection()
-            # A group of their own: Dask takes a group that grows for the roots of a
-            # graph, and sends these wherever a worker is free, however much of what
-            # they need is elsewhere. (Client.map would send the handles themselves,
-            # which a scheduler in this process may take for another client's.)
+            # One message for all of them, and a group of their own: Dask takes a group
+            # that grows for the roots of a graph, and sends these wherever a worker is
+            # free, however much of what they need is elsewhere.
             group = f"{funcname(function)}-{uuid4().hex}"
-            return [
-                self.client.submit(function, *one, key=(group, k), pure=False)
-                for k, one in enumerate(arguments)
-            ]
+            futures: list[Handle] = self.client.map(
+                _call,
+                [function] * len(arguments),
+                arguments,
+                key=[(group, k) for k in range(len(arguments))],
+                pure=False,
+            )
+        return futures
 
     def result(self, handle: Handle) -> Any:
         """Wait for a result, but not for ever where there is nobody to compute it."""
@@ -218,6 +221,10 @@ class OnCluster:
     def _n_workers(self) -> int:
         self._check_connection()
         return len(self.client.nthreads())
+
+
+def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    return function(*arguments)
 
 
 def _delayed(
