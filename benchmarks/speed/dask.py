@@ -243,7 +243,7 @@ def made(n: int, chunk: int, max_iter: int) -> None:
         model = on_cluster.NCA(d, max_iter=max_iter, **fit)
         seconds = timed_fit(model, *made_in_tasks(n, chunk))
         of_client, of_workers = peak(), max(client.run(peak).values())
-        costs = measured(client, WIDTH, d)
+        costs = measured(client, made_in_tasks(1000, 1), WIDTH, d)
         once = made_in_tasks(2**16, 2**15)
         rest = timed_fit(on_cluster.NCA(d, max_iter=1, **fit), *once)
     loading = least_seconds(lambda: made_rows(0, chunk), 3)
@@ -283,7 +283,8 @@ def memory(sizes: tuple[tuple[int, int, int], ...] = SIZES) -> None:
 def model() -> None:
     """Print what the model says of 10⁹ rows × 128 on 100 machines."""
     with cluster(2) as client:
-        print_table(["10⁹ × 128 → 30", ""], large_fit(measured(client, 128, 30)))
+        costs = measured(client, made_in_tasks(1000, 1), 128, 30)
+    print_table(["10⁹ × 128 → 30", ""], large_fit(costs))
 
 
 PARTS: dict[str, Callable[[], None]] = {

@@ -110,10 +110,20 @@ def large_fit(costs: Costs) -> list[list[str]]:
     ]
 
 
-def measured(client: Any, k: int, d: int) -> Costs:
-    """Measure each part of the costs by itself, for maps of k features to d."""
+def measured(client: Any, tiny: tuple[Any, Any], k: int, d: int) -> Costs:
+    """Measure each part of the costs by itself.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster.
+    tiny : tuple of two dask arrays
+        Rows and labels in many chunks without rows to speak of.
+    k, d : int
+        The map's features and dimensions.
+    """
     return Costs(
-        _chunk_seconds(client),
+        _chunk_seconds(client, *tiny),
         *_seconds_of_a_number(),
         step_seconds(client, k, d),
         task_seconds(k, d),
@@ -125,17 +135,14 @@ def _rows(n: int, width: int) -> tuple[Any, Any]:
     return rng.standard_normal((n, width), dtype=np.float32), rng.integers(8, size=n)
 
 
-def _chunk_seconds(client: Any, n: int = 1000) -> float:
-    """Time a pass over chunks of one row, for each of them."""
-    import dask.array as da
-
+def _chunk_seconds(client: Any, X: Any, y: Any) -> float:
+    """Time a pass over chunks, for each of them."""
     from vicinal.dask._chunks import find_chunks
     from vicinal.dask._tasks import OnCluster
 
-    X, y = da.zeros((n, 2), chunks=(1, -1)), da.arange(n, chunks=1) % 2
     start = time.perf_counter()
     find_chunks(OnCluster(client), X, y, labeled=True)
-    return (time.perf_counter() - start) / n
+    return (time.perf_counter() - start) / X.numblocks[0]
 
 
 def _seconds_of_a_number(n: int = 100_000, width: int = 32) -> tuple[float, float]:

@@ -37,7 +37,8 @@ QUERIES_PER_TASK, N_TASKS = 1024, 2
 N_REFERENCES = 2048
 """References of a step."""
 SHRINKAGE = 2, 1
-"""How many times smaller the parts are that suffice to begin with; or to do without."""
+"""How many times smaller steps of no given size are: those on the surrogate that comes
+first, and those on an objective that does without one."""
 N_REFRESHES = 5
 """How often other rows are drawn in a fit, where the pool does not hold all."""
 N_VOTERS = 2**16
@@ -77,9 +78,11 @@ callback, verbose, random_state, n_jobs
     solver : {"auto", "stochastic"}, default="auto"
         Both are the stochastic solver.
     batch_size : int or "auto", default="auto"
-        Points whose terms a step evaluates, in tasks of about 1,024; "auto" is 2,048.
+        Points whose terms a step evaluates, in tasks of about 1,024; "auto" is 2,048,
+        and half of it for the first steps on f, which only place the map.
     n_references : int or "auto", default="auto"
-        Points of a step among which they look for neighbours; "auto" is 2,048.
+        Points of a step among which they look for neighbours, beside those of their
+        own task; "auto" is 2,048, or half of it as above.
     neighbors, anneal, early_stopping, validation_fraction, n_iter_no_change, tol
         There so that the parameters are those of :class:`vicinal.NCA`; other values
         than the defaults of the first three are an error.
