@@ -28,7 +28,7 @@ REFERENCES_PER_STEP = 4
 
 @dataclass(frozen=True)
 class Share:
-    """What the tasks of one place in a step draw from.
+    """What one task of each step draws from.
 
     Attributes
     ----------
