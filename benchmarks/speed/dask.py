@@ -3,18 +3,27 @@
 Needs the extra "dask", and for MNIST the folder that VICINAL_DATA names.
 """
 
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.speed.dask_model import (
+    bytes_of_step,
+    large_fit,
+    measured,
+    seconds_of_passes,
+    seconds_of_step,
+    step_seconds,
+    task_seconds,
+)
 from benchmarks.speed.scale import knn_accuracy, mean, official_split, timed_fit
+from benchmarks.speed.timing import seconds as least_seconds
 from benchmarks.speed.timing import table
 from vicinal import NCA
 from vicinal._typing import FloatArray, IntArray
@@ -22,8 +31,6 @@ from vicinal._typing import FloatArray, IntArray
 SEEDS = (0, 1, 2)
 # Of the made rows: how many features, classes, and rows in a chunk.
 WIDTH, N_CLASSES, CHUNK = 32, 8, 250_000
-# What a task moves beside the map and the gradient: its description and its state.
-TASK_BYTES = 6000
 
 
 @contextmanager
@@ -32,7 +39,9 @@ def cluster(n_workers: int) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     with (
-        LocalCluster(n_workers, threads_per_worker=1, dashboard_address=":0") as made,
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, dashboard_address=":0"
+        ) as made,
         Client(made) as client,
     ):
         yield client
@@ -92,68 +101,96 @@ def mnist(seeds: tuple[int, ...] = SEEDS) -> None:
     )
 
 
+class Watch:
+    """A callback of fit that notes when iterations end, and the bytes moved so far."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.moved: list[int] = []
+
+    def __call__(self, components: FloatArray, n_iter: int) -> None:  # noqa: ARG002
+        """Note the end of an iteration."""
+        self.seconds.append(time.perf_counter())
+        self.moved.append(loopback_bytes())
+
+    def of_step(self, noted: Sequence[float]) -> float:
+        """Return what one step adds, without those of the first iteration."""
+        from vicinal.dask._nca import STEPS
+
+        return (noted[-1] - noted[0]) / (len(noted) - 1) / STEPS
+
+
+def loopback_bytes() -> int:
+    """Return how many bytes this machine has sent to itself."""
+    for line in Path("/proc/net/dev").read_text().splitlines():
+        name, _, counts = line.partition(":")
+        if name.strip() == "lo":
+            return int(counts.split()[0])
+    raise OSError("This machine has no loopback device to count on.")
+
+
 def workers(numbers: tuple[int, ...] = (1, 2, 4)) -> None:
-    """Time a fit with 4,096 queries a step, four tasks, on more and more workers."""
+    """Time steps of 4,096 queries, four tasks, on more and more workers."""
     from vicinal import dask as on_cluster
 
-    X, y = official_split("mnist", 255.0)[:2]
+    k, d, n_tasks = 96, 30, 4
+    X, y = made_rows(0, 60_000, k)
     lines = []
     for n in numbers:
-        with cluster(n):
+        with cluster(n) as client:
             given = in_chunks(X, y, 8)
-            fit: dict[str, Any] = {"random_state": 0, "batch_size": 4096}
-            on_cluster.NCA(30, max_iter=1, **fit).fit(*given)
-            times = [timed_fit(on_cluster.NCA(30, max_iter=m, **fit), *given)
-                     for m in (5, 15)]  # fmt: skip
-            step = (times[1] - times[0]) / 100
-            lines.append([n, f"{times[1]:.1f}", f"{1000 * step:.0f}"])
-    print_table(["workers", "s for 15 iterations", "ms a step"], lines)
+            fit: dict[str, Any] = {"objective": "log", "batch_size": 1024 * n_tasks}
+            on_cluster.NCA(d, max_iter=1, **fit).fit(*given)
+            watch = Watch()
+            nca = on_cluster.NCA(d, max_iter=15, random_state=0, callback=watch, **fit)
+            seconds = timed_fit(nca, *given)
+            way, task = step_seconds(client, k, d, n_tasks), task_seconds(k, d)
+        step, said = (
+            watch.of_step(watch.seconds),
+            seconds_of_step(way, task, n_tasks, n),
+        )
+        shown = [f"{1000 * t:.1f}" for t in (way, task, said, step)]
+        lines.append([n, *shown, f"{step / said:.2f}", f"{seconds:.1f}"])
+    header = [
+        "workers",
+        "way there and back ms",
+        "a task's work ms",
+        "step, modeled ms",
+    ]
+    print_table([*header, "step, measured ms", "ratio", "s for 15 iterations"], lines)
 
 
 def traffic() -> None:
-    """Compare the bytes on the loopback with d·k numbers out and back."""
+    """Compare the bytes on the loopback with what docs/dask.md says."""
     from vicinal import dask as on_cluster
-
-    def received() -> int:
-        for line in Path("/proc/net/dev").read_text().splitlines():
-            name, _, counts = line.partition(":")
-            if name.strip() == "lo":
-                return int(counts.split()[0])
-        raise OSError("This machine has no loopback device to count on.")
 
     lines = []
     with cluster(2):
+        # What the processes tell each other all the time is not the steps'.
+        before = loopback_bytes()
+        time.sleep(5)
+        idle = (loopback_bytes() - before) / 5
         for width, d, n_tasks in (
             (64, 8, 1),
             (64, 32, 1),
-            (64, 32, 2),
             (96, 64, 1),
+            (64, 32, 2),
             (96, 64, 2),
+            (64, 32, 3),
+            (96, 64, 3),
+            (96, 64, 4),
         ):
-            X, y = made_rows(0, 4000, width)
-            given = in_chunks(X, y, 4)
-            moved = []
-            for n_iter in (1, 2, 7):  # the first one warms up
-                before = received()
-                on_cluster.NCA(
-                    d, objective="log", batch_size=1024 * n_tasks, n_references=256,
-                    max_iter=n_iter, random_state=0,
-                ).fit(*given)  # fmt: skip
-                moved.append(received() - before)
-            step = (moved[2] - moved[1]) / 50
+            given = in_chunks(*made_rows(0, 8000, width), 8)
+            watch = Watch()
+            on_cluster.NCA(
+                d, objective="log", batch_size=1024 * n_tasks, n_references=256,
+                max_iter=11, random_state=0, callback=watch,
+            ).fit(*given)  # fmt: skip
+            step = watch.of_step(watch.moved) - idle * watch.of_step(watch.seconds)
             said = bytes_of_step(d, width, n_tasks, itemsize=4)
             sizes = f"{width} → {d}, {n_tasks} tasks"
             lines.append([sizes, f"{step:,.0f}", f"{said:,.0f}", f"{step / said:.2f}"])
     print_table(["features → d", "bytes a step", "the page's", "ratio"], lines)
-
-
-def bytes_of_step(d: int, k: int, n_tasks: int, itemsize: int) -> float:
-    """Return what docs/dask.md says that a step moves.
-
-    A map of float64 goes to each task and a gradient comes back, both by way of the
-    scheduler: each of them is sent twice.
-    """
-    return n_tasks * (2 * d * k * (8 + itemsize) + TASK_BYTES)
 
 
 def made_rows(seed: int, n: int, width: int = WIDTH) -> tuple[FloatArray, IntArray]:
@@ -167,14 +204,14 @@ def made_rows(seed: int, n: int, width: int = WIDTH) -> tuple[FloatArray, IntArr
     return X, y
 
 
-def made_in_tasks(n: int) -> tuple[Any, Any]:
+def made_in_tasks(n: int, chunk: int) -> tuple[Any, Any]:
     """Return n rows that exist nowhere before a task makes them."""
     import dask.array as da
     from dask import delayed
 
     rows, labels = [], []
-    for seed, start in enumerate(range(0, n, CHUNK)):
-        size = min(CHUNK, n - start)
+    for seed, start in enumerate(range(0, n, chunk)):
+        size = min(chunk, n - start)
         pair = delayed(made_rows, pure=True)(seed, size)
         rows.append(da.from_delayed(pair[0], (size, WIDTH), np.float32))
         labels.append(da.from_delayed(pair[1], (size,), np.int64))
@@ -182,54 +219,77 @@ def made_in_tasks(n: int) -> tuple[Any, Any]:
 
 
 def peak() -> int:
-    """Return this process's largest memory so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    """Return this process's largest memory so far, in MB.
+
+    As the system counts it for what runs now: getrusage has a child begin with what
+    its parent held.
+    """
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) // 1024
+    raise OSError("This system does not tell how much memory a process has had.")
 
 
-def made(n: int) -> None:
-    """Fit to n rows made on the fly, and print seconds, memory and accuracy."""
+def made(n: int, chunk: int, max_iter: int) -> None:
+    """Fit to n rows made on the fly; print what it took, and what the model says."""
     from sklearn.neighbors import KNeighborsClassifier
 
     from vicinal import dask as on_cluster
+    from vicinal.dask._nca import STEPS
 
-    with cluster(2) as client:
-        model = on_cluster.NCA(6, random_state=0)
-        seconds = timed_fit(model, *made_in_tasks(n))
-        of_workers = max(client.run(peak).values())
+    d, n_workers = 6, 2
+    fit: dict[str, Any] = {"objective": "log", "random_state": 0}
+    with cluster(n_workers) as client:
+        model = on_cluster.NCA(d, max_iter=max_iter, **fit)
+        seconds = timed_fit(model, *made_in_tasks(n, chunk))
+        of_client, of_workers = peak(), max(client.run(peak).values())
+        costs = measured(client, made_in_tasks(1000, 1), WIDTH, d)
+        once = made_in_tasks(2**16, 2**15)
+        rest = timed_fit(on_cluster.NCA(d, max_iter=1, **fit), *once)
+    loading = least_seconds(lambda: made_rows(0, chunk), 3)
+    said = rest + seconds_of_passes(
+        costs, n // chunk, chunk * WIDTH, n_workers, loading
+    )
+    n_steps = STEPS * (max_iter - 1)  # those of the rest are in it
+    said += n_steps * seconds_of_step(costs.way, costs.task, 2, n_workers)
     X, y = made_rows(10**6, 6000)
     Z = model.to_local().transform(X)
     plain, learned = (
         KNeighborsClassifier(5).fit(one[:3000], y[:3000]).score(one[3000:], y[3000:])
         for one in (X, Z)
     )
-    print(n, f"{seconds:.0f}", peak(), of_workers, f"{100 * plain:.1f}",
-          f"{100 * learned:.1f}")  # fmt: skip
+    print(f"{n:,}", f"{n // chunk:,}", of_client, of_workers, f"{100 * plain:.1f}",
+          f"{100 * learned:.1f}", f"{seconds:.0f}", f"{said:.0f}",
+          f"{seconds / said:.2f}")  # fmt: skip
 
 
-def memory(sizes: tuple[int, ...] = (10**6, 10**7)) -> None:
-    """Show that no process's memory grows with the rows."""
+# Rows, rows of a chunk, iterations.
+SIZES = (10**6, CHUNK, 50), (10**7, CHUNK, 50), (10**6, 1000, 5)
+
+
+def memory(sizes: tuple[tuple[int, int, int], ...] = SIZES) -> None:
+    """Show that no process's memory grows with the rows, and what chunks cost."""
     lines = []
-    for n in sizes:
+    for size in sizes:
         outcome = subprocess.run(  # noqa: S603
-            [sys.executable, "-m", "benchmarks.speed.dask", "made", str(n)],
+            [sys.executable, "-m", "benchmarks.speed.dask", "made", *map(str, size)],
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-        lines.append(outcome.stdout.split()[-6:])
-    print_table(
-        [
-            "rows × 32",
-            "s",
-            "client MB",
-            "largest worker MB",
-            "5-NN before %",
-            "after %",
-        ],
-        lines,
-    )
+        lines.append(outcome.stdout.split()[-9:])
+    header = ["rows × 32", "chunks", "client MB", "largest worker MB", "5-NN before %"]
+    print_table([*header, "after %", "s", "s, modeled", "ratio"], lines)
+
+
+def model() -> None:
+    """Print what the model says of 10⁹ rows × 128 on 100 machines."""
+    with cluster(2) as client:
+        costs = measured(client, made_in_tasks(1000, 1), 128, 30)
+    print_table(["10⁹ × 128 → 30", ""], large_fit(costs))
 
 
 PARTS: dict[str, Callable[[], None]] = {
     "mnist": mnist, "traffic": traffic, "workers": workers, "memory": memory,
+    "model": model,
 }  # fmt: skip
 
 
@@ -248,6 +308,6 @@ def run(*parts: str) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["made"]:
-        made(int(sys.argv[2]))
+        made(*map(int, sys.argv[2:]))
     else:
         run(*(sys.argv[1:] or PARTS))

@@ -49,7 +49,7 @@ def test_tasks_add_up_to_the_papers_scatter() -> None:
     A = 0.4 * np.random.default_rng(0).normal(size=(4, 4))
     kernel = Kernel(A, np.linalg.inv(A), 4, 0.0, 0.0, 0)
     parts = [
-        local_scatter(share(rows, 1, k, 3), rows, 60, 60, (k, 9), kernel)
+        local_scatter(share(1, k, 3, 60, rows), 60, 60, (k, 9), kernel)
         for k in range(3)
     ]
     total, n = add(*parts)

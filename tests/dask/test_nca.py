@@ -44,7 +44,7 @@ def test_tasks_add_up_to_the_papers_sum(kind: str) -> None:
     sizes, prior = np.bincount(rows.codes).astype(float), np.full(3, 1 / 3)
     part = Part(kind, sizes, prior, 60, 60, np.asarray, 0)
     A = 0.3 * np.random.default_rng(0).normal(size=(2, 8))
-    parts = [evaluate(share(rows, 1, k, 3), rows, part, 5, k, A) for k in range(3)]
+    parts = [evaluate(share(1, k, 3, 60, rows), part, 5, k, A) for k in range(3)]
     total = add(*parts)
     value, gradient = nca_value_and_gradient(rows.X, rows.codes, A, kind)
     assert total.n_queries == 60

@@ -12,12 +12,13 @@ from tests.dask.data import chunked
 from vicinal.dask import _pool
 from vicinal.dask._chunks import find_chunks
 from vicinal.dask._pool import Pool, meeting
-from vicinal.dask._tasks import InThreads
+from vicinal.dask._tasks import InThreads, OnCluster, Tasks
 
 
-def make(n: int = 100, **given: int) -> Pool:
+def make(n: int = 100, tasks: Tasks | None = None, **given: int) -> Pool:
     X, y = np.arange(float(n))[:, None], np.arange(n) * 4 // n  # sorted by class
-    chunks = find_chunks(InThreads(), *chunked(X, y, 25), labeled=True)
+    given_to = tasks or InThreads()
+    chunks = find_chunks(given_to, *chunked(X, y, n // 4), labeled=True)
     usual: dict[str, Any] = {
         "n_shares": 3,
         "n_references": 5,
@@ -28,12 +29,17 @@ def make(n: int = 100, **given: int) -> Pool:
 
 
 def test_shares_hold_each_row_once_and_all_classes() -> None:
-    shares, references, step = make().next()
-    numbers = np.concatenate([share.numbers for share in shares])
+    shares, step = make().next()
+    numbers = np.concatenate([share.queries.numbers for share in shares])
     assert sorted(numbers.tolist()) == list(range(100))
-    assert all(len(np.unique(share.codes)) == 4 for share in shares)
-    assert len(references) == 20
+    assert all(len(np.unique(share.queries.codes)) == 4 for share in shares)
     assert step == 1
+
+
+def test_all_shares_have_the_same_references() -> None:
+    shares, _ = make().next()
+    [one] = {tuple(share.references.numbers.tolist()) for share in shares}
+    assert len(one) == 20
 
 
 def test_a_pool_of_all_rows_is_read_once() -> None:
@@ -46,7 +52,9 @@ def test_a_pool_of_all_rows_is_read_once() -> None:
 def test_a_smaller_pool_is_refreshed_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_pool, "POOL_BYTES", 40 * 8)
     pool = make()
-    held = [np.concatenate([s.numbers for s in pool.next()[0]]) for _ in range(9)]
+    held = [
+        np.concatenate([s.queries.numbers for s in pool.next()[0]]) for _ in range(9)
+    ]
     assert pool.n_passes == 3
     assert all(len(numbers) == 40 for numbers in held)
     assert held[3].tolist() == held[0].tolist()
@@ -54,8 +62,21 @@ def test_a_smaller_pool_is_refreshed_seldom(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_no_query_is_its_own_reference() -> None:
-    [share], references, _ = make(n_shares=1).next()
-    rows, n = meeting(share, references, 60, 20, (1, 2))
+    [share], _ = make(n_shares=1).next()
+    rows, n = meeting(share, 60, 20, (1, 2))
     assert n == 60
     assert len(np.unique(rows.numbers)) == len(rows)
-    assert set(references.numbers) <= set(rows.numbers)
+    assert set(share.references.numbers) <= set(rows.numbers)
+
+
+def test_shares_are_on_all_workers_and_stay_there(client: Any) -> None:
+    tasks = OnCluster(client)
+    pool = make(tasks=tasks, n_shares=4)
+    shares, _ = pool.next()
+    tasks.result(shares)
+    first = client.who_has(shares)
+    assert {len(where) for where in first.values()} == {1}
+    assert len({where for [where] in first.values()}) == 2
+    for _ in range(20):
+        tasks.result(tasks.map(meeting, [(one, 2, 3, (1, 2)) for one in shares]))
+    assert client.who_has(shares) == first

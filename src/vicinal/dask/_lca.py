@@ -14,8 +14,8 @@ from vicinal._typing import FloatArray
 from vicinal.dask._chunks import Chunks, is_collection
 from vicinal.dask._estimator import OnChunks
 from vicinal.dask._moments import Frame, scatter_of
-from vicinal.dask._pool import Pool, meeting
-from vicinal.dask._sampling import Rows, draw_sample
+from vicinal.dask._pool import Pool, Share, meeting
+from vicinal.dask._sampling import draw_sample
 from vicinal.dask._tasks import summed
 from vicinal.lca.parts import (
     N_EXACT,
@@ -62,15 +62,14 @@ class LocalScatter(NamedTuple):
 
 
 def local_scatter(
-    share: Rows,
-    references: Rows,
+    share: Share,
     n_locations: int,
     n_references: int,
     seeds: Any,
     kernel: Kernel,
 ) -> LocalScatter:
     """Return the local covariances of some of a share (eq. 4), a task of an update."""
-    rows, n = meeting(share, references, n_locations, n_references, seeds)
+    rows, n = meeting(share, n_locations, n_references, seeds)
     with single_threaded_blas():
         Y = to_float32_if_safe(mapped(rows.X, kernel, 1))
         C = expectation_of(Y, kernel, 1, np.arange(n)).C
@@ -349,14 +348,13 @@ def _scatter_at(
     pool: Pool, batch_size: int, n_references: int, seed: int, kernel: Kernel
 ) -> FloatArray:
     """Return Ĉ_L, the mean local covariance at the next locations of a pool."""
-    shares, references, step = pool.next()
+    shares, step = pool.next()
     tasks = pool.chunks.tasks
     size = -(-batch_size // len(shares))
     handles = tasks.map(
         local_scatter,
         [
-            (share, references, size, n_references,
-             ((seed, step, 1 + k), (seed, step, 0)), kernel)
+            (share, size, n_references, ((seed, step, 1 + k), (seed, step, 0)), kernel)
             for k, share in enumerate(shares)
         ],
     )  # fmt: skip

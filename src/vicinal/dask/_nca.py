@@ -36,6 +36,9 @@ QUERIES_PER_TASK, N_TASKS = 1024, 2
 """What a task of a step evaluates, and into how many tasks a step is shared out."""
 N_REFERENCES = 2048
 """References of a step."""
+SHRINKAGE = 2, 1
+"""How many times smaller steps of no given size are: those on the surrogate that comes
+first, and those on an objective that does without one."""
 N_REFRESHES = 5
 """How often other rows are drawn in a fit, where the pool does not hold all."""
 N_VOTERS = 2**16
@@ -75,9 +78,11 @@ callback, verbose, random_state, n_jobs
     solver : {"auto", "stochastic"}, default="auto"
         Both are the stochastic solver.
     batch_size : int or "auto", default="auto"
-        Points whose terms a step evaluates, in tasks of about 1,024; "auto" is 2,048.
+        Points whose terms a step evaluates, in tasks of about 1,024; "auto" is 2,048,
+        and half of it for the first steps on f, which only place the map.
     n_references : int or "auto", default="auto"
-        Points of a step among which they look for neighbours; "auto" is 2,048.
+        Points of a step among which they look for neighbours, beside those of their
+        own task; "auto" is 2,048, or half of it as above.
     neighbors, anneal, early_stopping, validation_fraction, n_iter_no_change, tol
         There so that the parameters are those of :class:`vicinal.NCA`; other values
         than the defaults of the first three are an error.
@@ -243,24 +248,24 @@ n_features_in_, feature_names_in_
         self, optimizer: StochasticOptimizer, data: SampledData
     ) -> StochasticOptimizer:
         """Return the optimizer with steps that are tasks."""
-        batch_size = optimizer.batch_size or N_TASKS * QUERIES_PER_TASK
-        n_references = optimizer.n_references or N_REFERENCES
+        largest = N_TASKS * QUERIES_PER_TASK, N_REFERENCES
+        batch_size = optimizer.batch_size or largest[0]
         projection = optimizer.preconditioner.projection
         pool = Pool(
             data.chunks,
             None if projection is None else Basis(projection),
             data.X.shape[1] if projection is None else projection.shape[1],
             max(1, round(batch_size / QUERIES_PER_TASK)),
-            n_references,
+            optimizer.n_references or largest[1],
             max(1, STEPS * self.max_iter // N_REFRESHES),
             data.rng,
         )
         sizes = data.chunks.counts.sum(axis=0)
         return replace(
             optimizer,
-            batch_size=batch_size,
-            n_references=n_references,
             steps=STEPS,
+            largest=largest,
+            shrinkage=SHRINKAGE,
             sampler=partial(
                 ChunkBatches, from_pool=pool, sizes=sizes, prior=data.prior
             ),

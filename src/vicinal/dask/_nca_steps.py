@@ -8,8 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from vicinal._typing import FloatArray
-from vicinal.dask._pool import Pool, meeting
-from vicinal.dask._sampling import Rows
+from vicinal.dask._pool import Pool, Share, meeting
 from vicinal.dask._tasks import summed
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import MinibatchSampler, NCAObjective
@@ -51,12 +50,10 @@ class Slope(NamedTuple):
     gradient: FloatArray
 
 
-def evaluate(
-    share: Rows, references: Rows, part: Part, step: int, k: int, A: FloatArray
-) -> Slope:
+def evaluate(share: Share, part: Part, step: int, k: int, A: FloatArray) -> Slope:
     """Evaluate the terms of a share's queries at a map, one task of a step."""
     seeds = (part.seed, step, 1 + k), (part.seed, step, 0)
-    rows, n = meeting(share, references, part.n_queries, part.n_references, seeds)
+    rows, n = meeting(share, part.n_queries, part.n_references, seeds)
     with single_threaded_blas():
         objective = NCAObjective.from_codes(
             rows.X, rows.codes, part.kind, np.ones(len(rows)), part.prior, 1, part.sizes
@@ -89,14 +86,11 @@ class Step:
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Estimate the whole's value and gradient at a map."""
-        shares, references, step = self.pool.next()
+        shares, step = self.pool.next()
         tasks = self.pool.chunks.tasks
         handles = tasks.map(
             evaluate,
-            [
-                (share, references, self.part, step, k, components)
-                for k, share in enumerate(shares)
-            ],
+            [(share, self.part, step, k, components) for k, share in enumerate(shares)],
         )
         total: Slope = summed(tasks, add, handles)
         scale = self.n_points / total.n_queries

@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.dask._chunks import Chunks
-from vicinal.dask._tasks import Handle, combined
+from vicinal.dask._tasks import Handle, combined, combined_to_few
 from vicinal.neighborhood import single_threaded_blas
 
 FEWEST = 2
@@ -82,18 +82,32 @@ def draw_sample(
     Handle
         `Rows` in the order of the data.
     """
+    return combined(chunks.tasks, join, _drawn(chunks, n_wanted, rng, place))
+
+
+def draw_parts(
+    chunks: Chunks, n_wanted: int, rng: Generator, place: Place | None = None
+) -> list[Handle]:
+    """Draw the same rows, and leave them in a few parts; see `draw_sample`."""
+    drawn = _drawn(chunks, n_wanted, rng, place)
+    return combined_to_few(chunks.tasks, join, drawn)
+
+
+def _drawn(
+    chunks: Chunks, n_wanted: int, rng: Generator, place: Place | None
+) -> list[Handle]:
+    """Return the rows of each chunk that gives some."""
     quotas = share_out(chunks.counts, n_wanted, rng)
     seeds = rng.integers(2**63, size=len(quotas))
     taken = np.flatnonzero(quotas.sum(axis=1))
     some = chunks if len(taken) == len(quotas) else _only(chunks, taken)
-    drawn = some.map(
+    return some.map(
         take,
         list(quotas[taken]),
         seeds[taken].tolist(),
         chunks.offsets[taken].tolist(),
         [place] * len(taken),
     )
-    return combined(chunks.tasks, join, drawn)
 
 
 def share_out(counts: IntArray, n_wanted: int, rng: Generator) -> IntArray:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, Protocol
+from uuid import uuid4
 
 from dask import compute, delayed
+from dask.utils import funcname
 from distributed import Client, KilledWorker, default_client, wait
 from distributed.comm import CommClosedError
 
@@ -95,24 +97,29 @@ def combined(
     handles : sequence
         The results, at least one.
     """
+    [root] = combined_to_few(tasks, function, handles, few=1)
+    return root
+
+
+def combined_to_few(
+    tasks: Tasks,
+    function: Callable[..., Any],
+    handles: Sequence[Handle],
+    few: int = FAN_IN,
+) -> list[Handle]:
+    """Return the tree's nodes on the first level that has few; see `combined`."""
     handles = list(handles)
-    while len(handles) > 1:
-        handles = tasks.map(function, _groups(handles))
-    return handles[0]
+    while len(handles) > few:
+        groups = range(0, len(handles), FAN_IN)
+        handles = tasks.map(function, [tuple(handles[i : i + FAN_IN]) for i in groups])
+    return handles
 
 
 def summed(
     tasks: Tasks, function: Callable[..., Any], handles: Sequence[Handle]
 ) -> Any:
     """Return the same to this process, which is the root of the tree."""
-    handles = list(handles)
-    while len(handles) > FAN_IN:
-        handles = tasks.map(function, _groups(handles))
-    return function(*tasks.result(handles))
-
-
-def _groups(handles: list[Handle]) -> list[tuple[Handle, ...]]:
-    return [tuple(handles[i : i + FAN_IN]) for i in range(0, len(handles), FAN_IN)]
+    return function(*tasks.result(combined_to_few(tasks, function, handles)))
 
 
 class InThreads:
@@ -165,7 +172,18 @@ class OnCluster:
         """Call a function for each set of arguments; see `Tasks`."""
         with _loss_reported():
             self._check_connection()
-            return [self.client.submit(function, *one, pure=False) for one in arguments]
+            # One message for all of them, and a group of their own: Dask takes a group
+            # that grows for the roots of a graph, and sends these wherever a worker is
+            # free, however much of what they need is elsewhere.
+            group = f"{funcname(function)}-{uuid4().hex}"
+            futures: list[Handle] = self.client.map(
+                _call,
+                [function] * len(arguments),
+                arguments,
+                key=[(group, k) for k in range(len(arguments))],
+                pure=False,
+            )
+        return futures
 
     def result(self, handle: Handle) -> Any:
         """Wait for a result, but not for ever where there is nobody to compute it."""
@@ -203,6 +221,10 @@ class OnCluster:
     def _n_workers(self) -> int:
         self._check_connection()
         return len(self.client.nthreads())
+
+
+def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    return function(*arguments)
 
 
 def _delayed(

@@ -29,7 +29,7 @@ WARMUP_FRACTION = 0.4
 """Where there is a surrogate to begin with: its part of the iterations."""
 
 # How many times smaller parts may be: for the surrogate, and where there is none.
-_WARMUP_SHRINKAGE, _SMALL = 4, 2
+_SHRINKAGE = 4, 2
 
 # The largest step, in units of the map's typical entry: while the map finds its place,
 # and once it has.
@@ -60,6 +60,11 @@ class StochasticOptimizer:
         The rows whose terms count; None is all.
     steps : int, default=12
         Steps in an iteration.
+    largest : tuple of two int, default=(2048, 2048)
+        Queries and references of a part where they are not given, at its largest.
+    shrinkage : tuple of two int, default=(4, 2)
+        How many times smaller such parts are: for the surrogate, and where there is
+        none.
     sampler : callable, default=MinibatchSampler
         Makes what mini-batches are drawn from, of an objective and how to draw.
     """
@@ -74,6 +79,8 @@ class StochasticOptimizer:
     warmup_fraction: float = WARMUP_FRACTION
     pool: slice | None = None
     steps: int = STEPS
+    largest: tuple[int, int] = BATCH_SIZE, N_REFERENCES
+    shrinkage: tuple[int, int] = _SHRINKAGE
     sampler: Callable[..., MinibatchSampler] = MinibatchSampler
 
     def maximize(
@@ -151,7 +158,7 @@ class StochasticOptimizer:
             solver = Stochastic(
                 self.max_iter, self.seed, self.steps, _WARMUP_STEP * self.step
             )
-            return [(solver, self._batches(objective, smaller=_SMALL))]
+            return [(solver, self._batches(objective, smaller=self.shrinkage[1]))]
         n_first = int(self.warmup_fraction * self.max_iter)
         first = Stochastic(n_first, self.seed, self.steps, _WARMUP_STEP * self.step)
         second = Stochastic(
@@ -163,7 +170,7 @@ class StochasticOptimizer:
             size_held=not self.alpha,
         )
         phases = [
-            (first, self._batches(*surrogate, smaller=_WARMUP_SHRINKAGE)),
+            (first, self._batches(*surrogate, smaller=self.shrinkage[0])),
             (second, self._batches(objective)),
         ]
         return [(solver, parts) for solver, parts in phases if solver.max_iter]
@@ -176,8 +183,8 @@ class StochasticOptimizer:
     ) -> MinibatchSampler:
         return self.sampler(
             objective,
-            self.batch_size or BATCH_SIZE // smaller,
-            self.n_references or N_REFERENCES // smaller,
+            self.batch_size or self.largest[0] // smaller,
+            self.n_references or self.largest[1] // smaller,
             self.alpha,
             self.preconditioner.whitening,
             report,
@@ -213,8 +220,8 @@ def part_size(
         return m * min(m, batch_size or BATCH_SIZE // smaller), m
 
     if not in_two_phases:
-        return size(_SMALL)
-    (first, rows), (second, more_rows) = size(_WARMUP_SHRINKAGE), size(1)
+        return size(_SHRINKAGE[1])
+    (first, rows), (second, more_rows) = size(_SHRINKAGE[0]), size(1)
     return (
         WARMUP_FRACTION * first + (1 - WARMUP_FRACTION) * second,
         WARMUP_FRACTION * rows + (1 - WARMUP_FRACTION) * more_rows,
