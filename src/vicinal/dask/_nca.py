@@ -263,7 +263,7 @@ n_features_in_, feature_names_in_
         sizes = data.chunks.counts.sum(axis=0)
         return replace(
             optimizer,
-            steps=STEPS,
+            steps=(STEPS, STEPS),
             largest=largest,
             shrinkage=SHRINKAGE,
             sampler=partial(

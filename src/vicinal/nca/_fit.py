@@ -39,8 +39,6 @@ from vicinal.solvers.base import OnIteration
 
 at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
-# Up to about ten thousand rows, an exact fit may take so many times as long.
-_EXACT_IS_WORTH = 2.0
 # A gain below this, relative to the objective, is a matter of rounding.
 _NO_GAIN = 1e-9
 
@@ -138,9 +136,10 @@ class GradientFittedMetric(CallbackSupportMixin, LinearMetric):
             return self.solver
         exact = _nanoseconds(n**2, n, D, d)
         part = part_size(n, *self._part_sizes(n), in_two_phases=self._in_two_phases)
-        # Small blocks are slower for each pair, and a step has a cost of its own.
-        parts = STEPS * (1.5 * _nanoseconds(*part, D, d) + 1e6)
-        return "stochastic" if _EXACT_IS_WORTH * parts < exact else "lbfgs"
+        # Small blocks are slower for each pair, and a step has a cost of its own. Large
+        # parts have fewer steps than are counted here: exact sums are worth more time.
+        parts = STEPS[1] * (1.5 * _nanoseconds(*part, D, d) + 1e6)
+        return "stochastic" if parts < exact else "lbfgs"
 
     @property
     def _in_two_phases(self) -> bool:

@@ -99,7 +99,7 @@ class Reservoir:
             step=float(np.sqrt(min(1, n_new / _FULL_PIECE) / (1 + much))),
             warmup_fraction=1.0 if much < 1 else 0.0,
             pool=slice(max(0, len(self.X) - max(n_new, _FULL_PIECE)), None),
-            steps=_STEPS,
+            steps=(_STEPS, _STEPS),
         )
 
 

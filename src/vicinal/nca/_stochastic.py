@@ -23,8 +23,8 @@ from vicinal.solvers.base import OnIteration
 
 BATCH_SIZE, N_REFERENCES = 2048, 2048
 """A part's queries and references, at its largest."""
-STEPS = 12
-"""Steps in an iteration."""
+STEPS = 12, 25
+"""Steps in an iteration: after a surrogate, on large parts; and where there is none."""
 WARMUP_FRACTION = 0.4
 """Where there is a surrogate to begin with: its part of the iterations."""
 
@@ -47,7 +47,7 @@ class StochasticOptimizer:
     batch_size, n_references : int or None
         The size of a part; None is what suits most data.
     max_iter : int
-        Iterations, of `STEPS` steps each.
+        Iterations, of `steps` steps each.
     alpha : float
         The penalty, for each point.
     seed : int
@@ -58,8 +58,8 @@ class StochasticOptimizer:
         Where there is a surrogate to begin with: its part of the iterations.
     pool : slice or None, default=None
         The rows whose terms count; None is all.
-    steps : int, default=12
-        Steps in an iteration.
+    steps : tuple of two int, default=(12, 25)
+        Steps in an iteration: where a surrogate comes first, and where there is none.
     largest : tuple of two int, default=(2048, 2048)
         Queries and references of a part where they are not given, at its largest.
     shrinkage : tuple of two int, default=(4, 2)
@@ -78,7 +78,7 @@ class StochasticOptimizer:
     step: float = 1.0
     warmup_fraction: float = WARMUP_FRACTION
     pool: slice | None = None
-    steps: int = STEPS
+    steps: tuple[int, int] = STEPS
     largest: tuple[int, int] = BATCH_SIZE, N_REFERENCES
     shrinkage: tuple[int, int] = _SHRINKAGE
     sampler: Callable[..., MinibatchSampler] = MinibatchSampler
@@ -126,10 +126,7 @@ class StochasticOptimizer:
         """Return how it goes about it, for `verbose`."""
         projection = self.preconditioner.projection
         kept = n_features if projection is None else projection.shape[1]
-        how = (
-            f"{self.steps} mini-batches an iteration, {kept} of {n_features} directions"
-        )
-        return f"solver stochastic: {how}"
+        return f"solver stochastic, in {kept} of {n_features} directions"
 
     def queries(self, objective: PairObjective) -> IntArray:
         """Return the points whose neighbours are counted in the end."""
@@ -156,15 +153,15 @@ class StochasticOptimizer:
         surrogate = objective.warmup_surrogate()
         if surrogate is None:
             solver = Stochastic(
-                self.max_iter, self.seed, self.steps, _WARMUP_STEP * self.step
+                self.max_iter, self.seed, self.steps[1], _WARMUP_STEP * self.step
             )
             return [(solver, self._batches(objective, smaller=self.shrinkage[1]))]
         n_first = int(self.warmup_fraction * self.max_iter)
-        first = Stochastic(n_first, self.seed, self.steps, _WARMUP_STEP * self.step)
+        first = Stochastic(n_first, self.seed, self.steps[0], _WARMUP_STEP * self.step)
         second = Stochastic(
             self.max_iter - n_first,
             self.seed + 1,
-            self.steps,
+            self.steps[0],
             _FINAL_STEP * self.step,
             # A penalty keeps the size by itself.
             size_held=not self.alpha,
