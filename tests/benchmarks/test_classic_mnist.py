@@ -3,11 +3,12 @@
 import numpy as np
 
 from benchmarks.speed.classic_mnist import straightened
+from vicinal._typing import FloatArray
 
 SIZE = 28
 
 
-def slanted_bar(slant: float, shift: float) -> np.ndarray:
+def slanted_bar(slant: float, shift: float) -> FloatArray:
     """Draw a bar of blurred edges that leans by `slant` pixels a line."""
     lines, columns = np.mgrid[:SIZE, :SIZE]
     middle = 13.5 + shift + slant * (lines - 13.5)
