@@ -1,6 +1,7 @@
 """A copy of the project in which one mutant at a time is tried against its tests."""
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -201,12 +202,14 @@ def _importers(place: str, root: Path) -> set[str]:
     found: set[str] = set()
     new = {place}
     while new:
-        names = {f"vicinal.{one.removesuffix('.py').replace('/', '.')} " for one in new}
-        new = {
-            other
-            for other, text in texts.items()
-            if any(f"from {name}" in text for name in names)
-        } - found
+        names = [one.removesuffix(".py").replace("/", ".") for one in new]
+        imports = re.compile(
+            "|".join(
+                rf"from vicinal\.{room}(?:\.{stem}\b| import [^\n]*\b{stem}\b)"
+                for room, _, stem in (name.rpartition(".") for name in names)
+            )
+        )
+        new = {one for one, text in texts.items() if imports.search(text)} - found
         found |= new
         new = {one for one in new if Path(one).parent == Path(place).parent}
     return found - {place}
