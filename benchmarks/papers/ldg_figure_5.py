@@ -250,6 +250,7 @@ METHODS: dict[str, Callable[[Pair], Mapped]] = {
     "transfer ITML, any pairs": by_itml_of_any_pairs,
 }
 IN_THE_PAPER = ("transfer LDG", "pooled PCA", "pooled FDA", "transfer ITML")
+IN_ANOTHER_READING = (*IN_THE_PAPER[:3], "transfer ITML, M^½")
 
 
 def show(results: Results) -> Page:
@@ -267,10 +268,9 @@ def show(results: Results) -> Page:
         }
         for pair in pairs
     }
-    rows, marked = [], []
+    rows = []
     for pair, by_method in found.items():
         row = [f"{pair[0]} → {pair[1]}"]
-        marked.append([*row, *_times_best(by_method)])
         for of in by_method.values():
             d = max(of, key=lambda d: float(of[d].mean()))
             row.append(f"{mean_and_error(of[d], factor=100)} (d = {d})")
@@ -280,8 +280,13 @@ def show(results: Results) -> Page:
     text += table(["pair", *METHODS, "transfer ITML, all features"], rows)
     text += "\n\nAt how many of the dimensions each of the paper's methods is best, or "
     text += "not significantly below the best\n(paired t-test, 95 %; the paper's "
-    text += "diamonds); FDA has at most nine:\n\n"
-    text += table(["pair", *IN_THE_PAPER, "of"], marked)
+    text += "diamonds); FDA has at most nine dimensions:"
+    for methods in (IN_THE_PAPER, IN_ANOTHER_READING):
+        marked = [
+            [f"{pair[0]} → {pair[1]}", *_times_best(by_method, methods)]
+            for pair, by_method in found.items()
+        ]
+        text += "\n\n" + table(["pair", *methods, "of"], marked)
 
     def draw() -> Figure:
         n_columns = min(4, len(pairs))
@@ -300,20 +305,16 @@ def show(results: Results) -> Page:
     return Page(text, draw)
 
 
-def _times_best(by_method: dict[str, dict[str, FloatArray]]) -> list[str]:
+def _times_best(
+    by_method: dict[str, dict[str, FloatArray]], methods: tuple[str, ...]
+) -> list[str]:
     """Return at how many dimensions a method is among the best, and of how many."""
-    shown = [d for d in map(str, DIMENSIONS) if d in by_method[IN_THE_PAPER[0]]]
+    shown = [d for d in map(str, DIMENSIONS) if d in by_method[methods[0]]]
     best = [
-        among_best(
-            {
-                method: by_method[method][d]
-                for method in IN_THE_PAPER
-                if d in by_method[method]
-            }
-        )
+        among_best({of: by_method[of][d] for of in methods if d in by_method[of]})
         for d in shown
     ]
-    counts = [sum(method in names for names in best) for method in IN_THE_PAPER]
+    counts = [sum(method in names for names in best) for method in methods]
     return [*map(str, counts), str(len(shown))]
 
 

@@ -11,7 +11,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier
 
-from benchmarks.papers.drawing import draw_curves, panels
+from benchmarks.papers.drawing import draw_curves, panels, show_powers
 from benchmarks.papers.experiment import (
     Case,
     Experiment,
@@ -201,8 +201,10 @@ def show(results: Results) -> Page:
                     ]
                 }
                 draw_curves(ax, dimensions, curve, title=name)
-            ax.set_xscale("log")
-        axes[0, 0].legend(fontsize=6)
+            show_powers(ax, (1, 3, 10, 30, 100))
+        for ax in axes[:, 0]:
+            ax.set_ylabel("3-NN accuracy (%)")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="lower right")
         return figure
 
     return Page(text, draw)
