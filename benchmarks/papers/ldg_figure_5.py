@@ -343,10 +343,10 @@ at most dimensions of every pair, pooled PCA comes near it only with amazon as t
 source (and in digits), pooled FDA is poor, and ITML is best with no reduction at all,
 but not above LDG's best. With the features as the paper writes them ITML is ahead of
 LDG on most pairs of Office, however its pairs are drawn. We take it that the paper's
-program picked among the former. One more reading was tried by hand, for one split of
-two pairs of domains: ITML's own cyclic projections, ended after one or three rounds as
-the limit of its program would end them with thirty classes; it moves ITML by a few
-points and does not bring LDG ahead.
+program picked among the former. One more reading was tried by hand, on one split of
+amazon → dslr: ITML's own cyclic projections, ended after one or three rounds, as the
+limit of its authors' program would end them with thirty classes. It moves ITML by a
+few points and does not bring LDG ahead.
 """,
     cases=cases,
     run=run,
