@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from scipy.ndimage import zoom
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
@@ -307,7 +308,7 @@ def show(results: Results) -> Page:
 
 
 def _times_best(
-    by_method: dict[str, dict[str, FloatArray]], methods: tuple[str, ...]
+    by_method: dict[str, dict[str, NDArray[np.float64]]], methods: tuple[str, ...]
 ) -> list[str]:
     """Return at how many dimensions a method is among the best, and of how many."""
     shown = [d for d in map(str, DIMENSIONS) if d in by_method[methods[0]]]

@@ -64,11 +64,11 @@ def _split(name: str, part: str, seed: int) -> Split:
     """Return training and test rows, and their labels."""
     if name != "usps":
         X, y = (of[:600] for of in load_digits(return_X_y=True))
-        return train_test_split(X, y, test_size=0.3, random_state=seed)  # type: ignore[return-value]
+        return train_test_split(X, y, test_size=0.3, random_state=seed)
     data = load(name)
     X, y = data.X.astype(np.float32), data.y
     if part == RANDOM:
-        return train_test_split(X, y, test_size=0.3, random_state=seed)  # type: ignore[return-value]
+        return train_test_split(X, y, test_size=0.3, random_state=seed)
     if data.is_test is None:
         raise ValueError("This copy of USPS does not say which are the test rows.")
     return X[~data.is_test], X[data.is_test], y[~data.is_test], y[data.is_test]
