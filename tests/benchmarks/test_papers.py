@@ -128,6 +128,15 @@ def test_other_runs_begin_anew(scope: Scope, fresh: bool, tmp_path: Path) -> Non
     assert len(counting.ran) == (scope.runs or 4)
 
 
+def test_a_quick_run_keeps_the_interrupted_one(tmp_path: Path) -> None:
+    counting = interrupted(tmp_path)
+    work = tmp_path / "work"
+    run(counting.experiment, Scope(quick=True), pages=tmp_path / "quick", work=work)
+    counting.ran.clear()
+    run(counting.experiment, Scope(), pages=tmp_path, work=work)
+    assert counting.ran == [("a", 2), ("a", 3)]
+
+
 def test_pages_are_drawn_anew_from_their_numbers(tmp_path: Path) -> None:
     counting = Counting()
     path = run(counting.experiment, Scope(), pages=tmp_path, work=tmp_path / "work")
