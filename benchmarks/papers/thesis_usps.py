@@ -63,7 +63,7 @@ def run(name: str, part: str, setting: str, seed: int) -> Outcome:
 def _split(name: str, part: str, seed: int) -> Split:
     """Return training and test rows, and their labels."""
     if name != "usps":
-        X, y = (of[:600] for of in load_digits(return_X_y=True))
+        X, y = (of[:300] for of in load_digits(return_X_y=True))
         return train_test_split(X, y, test_size=0.3, random_state=seed)
     data = load(name)
     X, y = data.X.astype(np.float32), data.y
