@@ -218,6 +218,7 @@ def _draw(results: Results, names: list[str]) -> Figure:
         show_powers(ax, (1, 3, 10, 30, 100))
     for ax in axes[:, 0]:
         ax.set_ylabel("3-NN accuracy (%)")
+    figure.supxlabel("dimension", fontsize=8)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="lower right")
     return figure
 
