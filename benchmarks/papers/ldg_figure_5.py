@@ -342,12 +342,12 @@ which nine in ten are of two classes.
 With M^½ nearly all that the paper says of its figure comes out: transfer LDG is best
 or tied at most dimensions of every pair, pooled FDA is poor, and ITML is best with no
 reduction at all, but not above LDG's best; pooled PCA comes near LDG on amazon →
-webcam (there: with amazon as the source) and in digits. With the features as the paper writes them ITML is ahead of
-LDG on most pairs of Office, however its pairs are drawn. We take it that the paper's
-program picked among the former. One more reading was tried by hand, on one split of
-amazon → dslr: ITML's own cyclic projections, ended after one or three rounds, as the
-limit of its authors' program would end them with thirty classes. It moves ITML by a
-few points and does not bring LDG ahead.
+webcam (there: with amazon as the source) and in digits. With the features as the
+paper writes them ITML is ahead of LDG on most pairs of Office, however its pairs are
+drawn. We take it that the paper's program picked among the former. One more reading
+was tried by hand, on one split of amazon → dslr: ITML's own cyclic projections, ended
+after one or three rounds, as the limit of its authors' program would end them with
+thirty classes. It moves ITML by a few points and does not bring LDG ahead.
 """,
     cases=cases,
     run=run,
