@@ -10,8 +10,16 @@ from benchmarks.defaults.scores import (
     score,
 )
 from benchmarks.defaults.tables import TUNING
-from benchmarks.papers.experiment import Case, Experiment, Outcome, Page, Results, Scope
-from benchmarks.papers.ranks import by_defaults, mean_ranks, ranked_table
+from benchmarks.papers.experiment import (
+    Case,
+    Experiment,
+    Outcome,
+    Page,
+    Results,
+    Scope,
+    mean_and_error,
+)
+from benchmarks.papers.ranks import by_defaults, ranked_table, ranks_by_method
 from benchmarks.papers.splits import QUICK, classes_of, split_of
 
 DATA = (
@@ -50,7 +58,10 @@ def show(results: Results) -> Page:
     text = ranked_table(scores)
     unseen = {name: of for name, of in scores.items() if name not in TUNING}
     if 0 < len(unseen) < len(scores):
-        means = ", ".join(f"{of} {rank:.1f}" for of, rank in mean_ranks(unseen).items())
+        means = ", ".join(
+            f"{of} {mean_and_error(ranks)}"
+            for of, ranks in ranks_by_method(unseen).items()
+        )
         text += (
             f"\n\nOn the {len(unseen)} data sets that no default was chosen on, the "
             f"mean ranks are: {means}."

@@ -76,6 +76,15 @@ def draw_curves(
     axes.set(title=title, xlabel=x_label, ylabel=y_label)
 
 
+def show_powers(axes: Any, ticks: Sequence[float]) -> None:
+    """Make the x axis logarithmic, with plain numbers at those ticks in sight."""
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    shown = [tick for tick in ticks if low <= tick <= high]
+    axes.set_xticks(shown, [f"{tick:g}" for tick in shown])
+    axes.minorticks_off()
+
+
 def draw_bars(
     axes: Any, names: Sequence[str], bars: Mapping[str, Sequence[FloatArray]]
 ) -> None:

@@ -169,7 +169,7 @@ def show(results: Results) -> Page:
                 ax, noise, by_method, title=str(name), x_label="noise dimensions"
             )
         axes[0, 0].set_ylabel("accuracy of clusters (%)")
-        axes[0, -1].legend(fontsize=6)
+        axes[0, 0].legend(fontsize=6)
         return figure
 
     return Page("\n\n".join(text), draw)

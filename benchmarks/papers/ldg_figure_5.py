@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from scipy.ndimage import zoom
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
@@ -250,6 +251,7 @@ METHODS: dict[str, Callable[[Pair], Mapped]] = {
     "transfer ITML, any pairs": by_itml_of_any_pairs,
 }
 IN_THE_PAPER = ("transfer LDG", "pooled PCA", "pooled FDA", "transfer ITML")
+IN_ANOTHER_READING = (*IN_THE_PAPER[:3], "transfer ITML, M^½")
 
 
 def show(results: Results) -> Page:
@@ -267,10 +269,9 @@ def show(results: Results) -> Page:
         }
         for pair in pairs
     }
-    rows, marked = [], []
+    rows = []
     for pair, by_method in found.items():
         row = [f"{pair[0]} → {pair[1]}"]
-        marked.append([*row, *_times_best(by_method)])
         for of in by_method.values():
             d = max(of, key=lambda d: float(of[d].mean()))
             row.append(f"{mean_and_error(of[d], factor=100)} (d = {d})")
@@ -280,8 +281,13 @@ def show(results: Results) -> Page:
     text += table(["pair", *METHODS, "transfer ITML, all features"], rows)
     text += "\n\nAt how many of the dimensions each of the paper's methods is best, or "
     text += "not significantly below the best\n(paired t-test, 95 %; the paper's "
-    text += "diamonds); FDA has at most nine:\n\n"
-    text += table(["pair", *IN_THE_PAPER, "of"], marked)
+    text += "diamonds); FDA has at most nine dimensions:"
+    for methods in (IN_THE_PAPER, IN_ANOTHER_READING):
+        marked = [
+            [f"{pair[0]} → {pair[1]}", *_times_best(by_method, methods)]
+            for pair, by_method in found.items()
+        ]
+        text += "\n\n" + table(["pair", *methods, "of"], marked)
 
     def draw() -> Figure:
         n_columns = min(4, len(pairs))
@@ -294,26 +300,23 @@ def show(results: Results) -> Page:
                 draw_curves(ax, [float(d) for d in known], curve, title=title)
             ax.set_xlabel("dimension")
         axes[0, 0].set_ylabel("3-NN accuracy (%)")
-        axes[0, 0].legend(fontsize=6)
+        labels = axes[0, 0].get_legend_handles_labels()
+        figure.legend(*labels, loc="outside lower center", ncols=4)
         return figure
 
     return Page(text, draw)
 
 
-def _times_best(by_method: dict[str, dict[str, FloatArray]]) -> list[str]:
+def _times_best(
+    by_method: dict[str, dict[str, NDArray[np.float64]]], methods: tuple[str, ...]
+) -> list[str]:
     """Return at how many dimensions a method is among the best, and of how many."""
-    shown = [d for d in map(str, DIMENSIONS) if d in by_method[IN_THE_PAPER[0]]]
+    shown = [d for d in map(str, DIMENSIONS) if d in by_method[methods[0]]]
     best = [
-        among_best(
-            {
-                method: by_method[method][d]
-                for method in IN_THE_PAPER
-                if d in by_method[method]
-            }
-        )
+        among_best({of: by_method[of][d] for of in methods if d in by_method[of]})
         for d in shown
     ]
-    counts = [sum(method in names for names in best) for method in IN_THE_PAPER]
+    counts = [sum(method in names for names in best) for method in methods]
     return [*map(str, counts), str(len(shown))]
 
 
@@ -335,6 +338,16 @@ among the features Λ^½ Lᵀ x, the projections on eigenvectors; "M^½" picks a
 of M^½ x, which is the same metric with one feature for each word or pixel. "Any pairs"
 draws {N_PAIRS:,} pairs of any target and any source row, as the authors of ITML do, of
 which nine in ten are of two classes.
+
+With M^½ nearly all that the paper says of its figure comes out: transfer LDG is best
+or tied at most dimensions of every pair, pooled FDA is poor, and ITML is best with no
+reduction at all, but not above LDG's best; pooled PCA comes near LDG on amazon →
+webcam (there: with amazon as the source) and in digits. With the features as the
+paper writes them ITML is ahead of LDG on most pairs of Office, however its pairs are
+drawn. We take it that the paper's program picked among the former. One more reading
+was tried by hand, on one split of amazon → dslr: ITML's own cyclic projections, ended
+after one or three rounds, as the limit of its authors' program would end them with
+thirty classes. It moves ITML by a few points and does not bring LDG ahead.
 """,
     cases=cases,
     run=run,

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
-from benchmarks.papers.experiment import Case, Outcome, Results
+from benchmarks.papers.experiment import Case, Outcome, Results, mean_and_error
 from benchmarks.papers.runner import PAGES
 from benchmarks.speed.timing import table
+from vicinal._typing import FloatArray
 
 MARKS = ("<!-- ranks: python -m benchmarks.papers.ranks -->", "<!-- end -->")
 
@@ -29,16 +30,16 @@ def ranks(scores: Mapping[str, float]) -> dict[str, float]:
     scores : dict
         Accuracy by method; a method without one (NaN) comes last.
     """
-    values = np.array(list(scores.values()))
+    values = np.array(list(scores.values())).round(9)  # equal but for rounding
     values[np.isnan(values)] = -np.inf
     return dict(zip(scores, rankdata(-values).tolist(), strict=True))
 
 
-def mean_ranks(scores: Scores) -> dict[str, float]:
-    """Return each method's mean rank over the data sets, the best first."""
+def ranks_by_method(scores: Scores) -> dict[str, FloatArray]:
+    """Return each method's ranks over the data sets, the best on average first."""
     found = [ranks(of) for of in scores.values()]
-    means = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
-    return dict(sorted(means.items(), key=lambda one: one[1]))
+    by_method = {name: np.array([one[name] for one in found]) for name in found[0]}
+    return dict(sorted(by_method.items(), key=lambda one: float(one[1].mean())))
 
 
 def stored(name: str, pages: Path = PAGES) -> Results:
@@ -78,7 +79,7 @@ def by_papers_rules(results: Results) -> dict[str, dict[str, float]]:
 
 def ranked_table(scores: Scores) -> str:
     """Return accuracies with ranks in brackets, a row for each data set, and means."""
-    means = mean_ranks(scores)
+    methods = ranks_by_method(scores)
     rows = []
     for name, of in scores.items():
         place = ranks(of)
@@ -86,11 +87,11 @@ def ranked_table(scores: Scores) -> str:
             [name]
             + [
                 "–" if np.isnan(of[method]) else f"{of[method]:.1f} ({place[method]:g})"
-                for method in means
+                for method in methods
             ]
         )
-    rows.append(["**mean rank**", *(f"**{mean:.1f}**" for mean in means.values())])
-    return table(["data", *means], rows)
+    rows.append(["mean rank", *map(mean_and_error, methods.values())])
+    return table(["data", *methods], rows)
 
 
 def summary(pages: Path = PAGES) -> str:
@@ -99,7 +100,9 @@ def summary(pages: Path = PAGES) -> str:
     rules = by_papers_rules(stored("ldg-table-1", pages))
     return (
         "Accuracy (%) and, in brackets, rank of every method with vicinal's defaults "
-        f"on {len(defaults)} data sets\n([defaults-ranked](defaults-ranked.md)):\n\n"
+        f"on {len(defaults)} data sets, three splits\n"
+        "([defaults-ranked](defaults-ranked.md)); ± a standard error over the data "
+        "sets:\n\n"
         f"{ranked_table(defaults)}\n\n"
         "The same for reductions of the dimension by the LDG paper's rules "
         f"on {len(rules)} data sets\n([ldg-table-1](ldg-table-1.md)); a method that "

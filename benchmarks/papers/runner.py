@@ -51,7 +51,8 @@ def run(
         Takes a line of progress.
     """
     cases = experiment.cases(scope)
-    kept = work / f"{experiment.name}.json"
+    # A quick look shall not cost what was run of the whole.
+    kept = work / f"{experiment.name}{'-quick' * scope.quick}.json"
     state = _begin(experiment, scope) if fresh else _resume(kept, experiment, scope)
     done: dict[Case, dict[str, Any]] = {
         tuple(one["case"]): one for one in state["runs"] if tuple(one["case"]) in cases

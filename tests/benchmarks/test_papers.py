@@ -15,7 +15,7 @@ from benchmarks.papers.experiment import (
     among_best,
     mean_and_error,
 )
-from benchmarks.papers.ranks import MARKS, mean_ranks, ranked_table, ranks, written
+from benchmarks.papers.ranks import MARKS, ranked_table, ranks, ranks_by_method, written
 from benchmarks.papers.registry import EXPERIMENTS
 from benchmarks.papers.runner import redraw, run
 
@@ -29,6 +29,7 @@ LONG = {
     "nca-figure-1",
     "nca-figure-3",
     "nca-small",
+    "thesis-usps",
 }
 # Those that run where PyTorch is installed.
 NEURAL = {"nca-figure-3"}
@@ -127,6 +128,15 @@ def test_other_runs_begin_anew(scope: Scope, fresh: bool, tmp_path: Path) -> Non
     assert len(counting.ran) == (scope.runs or 4)
 
 
+def test_a_quick_run_keeps_the_interrupted_one(tmp_path: Path) -> None:
+    counting = interrupted(tmp_path)
+    work = tmp_path / "work"
+    run(counting.experiment, Scope(quick=True), pages=tmp_path / "quick", work=work)
+    counting.ran.clear()
+    run(counting.experiment, Scope(), pages=tmp_path, work=work)
+    assert counting.ran == [("a", 2), ("a", 3)]
+
+
 def test_pages_are_drawn_anew_from_their_numbers(tmp_path: Path) -> None:
     counting = Counting()
     path = run(counting.experiment, Scope(), pages=tmp_path, work=tmp_path / "work")
@@ -169,6 +179,7 @@ def test_among_best_are_those_a_paired_test_cannot_tell_apart() -> None:
         "best": best,
         "as good": best - 0.01 * rng.normal(1, 5, size=10),
         "worse": best - 0.01 * rng.normal(1, 0.1, size=10),
+        "always by as much": best - 0.01,
         "fewer runs": best[:3],
         "none": np.empty(0),
     }
@@ -176,15 +187,20 @@ def test_among_best_are_those_a_paired_test_cannot_tell_apart() -> None:
 
 
 def test_ranks_are_shared_by_equals_and_last_without_a_score() -> None:
-    assert ranks({"a": 0.5, "b": 0.9, "c": 0.5, "d": np.nan}) == {
+    assert ranks({"a": 0.5, "b": 0.9, "c": 0.5 + 1e-15, "d": np.nan}) == {
         "a": 2.5, "b": 1, "c": 2.5, "d": 4,
     }  # fmt: skip
     scores = {"one": {"a": 1.0, "b": 2.0}, "two": {"a": 1.0, "b": 2.0}}
-    assert mean_ranks(scores) == {"b": 1, "a": 2}
-    assert list(mean_ranks(scores)) == ["b", "a"]
+    found = ranks_by_method(scores)
+    assert {name: of.tolist() for name, of in found.items()} == {
+        "b": [1, 1],
+        "a": [2, 2],
+    }
+    assert list(found) == ["b", "a"]
     lines = ranked_table(scores).splitlines()
     assert lines[0] == "| data | b | a |"
     assert lines[2] == "| one | 2.0 (1) | 1.0 (2) |"
+    assert lines[-1] == "| mean rank | 1.0 ± 0.0 | 2.0 ± 0.0 |"
 
 
 def test_what_stands_between_the_marks_is_replaced() -> None:
