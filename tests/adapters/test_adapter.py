@@ -199,6 +199,15 @@ def test_bad_data_are_refused() -> None:
         adapter.fit(queries, documents, csr_array(([1.0], ([0], [0])), (120, 200)))
 
 
+@pytest.mark.parametrize(("dtype", "huge"), [("float32", 1e15), ("float64", -1e160)])
+def test_vectors_whose_squares_overflow_are_refused(dtype: str, huge: float) -> None:
+    queries, documents, pairs = turned()
+    documents = documents.astype(dtype)
+    documents[3, 1] = huge
+    with pytest.raises(ValueError, match=f"documents has numbers beyond .* {dtype}"):
+        RetrievalAdapter().fit(queries.astype(dtype), documents, pairs)
+
+
 def test_texts_are_no_vectors() -> None:
     with pytest.raises(ValueError, match="queries must be vectors of numbers"):
         RetrievalAdapter().fit([["red car"], ["car"]], np.ones((3, 2)), [(0, 1)])

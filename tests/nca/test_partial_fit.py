@@ -21,8 +21,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows enough to fill the memory several times over, and quick steps."""
     monkeypatch.setattr("vicinal.nca._partial_fit.RESERVOIR_SIZE", 300)
     monkeypatch.setattr("vicinal.nca._partial_fit.BATCH_SIZE", 256)
-    monkeypatch.setattr("vicinal.nca._stochastic.BATCH_SIZE", 256)
-    monkeypatch.setattr("vicinal.nca._stochastic.N_REFERENCES", 256)
+    monkeypatch.setattr("vicinal.nca._partial_fit.N_REFERENCES", 256)
 
 
 def learned(

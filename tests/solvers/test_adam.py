@@ -150,7 +150,7 @@ def test_seeds() -> None:
     assert not np.allclose(first.components, other.components)
 
 
-@pytest.mark.parametrize("factor", [1e-12, 1e-3, 1e6])
+@pytest.mark.parametrize("factor", [1e-200, 1e-12, 1e-3, 1e6, 1e200])
 def test_the_unit_of_the_objective_does_not_matter(factor: float) -> None:
     plain = Stochastic(10).maximize(Noisy(), START, go_on)
     scaled = Stochastic(10).maximize(Noisy(factor=factor), START, go_on)
@@ -163,6 +163,8 @@ def test_steps_are_in_units_of_the_start() -> None:
     start = np.array([[3.0, -4.0, 0.0]])
     assert typical_entry(start) == pytest.approx(np.sqrt(25 / 3))
     assert typical_entry(np.zeros((2, 2))) == 1
+    for unit in (2.0**-700, 2.0**700):  # whose squares are no floats
+        assert typical_entry(unit * start) == unit * typical_entry(start)
     moved = Stochastic(1, steps=1, first_step=0.5).maximize(Same(Slope()), start, go_on)
     np.testing.assert_allclose(
         moved.components - start, 0.5 * schedule(0) * np.sqrt(25 / 3), rtol=1e-9

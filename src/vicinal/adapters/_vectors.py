@@ -11,6 +11,9 @@ from vicinal._typing import FLOATS, FloatArray
 _UNIT = 5e-3
 # Lengths within so many units of rounding of 1 are 1.
 _ROUNDING = 8
+# Of the largest number's square root, what a vector's numbers may be: sums of squares
+# over features and rows must not overflow.
+_LARGEST_PART = 1e-6
 
 
 def check_vectors(vectors: Any, name: str) -> FloatArray:
@@ -29,6 +32,12 @@ def check_vectors(vectors: Any, name: str) -> FloatArray:
             f"{name} must be vectors of numbers, as many in each row; these are text "
             "or something else: embed them with an encoder first."
         ) from error
+    largest = _LARGEST_PART * float(np.sqrt(np.finfo(checked.dtype).max))
+    if max(checked.max(), -checked.min()) > largest:
+        raise ValueError(
+            f"{name} has numbers beyond {largest:.0e}, whose squares overflow in "
+            f"{checked.dtype}. Scale the vectors."
+        )
     return checked
 
 

@@ -19,7 +19,6 @@ from vicinal.nca._scale import (
     best_scale,
     data_unit,
     perplexity,
-    power_of_two,
     to_perplexity,
     typical_distance,
 )
@@ -28,6 +27,7 @@ from vicinal.objectives import Penalized
 from vicinal.objectives.base import PairObjective
 from vicinal.objectives.minibatch import sample_indices
 from vicinal.solvers import LBFGS
+from vicinal.solvers.base import power_of_two
 
 PENALTIES = (1.0, 0.1, 0.01, 0.0)
 """What is tried: λ‖A‖² for each point, at the size of the start."""

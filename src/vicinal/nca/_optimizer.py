@@ -10,12 +10,12 @@ import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.nca._preconditioner import Preconditioner
-from vicinal.nca._scale import data_unit, power_of_two, queries_of_all
+from vicinal.nca._scale import data_unit, queries_of_all
 from vicinal.objectives import Penalized
 from vicinal.objectives.base import PairObjective
 from vicinal.objectives.change_of_basis import InUnit
 from vicinal.solvers import SOLVERS, Objective, Solution
-from vicinal.solvers.base import OnIteration, Solver
+from vicinal.solvers.base import OnIteration, Solver, power_of_two
 
 # Entries of a start between the inverse of this and this are of an ordinary size.
 _ORDINARY = 100.0

@@ -17,7 +17,7 @@ from vicinal.nca._data import ClassificationData
 from vicinal.nca._fit import Run
 from vicinal.nca._model_selection import strongest
 from vicinal.nca._preconditioner import Preconditioner
-from vicinal.nca._stochastic import BATCH_SIZE, StochasticOptimizer
+from vicinal.nca._stochastic import BATCH_SIZE, N_REFERENCES, StochasticOptimizer
 from vicinal.nca._trials import MOST_ROWS
 from vicinal.neighborhood import single_threaded_blas
 
@@ -100,6 +100,7 @@ class Reservoir:
             warmup_fraction=1.0 if much < 1 else 0.0,
             pool=slice(max(0, len(self.X) - max(n_new, _FULL_PIECE)), None),
             steps=(_STEPS, _STEPS),
+            largest=(BATCH_SIZE, N_REFERENCES),
         )
 
 

@@ -16,6 +16,7 @@ from scipy.sparse import issparse
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives.base import PairObjective
 from vicinal.objectives.minibatch import sample_indices
+from vicinal.solvers.base import power_of_two
 
 N_NEIGHBORS = 10
 """The perplexity that a map is scaled to where its own scale is of no use."""
@@ -37,13 +38,6 @@ _DOUBLINGS = 24
 _OCTAVES = np.arange(-2.0, 6.0)
 
 _UNITS: WeakKeyDictionary[PairObjective, float] = WeakKeyDictionary()
-
-
-def power_of_two(size: float) -> float:
-    """Return the power of two nearest to a size: dividing by it rounds nothing."""
-    fraction, exponent = np.frexp(size)
-    nearest = int(exponent) - int(fraction < np.sqrt(0.5))
-    return float(np.ldexp(1.0, min(nearest, 1023)))  # no float is larger
 
 
 def data_unit(objective: PairObjective) -> float:

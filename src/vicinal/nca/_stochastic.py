@@ -18,7 +18,7 @@ from vicinal.objectives import MinibatchSampler
 from vicinal.objectives.base import PairObjective
 from vicinal.objectives.minibatch import sample_indices
 from vicinal.solvers import Solution
-from vicinal.solvers.adam import Stochastic
+from vicinal.solvers.adam import Stochastic, typical_entry
 from vicinal.solvers.base import OnIteration
 
 BATCH_SIZE, N_REFERENCES = 2048, 2048
@@ -143,8 +143,7 @@ class StochasticOptimizer:
         before = self.preconditioner.start(A)
         sized = self._set_perplexity(self._batches(objective), before, rng)
         after = self._fit_scale(objective, sized, rng)
-        size = float(np.linalg.norm(before))
-        return A * float(np.linalg.norm(after)) / size if size > 0 else A
+        return A * (typical_entry(after) / typical_entry(before))
 
     def _phases(
         self, objective: PairObjective
@@ -196,8 +195,7 @@ class StochasticOptimizer:
         rows = sample_indices(rng, objective.n_rows, batches.n_references)
         within = self.preconditioner.unwhitening(A)
         scaled = to_perplexity(objective.subset(rows), within, rng)
-        size = float(np.linalg.norm(within))
-        return A * (float(np.linalg.norm(scaled)) / size) if size > 0 else A
+        return A * (typical_entry(scaled) / typical_entry(within))
 
     def _fit_scale(
         self, objective: PairObjective, A: FloatArray, rng: Generator

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from vicinal._typing import FloatArray
-from vicinal.solvers.base import Objective, OnIteration, Solution
+from vicinal.solvers.base import Objective, OnIteration, Solution, power_of_two
 
 # Adam's memory of the gradient and of its square, as its authors chose them.
 _MEAN, _SQUARE = 0.9, 0.999
@@ -32,6 +32,7 @@ class Adam:
 
     size_held: bool = False
     n_steps: int = 0
+    unit: float = 0.0
     mean: FloatArray = field(default_factory=lambda: np.zeros(()))
     square: FloatArray = field(default_factory=lambda: np.zeros(()))
 
@@ -40,15 +41,18 @@ class Adam:
     ) -> FloatArray:
         """Return the map after a step; entries move by about η at most."""
         self.n_steps += 1
+        # In a unit in which squares neither overflow nor vanish.
+        if not self.unit and gradient.any():
+            self.unit = power_of_two(float(np.abs(gradient).max()))
+        gradient = gradient / (self.unit or 1.0)
         self.mean = _MEAN * self.mean + (1 - _MEAN) * gradient
         self.square = _SQUARE * self.square + (1 - _SQUARE) * gradient**2
         mean = self.mean / (1 - _MEAN**self.n_steps)
         size = np.sqrt(self.square / (1 - _SQUARE**self.n_steps))
         # An entry whose gradient has always been zero does not move.
         moved = components + eta * mean / np.maximum(size, 1e-8 * size.max() + 1e-300)
-        size_now = float(np.linalg.norm(moved))
-        if self.size_held and size_now > 0:
-            moved *= np.linalg.norm(components) / size_now
+        if self.size_held and moved.any():
+            moved *= typical_entry(components) / typical_entry(moved)
         return moved
 
 
@@ -124,4 +128,8 @@ class Stochastic:
 
 def typical_entry(A: FloatArray) -> float:
     """Return the root mean square of the entries; 1 for a map of zeros."""
-    return float(np.sqrt(np.mean(A**2))) or 1.0
+    largest = float(np.abs(A).max(initial=0))
+    if not largest:
+        return 1.0
+    unit = power_of_two(largest)
+    return unit * float(np.sqrt(np.mean((A / unit) ** 2)))

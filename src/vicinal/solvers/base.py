@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+import numpy as np
+
 from vicinal._typing import FloatArray
 
 
@@ -126,3 +128,10 @@ def relative_change(before: float, after: float) -> float:
     |f_{k+1} − f_k| / max(|f_k|, |f_{k+1}|, 1), which SciPy's L-BFGS-B stops on, too.
     """
     return abs(after - before) / max(abs(before), abs(after), 1.0)
+
+
+def power_of_two(size: float) -> float:
+    """Return the power of two nearest to a size: dividing by it rounds nothing."""
+    fraction, exponent = np.frexp(size)
+    nearest = int(exponent) - int(fraction < np.sqrt(0.5))
+    return float(np.ldexp(1.0, min(nearest, 1023)))  # no float is larger
