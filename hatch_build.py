@@ -14,8 +14,8 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 # Of Markdown and of HTML: what comes before a path, and the path. Addresses and anchors
 # of the page itself stay as they are.
-_PICTURE = re.compile(r'(!\[[^\]]*\]\(|\bsrc=")(?!https?:|#)([^)"\s]+)')
-_LINK = re.compile(r'((?<!!)\[[^\]]*\]\(|\bhref=")(?!https?:|#)([^)"\s]+)')
+_PICTURE = re.compile(r'(!\[[^\]]*\]\(|\bsrc=")(?![a-z]+:|#)([^)"\s]+)')
+_LINK = re.compile(r'((?<!!)\[[^\]]*\]\(|\bhref=")(?![a-z]+:|#)([^)"\s]+)')
 
 
 def absolute(text: str, home: str, version: str) -> str:

@@ -180,7 +180,7 @@ def _check_description(session: nox.Session, wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (one for one in archive.namelist() if one.endswith("/METADATA"))
         text = archive.read(name).decode()
-    found = re.findall(r'(?:\]\(|src=")(?!https?:|#)[^)"\s]+', text)
+    found = re.findall(r'(?:\]\(|src="|href=")(?![a-z]+:|#)[^)"\s]+', text)
     if found or "before.png" not in text:
         session.error(f"The description's links need the repository: {found}")
 

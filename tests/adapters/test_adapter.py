@@ -200,7 +200,9 @@ def test_bad_data_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("dtype", "huge"), [("float32", 1e15), ("float64", -1e160)])
-def test_vectors_whose_squares_overflow_are_refused(dtype: str, huge: float) -> None:
+def test_vectors_too_large_for_sums_of_squares_are_refused(
+    dtype: str, huge: float
+) -> None:
     queries, documents, pairs = turned()
     documents = documents.astype(dtype)
     documents[3, 1] = huge

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -24,7 +23,8 @@ if TYPE_CHECKING:
         ),
         (
             RuntimeError("can't start new thread"),
-            "not enough memory (can't start new thread). Give fewer rows or columns.",
+            "can't start new thread: allow more processes (ulimit -u) or memory, or "
+            "--jobs 1.",
         ),
         (
             ImportError("x.so: failed to map segment from shared object"),
@@ -59,7 +59,7 @@ def test_a_bug_keeps_its_traceback(kind: type[Exception]) -> None:
         raise kind("a bug")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="limits of POSIX")
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 @pytest.mark.parametrize("megabytes", [500, 1080, 1142])
 def test_libraries_that_have_no_room_are_not_waited_for(
     tmp_path: Path, megabytes: int

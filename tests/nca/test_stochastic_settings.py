@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from tests.nca.data import QUICK, X, planted, y
 from vicinal import NCA, NCAClassifier, NCARegressor
+from vicinal.objectives import MinibatchSampler
 
 KINDS = ["expected", "log", "class-density"]
 ignore_convergence = pytest.mark.filterwarnings(
@@ -25,6 +26,26 @@ def test_sizes_above_the_datas_are_the_datas(sizes: tuple[Any, Any]) -> None:
         return NCA(2, **settings).fit(X, y)
 
     np.testing.assert_array_equal(fit(*sizes).components_, fit(601, 601).components_)
+
+
+@pytest.mark.parametrize(
+    ("objective", "n_steps"),
+    [("expected", 24), ("class-density", 24), ("log", 50), ("squared-error", 50)],
+)
+def test_steps_of_two_iterations(
+    objective: str, n_steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = []
+    draw = MinibatchSampler.draw
+
+    def counted(*given: Any) -> Any:
+        drawn.append(given)
+        return draw(*given)
+
+    monkeypatch.setattr(MinibatchSampler, "draw", counted)
+    settings = {**QUICK, "max_iter": 2}
+    NCA(2, objective=objective, **settings).fit(X, y)
+    assert len(drawn) == n_steps
 
 
 def test_verbose_names_the_solver(capsys: pytest.CaptureFixture[str]) -> None:

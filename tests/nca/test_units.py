@@ -117,5 +117,13 @@ def test_points_too_close_for_a_penalty_are_refused(model: Any) -> None:
         model.fit(X * 1e-200, y)
 
 
+def test_a_stochastic_fit_finds_its_scale_in_any_unit() -> None:
+    # Squares of the map's entries are no floats there.
+    nca = NCA(2, solver="stochastic", max_iter=3, random_state=0)
+    seen = nca.fit(X, y).effective_neighbors_
+    small = nca.fit(X * 2.0**-540, y).effective_neighbors_
+    np.testing.assert_allclose(np.median(small), np.median(seen), rtol=0.01)
+
+
 def test_the_largest_float_has_a_power_of_two() -> None:
     assert power_of_two(1.7e308) == 2.0**1023

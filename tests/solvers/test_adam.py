@@ -79,6 +79,19 @@ def test_where_nothing_pulls_nothing_moves() -> None:
     np.testing.assert_array_equal(Adam().step(START, 0 * START, 1.0), START)
 
 
+@pytest.mark.parametrize("first", [0.0, 1e-310, 1e-200, 1e-20])
+def test_gradients_that_grow(first: float) -> None:
+    # What was before them is as good as nothing: entries move as after zeros.
+    small, plain = Adam(), Adam()
+    A: FloatArray = np.ones((2, 3))
+    B: FloatArray = np.ones((2, 3))
+    for size in (first, 1.0, 3.0):
+        A = small.step(A, np.full((2, 3), size), 0.1)
+        B = plain.step(B, np.full((2, 3), size if size > 1e-30 else 1e-30), 0.1)
+    assert np.isfinite(A).all()
+    np.testing.assert_allclose(A, B - 0.1 * (first == 0), rtol=1e-6)
+
+
 def test_a_held_size_is_held() -> None:
     rng = np.random.default_rng(1)
     adam = Adam(size_held=True)

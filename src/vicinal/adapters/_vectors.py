@@ -35,8 +35,8 @@ def check_vectors(vectors: Any, name: str) -> FloatArray:
     largest = _LARGEST_PART * float(np.sqrt(np.finfo(checked.dtype).max))
     if max(checked.max(), -checked.min()) > largest:
         raise ValueError(
-            f"{name} has numbers beyond {largest:.0e}, whose squares overflow in "
-            f"{checked.dtype}. Scale the vectors."
+            f"{name} has numbers beyond {largest:.0e}: sums of their squares may "
+            f"overflow in {checked.dtype}. Scale the vectors."
         )
     return checked
 

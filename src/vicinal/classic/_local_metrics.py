@@ -6,7 +6,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.parallel import blocks, run_in_threads
 
 # Where the neighbours of each class are one point, this part of their whole spread
-# stands for that within the classes, and this part of the mean for that along an axis.
+# stands for that within the classes.
 _LEAST = 1e-3
 
 
@@ -68,7 +68,7 @@ def local_roots(
     within[:, diagonal, diagonal] += shrinkage * size[:, None]
     values, axes = np.linalg.eigh(within)
     # Rounding may leave less; without shrinkage, there may be no spread in a direction.
-    least = np.maximum(0.1 * shrinkage, _LEAST) * size[:, None]
+    least = (0.1 * shrinkage or 100 * np.finfo(points.dtype).eps) * size[:, None]
     white = axes / np.sqrt(np.maximum(values, least))[:, None, :]
     whitened = np.matmul(np.matmul(white.transpose(0, 2, 1), between), white)
     values, axes = np.linalg.eigh(whitened)

@@ -47,7 +47,7 @@ def with_flags(message: str) -> str:
 
 
 # What the libraries take before the first row is read, and more for each thread.
-_BYTES, _BYTES_A_CORE = 1_550_000_000, 50_000_000
+_BYTES, _BYTES_A_THREAD = 1_550_000_000, 50_000_000
 
 
 def _check_address_space() -> None:
@@ -61,13 +61,24 @@ def _check_address_space() -> None:
     except ImportError:  # not on Windows
         return
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    needed = _BYTES + _BYTES_A_CORE * (os.cpu_count() or 1)
+    needed = _BYTES + _BYTES_A_THREAD * _n_threads()
     if resource.RLIM_INFINITY != limit < needed:
         raise ValueError(
             f"not enough memory: this process may address {limit / 1e6:.0f} MB, and "
             f"the libraries that compute take {needed / 1e6:.0f} MB. "
             "Allow more (ulimit -v)."
         )
+
+
+def _n_threads() -> int:
+    """Return how many threads BLAS will start: of what it may use, what it is told."""
+    allowed = getattr(os, "sched_getaffinity", None)  # not on every system
+    n = len(allowed(0)) if allowed else os.cpu_count() or 1
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        given = os.environ.get(name, "")
+        if given.isdecimal() and int(given):
+            return min(n, int(given))
+    return n
 
 
 @contextmanager
@@ -83,7 +94,9 @@ def report_errors() -> Iterator[None]:
         # The first line: scikit-learn adds some of advice for those who write code.
         first = str(error).strip().partition("\n")[0] or type(error).__name__
         first = with_flags(first)
-        if _is_out_of_memory(error):
+        if _NO_THREAD in first:
+            first = f"{first}: allow more processes (ulimit -u) or memory, or --jobs 1."
+        elif _is_out_of_memory(error):
             first = f"not enough memory ({first}). Give fewer rows or columns."
         # What a file holds may be part of it, and be a command to a terminal.
         typer.echo(f"vicinal: {printable(first, None)}", err=True)
@@ -94,7 +107,8 @@ def report_errors() -> Iterator[None]:
 
 
 # How the system, Python and the loader of libraries call a want of memory.
-_SIGNS = ("Cannot allocate memory", "can't start new thread", "failed to map segment")
+_NO_THREAD = "can't start new thread"
+_SIGNS = ("Cannot allocate memory", _NO_THREAD, "failed to map segment")
 
 
 def _is_out_of_memory(error: BaseException | None) -> bool:

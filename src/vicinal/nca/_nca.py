@@ -61,9 +61,9 @@ array-like, default="auto"
         (n_components, n_features).
     solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay", \
 "stochastic"}, default="auto"
-        How to optimise. "stochastic" takes 25 small steps an iteration, each on random
-        points, so that its cost does not grow with the number of rows; it does all of
-        `max_iter` and pays no heed to `tol`. "auto" is whichever costs less of "lbfgs"
+        How to optimise. "stochastic" takes 12 small steps an iteration (25 for "log"
+        and "squared-error"), each on random points, so that its cost does not grow with
+        the number of rows; it does all of `max_iter` and pays no heed to `tol`. "auto" is whichever costs less of "lbfgs"
         and "stochastic": the latter from about ten thousand rows on, for "log" from
         about seven thousand.
     neighbors : int, "auto" or "all", default="all"

@@ -240,7 +240,9 @@ def fitted_scale(
         objective = surrogate[0]
     queries = queries_of_all(objective, rng)
     counts = objective.counts[queries]
-    size = float((A**2).sum()) if squared_size is None else squared_size
+    size = squared_size or 0.0
+    if alpha and squared_size is None:  # without a penalty it might overflow
+        size = float((A**2).sum())
 
     def loss(log_scale: float) -> float:
         factor = np.exp(log_scale)

@@ -24,7 +24,7 @@ from vicinal.solvers.base import OnIteration
 BATCH_SIZE, N_REFERENCES = 2048, 2048
 """A part's queries and references, at its largest."""
 STEPS = 12, 25
-"""Steps in an iteration: after a surrogate, on large parts; and where there is none."""
+"""Steps in an iteration: where a surrogate comes first, and where there is none."""
 WARMUP_FRACTION = 0.4
 """Where there is a surrogate to begin with: its part of the iterations."""
 

@@ -12,6 +12,8 @@ from vicinal.solvers.base import Objective, OnIteration, Solution, power_of_two
 # Adam's memory of the gradient and of its square, as its authors chose them.
 _MEAN, _SQUARE = 0.9, 0.999
 _WARM_UP = 0.05
+# Gradients that have grown by more than this are measured in another unit.
+_GROWTH = 2.0**100
 
 
 class Sampled(Protocol):
@@ -32,7 +34,7 @@ class Adam:
 
     size_held: bool = False
     n_steps: int = 0
-    unit: float = 0.0
+    unit: float = 1.0
     mean: FloatArray = field(default_factory=lambda: np.zeros(()))
     square: FloatArray = field(default_factory=lambda: np.zeros(()))
 
@@ -41,19 +43,30 @@ class Adam:
     ) -> FloatArray:
         """Return the map after a step; entries move by about η at most."""
         self.n_steps += 1
-        # In a unit in which squares neither overflow nor vanish.
-        if not self.unit and gradient.any():
-            self.unit = power_of_two(float(np.abs(gradient).max()))
-        gradient = gradient / (self.unit or 1.0)
+        self._find_unit(gradient)
+        gradient = gradient / self.unit
         self.mean = _MEAN * self.mean + (1 - _MEAN) * gradient
         self.square = _SQUARE * self.square + (1 - _SQUARE) * gradient**2
         mean = self.mean / (1 - _MEAN**self.n_steps)
         size = np.sqrt(self.square / (1 - _SQUARE**self.n_steps))
         # An entry whose gradient has always been zero does not move.
         moved = components + eta * mean / np.maximum(size, 1e-8 * size.max() + 1e-300)
-        if self.size_held and moved.any():
-            moved *= typical_entry(components) / typical_entry(moved)
-        return moved
+        if not self.size_held:
+            return moved
+        if not (moved.any() and components.any()):
+            return components.copy()
+        return moved * (typical_entry(components) / typical_entry(moved))
+
+    def _find_unit(self, gradient: FloatArray) -> None:
+        """Measure gradients in a unit in which squares neither overflow nor vanish."""
+        largest = float(np.abs(gradient).max(initial=0))
+        begun = bool(self.mean.any())
+        if not largest or (begun and largest <= _GROWTH * self.unit):
+            return
+        before, self.unit = self.unit, power_of_two(largest)
+        if begun:
+            self.mean = self.mean * (before / self.unit)
+            self.square = self.square * (before / self.unit) ** 2
 
 
 def schedule(progress: float) -> float:
