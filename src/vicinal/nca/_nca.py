@@ -63,9 +63,9 @@ array-like, default="auto"
 "stochastic"}, default="auto"
         How to optimise. "stochastic" takes 12 small steps an iteration (25 for "log"
         and "squared-error"), each on random points, so that its cost does not grow with
-        the number of rows; it does all of `max_iter` and pays no heed to `tol`. "auto" is whichever costs less of "lbfgs"
-        and "stochastic": the latter from about ten thousand rows on, for "log" from
-        about seven thousand.
+        the number of rows; it does all of `max_iter` and pays no heed to `tol`. "auto"
+        is whichever costs less of "lbfgs" and "stochastic": the latter from about ten
+        thousand rows on, for "log" from about seven thousand.
     neighbors : int, "auto" or "all", default="all"
         How many nearest neighbours to keep in the sum of each point, found anew every
         ten iterations at the latest; what is lost thereby is in `truncated_mass_`.
