@@ -73,18 +73,19 @@ def test_few_results_are_held_at_a_time(
     client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_ldg_scatters, "_JOINED_ROWS", 100)
-    held = []
-    submit = Client.submit
+    held, sent = [], []
+    send = Client.map
 
-    def counted(self: Client, *given: Any, **options: Any) -> Any:
+    def counted(self: Client, function: Any, *given: Any, **options: Any) -> Any:
         held.append(sum(one.status == "pending" for one in self.futures.values()))
-        return submit(self, *given, **options)
+        sent.append(len(given[0]))
+        return send(self, function, *given, **options)
 
-    monkeypatch.setattr(Client, "submit", counted)
+    monkeypatch.setattr(Client, "map", counted)
     LDG(**GIVEN, n_references="all", client=client).fit(*chunked(X, y, 120))
     # Two blocks, each of five tasks for candidates, five for sums and five others,
     # and the five chunks.
-    assert len(held) > 5 * 14
+    assert sum(sent) > 5 * 14
     assert max(held) <= 2 * 15 + 5
 
 

@@ -119,10 +119,17 @@ def test_on_a_phone_the_panel_is_where_the_map_is(opened: Any) -> None:
         row = lonely_row(page, method)
         click(page, method, row)
         assert f"row {row}" in page.inner_text("#chosen").lower()
-        figure = page.locator(".map").nth(method).bounding_box()
-        panel = page.locator("#panel").bounding_box()
-        assert 0 <= panel["y"] - (figure["y"] + figure["height"]) < 60
-        assert panel["y"] < 740
+        # Both at one moment: the page may still be scrolling.
+        gap = page.evaluate(
+            """k => document.querySelector('#panel').getBoundingClientRect().top
+                - document.querySelectorAll('.map')[k].getBoundingClientRect().bottom
+            """,
+            method,
+        )
+        assert 0 <= gap < 60
+        page.wait_for_function(
+            "() => document.querySelector('#panel').getBoundingClientRect().top < 740"
+        )
     # Turned to a wide screen, it is beside the maps again.
     page.set_viewport_size({"width": 1280, "height": 740})
     page.wait_for_function(
