@@ -15,8 +15,10 @@ X = scale(X)
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3])
-def test_metrics_are_those_of_the_equation(shrinkage: float) -> None:
+@pytest.mark.parametrize("thin", [1.0, 1e-3])  # of the spread along one axis
+def test_metrics_are_those_of_the_equation(shrinkage: float, thin: float) -> None:
     points, codes = rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    points[:, 2] *= thin
     neighbors = np.array([rng.permutation(60)[:20] for _ in range(4)])
     distances = rng.random((4, 20))
     roots = local_roots(points, np.eye(3)[codes], neighbors, distances, 0.7, shrinkage)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import typer
 
-from vicinal.cli.errors import report_errors, with_flags
+from vicinal.cli.errors import _n_threads, report_errors, with_flags
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,6 +58,16 @@ def test_code_that_cannot_be_loaded_for_want_of_memory(
 def test_a_bug_keeps_its_traceback(kind: type[Exception]) -> None:
     with pytest.raises(kind, match="a bug"), report_errors():
         raise kind("a bug")
+
+
+@pytest.mark.parametrize(("given", "n"), [("1", 1), ("", 4), ("0", 4), ("64", 4)])
+def test_memory_is_asked_for_the_threads_that_start(
+    given: str, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", given)
+    assert _n_threads() == n
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")

@@ -92,6 +92,11 @@ def test_gradients_that_grow(first: float) -> None:
     np.testing.assert_allclose(A, B - 0.1 * (first == 0), rtol=1e-6)
 
 
+def test_a_held_size_of_nothing_stays_nothing() -> None:
+    zeros = np.zeros((2, 3))
+    np.testing.assert_array_equal(Adam(True).step(zeros, zeros + 1, 0.1), zeros)
+
+
 def test_a_held_size_is_held() -> None:
     rng = np.random.default_rng(1)
     adam = Adam(size_held=True)
