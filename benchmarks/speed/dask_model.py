@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.speed.timing import seconds as least_seconds
 
-# What a step moves beside maps and gradients: its tasks' descriptions and states.
-TASK_BYTES, STEP_BYTES = 5000, 2500
+# What a round moves beside maps: its tasks' descriptions and states.
+TASK_BYTES, ROUND_BYTES = 5000, 2500
 # How many cores all processes here share.
 N_CORES = len(os.sched_getaffinity(0))
 # Of a fit that has not all rows in its pool: to check them, for the sample, for the
@@ -22,14 +22,14 @@ N_CORES = len(os.sched_getaffinity(0))
 N_PASSES = 8
 
 
-def bytes_of_step(d: int, k: int, n_tasks: int, itemsize: int) -> float:
-    """Return what docs/dask.md says that a step moves.
+def bytes_of_round(d: int, k: int, n_tasks: int) -> float:
+    """Return what docs/dask.md says that a round moves.
 
-    A map of float64 goes to the scheduler once and on to each task; a gradient comes
-    back from each, by way of the scheduler and so twice.
+    A map and Adam's two memories, in float64, go to the scheduler once and on to each
+    task; as many come back from each, by way of the scheduler and so twice.
     """
-    maps, gradients = (1 + n_tasks) * d * k * 8, 2 * n_tasks * d * k * itemsize
-    return maps + gradients + n_tasks * TASK_BYTES + STEP_BYTES
+    there, back = (1 + n_tasks) * 3 * d * k * 8, 2 * n_tasks * 3 * d * k * 8
+    return there + back + n_tasks * TASK_BYTES + ROUND_BYTES
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Costs:
     looking, taking : float
         A core's for each number of a chunk, to check it and to draw rows.
     way : float
-        Of a step whose tasks do nothing: the way there and back.
+        Of a round whose tasks do nothing: the way there and back.
     task : float
-        A core's for the work of a task of a step.
+        A core's for the work of a task of a round.
     """
 
     chunk: float
@@ -56,8 +56,8 @@ class Costs:
     task: float
 
 
-def seconds_of_step(way: float, task: float, n_tasks: int, n_workers: int) -> float:
-    """Return a step's time: there and back, and the tasks one after the other."""
+def seconds_of_round(way: float, task: float, n_tasks: int, n_workers: int) -> float:
+    """Return a round's time: there and back, and the tasks one after the other."""
     return way + task * -(-n_tasks // min(n_workers, N_CORES))
 
 
@@ -89,13 +89,13 @@ def large_fit(costs: Costs) -> list[list[str]]:
 
     Each has one core as this machine's, and reads half a gigabyte a second.
     """
-    n, k, d, n_workers, chunk, n_steps = 10**9, 128, 30, 100, 250_000, 500
+    n, k, d, n_workers, chunk, n_rounds = 10**9, 128, 30, 100, 250_000, 50
     n_chunks, numbers = n // chunk, chunk * k
     reading = 4 * numbers / 0.5e9
     bare = seconds_of_passes(costs, n_chunks, numbers, n_workers, 0)
     scheduling = N_PASSES * n_chunks * costs.chunk
-    steps = n_steps * (costs.way + costs.task)
-    moved = n_steps * bytes_of_step(d, k, 2, 4)
+    rounds = n_rounds * (costs.way + costs.task)
+    moved = n_rounds * bytes_of_round(d, k, 2)
     read = N_PASSES * n_chunks / n_workers * reading
     # Chunks of half the size, and so on, until the scheduler takes as long as all else.
     most = n_chunks * (bare - scheduling + read) / scheduling
@@ -104,8 +104,8 @@ def large_fit(costs: Costs) -> list[list[str]]:
         ["reading, 8 passes", f"{read:.0f} s"],
         ["checking and drawing", f"{bare - scheduling:.0f} s"],
         ["scheduling", f"{scheduling:.0f} s, {1000 * costs.chunk:.1f} ms a chunk"],
-        ["500 steps of two tasks", f"{steps:.0f} s, {moved / 1e6:.0f} MB"],
-        ["all", f"{bare + read + steps:.0f} s"],
+        ["50 rounds of two tasks", f"{rounds:.0f} s, {moved / 1e6:.0f} MB"],
+        ["all", f"{bare + read + rounds:.0f} s"],
         ["chunks that the scheduler takes half of the passes for", f"{most:,.0f}"],
     ]
 
@@ -125,7 +125,7 @@ def measured(client: Any, tiny: tuple[Any, Any], k: int, d: int) -> Costs:
     return Costs(
         _chunk_seconds(client, *tiny),
         *_seconds_of_a_number(),
-        step_seconds(client, k, d),
+        way_seconds(client, k, d),
         task_seconds(k, d),
     )
 
@@ -157,36 +157,38 @@ def _seconds_of_a_number(n: int = 100_000, width: int = 32) -> tuple[float, floa
     return looking / X.size, taking / X.size
 
 
-def step_seconds(client: Any, k: int, d: int, n_tasks: int = 2) -> float:
-    """Time a step of two tasks that return a gradient and do nothing for it."""
+def way_seconds(client: Any, k: int, d: int, n_tasks: int = 2) -> float:
+    """Time a round of tasks that return what they are given."""
     from vicinal.dask._tasks import OnCluster
 
-    tasks, A = OnCluster(client), np.zeros((d, k))
+    tasks, given = OnCluster(client), tuple(np.zeros((3, d, k)))
 
-    def steps() -> None:
+    def rounds() -> None:
         for _ in range(20):
-            tasks.result(tasks.map(_as_float32, [(A,)] * n_tasks))
+            tasks.result(tasks.map(_returned, [given] * n_tasks))
 
-    return least_seconds(steps, 3) / 20
-
-
-def _as_float32(A: Any) -> Any:
-    return A.astype(np.float32)
+    return least_seconds(rounds, 3) / 20
 
 
-def task_seconds(k: int, d: int) -> float:
-    """Time the work of a task of a step, in this process."""
-    from vicinal.dask._nca import N_REFERENCES, QUERIES_PER_TASK
-    from vicinal.dask._nca_steps import Part, evaluate
+def _returned(*given: Any) -> Any:
+    return given
+
+
+def task_seconds(k: int, d: int, n_queries: int = 512) -> float:
+    """Time the work of a task of a round on g, in this process."""
+    from vicinal.dask._nca_steps import Batches, steps_of_share
     from vicinal.dask._pool import share
     from vicinal.dask._sampling import Rows
+    from vicinal.nca._stochastic import N_REFERENCES, STEPS
+    from vicinal.solvers.adam import Adam
 
-    X, y = _rows(30_000, k)
+    X, y = _rows(60_000, k)
     rows = Rows(X, y, np.arange(len(X)))
-    given = share(0, 0, 2, 4 * N_REFERENCES, rows)
-    part = Part(
+    given = share(0, 0, 2, 2 * N_REFERENCES, np.eye(k), rows)
+    # g's steps are on half as many rows as f's.
+    batches = Batches(
         "log", np.bincount(y).astype(float), np.full(8, 1 / 8),
-        QUERIES_PER_TASK, N_REFERENCES, np.asarray, 0,
+        n_queries, N_REFERENCES // 2, 0.0, np.asarray,
     )  # fmt: skip
-    A = np.eye(d, k)
-    return least_seconds(lambda: evaluate(given, part, 0, 0, A), 10)
+    A, etas = np.eye(d, k), [0.0] * STEPS[1]
+    return least_seconds(lambda: steps_of_share(given, batches, A, Adam(), etas, 0), 5)

@@ -48,13 +48,10 @@ def test_tasks_add_up_to_the_papers_scatter() -> None:
     rows = Rows(points, np.zeros(60, dtype=int), np.arange(60))
     A = 0.4 * np.random.default_rng(0).normal(size=(4, 4))
     kernel = Kernel(A, np.linalg.inv(A), 4, 0.0, 0.0, 0)
-    parts = [
-        local_scatter(share(1, k, 3, 60, rows), 60, 60, (k, 9), kernel)
-        for k in range(3)
-    ]
-    total, n = add(*parts)
-    expected = 60 * local_covariance(points, A.T @ A)
-    assert n == 60
+    given = share(1, 0, 3, 60, None, rows)
+    total, n = add(*(local_scatter(given, 60, 60, (k, 9), kernel) for k in range(2)))
+    expected = 120 * local_covariance(points, A.T @ A)
+    assert n == 120
     np.testing.assert_allclose(total, expected, rtol=1e-4, atol=1e-4)
 
 

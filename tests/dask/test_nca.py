@@ -21,12 +21,13 @@ from tests.dask.data import chunked, classes_in_noise
 from tests.nca.oracles import nca_value_and_gradient
 from vicinal.dask import NCA, NCAClassifier
 from vicinal.dask._chunks import find_chunks
-from vicinal.dask._nca_steps import ChunkBatches, Part, add, evaluate
+from vicinal.dask._nca_steps import Batches, StepsOnShares, steps_of_share
 from vicinal.dask._pool import Pool, share
 from vicinal.dask._sampling import Rows
 from vicinal.dask._tasks import InThreads
 from vicinal.nca.parts import fitted_scale
-from vicinal.objectives import NCAObjective
+from vicinal.objectives import MinibatchSampler, NCAObjective
+from vicinal.solvers.adam import Adam
 
 X, y = classes_in_noise(1200)
 SHORT: dict[str, Any] = {"max_iter": 6, "random_state": 0}
@@ -38,18 +39,68 @@ def accuracy(model: Any, rows: Any = X, labels: Any = y) -> float:
     return float(knn.score(Z[800:], labels[800:]))
 
 
+def batches(kind: str, n: int, alpha: float = 0.0) -> Batches:
+    sizes, prior = np.bincount(y[:n]).astype(float), np.full(3, 1 / 3)
+    return Batches(kind, sizes, prior, n, n, alpha, np.asarray)
+
+
 @pytest.mark.parametrize("kind", ["expected", "log", "class-density"])
-def test_tasks_add_up_to_the_papers_sum(kind: str) -> None:
+@pytest.mark.parametrize("alpha", [0.0, 0.05])
+def test_a_step_is_one_on_the_papers_sum(kind: str, alpha: float) -> None:
     rows = Rows(X[:60], y[:60], np.arange(60))
-    sizes, prior = np.bincount(rows.codes).astype(float), np.full(3, 1 / 3)
-    part = Part(kind, sizes, prior, 60, 60, np.asarray, 0)
     A = 0.3 * np.random.default_rng(0).normal(size=(2, 8))
-    parts = [evaluate(share(1, k, 3, 60, rows), part, 5, k, A) for k in range(3)]
-    total = add(*parts)
+    given = share(1, 0, 3, 60, None, rows)
+    reached = steps_of_share(given, batches(kind, 60, alpha), A, Adam(), [0.01], 5)
     value, gradient = nca_value_and_gradient(rows.X, rows.codes, A, kind)
-    assert total.n_queries == 60
-    np.testing.assert_allclose(total.value, value, rtol=1e-10)
-    np.testing.assert_allclose(total.gradient, gradient, rtol=1e-8, atol=1e-10)
+    gradient -= 2 * alpha * 60 * A
+    [found] = reached.batch_values
+    assert found == pytest.approx(value - alpha * 60 * (A**2).sum())
+    np.testing.assert_allclose(reached.components, Adam().step(A, gradient, 0.01))
+
+
+def test_steps_are_taken_in_the_basis_of_the_share() -> None:
+    rows = Rows(X[:60], y[:60], np.arange(60))
+    basis = np.random.default_rng(1).normal(size=(8, 5))
+    A = 0.3 * np.random.default_rng(0).normal(size=(2, 5))
+    given = share(1, 0, 1, 60, basis, rows)
+    reached = steps_of_share(given, batches("log", 60), A, Adam(), [0.01], 5)
+    _, gradient = nca_value_and_gradient(X[:60], y[:60], A @ basis.T, "log")
+    expected = Adam().step(A, gradient @ basis, 0.01)
+    np.testing.assert_allclose(reached.components, expected)
+
+
+def test_values_are_of_all_rows_not_of_the_share() -> None:
+    rows = Rows(X[:60], y[:60], np.arange(60))
+    A = 0.3 * np.random.default_rng(0).normal(size=(2, 8))
+    few = share(1, 1, 3, 1, None, rows)
+    assert len(few.rows) == 20
+    value, _ = nca_value_and_gradient(few.rows.X, few.rows.codes, A, "log")
+    reached = steps_of_share(few, batches("log", 60), A, Adam(), [0.01], 5)
+    [found] = reached.batch_values
+    assert found == pytest.approx(3 * value)
+
+
+def test_shares_take_an_iterations_steps_each_and_are_averaged() -> None:
+    chunks = find_chunks(InThreads(), *chunked(X[:120], y[:120], 50), labeled=True)
+    pool = Pool(chunks, None, 8, 2, 10, 1, np.random.default_rng(0))
+    sizes, prior = chunks.counts.sum(axis=0), np.full(3, 1 / 3)
+    sample = NCAObjective(X[:30], y[:30], "log")
+    A, etas = 0.3 * np.random.default_rng(0).normal(size=(2, 8)), [0.1, 0.2, 0.1]
+    sampler = MinibatchSampler(sample, 40, 50)
+    rng = np.random.default_rng(7)
+    reached = StepsOnShares(pool, sizes, prior)(sampler, A, Adam(), etas, rng)
+    seed = int(np.random.default_rng(7).integers(2**63))
+    of_each = Batches("log", sizes, prior, 20, 50, 0.0, np.asarray)
+    apart = [
+        steps_of_share(one, of_each, A, Adam(), etas, (seed, k))
+        for k, one in enumerate(pool.next())
+    ]
+    assert [len(one.rows) for one in pool.next()] == [60, 60]
+    assert not np.allclose(apart[0].components, apart[1].components)
+    mean = (apart[0].components + apart[1].components) / 2
+    np.testing.assert_allclose(reached.components, mean)
+    assert reached.adam.n_steps == 3
+    assert len(reached.batch_values) == 3
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -81,25 +132,6 @@ def test_it_learns_what_memory_learns() -> None:
     objective = NCAObjective(X[:800], y[:800])
     factor = fitted_scale(objective, ours.components_, np.random.default_rng(0))
     assert factor == pytest.approx(1, abs=0.1)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 0.05])
-def test_values_are_of_all_rows_not_of_the_sample(alpha: float) -> None:
-    rows, labels = X[:120], y[:120]
-    chunks = find_chunks(InThreads(), *chunked(rows, labels, 50), labeled=True)
-    rng = np.random.default_rng(0)
-    pool = Pool(chunks, None, 8, 2, 120, 1, rng)
-    prior = np.full(3, 1 / 3)
-    sample = NCAObjective(rows[:30], labels[:30], "log")
-    sizes = chunks.counts.sum(axis=0)
-    sampler = ChunkBatches(
-        sample, 120, 120, alpha, from_pool=pool, sizes=sizes, prior=prior
-    )
-    A = 0.3 * rng.normal(size=(2, 8))
-    value, gradient = sampler.draw(rng).value_and_gradient(A)
-    expected, slope = nca_value_and_gradient(rows, labels, A, "log")
-    assert value == pytest.approx(expected - alpha * 120 * (A**2).sum())
-    np.testing.assert_allclose(gradient, slope - 2 * alpha * 120 * A, rtol=1e-8)
 
 
 class _AsItIs:

@@ -11,11 +11,11 @@ pytest.importorskip("distributed")
 from tests.dask.data import chunked
 from vicinal.dask import _pool
 from vicinal.dask._chunks import find_chunks
-from vicinal.dask._pool import Pool, meeting
+from vicinal.dask._pool import Pool, Share, meeting, some_of
 from vicinal.dask._tasks import InThreads, OnCluster, Tasks
 
 
-def make(n: int = 100, tasks: Tasks | None = None, **given: int) -> Pool:
+def make(n: int = 100, tasks: Tasks | None = None, **given: Any) -> Pool:
     X, y = np.arange(float(n))[:, None], np.arange(n) * 4 // n  # sorted by class
     given_to = tasks or InThreads()
     chunks = find_chunks(given_to, *chunked(X, y, n // 4), labeled=True)
@@ -29,17 +29,26 @@ def make(n: int = 100, tasks: Tasks | None = None, **given: int) -> Pool:
 
 
 def test_shares_hold_each_row_once_and_all_classes() -> None:
-    shares, step = make().next()
-    numbers = np.concatenate([share.queries.numbers for share in shares])
+    shares = make().next()
+    numbers = np.concatenate([share.rows.numbers for share in shares])
     assert sorted(numbers.tolist()) == list(range(100))
-    assert all(len(np.unique(share.queries.codes)) == 4 for share in shares)
-    assert step == 1
+    assert all(len(np.unique(share.rows.codes)) == 4 for share in shares)
 
 
-def test_all_shares_have_the_same_references() -> None:
-    shares, _ = make().next()
-    [one] = {tuple(share.references.numbers.tolist()) for share in shares}
-    assert len(one) == 20
+@pytest.mark.parametrize(("n_references", "size"), [(5, 34), (25, 50), (80, 100)])
+def test_shares_overlap_where_rows_are_few(n_references: int, size: int) -> None:
+    shares = make(n_references=n_references).next()
+    assert max(len(share.rows) for share in shares) == size
+    assert all(
+        len(np.unique(share.rows.numbers)) == len(share.rows) for share in shares
+    )
+    numbers = np.concatenate([share.rows.numbers for share in shares])
+    assert set(numbers.tolist()) == set(range(100))
+
+
+def test_shares_have_the_basis_with_them() -> None:
+    basis = np.eye(1)
+    assert all(share.basis is basis for share in make(basis=basis).next())
 
 
 def test_a_pool_of_all_rows_is_read_once() -> None:
@@ -52,9 +61,7 @@ def test_a_pool_of_all_rows_is_read_once() -> None:
 def test_a_smaller_pool_is_refreshed_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_pool, "POOL_BYTES", 40 * 8)
     pool = make()
-    held = [
-        np.concatenate([s.queries.numbers for s in pool.next()[0]]) for _ in range(9)
-    ]
+    held = [np.concatenate([s.rows.numbers for s in pool.next()]) for _ in range(9)]
     assert pool.n_passes == 3
     assert all(len(numbers) == 40 for numbers in held)
     assert held[3].tolist() == held[0].tolist()
@@ -62,21 +69,25 @@ def test_a_smaller_pool_is_refreshed_seldom(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_no_query_is_its_own_reference() -> None:
-    [share], _ = make(n_shares=1).next()
-    rows, n = meeting(share, 60, 20, (1, 2))
+    [share] = make(n_shares=1).next()
+    rows, n = meeting(share.rows, 60, 50, (1, 2))
     assert n == 60
     assert len(np.unique(rows.numbers)) == len(rows)
-    assert set(share.references.numbers) <= set(rows.numbers)
+    assert set(some_of(share.rows, 50, 2).numbers) <= set(rows.numbers)
+
+
+def _size(share: Share) -> int:
+    return len(share.rows)
 
 
 def test_shares_are_on_all_workers_and_stay_there(client: Any) -> None:
     tasks = OnCluster(client)
     pool = make(tasks=tasks, n_shares=4)
-    shares, _ = pool.next()
+    shares = pool.next()
     tasks.result(shares)
     first = client.who_has(shares)
     assert {len(where) for where in first.values()} == {1}
     assert len({where for [where] in first.values()}) == 2
     for _ in range(20):
-        tasks.result(tasks.map(meeting, [(one, 2, 3, (1, 2)) for one in shares]))
+        tasks.result(tasks.map(_size, [(one,) for one in shares]))
     assert client.who_has(shares) == first

@@ -7,7 +7,15 @@ from numpy.random import Generator
 from tests.solvers.hills import Hill, Plain, Times, go_on
 from vicinal._typing import FloatArray
 from vicinal.solvers import Objective
-from vicinal.solvers.adam import Adam, Stochastic, schedule, typical_entry
+from vicinal.solvers.adam import (
+    Adam,
+    Progress,
+    Stochastic,
+    average,
+    schedule,
+    take_steps,
+    typical_entry,
+)
 
 START: FloatArray = np.ones((2, 3))
 
@@ -109,6 +117,73 @@ def test_a_held_size_is_held() -> None:
         A = moved
     nothing = np.zeros((2, 5))
     np.testing.assert_array_equal(Adam(size_held=True).step(nothing, nothing, 1), 0)
+
+
+RNG = np.random.default_rng(3)
+
+
+def paths(n: int, size_held: bool = False, unit: float = 1.0) -> list[Progress]:
+    """Lead maps from one start by three steps each, by gradients of other sizes."""
+    rng = np.random.default_rng(0)
+    return [
+        take_steps(Noisy(factor=unit**k), START, Adam(size_held), [0.1, 0.2, 0.1], rng)
+        for k in range(n)
+    ]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e30])
+def test_maps_and_memories_are_averaged(unit: float) -> None:
+    some = paths(3, unit=unit)
+    total = average(*some)
+    np.testing.assert_allclose(
+        total.components, np.mean([one.components for one in some], axis=0)
+    )
+    for name, power in (("mean", 1), ("square", 2)):
+        parts = [getattr(one.adam, name) * one.adam.unit**power for one in some]
+        found = getattr(total.adam, name) * total.adam.unit**power
+        np.testing.assert_allclose(found, np.mean(parts, axis=0))
+    values = np.mean([one.batch_values for one in some], axis=0)
+    np.testing.assert_allclose(total.batch_values, values)
+    assert total.adam.n_steps == 3
+    assert total.n_paths == 3
+    assert total.finite
+
+
+def test_means_of_means_are_those_of_all() -> None:
+    some = paths(5)
+    flat, tree = average(*some), average(average(*some[:4]), some[4])
+    np.testing.assert_allclose(tree.components, flat.components)
+    np.testing.assert_allclose(tree.adam.square, flat.adam.square)
+    assert tree.n_paths == 5
+
+
+def test_the_mean_of_one_is_itself() -> None:
+    for held in (False, True):
+        [one] = paths(1, held)
+        np.testing.assert_array_equal(average(one).components, one.components)
+
+
+def test_a_mean_holds_the_size() -> None:
+    some = paths(4, size_held=True)
+    shorter = np.mean([one.components for one in some], axis=0)
+    assert np.linalg.norm(shorter) < 0.999 * np.linalg.norm(START)
+    found = average(*some).components
+    assert np.linalg.norm(found) == pytest.approx(np.linalg.norm(START))
+
+
+def test_one_path_that_breaks_is_told() -> None:
+    [good] = paths(1)
+    broken = take_steps(Noisy(factor=np.nan), START, Adam(), [0.1] * 3, rng=RNG)
+    assert not broken.finite
+    total = average(good, broken)
+    assert not total.finite
+    assert np.isfinite(total.components).all()
+
+
+def test_steps_leave_the_memory_of_those_before() -> None:
+    adam = Adam()
+    take_steps(Noisy(), START, adam, [0.1], np.random.default_rng(0))
+    assert adam.n_steps == 0
 
 
 def test_the_schedule_rises_shortly_and_falls_to_nothing() -> None:

@@ -69,7 +69,7 @@ def local_scatter(
     kernel: Kernel,
 ) -> LocalScatter:
     """Return the local covariances of some of a share (eq. 4), a task of an update."""
-    rows, n = meeting(share, n_locations, n_references, seeds)
+    rows, n = meeting(share.rows, n_locations, n_references, seeds)
     with single_threaded_blas():
         Y = to_float32_if_safe(mapped(rows.X, kernel, 1))
         C = expectation_of(Y, kernel, 1, np.arange(n)).C
@@ -348,8 +348,8 @@ def _scatter_at(
     pool: Pool, batch_size: int, n_references: int, seed: int, kernel: Kernel
 ) -> FloatArray:
     """Return Ĉ_L, the mean local covariance at the next locations of a pool."""
-    shares, step = pool.next()
-    tasks = pool.chunks.tasks
+    shares, tasks = pool.next(), pool.chunks.tasks
+    step = pool.n_calls
     size = -(-batch_size // len(shares))
     handles = tasks.map(
         local_scatter,

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ import vicinal.nca
 from vicinal._typing import FloatArray
 from vicinal.dask._chunks import Chunks, is_collection
 from vicinal.dask._estimator import OnChunks
-from vicinal.dask._nca_steps import ChunkBatches
+from vicinal.dask._nca_steps import StepsOnShares
 from vicinal.dask._pool import Pool
 from vicinal.dask._sampling import Basis, Rows, draw_sample
 from vicinal.nca.parts import (
@@ -30,15 +29,8 @@ from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective
 from vicinal.objectives.nca import check_class_prior
 
-STEPS = 10
-"""Steps in an iteration: fewer and larger than in memory, as each has to travel."""
-QUERIES_PER_TASK, N_TASKS = 1024, 2
-"""What a task of a step evaluates, and into how many tasks a step is shared out."""
-N_REFERENCES = 2048
-"""References of a step."""
-SHRINKAGE = 2, 1
-"""How many times smaller steps of no given size are: those on the surrogate that comes
-first, and those on an objective that does without one."""
+QUERIES_PER_TASK = 1024
+"""How many of a step's queries a share has."""
 N_REFRESHES = 5
 """How often other rows are drawn in a fit, where the pool does not hold all."""
 N_VOTERS = 2**16
@@ -65,9 +57,9 @@ class NCA(OnChunks, vicinal.nca.NCA):
     """Neighbourhood components analysis of rows in a Dask array or data frame.
 
     What :class:`vicinal.NCA` learns by its stochastic solver, learned by tasks on a
-    cluster: a step's queries and references are drawn from a pool of rows that stays
-    there, each task returns a value and a gradient, and these are added up in a fixed
-    order, so that the result is the same, bit for bit, for any number of workers.
+    cluster: a pool of rows stays there in shares, each share takes the steps of an
+    iteration by itself, and the maps that it and the others reach are averaged in a
+    fixed order, so that the result is the same, bit for bit, for any number of workers.
 
     Parameters
     ----------
@@ -78,11 +70,10 @@ callback, verbose, random_state, n_jobs
     solver : {"auto", "stochastic"}, default="auto"
         Both are the stochastic solver.
     batch_size : int or "auto", default="auto"
-        Points whose terms a step evaluates, in tasks of about 1,024; "auto" is 2,048,
-        and half of it for the first steps on f, which only place the map.
+        As for :class:`vicinal.NCA`: queries of a step, of all tasks together. A task is
+        for about 1,024 of them; "auto" makes two.
     n_references : int or "auto", default="auto"
-        Points of a step among which they look for neighbours, beside those of their
-        own task; "auto" is 2,048, or half of it as above.
+        As for :class:`vicinal.NCA`, for each task.
     neighbors, anneal, early_stopping, validation_fraction, n_iter_no_change, tol
         There so that the parameters are those of :class:`vicinal.NCA`; other values
         than the defaults of the first three are an error.
@@ -247,29 +238,21 @@ n_features_in_, feature_names_in_
     def _on_cluster(
         self, optimizer: StochasticOptimizer, data: SampledData
     ) -> StochasticOptimizer:
-        """Return the optimizer with steps that are tasks."""
-        largest = N_TASKS * QUERIES_PER_TASK, N_REFERENCES
-        batch_size = optimizer.batch_size or largest[0]
-        projection = optimizer.preconditioner.projection
+        """Return the optimizer with iterations that are tasks."""
+        batch_size = optimizer.batch_size or optimizer.largest[0]
+        basis = optimizer.preconditioner
         pool = Pool(
             data.chunks,
-            None if projection is None else Basis(projection),
-            data.X.shape[1] if projection is None else projection.shape[1],
+            None if basis.projection is None else Basis(basis.projection),
+            basis.whitening.shape[0],
             max(1, round(batch_size / QUERIES_PER_TASK)),
-            optimizer.n_references or largest[1],
-            max(1, STEPS * self.max_iter // N_REFRESHES),
+            optimizer.n_references or optimizer.largest[1],
+            max(1, self.max_iter // N_REFRESHES),
             data.rng,
+            basis.whitening,
         )
         sizes = data.chunks.counts.sum(axis=0)
-        return replace(
-            optimizer,
-            steps=(STEPS, STEPS),
-            largest=largest,
-            shrinkage=SHRINKAGE,
-            sampler=partial(
-                ChunkBatches, from_pool=pool, sizes=sizes, prior=data.prior
-            ),
-        )
+        return replace(optimizer, take=StepsOnShares(pool, sizes, data.prior))
 
     def _finish(self, run: Run, reached: Any) -> None:
         """Make the estimator fitted, with the scale that suits many rows."""

@@ -2,7 +2,7 @@
 
 Reading all chunks for each of many small steps would cost far more than the steps. So
 some rows are drawn from all chunks, seldom, and stay on the cluster in shares of equal
-make, whatever the order of the data; steps are tasks of these.
+make, whatever the order of the data; tasks draw from these.
 
 A task has its queries and its references from one share, and so runs where that is.
 References apart from it would be sent to workers over and over: Dask drops copies of
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from vicinal._typing import FloatArray
 from vicinal.dask._chunks import Chunks
 from vicinal.dask._sampling import Place, Rows, draw_parts, join
 from vicinal.dask._tasks import Handle
@@ -22,29 +23,29 @@ from vicinal.objectives.minibatch import sample_indices
 
 POOL_BYTES = 2**26
 """The pool's size: it holds no more rows than fit in here."""
-REFERENCES_PER_STEP = 4
-"""The shared references are so many times those of one step."""
+FEWEST_PER_REFERENCE = 2
+"""A share has so many times the references of one step, if there are as many rows."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """What one task of each step draws from.
+    """What one task at a time draws from.
 
     Attributes
     ----------
-    queries : Rows
-        Those that no other share has.
-    references : Rows
-        Those that all shares have.
+    rows : Rows
+        Other shares have others, where there are enough for all.
+    basis : ndarray or None
+        What the pool was given to go with them.
     """
 
-    queries: Rows
-    references: Rows
+    rows: Rows
+    basis: FloatArray | None
 
 
 @dataclass
 class Pool:
-    """Rows in shares, each with the references that all look at.
+    """Rows in shares, dealt out at random.
 
     Parameters
     ----------
@@ -55,20 +56,22 @@ class Pool:
     width : int
         How many coordinates a row has.
     n_shares : int
-        How many tasks a step has.
+        How many tasks run at a time.
     n_references : int
         How many references a step looks at.
     refresh_every : int
-        After so many steps other rows are drawn, unless the pool has all.
+        After so many calls of `next` other rows are drawn, unless the pool has all.
     rng : Generator
         Draws them.
+    basis : ndarray or None, default=None
+        What each share has with it, so that it need not be sent with each task.
 
     Attributes
     ----------
     n_rows : int
         How many rows the pool holds.
-    n_passes : int
-        How many times the chunks were read so far.
+    n_passes, n_calls : int
+        How many times the chunks were read, and `next` called, so far.
     """
 
     chunks: Chunks
@@ -78,45 +81,65 @@ class Pool:
     n_references: int
     refresh_every: int
     rng: Generator
+    basis: FloatArray | None = None
     n_passes: int = 0
+    n_calls: int = 0
     _shares: list[Handle] = field(default_factory=list)
-    _n_steps: int = 0
 
     @property
     def n_rows(self) -> int:
         """How many rows the pool holds."""
         most = POOL_BYTES // (self.width * self.chunks.dtype.itemsize)
-        return min(self.chunks.shape[0], max(most, 2 * self.n_references))
+        return min(self.chunks.shape[0], max(most, self._fewest))
 
-    def next(self) -> tuple[list[Handle], int]:
-        """Return the shares for the next step, and its number."""
+    @property
+    def _fewest(self) -> int:
+        """How many rows a share has at least, if there are as many."""
+        return FEWEST_PER_REFERENCE * self.n_references
+
+    def next(self) -> list[Handle]:
+        """Return the shares for the next tasks."""
         has_all = self.n_rows == self.chunks.shape[0]
-        due = not has_all and self._n_steps % self.refresh_every == 0
+        due = not has_all and self.n_calls % self.refresh_every == 0
         if due or not self._shares:
             self._refresh()
-        self._n_steps += 1
-        return self._shares, self._n_steps
+        self.n_calls += 1
+        return self._shares
 
     def _refresh(self) -> None:
         self._shares = []  # what was held is let go first
         parts = draw_parts(self.chunks, self.n_rows, self.rng, self.place)
         seed = int(self.rng.integers(2**63))
-        n_shared = REFERENCES_PER_STEP * self.n_references
         # From parts that are on many workers, the shares come to be on as many. From
         # one, all would be where that is, and so would be all tasks.
         self._shares = self.chunks.tasks.map(
             share,
-            [(seed, k, self.n_shares, n_shared, *parts) for k in range(self.n_shares)],
+            [
+                (seed, k, self.n_shares, self._fewest, self.basis, *parts)
+                for k in range(self.n_shares)
+            ],
         )
         self.n_passes += 1
 
 
-def share(seed: int, k: int, n_shares: int, n_references: int, *parts: Rows) -> Share:
-    """Return one of equal shares of the rows, dealt out at random."""
+def share(
+    seed: int,
+    k: int,
+    n_shares: int,
+    fewest: int,
+    basis: FloatArray | None,
+    *parts: Rows,
+) -> Share:
+    """Return one of equal shares of the rows, dealt out at random.
+
+    Where shares would have fewer rows than they should, they overlap.
+    """
     rows = join(*parts)
     order = np.random.default_rng(seed).permutation(len(rows))
-    queries = rows[np.sort(order[k::n_shares])]
-    return Share(queries, some_of(rows, n_references, seed))
+    first, end = (i * len(rows) // n_shares for i in (k, k + 1))
+    size = min(len(rows), max(end - first, fewest))
+    dealt = np.roll(order, -first)[:size]
+    return Share(rows[np.sort(dealt)], basis)
 
 
 def some_of(rows: Rows, n: int, seed: Any) -> Rows:
@@ -125,13 +148,13 @@ def some_of(rows: Rows, n: int, seed: Any) -> Rows:
 
 
 def meeting(
-    given: Share, n_queries: int, n_references: int, seeds: Any
+    given: Rows, n_queries: int, n_references: int, seeds: Any
 ) -> tuple[Rows, int]:
     """Return some queries, followed by some references that are other rows.
 
     Parameters
     ----------
-    given : Share
+    given : Rows
         What to draw from.
     n_queries, n_references : int
         How many to draw; at most all.
@@ -145,8 +168,8 @@ def meeting(
     n_queries : int
         How many of them are queries.
     """
-    asking = some_of(given.queries, n_queries, seeds[0])
-    asked = some_of(given.references, n_references, seeds[1])
+    asking = some_of(given, n_queries, seeds[0])
+    asked = some_of(given, n_references, seeds[1])
     others = asked[~np.isin(asked.numbers, asking.numbers)]
     rows = Rows(
         np.concatenate([asking.X, others.X]),

@@ -18,7 +18,7 @@ from vicinal.objectives import MinibatchSampler
 from vicinal.objectives.base import PairObjective
 from vicinal.objectives.minibatch import sample_indices
 from vicinal.solvers import Solution
-from vicinal.solvers.adam import Stochastic, typical_entry
+from vicinal.solvers.adam import Stochastic, TakeSteps, take_steps, typical_entry
 from vicinal.solvers.base import OnIteration
 
 BATCH_SIZE, N_REFERENCES = 2048, 2048
@@ -62,11 +62,8 @@ class StochasticOptimizer:
         Steps in an iteration: where a surrogate comes first, and where there is none.
     largest : tuple of two int, default=(2048, 2048)
         Queries and references of a part where they are not given, at its largest.
-    shrinkage : tuple of two int, default=(4, 2)
-        How many times smaller such parts are: for the surrogate, and where there is
-        none.
-    sampler : callable, default=MinibatchSampler
-        Makes what mini-batches are drawn from, of an objective and how to draw.
+    take : callable, default=take_steps
+        Takes an iteration's steps.
     """
 
     preconditioner: Preconditioner
@@ -80,8 +77,7 @@ class StochasticOptimizer:
     pool: slice | None = None
     steps: tuple[int, int] = STEPS
     largest: tuple[int, int] = BATCH_SIZE, N_REFERENCES
-    shrinkage: tuple[int, int] = _SHRINKAGE
-    sampler: Callable[..., MinibatchSampler] = MinibatchSampler
+    take: TakeSteps = take_steps
 
     def maximize(
         self, objective: PairObjective, start: FloatArray, on_iteration: OnIteration
@@ -152,11 +148,21 @@ class StochasticOptimizer:
         surrogate = objective.warmup_surrogate()
         if surrogate is None:
             solver = Stochastic(
-                self.max_iter, self.seed, self.steps[1], _WARMUP_STEP * self.step
+                self.max_iter,
+                self.seed,
+                self.steps[1],
+                _WARMUP_STEP * self.step,
+                take=self.take,
             )
-            return [(solver, self._batches(objective, smaller=self.shrinkage[1]))]
+            return [(solver, self._batches(objective, smaller=_SHRINKAGE[1]))]
         n_first = int(self.warmup_fraction * self.max_iter)
-        first = Stochastic(n_first, self.seed, self.steps[0], _WARMUP_STEP * self.step)
+        first = Stochastic(
+            n_first,
+            self.seed,
+            self.steps[0],
+            _WARMUP_STEP * self.step,
+            take=self.take,
+        )
         second = Stochastic(
             self.max_iter - n_first,
             self.seed + 1,
@@ -164,9 +170,10 @@ class StochasticOptimizer:
             _FINAL_STEP * self.step,
             # A penalty keeps the size by itself.
             size_held=not self.alpha,
+            take=self.take,
         )
         phases = [
-            (first, self._batches(*surrogate, smaller=self.shrinkage[0])),
+            (first, self._batches(*surrogate, smaller=_SHRINKAGE[0])),
             (second, self._batches(objective)),
         ]
         return [(solver, parts) for solver, parts in phases if solver.max_iter]
@@ -177,7 +184,7 @@ class StochasticOptimizer:
         report: Callable[[FloatArray], FloatArray] = np.asarray,
         smaller: int = 1,
     ) -> MinibatchSampler:
-        return self.sampler(
+        return MinibatchSampler(
             objective,
             self.batch_size or self.largest[0] // smaller,
             self.n_references or self.largest[1] // smaller,

@@ -1,7 +1,10 @@
 """Stochastic ascent: Adam's steps on mini-batches, with scheduled step sizes."""
 
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -57,16 +60,24 @@ class Adam:
             return components.copy()
         return moved * (typical_entry(components) / typical_entry(moved))
 
+    def in_unit(self, unit: float) -> Self:
+        """Return the same memory of gradients measured in another unit."""
+        factor = self.unit / unit
+        return replace(
+            self, unit=unit, mean=self.mean * factor, square=self.square * factor**2
+        )
+
     def _find_unit(self, gradient: FloatArray) -> None:
         """Measure gradients in a unit in which squares neither overflow nor vanish."""
         largest = float(np.abs(gradient).max(initial=0))
         begun = bool(self.mean.any())
         if not largest or (begun and largest <= _GROWTH * self.unit):
             return
-        before, self.unit = self.unit, power_of_two(largest)
+        unit = power_of_two(largest)
         if begun:
-            self.mean = self.mean * (before / self.unit)
-            self.square = self.square * (before / self.unit) ** 2
+            grown = self.in_unit(unit)
+            self.mean, self.square = grown.mean, grown.square
+        self.unit = unit
 
 
 def schedule(progress: float) -> float:
@@ -79,6 +90,96 @@ def schedule(progress: float) -> float:
     """
     rise = min(1.0, (progress + 1e-3) / _WARM_UP)
     return float(rise * 0.5 * (1 + np.cos(np.pi * progress)))
+
+
+class Progress(NamedTuple):
+    """Where some steps have led.
+
+    Attributes
+    ----------
+    components : ndarray
+        The map.
+    adam : Adam
+        What the next steps need to know of these.
+    batch_values : list of float
+        The mini-batches' values, each before its step.
+    finite : bool
+        Whether all values and gradients were; the map is that before the first one
+        which was not.
+    n_paths : int
+        How many maps, led there by different steps, this is the mean of.
+    """
+
+    components: FloatArray
+    adam: Adam
+    batch_values: list[float]
+    finite: bool = True
+    n_paths: int = 1
+
+
+TakeSteps = Callable[[Any, FloatArray, Adam, Sequence[float], Generator], Progress]
+"""Takes a step of each size, as `take_steps` does."""
+
+
+def take_steps(
+    objective: Sampled,
+    components: FloatArray,
+    adam: Adam,
+    etas: Sequence[float],
+    rng: Generator,
+) -> Progress:
+    """Take steps, each on another mini-batch.
+
+    Parameters
+    ----------
+    objective : Sampled
+        What mini-batches are drawn from.
+    components : ndarray of float64
+        The map to start from.
+    adam : Adam
+        Of the steps before; it is not changed.
+    etas : sequence of float
+        The size of each step.
+    rng : Generator
+        Draws the mini-batches.
+    """
+    adam, values = copy(adam), []
+    for eta in etas:
+        value, gradient = objective.draw(rng).value_and_gradient(components)
+        values.append(value)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return Progress(components, adam, values, finite=False)
+        components = adam.step(components, gradient.astype(np.float64), eta)
+    return Progress(components, adam, values)
+
+
+def average(*some: Progress) -> Progress:
+    """Return the mean of maps that as many steps each have led from one place.
+
+    Adam's memories are averaged, too. A map that is itself a mean counts as many times
+    as its `n_paths`, so that means of means are those of all.
+    """
+    n = sum(one.n_paths for one in some)
+    shares = [one.n_paths / n for one in some]
+
+    def mean(parts: Iterable[Any]) -> Any:
+        weighed = (k * np.asarray(part) for k, part in zip(shares, parts, strict=True))
+        return reduce(np.add, weighed)
+
+    unit = max(one.adam.unit for one in some)
+    adams = [one.adam.in_unit(unit) for one in some]
+    adam = replace(
+        adams[0],
+        mean=mean(one.mean for one in adams),
+        square=mean(one.square for one in adams),
+    )
+    A = mean(one.components for one in some)
+    if adam.size_held:  # a mean is shorter than what it is the mean of
+        size = mean(typical_entry(one.components) for one in some)
+        A *= size / typical_entry(A)
+    n_values = min(len(one.batch_values) for one in some)
+    values = mean(one.batch_values[:n_values] for one in some).tolist()
+    return Progress(A, adam, values, all(one.finite for one in some), n)
 
 
 @dataclass(frozen=True)
@@ -101,6 +202,8 @@ class Stochastic:
         η of the largest step, in units of the start's typical entry.
     size_held : bool, default=False
         Leave the map's size as it is at the start.
+    take : callable, default=take_steps
+        Takes an iteration's steps.
     """
 
     max_iter: int = 50
@@ -108,6 +211,7 @@ class Stochastic:
     steps: int = 25
     first_step: float = 0.3
     size_held: bool = False
+    take: TakeSteps = take_steps
 
     def maximize(
         self, objective: Sampled, start: FloatArray, on_iteration: OnIteration
@@ -120,17 +224,16 @@ class Stochastic:
         curve: list[float] = []
         n_steps = self.max_iter * self.steps
         for iteration in range(self.max_iter):
-            values = []
-            for t in range(iteration * self.steps, (iteration + 1) * self.steps):
-                value, gradient = objective.draw(rng).value_and_gradient(A)
-                values.append(value)
-                if not (np.isfinite(value) and np.isfinite(gradient).all()):
-                    message = "the objective is not finite"
-                    return Solution(
-                        A, iteration, curve or [value], "not_finite", message
-                    )
-                eta = self.first_step * unit * schedule(t / n_steps)
-                A = adam.step(A, gradient.astype(np.float64), eta)
+            first = iteration * self.steps
+            etas = [
+                self.first_step * unit * schedule(t / n_steps)
+                for t in range(first, first + self.steps)
+            ]
+            A, adam, values, finite, _ = self.take(objective, A, adam, etas, rng)
+            if not finite:
+                message = "the objective is not finite"
+                last = curve or values[-1:]
+                return Solution(A, iteration, last, "not_finite", message)
             curve += [values[0]] if not curve else []
             curve.append(float(np.mean(values)))
             if on_iteration(A.copy(), curve):
