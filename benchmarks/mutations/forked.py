@@ -17,7 +17,7 @@ import pytest
 _HEAVY = (
     "numpy", "scipy.optimize", "scipy.stats", "scipy.sparse.linalg", "numba", "polars",
     "sklearn.utils.estimator_checks", "sklearn.pipeline", "sklearn.neighbors",
-    "pandas", "matplotlib.pyplot", "typer.testing", "jinja2",
+    "pandas", "matplotlib.pyplot", "typer.testing", "jinja2", "torch",
 )  # fmt: skip
 _BYTES = 8 * 2**30
 # Exit codes of pytest, and what stands for a process that did not end by itself.
