@@ -44,7 +44,8 @@ def data_unit(objective: PairObjective) -> float:
     """Return the unit of the data: a power of two, 1 where they are standardised.
 
     It is the root mean variance of the features that vary, without rows far out. What
-    is measured in it, is multiplied by 2 where all of X is.
+    is measured in it, is multiplied by 2 where all of X is. Rows that are all equal
+    have none: it is 1, or larger where they are, which rounding may tell apart.
     """
     if objective not in _UNITS:  # the start and the solver both ask
         _UNITS[objective] = _unit_of(objective)
@@ -59,6 +60,8 @@ def _unit_of(objective: PairObjective) -> float:
         unit = power_of_two(float(np.abs(X.data).max(initial=0)) or 1.0)
         scaled, weights = X / unit, counts / counts.sum()
         variances = scaled.power(2).T @ weights - np.square(scaled.T @ weights)
+    elif (X[:1] == X).all():
+        return max(1.0, power_of_two(float(np.abs(X).max())))
     else:
         Z, counts, unit = _centered(X, counts)
         variances = counts @ np.square(Z) / counts.sum()
