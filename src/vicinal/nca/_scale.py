@@ -4,6 +4,7 @@ p_ij ∝ exp(−‖A x_i − A x_j‖²) has no bandwidth but the size of A. Whe
 equally near, or only the nearest is seen at all, gradients vanish.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -72,7 +73,8 @@ def _unit_of(objective: PairObjective) -> float:
 def typical_distance(objective: PairObjective, A: FloatArray) -> float:
     """Return the root mean square distance of mapped points from their mean.
 
-    Rows so far out that nothing else would be seen beside them do not count.
+    Rows so far out that nothing else would be seen beside them do not count. It is 0
+    where points differ by no more than rounding.
     """
     X, counts = objective.X, objective.row_counts
     with np.errstate(over="ignore", invalid="ignore"):
@@ -80,7 +82,8 @@ def typical_distance(objective: PairObjective, A: FloatArray) -> float:
     if not np.isfinite(mapped).all():
         return np.inf
     Z, counts, unit = _centered(mapped, counts)
-    return unit * float(np.sqrt(np.average(np.square(Z).sum(axis=1), weights=counts)))
+    square = float(np.average(np.square(Z).sum(axis=1), weights=counts))
+    return unit * math.sqrt(square) if square > _ROUNDING else 0.0
 
 
 def _centered(
