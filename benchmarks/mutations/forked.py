@@ -107,7 +107,7 @@ def _test(
     pipe: Connection, root: Path, tests: list[str], seconds: int, cache: Path | None
 ) -> None:
     """Be the forked process."""
-    os.setsid()
+    os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     nowhere = os.open(os.devnull, os.O_RDWR)
