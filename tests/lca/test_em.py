@@ -124,6 +124,8 @@ def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> N
         Scaler.of(points, isotropic=False), points, 1, (points, None)
     )
     assert LCA()._sampling(problem) is None
+    monkeypatch.setattr(_fit, "N_EXACT", 1500)
+    assert LCA()._sampling(problem) is None
     monkeypatch.setattr(_fit, "N_EXACT", 1499)
     assert LCA()._sampling(problem) == Sampling(100, 1500, 0.6)
     assert LCA(batch_size="all", n_references="all")._sampling(problem) is None
