@@ -390,3 +390,11 @@ def test_gamma_is_chosen_under_the_bounds_that_are_given(
     X, y = load_wine(return_X_y=True)
     ITML(bounds=(0.001, 0.002), n_constraints=200, random_state=0).fit(X, y)
     assert len(set(seen)) == 1
+
+
+def test_pairs_that_differ_by_rounding_are_left_out() -> None:
+    anyone = np.random.default_rng(0).normal(size=(100, 2))
+    near = np.array([[1.0, 0.0], [1e-16, 0.0], [0.0, 0.0]])
+    found = PairBounds._scaled(near, anyone, anyone, np.float64, None)
+    assert len(found.near) == 1
+    assert len(found.far) == 100
