@@ -28,7 +28,7 @@ N_THREADS = 8
 # What a process may grow by, after the first rounds.
 _GROWTH = 1.05
 # Of the rows of a piece, so many repeat so few, which gzip finds again; the others are
-# its own: a file that is compressed a hundredfold is refused as one that fills a memory.
+# its own: a file that is compressed a hundredfold is refused, as made to fill a memory.
 _ROWS, _REPEATED, _DIFFERENT = 200_000, 190_000, 200
 
 

@@ -161,8 +161,7 @@ def _held_out_accuracy(X: FloatArray, codes: IntArray) -> float:
     means = np.zeros((n_classes, X.shape[1]))
     known = class_means(learn, labels)
     means[: len(known)] = known
-    residuals = learn - means[labels]
-    residuals, units = _in_units(residuals, learn)
+    residuals, units = _in_units(learn - means[labels], learn)
     means, judge = means / units, judge / units
     within = residuals.T @ residuals / len(learn)
     within[np.diag_indices_from(within)] += _RIDGE
