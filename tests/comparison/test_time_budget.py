@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vicinal.comparison import Comparison, compare, costs, ledger, runs, time_budget
-from vicinal.comparison.costs import Cost
+from vicinal.comparison.costs import ITERATIONS, Cost
 from vicinal.comparison.data import ComparisonData, UnfitError
 from vicinal.comparison.runs import Effort, Run, run_method
 from vicinal.methods.registry import resolve_methods
@@ -239,6 +239,6 @@ def test_a_fit_of_all_iterations_is_not_short() -> None:
         run: Any = SimpleNamespace(max_iter=max_iter)
         return time_budget._is_short(run)
 
-    assert is_short(time_budget.ITERATIONS - 1)
-    assert not is_short(time_budget.ITERATIONS)
+    assert is_short(ITERATIONS - 1)
+    assert not is_short(ITERATIONS)
     assert not is_short(None)

@@ -290,10 +290,11 @@ def test_warnings_name_the_script_s_line(name: str) -> None:
 
 def test_k_is_the_number_of_neighbours() -> None:
     X, y = load_iris(return_X_y=True)
+    model = metric_learn.LMNN(max_iter=5, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         by_k, by_name, other = (
-            metric_learn.LMNN(max_iter=5, random_state=0, **how).fit(X, y).components_
+            clone(model).set_params(**how).fit(X, y).components_
             for how in ({"k": 5}, {"n_neighbors": 5}, {"n_neighbors": 2})
         )
     np.testing.assert_array_equal(by_k, by_name)
