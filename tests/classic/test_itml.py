@@ -398,3 +398,11 @@ def test_pairs_that_differ_by_rounding_are_left_out() -> None:
     found = PairBounds._scaled(near, anyone, anyone, np.float64, None)
     assert len(found.near) == 1
     assert len(found.far) == 100
+
+
+def test_gamma_is_chosen_with_two_known_rows_of_each_class() -> None:
+    rng = np.random.RandomState(0)
+    codes = np.repeat(np.arange(20), 3)  # a third of the rows is held out
+    points = 8 * rng.normal(size=(60, 6))
+    points[:, 0] = codes + 0.1 * rng.normal(size=60)
+    assert choose_gamma(points, codes, 400, rng, lambda x: x, 1) > 0
