@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.classic.oracles import itml_by_the_dual
 from vicinal._typing import FloatArray
 from vicinal.classic import ITML, MRMR
-from vicinal.classic._gamma import GAMMAS
+from vicinal.classic._gamma import GAMMAS, choose_gamma
 from vicinal.classic._pair_bounds import LogDetObjective, PairBounds
 from vicinal.classic._sampled_pairs import random_pairs
 from vicinal.solvers import SOLVERS, Solution
