@@ -113,7 +113,7 @@ def test_defaults_are_those_that_docstrings_say(module: str) -> None:
     assert not found, "\n".join(found)
 
 
-SHARED = re.compile(r"^ *(\w+(?:, \w+)*)\n +As for :class:`([\w.]+)`\.$", re.MULTILINE)
+SHARED = re.compile(r"^ *(\w+(?:, \w+)*)\n +As for :class:`([\w.]+)`[.;]", re.MULTILINE)
 
 
 def unshared_defaults(name: str, value: Any) -> list[str]:
