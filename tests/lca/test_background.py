@@ -118,5 +118,6 @@ def test_both_types_have_the_same_density_with_columns_of_few_values() -> None:
 
 def test_rounding_of_large_numbers_is_no_variation() -> None:
     rounded = np.where(np.arange(150) % 2, 1e6, np.nextafter(1e6, 2e6))
-    scaler = Scaler.of(np.column_stack([X[:, 0], rounded]), isotropic=False)
-    assert scaler.constant.tolist() == [False, True]
+    columns = np.column_stack([X[:, 0], 1e12 * X[:, 1], rounded])
+    scaler = Scaler.of(columns, isotropic=False)
+    assert scaler.constant.tolist() == [False, False, True]
