@@ -9,6 +9,13 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Speed is never asserted, and a busy machine is no failure.
+settings.register_profile(
+    "any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any speed")
 
 # What the site's build leaves there.
 collect_ignore_glob = ["docs/_build/*", "docs/gallery/*", "docs/conf.py"]

@@ -113,6 +113,35 @@ def test_defaults_are_those_that_docstrings_say(module: str) -> None:
     assert not found, "\n".join(found)
 
 
+SHARED = re.compile(r"^ *(\w+(?:, \w+)*)\n +As for :class:`([\w.]+)`[.;]", re.MULTILINE)
+
+
+def unshared_defaults(name: str, value: Any) -> list[str]:
+    """Return the parameters that are said to be another class's, and are not."""
+    if not inspect.isclass(value) or not value.__doc__:
+        return []
+    found: list[str] = []
+    for names, path in SHARED.findall(value.__doc__):
+        own = inspect.signature(value).parameters
+        module, _, other = path.rpartition(".")
+        home = import_module(module or name.rpartition(".")[0])
+        theirs = inspect.signature(getattr(home, other)).parameters
+        found += [
+            f"{name}: {one} is not as for {path}"
+            for one in names.split(", ")
+            if one in own and own[one].default != theirs[one].default
+        ]
+    return found
+
+
+@pytest.mark.parametrize("module", ["vicinal", *(f"vicinal.{room}" for room in ROOMS)])
+def test_shared_defaults_are_the_same(module: str) -> None:
+    if module in NEEDS:
+        pytest.importorskip(NEEDS[module])
+    found = [line for one in public_members(module) for line in unshared_defaults(*one)]
+    assert not found, "\n".join(found)
+
+
 def undocumented(first: int) -> int:
     return first
 
@@ -160,3 +189,21 @@ def test_a_breach_is_found(value: Any, code: str) -> None:
 def test_an_untrue_default_is_found() -> None:
     (line,) = untrue_defaults("f", wrongly_documented)
     assert line == "f: first is 2, not 3"
+
+
+class OtherPenalty(BaseEstimator):
+    """Learn nothing.
+
+    Parameters
+    ----------
+    tol, alpha
+        As for :class:`vicinal.NCA`.
+    """
+
+    def __init__(self, tol: float = 1e-5, alpha: float = 7.0) -> None:
+        self.tol, self.alpha = tol, alpha
+
+
+def test_an_unshared_default_is_found() -> None:
+    (line,) = unshared_defaults("A", OtherPenalty)
+    assert line == "A: alpha is not as for vicinal.NCA"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from numpy.random import Generator
 
-from benchmarks.hostile.cases import Wrong
+from benchmarks.hostile.cases import CLOCK_SECONDS, Wrong
 from benchmarks.hostile.data import choose
 
 _PROGRAM = """
@@ -98,7 +98,7 @@ def _command(folder: Path) -> dict[str, object]:
 
 def _fit(folder: Path) -> str:
     with subprocess.Popen(**_command(folder)) as process:  # type: ignore[call-overload]
-        said, errors = process.communicate(timeout=110)
+        said, errors = process.communicate(timeout=CLOCK_SECONDS)
     if process.returncode:
         raise Wrong(f"a bad cache ends a fit: {errors.strip().splitlines()[-1]}")
     return str(said).strip()

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 
-from benchmarks.hostile.cases import Wrong
+from benchmarks.hostile.cases import CLOCK_SECONDS, Wrong
 from benchmarks.hostile.data import choose
 from benchmarks.hostile.files import PROGRAM, check_said
 from vicinal import io
@@ -77,7 +77,7 @@ def _interrupted(
             said = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             process.send_signal(number)
-            said = process.communicate(timeout=100)
+            said = process.communicate(timeout=CLOCK_SECONDS)
         if process.returncode > 0 and "vicinal: " in said[1]:
             check_said(
                 process.returncode, *said, " ".join(arguments), (2, 130, 129, 143)
@@ -97,7 +97,7 @@ def _fit(rng: Generator) -> bool:
         process.stdout.readline()
         time.sleep(rng.uniform(0, 0.5))
         process.send_signal(signal.SIGINT)
-        errors = process.communicate(timeout=60)[1]
+        errors = process.communicate(timeout=CLOCK_SECONDS)[1]
     if process.returncode:
         raise Wrong(f"Ctrl-C in a fit: {process.returncode} {errors[-300:]}")
     return False

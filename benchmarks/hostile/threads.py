@@ -12,7 +12,7 @@ from numpy.random import Generator
 from sklearn.base import clone
 from threadpoolctl import threadpool_info
 
-from benchmarks.hostile.cases import Wrong
+from benchmarks.hostile.cases import CLOCK_SECONDS, Wrong
 from benchmarks.hostile.data import choose
 from vicinal import LCA, LDG, NCA, NCAClassifier, NCARegressor
 from vicinal.classic import ITML, MLKR
@@ -27,7 +27,6 @@ MODELS = [
     LCA(max_iter=3, reg=0.1),
     ITML(random_state=0),
 ]
-_SECONDS = 60
 
 
 def case(rng: Generator) -> bool:
@@ -70,7 +69,7 @@ def _threads(models: list[Any], X: Any, expected: list[Any]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(_SECONDS)
+        thread.join(CLOCK_SECONDS)
     _compare(found, expected, "threads")
 
 
@@ -90,7 +89,7 @@ def _processes(method: str, models: list[Any], X: Any, expected: list[Any]) -> N
     found = {}
     try:
         for _ in models:
-            k, components = queue.get(timeout=_SECONDS)
+            k, components = queue.get(timeout=CLOCK_SECONDS)
             found[k] = components
     except Exception as error:
         raise Wrong(f"a fit in a process made by {method} did not end") from error
@@ -132,11 +131,11 @@ def _fork_during(models: list[Any], X: Any, expected: list[Any]) -> None:
         _wait(child)
     finally:
         end.set()
-        thread.join(_SECONDS)
+        thread.join(CLOCK_SECONDS)
 
 
 def _wait(child: int) -> None:
-    until = time.monotonic() + _SECONDS
+    until = time.monotonic() + CLOCK_SECONDS
     while time.monotonic() < until:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:

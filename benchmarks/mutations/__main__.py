@@ -3,7 +3,6 @@
 import argparse
 import json
 import random
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from benchmarks.mutations.forked import preload
 from benchmarks.mutations.mutants import Mutant, mutants
 from benchmarks.mutations.reach import Reach, record
-from benchmarks.mutations.trial import HERE, Trial
+from benchmarks.mutations.trial import HERE, Trials
 
 
 def main() -> None:
@@ -29,6 +28,7 @@ def main() -> None:
     parser.add_argument("--only", help="modules whose path contains this")
     parser.add_argument("--most", type=int, help="try no more than so many now")
     parser.add_argument("--again", action="store_true", help="try survivors again")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     arguments = parser.parse_args()
     every = mutants(HERE / "src" / "vicinal")
     if arguments.only:
@@ -42,19 +42,18 @@ def main() -> None:
     left = [one for one in sample if one.name not in results][: arguments.most]
     print(f"{len(every)} mutants; {len(sample)} drawn, {len(left)} to try")
     if not arguments.map.exists():
-        record(arguments.map.resolve(), HERE)
+        record(arguments.map.resolve(), HERE, jobs=arguments.jobs)
     preload()
-    with tempfile.TemporaryDirectory() as folder:
-        trial = Trial(Path(folder), Reach(arguments.map, HERE))
+    with Trials(Reach(arguments.map, HERE), arguments.jobs) as trials:
         while left:
-            for one in left:
-                results[one.name] = asdict(trial.verdict(one))
+            for one, verdict in trials.verdicts(left):
+                results[one.name] = asdict(verdict)
                 arguments.results.write_text(json.dumps(results, indent=1))
-                verdict, _, seconds, _ = results[one.name].values()
-                print(f"{verdict:9} {seconds:5.0f} s  {one.name}", flush=True)
+                words = f"{verdict.verdict:9} {verdict.seconds:5.0f} s"
+                print(f"{words}  {one.name}", flush=True)
             tried = [one for one in sample if one.name in results]
             by = {results[one.name]["by"] for one in tried}
-            failing = trial.leave_out_failing(sorted(by))
+            failing = trials.leave_out_failing(sorted(by))
             left = [one for one in tried if results[one.name]["by"] in failing]
             print(f"{len(left)} again: their tests fail without a mutant")
     _tell(sample, results)

@@ -17,7 +17,7 @@ import pytest
 _HEAVY = (
     "numpy", "scipy.optimize", "scipy.stats", "scipy.sparse.linalg", "numba", "polars",
     "sklearn.utils.estimator_checks", "sklearn.pipeline", "sklearn.neighbors",
-    "pandas", "matplotlib.pyplot", "typer.testing", "jinja2",
+    "pandas", "matplotlib.pyplot", "typer.testing", "jinja2", "torch",
 )  # fmt: skip
 _BYTES = 8 * 2**30
 # Exit codes of pytest, and what stands for a process that did not end by itself.
@@ -107,7 +107,7 @@ def _test(
     pipe: Connection, root: Path, tests: list[str], seconds: int, cache: Path | None
 ) -> None:
     """Be the forked process."""
-    os.setsid()
+    os.setpgid(0, 0)
     resource.setrlimit(resource.RLIMIT_AS, (_BYTES, _BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     nowhere = os.open(os.devnull, os.O_RDWR)

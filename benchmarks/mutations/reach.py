@@ -8,9 +8,11 @@ import ast
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,8 @@ import pytest
 from coverage import Coverage, CoverageData
 
 PACKAGE = Path("src") / "vicinal"
-# Their tests need what the usual environment has not, or look at the site.
-UNMAPPED = ("neural", "dask", "site")
+# Rooms that are left out where their library is not installed: their tests need it.
+_NEEDS = {"neural": "torch", "dask": "distributed"}
 _LINES, _TESTS = "lines.sqlite", "tests.json"
 _DOCSTRINGS = "tests/test_docstrings.py::"
 
@@ -41,8 +43,7 @@ class Reach:
         now, before = digests(root), found["digests"]
         self._changed = {path for path in now if now[path] != before.get(path)}
         self._root = root
-        self._data = CoverageData(str(folder / _LINES))
-        self._data.read()
+        self._lines = str(folder / _LINES)
 
     def of(self, place: str, line: int) -> list[str]:
         """Return the tests that reach what a line of a module changes, quickest first.
@@ -60,7 +61,11 @@ class Reach:
         """
         path = (PACKAGE / place).as_posix()
         spans, at_import = _bodies(ast.parse((self._root / path).read_text()), line)
-        by_line = self._data.contexts_by_lineno(path)
+        # Opened anew: a connection must not be taken into a forked process.
+        data = CoverageData(self._lines)
+        data.read()
+        by_line = data.contexts_by_lineno(path)
+        data.close()
         if path in self._changed:
             spans = [(1, max(by_line, default=1))]
         tests = {
@@ -127,7 +132,9 @@ def digests(root: Path) -> dict[str, str]:
     }
 
 
-def record(folder: Path, root: Path, tests: tuple[str, ...] = ("tests", "src")) -> None:
+def record(
+    folder: Path, root: Path, tests: tuple[str, ...] = ("tests", "src"), jobs: int = 1
+) -> None:
     """Run the tests of a project under coverage, and keep which reach what.
 
     Parameters
@@ -138,21 +145,50 @@ def record(folder: Path, root: Path, tests: tuple[str, ...] = ("tests", "src")) 
         The project.
     tests : tuple of str
         Files or folders in it.
+    jobs : int
+        Processes among which the files are dealt out.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "benchmarks.mutations.reach", str(folder), *tests]
     paths = (root / "src", root, Path(__file__).parents[2])
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))}
-    subprocess.run(command, cwd=root, env=environment, check=True)  # noqa: S603
+    command = [sys.executable, "-m", "benchmarks.mutations.reach"]
+    parts = [folder / f"part-{part}" for part in range(jobs)]
+    running = [
+        subprocess.Popen(  # noqa: S603
+            [*command, str(part), str(k), str(jobs), *tests], cwd=root, env=environment
+        )
+        for k, part in enumerate(parts)
+    ]
+    codes = [process.wait() for process in running]
+    if any(codes):
+        raise RuntimeError("The tests could not be recorded.")
+    lines = CoverageData(str(folder / _LINES))
+    lines.erase()
+    seconds: dict[str, float] = {}
+    for part in parts:
+        of_part = CoverageData(str(part / _LINES))
+        of_part.read()
+        lines.update(of_part)
+        seconds |= json.loads((part / _TESTS).read_text())
+        shutil.rmtree(part)
+    lines.write()
+    found = {"seconds": seconds, "digests": digests(root)}
+    (folder / _TESTS).write_text(json.dumps(found, indent=1))
 
 
 class _Recorder:
     """A plugin of pytest: the running test is the context of the lines it reaches."""
 
-    def __init__(self, coverage: Coverage) -> None:
+    def __init__(self, coverage: Coverage, part: int, parts: int) -> None:
         self._coverage = coverage
+        self._part, self._parts = part, parts
         self._unfit: set[str] = set()
         self._seconds: dict[str, float] = {}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        files = list(dict.fromkeys(item.path for item in items))
+        own = set(files[self._part :: self._parts])
+        items[:] = [item for item in items if item.path in own]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -176,24 +212,25 @@ class _Recorder:
         }
 
 
-def main(folder: Path, tests: list[str]) -> None:
-    """Record in this process, whose folder is the project."""
+def main(folder: Path, part: int, parts: int, tests: list[str]) -> None:
+    """Record one part of the tests in this process, whose folder is the project."""
+    folder.mkdir(exist_ok=True)
     coverage = Coverage(
         str(folder / _LINES), source=[str(PACKAGE)], config_file=False, messages=False
     )
     coverage.set_option("run:relative_files", True)
     coverage.erase()
-    recorder = _Recorder(coverage)
+    recorder = _Recorder(coverage, part, parts)
     options = ["-n0", "-q", "--tb=line", "-p", "no:cacheprovider"]
-    ignored = [f"--ignore=tests/{room}" for room in UNMAPPED]
-    ignored += [f"--ignore=src/vicinal/{room}" for room in UNMAPPED]
+    left_out = [room for room, name in _NEEDS.items() if find_spec(name) is None]
+    options += [f"--ignore=tests/{room}" for room in ("site", *left_out)]
+    options += [f"--ignore=src/vicinal/{room}" for room in left_out]
     coverage.start()
-    pytest.main([*options, *ignored, *tests], plugins=[recorder])
+    pytest.main([*options, *tests], plugins=[recorder])
     coverage.stop()
     coverage.save()
-    found = {"seconds": recorder.seconds, "digests": digests(Path.cwd())}
-    (folder / _TESTS).write_text(json.dumps(found, indent=1))
+    (folder / _TESTS).write_text(json.dumps(recorder.seconds))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])

@@ -1,13 +1,16 @@
-"""A copy of the project in which one mutant at a time is tried against its tests."""
+"""Copies of the project in which mutants are tried against their tests."""
 
+import multiprocessing
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Self
 
 from benchmarks.mutations.forked import Outcome, run_tests
 from benchmarks.mutations.mutants import Mutant, mutated
@@ -44,6 +47,63 @@ class Verdict:
     not_run: int
 
 
+class Trials:
+    """Copies of the project, in each of which one mutant at a time is tried.
+
+    Parameters
+    ----------
+    reach : Reach
+        Which tests reach which lines.
+    jobs : int
+        How many copies.
+    root : Path
+        The project.
+    """
+
+    def __init__(self, reach: Reach, jobs: int, root: Path = HERE) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self._trials = [
+            Trial(Path(self._folder.name) / str(k), reach, root) for k in range(jobs)
+        ]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def verdicts(self, mutants: list[Mutant]) -> Iterator[tuple[Mutant, Verdict]]:
+        """Yield mutants with what became of them, as they are done."""
+        # Processes: pytest is forked, which a process with several threads must not be.
+        context = multiprocessing.get_context("fork")
+        todo, done = context.SimpleQueue(), context.SimpleQueue()
+        for one in [*mutants, *([None] * len(self._trials))]:
+            todo.put(one)
+        workers = [
+            context.Process(target=_work, args=(trial, todo, done))
+            for trial in self._trials
+        ]
+        for worker in workers:
+            worker.start()
+        for _ in mutants:
+            yield done.get()
+        for worker in workers:
+            worker.join()
+
+    def leave_out_failing(self, tests: list[str]) -> set[str]:
+        """Run tests without a mutant, and leave those that fail out of all trials."""
+        found = self._trials[0].leave_out_failing(tests)
+        for trial in self._trials:
+            trial.failing = self._trials[0].failing
+        return found
+
+
+def _work(trial: "Trial", todo: Any, done: Any) -> None:
+    """Be the process of one copy, until there are no more mutants."""
+    while (mutant := todo.get()) is not None:
+        done.put((mutant, trial.verdict(mutant)))
+
+
 class Trial:
     """A copy of the project, and the tests that must notice a change of a module.
 
@@ -61,7 +121,7 @@ class Trial:
         self.folder = folder / "project"
         self._reach = reach
         self._kernel_cache = folder / "kernels"
-        self._failing: set[str] = set()
+        self.failing: set[str] = set()
         for name in filter(lambda name: (root / name).exists(), _COPIED):
             shutil.copytree(root / name, self.folder / name)
         for name in filter(lambda name: (root / name).exists(), _FILES):
@@ -75,7 +135,7 @@ class Trial:
         tests, not_run = self.tests_of(mutant)
         by = ""
         for batch in tests:
-            left = [test for test in batch if test not in self._failing]
+            left = [test for test in batch if test not in self.failing]
             with self._written(mutant):
                 outcome = self._run(left, mutant.path)
             if not outcome.is_quiet:
@@ -99,7 +159,7 @@ class Trial:
             if outcome.test not in left:
                 raise RuntimeError(f"Without a mutant: exit {outcome.code}, {left}")
             found.add(outcome.test)
-        self._failing |= found | {_file(test) for test in found}
+        self.failing |= found | {_file(test) for test in found}
         return found
 
     def tests_of(self, mutant: Mutant) -> tuple[list[list[str]], int]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.covariance import empirical_covariance
 
+from vicinal.base import whitening
 from vicinal.base.whitening import (
     class_means,
     covariance,
@@ -113,6 +114,14 @@ def test_covariance_by_blocks_is_that_of_the_residuals(dtype: Any) -> None:
         C, residuals.T @ residuals / 5000 / scale, rtol=1e-9, atol=1e-13
     )
     np.testing.assert_array_equal(covariance(points, codes, weights, 3)[0], C)
+
+
+def test_means_by_blocks_that_begin_within_a_class(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = class_means(X, CODES)
+    monkeypatch.setattr(whitening, "_AT_ONCE", 7 * X.shape[1])
+    np.testing.assert_allclose(class_means(X, CODES), whole, rtol=1e-12)
 
 
 def test_means_of_many_classes() -> None:

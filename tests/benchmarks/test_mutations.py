@@ -53,19 +53,19 @@ def test_that_fails_anyway():
     assert larger(2, 1) == 3
 """
 PROGRAM = """
-import json, sys, tempfile
+import json, sys
 from pathlib import Path
 from benchmarks.mutations import trial
 from benchmarks.mutations.mutants import mutants
 from benchmarks.mutations.reach import Reach, record
 root = Path(sys.argv[1])
 trial._AT_LEAST = 2.0
-record(root / "map", root, ("tests",))
+record(root / "map", root, ("tests",), jobs=2)
 if len(sys.argv) > 2:
     (root / "tests/room/test_new.py").write_text(sys.argv[2])
-with tempfile.TemporaryDirectory() as folder:
-    tried = trial.Trial(Path(folder), Reach(root / "map", root), root)
-    found = {one.before: tried.verdict(one) for one in mutants(root / "src/vicinal")}
+with trial.Trials(Reach(root / "map", root), 2, root) as tried:
+    every = mutants(root / "src/vicinal")
+    found = {one.before: verdict for one, verdict in tried.verdicts(every)}
     own = "tests/room/test_module.py::test_"
     failing = tried.leave_out_failing([f"{own}down", f"{own}that_fails_anyway"])
     assert failing == {f"{own}that_fails_anyway"}

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.classic.oracles import itml_by_the_dual
 from vicinal._typing import FloatArray
 from vicinal.classic import ITML, MRMR
-from vicinal.classic._gamma import GAMMAS
+from vicinal.classic._gamma import GAMMAS, choose_gamma
 from vicinal.classic._pair_bounds import LogDetObjective, PairBounds
 from vicinal.classic._sampled_pairs import random_pairs
 from vicinal.solvers import SOLVERS, Solution
@@ -390,3 +390,19 @@ def test_gamma_is_chosen_under_the_bounds_that_are_given(
     X, y = load_wine(return_X_y=True)
     ITML(bounds=(0.001, 0.002), n_constraints=200, random_state=0).fit(X, y)
     assert len(set(seen)) == 1
+
+
+def test_pairs_that_differ_by_rounding_are_left_out() -> None:
+    anyone = np.random.default_rng(0).normal(size=(100, 2))
+    near = np.array([[1.0, 0.0], [1e-16, 0.0], [0.0, 0.0]])
+    found = PairBounds._scaled(near, anyone, anyone, np.float64, None)
+    assert len(found.near) == 1
+    assert len(found.far) == 100
+
+
+def test_gamma_is_chosen_with_two_known_rows_of_each_class() -> None:
+    rng = np.random.RandomState(0)
+    codes = np.repeat(np.arange(20), 3)  # a third of the rows is held out
+    points = 8 * rng.normal(size=(60, 6))
+    points[:, 0] = codes + 0.1 * rng.normal(size=60)
+    assert choose_gamma(points, codes, 400, rng, lambda x: x, 1) > 0

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
-from tests.cli.conftest import flowers, run, works
+from tests.cli.conftest import assert_error_line, flowers, run, works
 from vicinal import io
 
 if TYPE_CHECKING:
@@ -56,3 +57,19 @@ def test_warnings_become_notes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_iterations_can_be_limited() -> None:
     works("fit", "iris", "--method", "nca", "--max-iter", "3", "-o", "m.st")
     assert io.load("m.st").parameters["max_iter"] == 3
+
+
+def test_more_dimensions_than_features() -> None:
+    command = ("fit", "iris", "--method", "pca", "--n-components", "1000")
+    message = "--n-components 1000 exceeds the 4 features; ask for 4 or fewer"
+    assert_error_line(run(*command, "-o", "m.st"), message)
+
+
+def test_noise_has_no_direction_to_write(folder: Path) -> None:
+    noise = np.random.default_rng(0).normal(size=(200, 4))
+    lines = [",".join(f"{value:.4f}" for value in row) for row in noise]
+    (folder / "noise.csv").write_text("\n".join(["a,b,c,d", *lines, ""]))
+    command = ("fit", "noise.csv", "--no-target", "--method", "lca-gauss")
+    message = "they look like noise, and there is nothing to write"
+    assert_error_line(run(*command, "-o", "noise.safetensors"), message)
+    assert not (folder / "noise.safetensors").exists()

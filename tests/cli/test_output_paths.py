@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vicinal.cli.output_paths import check_distinct
+from vicinal.cli.output_paths import check_distinct, check_table_path
 
 
 def test_one_file_under_two_names(
@@ -24,3 +24,10 @@ def test_one_file_under_two_names(
             check_distinct({"--report": Path(one), "--json": Path(other)})
     check_distinct({"--report": Path("a"), "--json": Path("b")})
     check_distinct({"--report": None, "--json": None})
+
+
+def test_the_ending_of_a_table_says_its_format(tmp_path: Path) -> None:
+    for name in ("t.csv", "t.PARQUET"):
+        check_table_path(tmp_path / name, "iris")
+    with pytest.raises(ValueError, match=r"'t.html' must end in one of .*\.csv"):
+        check_table_path(tmp_path / "t.html", "iris")

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from vicinal.comparison import Comparison, compare, costs, ledger, runs, time_budget
-from vicinal.comparison.costs import Cost
+from vicinal.comparison.costs import ITERATIONS, Cost
 from vicinal.comparison.data import ComparisonData, UnfitError
 from vicinal.comparison.runs import Effort, Run, run_method
 from vicinal.methods.registry import resolve_methods
@@ -231,3 +232,13 @@ def test_methods_whose_turn_comes_too_late_are_left_out(
         "lda was left out: the time budget (--time-budget) was over before its turn."
         in result.notes
     )
+
+
+def test_a_fit_of_all_iterations_is_not_short() -> None:
+    def is_short(max_iter: int | None) -> bool:
+        run: Any = SimpleNamespace(max_iter=max_iter)
+        return time_budget._is_short(run)
+
+    assert is_short(ITERATIONS - 1)
+    assert not is_short(ITERATIONS)
+    assert not is_short(None)

@@ -286,3 +286,16 @@ def test_warnings_name_the_script_s_line(name: str) -> None:
     with pytest.warns(ConvergenceWarning) as caught:
         model.fit(X, y)
     assert caught[0].filename == __file__
+
+
+def test_k_is_the_number_of_neighbours() -> None:
+    X, y = load_iris(return_X_y=True)
+    model = metric_learn.LMNN(max_iter=5, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        by_k, by_name, other = (
+            clone(model).set_params(**how).fit(X, y).components_
+            for how in ({"k": 5}, {"n_neighbors": 5}, {"n_neighbors": 2})
+        )
+    np.testing.assert_array_equal(by_k, by_name)
+    assert not np.allclose(by_name, other)

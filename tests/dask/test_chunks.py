@@ -173,6 +173,14 @@ def test_too_many_labels_are_no_classes(monkeypatch: pytest.MonkeyPatch) -> None
         found(*chunked(X, np.arange(10), 6))
 
 
+def test_ten_thousand_labels_are_classes() -> None:
+    labels, counts = np.arange(10_001), np.ones(10_001, dtype=int)
+    classes, table = _chunks._classes_of([labels[1:]], [counts[1:]])
+    assert len(classes) == table.sum() == 10_000
+    with pytest.raises(ValueError, match="y has 10001 different labels"):
+        _chunks._classes_of([labels], [counts])
+
+
 def test_strings_and_numbers_do_not_mix() -> None:
     frame = pd.DataFrame({"y": np.array([0] * 5 + ["b"] * 5, dtype=object)})
     series = dd.from_pandas(frame, npartitions=2, sort=False)["y"]

@@ -114,3 +114,10 @@ def test_both_types_have_the_same_density_with_columns_of_few_values() -> None:
     assert single.score(points.astype("f")) == pytest.approx(
         double.score(points), abs=0.1
     )
+
+
+def test_rounding_of_large_numbers_is_no_variation() -> None:
+    rounded = np.where(np.arange(150) % 2, 1e6, np.nextafter(1e6, 2e6))
+    columns = np.column_stack([X[:, 0], 1e12 * X[:, 1], rounded])
+    scaler = Scaler.of(columns, isotropic=False)
+    assert scaler.constant.tolist() == [False, False, True]

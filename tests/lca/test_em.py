@@ -13,7 +13,7 @@ from vicinal import LCA, LCAGauss
 from vicinal.lca import _fit
 from vicinal.lca._data import ScaledData, Scaler
 from vicinal.lca._e_step import expectation, to_float32_if_safe
-from vicinal.lca._m_step import CovarianceModel, Full
+from vicinal.lca._m_step import CovarianceModel, Full, LowRank, form_of
 from vicinal.lca._minibatch_em import Sampling, sampling_of
 
 X = load_iris().data
@@ -123,6 +123,8 @@ def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> N
     problem = ScaledData.of(
         Scaler.of(points, isotropic=False), points, 1, (points, None)
     )
+    assert LCA()._sampling(problem) is None
+    monkeypatch.setattr(_fit, "N_EXACT", 1500)
     assert LCA()._sampling(problem) is None
     monkeypatch.setattr(_fit, "N_EXACT", 1499)
     assert LCA()._sampling(problem) == Sampling(100, 1500, 0.6)
@@ -240,3 +242,15 @@ def test_partial_fit_forgets_what_only_fit_knows() -> None:
     assert not hasattr(model, "objective_curve_")
     chosen = LCA(reg="cv", cv=3).fit(X[:100]).set_params(reg=0.1).partial_fit(X[100:])
     assert not hasattr(chosen, "cv_score_")
+
+
+def test_a_low_rank_leaves_room_for_the_identity() -> None:
+    def rank(given: int | None, n_features: int) -> int:
+        form = form_of("low-rank", given, n_features)
+        assert isinstance(form, LowRank)
+        return form.rank
+
+    assert rank(None, 3) == 2
+    assert rank(2, 3) == 2
+    # One feature has a variance and nothing else.
+    assert rank(None, 1) == rank(1, 1) == 0

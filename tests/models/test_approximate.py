@@ -9,6 +9,8 @@ import pytest
 from vicinal.models import Recall, learn, neighbor_table
 from vicinal.models import _approximate as approximate
 from vicinal.tables.prepared import prepare
+from vicinal.tables.reading import read_table
+from vicinal.tables.sources import open_source
 
 
 @pytest.fixture
@@ -58,3 +60,16 @@ def test_few_questions_need_no_index(table: str) -> None:
     said: list[Recall] = []
     neighbor_table(model, table, rows=[0, 1], on_recall=said.append)
     assert said == []
+
+
+def test_nobody_has_no_row(table: str) -> None:
+    """Each of all rows is asked for as many as there are: the last one is nobody."""
+    model = learn(prepare(table, target="target"), "pca")
+    source = open_source(table)
+    Z = model.transform(read_table(table).frame)
+    rows, distances = approximate.approximate_search(
+        model, Z[:3], source, 600, np.arange(3), None
+    )
+    assert (rows[:, -1] == -1).all()
+    assert np.isposinf(distances[:, -1]).all()
+    assert (np.sort(rows[0])[1:] == np.arange(1, 600)).mean() > 0.9

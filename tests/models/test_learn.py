@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pytest
 
 from vicinal.methods.linear_map import linear_map
@@ -70,3 +72,16 @@ def test_a_metric_without_dimensions(flowers: Prepared) -> None:
     message = "lca-gauss found no direction that tells these rows apart"
     with pytest.raises(ValueError, match=message):
         from_pipeline(pipeline, flowers, "lca-gauss")
+
+
+def test_a_wide_table_needs_no_matrix_of_features_by_features() -> None:
+    X = np.random.default_rng(0).normal(size=(12, 4000))
+    frame = pl.DataFrame(X, schema=[f"c{i}" for i in range(4000)])
+    prepared = prepare(frame.with_columns(y=pl.Series(["a", "b"] * 6)), target="y")
+    tracemalloc.start()
+    try:
+        learn(prepared, "pca")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4000**2  # an eighth of it

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_iris
 
-from vicinal import NCA
+from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal._typing import FloatArray
 
 X, y = load_iris(return_X_y=True)
@@ -223,3 +223,20 @@ def test_input_is_never_written_to() -> None:
 def test_another_number_of_features_in_transform() -> None:
     with pytest.raises(ValueError, match="X has 3 features, but NCA is expecting 4"):
         fitted(X).transform(X[:, :3])
+
+
+@pytest.mark.parametrize("model", [NCA(), NCAClassifier(), NCARegressor()])
+@pytest.mark.parametrize(("dtype", "weight"), [("f4", 1e39), ("f8", 1e300)])
+def test_weights_too_large_to_compute_with(
+    model: Any, dtype: str, weight: float
+) -> None:
+    with pytest.raises(ValueError, match="divide them so that none is above 1e"):
+        model.fit(X.astype(dtype), y, sample_weight=np.full(len(X), weight))
+    assert not hasattr(model, "components_")
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_large_weights(dtype: str) -> None:
+    weights = np.full(len(X), 1e30)
+    nca = NCA(2, max_iter=3).fit(X.astype(dtype), y, sample_weight=weights)
+    assert np.isfinite(nca.components_).all()

@@ -1,10 +1,13 @@
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
 from vicinal import NCA
 from vicinal._typing import FloatArray, IntArray
-from vicinal.nca._early_stopping import EarlyStopping, hold_out
+from vicinal.nca._early_stopping import EarlyStopping, held_out_accuracy, hold_out
 from vicinal.objectives import NCAObjective
 
 X, y = load_iris(return_X_y=True)
@@ -97,3 +100,14 @@ def test_an_equal_score_is_no_new_best() -> None:
     assert not watch(2 * np.eye(2), [1.0, 2.0])
     assert watch(3 * np.eye(2), [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(stopper.best, np.eye(2))
+
+
+def test_five_neighbours_judge_held_out_rows() -> None:
+    """Three of five are of the row's class; with the sixth there is no majority."""
+    learned: Any = SimpleNamespace(
+        X=np.array([[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]]),
+        codes=np.array([1, 1, 1, 0, 0, 0]),
+    )
+    held: Any = SimpleNamespace(X=np.zeros((1, 1)), codes=np.array([1]))
+    assert held_out_accuracy(learned, held, np.eye(1)) == 1.0
+    assert held_out_accuracy(learned, held, np.ones(1)) == 1.0

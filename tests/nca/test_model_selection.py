@@ -12,6 +12,7 @@ from vicinal._typing import FloatArray
 from vicinal.nca._model_selection import (
     ITERATIONS,
     PENALTIES,
+    Selected,
     safe_choice,
     scaled_by_loss,
     scaled_starts,
@@ -224,3 +225,19 @@ def test_starts_that_not_all_trials_have_are_left_out() -> None:
         return {**both, **extra}
 
     assert select(trials, starts, 50, 1e-9).init == "start"
+
+
+def test_a_start_that_is_kept_is_made_again_from_all_rows() -> None:
+    model, data = NCAClassifier(), classification_data(X, y)
+    starts = model._candidates(data)
+    name = next(iter(starts))
+    of_few = np.full_like(starts[name], 0.5)
+    kept = Selected(name, np.inf, of_few, 0.0)
+    found = model._selected_start(data, kept)
+    np.testing.assert_array_equal(found, starts[name])
+    # What was learned, or was there before, is not made anew.
+    for other in (
+        Selected(name, 0.1, of_few, 0.0),
+        Selected("warm", np.inf, of_few, 0),
+    ):
+        assert model._selected_start(data, other) is of_few

@@ -5,6 +5,7 @@ import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.classic import MLKR
 from vicinal.nca._preconditioner import Preconditioner, sample_rows
 
 
@@ -264,3 +265,12 @@ def test_classes_without_any_spread() -> None:
         )
         assert np.isfinite(preconditioner.whitening).all()
         assert np.abs(preconditioner.whitening).max() < 1e6
+
+
+@pytest.mark.parametrize("value", [0.1, 0.7, 1.1])
+def test_rounding_of_a_large_constant_is_no_residual(value: float) -> None:
+    points = rng().normal(size=(47, 3)) * 1e245
+    points[:, 2] = value * 1e245
+    found = Preconditioner.find(points, None, 1, False, rng())
+    assert np.isfinite(found.whitening).all()
+    MLKR(1, solver="stochastic", max_iter=1).fit(points, points[:, 0] / 1e245)

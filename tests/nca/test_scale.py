@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
-from vicinal import NCA
+from vicinal import NCA, NCARegressor
 from vicinal.nca._scale import (
     N_NEIGHBORS,
     best_scale,
@@ -43,6 +43,15 @@ def test_maps_without_a_scale_stay() -> None:
     np.testing.assert_array_equal(in_sight(OBJECTIVE, zeros, rng(), True), zeros)
     equal = NCAObjective(np.ones((20, 3)), np.arange(20) % 2)
     np.testing.assert_array_equal(to_perplexity(equal, np.eye(3), rng()), np.eye(3))
+
+
+@pytest.mark.parametrize("n", [20, 28, 43])
+def test_rounding_is_no_distance(n: int) -> None:
+    equal = NCAObjective(np.full((n, 1), 5.1), np.arange(n) % 2)
+    assert typical_distance(equal, np.eye(1)) == 0
+    NCARegressor(init="random", solver="stochastic", max_iter=2).fit(
+        np.full((n, 1), -5.1e-146), np.arange(n)
+    )
 
 
 def test_a_start_that_sees_is_left_alone() -> None:

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from tests.nca.data import QUICK, X, planted, y
 from vicinal import NCA, NCAClassifier, NCARegressor
+from vicinal.nca._stochastic import part_size
 from vicinal.objectives import MinibatchSampler
 
 KINDS = ["expected", "log", "class-density"]
@@ -184,3 +185,11 @@ CHECKS = [
 )
 def test_scikit_learns_checks(estimator: NCA, check: Any) -> None:
     check(estimator)
+
+
+def test_the_cost_of_a_step_is_that_of_its_parts() -> None:
+    """Half of the rows that a batch may have, where there is one phase alone."""
+    pairs, rows = part_size(10**6, None, None, False)
+    assert (pairs, rows) == (1024 * 1024, 1024)
+    assert part_size(10**6, 100, 300, False) == (100 * 300, 300)
+    assert part_size(50, None, None, True) == pytest.approx((50 * 50, 50))

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 from tests.nca.data import classification_data
 from vicinal import NCARegressor
 from vicinal._typing import FloatArray
-from vicinal.nca._trials import MOST_ROWS, class_trials, folds
+from vicinal.nca._trials import MOST_ROWS, _lots, class_trials, folds
 from vicinal.objectives import NCAObjective
 
 X, y = load_iris(return_X_y=True)
@@ -119,3 +119,10 @@ def test_weights_that_are_no_counts(weight: float) -> None:
     for learn, held in folds(points, np.full(5000, weight)):
         assert 0.5 * MOST_ROWS < len(learn) + len(held) < 2 * MOST_ROWS
         assert len(held) > 0
+
+
+def test_the_unit_and_origin_of_a_feature_change_no_lot() -> None:
+    lots = _lots(X)
+    assert len(np.unique(lots)) > 100
+    moved = X * [1, 1024, 2.0**-20, 1] + [0, 2.0**20, 0, 3]
+    assert (_lots(moved) == lots).mean() > 0.95

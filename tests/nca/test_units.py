@@ -127,3 +127,11 @@ def test_a_stochastic_fit_finds_its_scale_in_any_unit() -> None:
 
 def test_the_largest_float_has_a_power_of_two() -> None:
     assert power_of_two(1.7e308) == 2.0**1023
+
+
+@pytest.mark.parametrize("value", [1e-268, 1.0, 1e200])
+def test_rows_that_are_all_equal_have_no_unit(value: float) -> None:
+    """A map in the unit of what is so small is so large that its penalty overflows."""
+    points, labels = np.full((6, 2), value), [0, 1] * 3
+    nca = NCA(alpha=0.1, solver="bold-driver", max_iter=3).fit(points, labels)
+    assert np.abs(nca.components_).max() <= 1

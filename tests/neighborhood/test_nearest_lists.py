@@ -72,3 +72,15 @@ def test_blocks_in_any_order_end_in_the_same_lists(
     found = nearest_of_each_class(points, np.array(bounds), 5)
     for ours, theirs in zip(found, by_sorting(points, bounds, 5, None), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def test_distances_are_held_no_longer_than_to_the_last_block() -> None:
+    bounds = np.array([0, 10, 20])
+    found = [np.zeros((20, 2), dtype=np.int32) for _ in range(2)]
+    later = nearest_lists._LaterPoints(bounds, found, 7, np.float64)
+    for rows in (slice(7, 10), slice(0, 7)):
+        with later.lists(rows, 1) as (distances, _):
+            assert distances.shape == (10, 2)
+        assert later._distances
+        later.done(rows)
+    assert not later._distances

@@ -201,10 +201,12 @@ def test_none_is_as_many_threads_as_blas_may_use() -> None:
         effective_n_threads(2.5)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("small", [0, parallel.SMALL], ids=["in blocks", "at once"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_with_the_data_are_exact_and_the_same_on_any_threads(
-    dtype: Any,
+    dtype: Any, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(parallel, "SMALL", small)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 40)).astype(dtype)
     A = rng.normal(size=(3, 40)).astype(dtype)

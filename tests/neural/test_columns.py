@@ -25,7 +25,7 @@ def encode(X: Any, scale: str = "column", categorical: Any = ()) -> Any:
 
 
 def test_units_are_of_the_column() -> None:
-    X = rng.normal(size=(500, 2)) * [1, 1e6] + [3, -1e7]
+    X = rng.normal(size=(500, 2)) * [0.01, 1e6] + [3, -1e7]
     _, rows = encode(X)
     assert np.abs(np.median(rows.numbers, axis=0)).max() < 1e-6
     assert 0.8 < rows.numbers.std(axis=0).min() < rows.numbers.std(axis=0).max() < 1.1

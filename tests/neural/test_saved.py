@@ -162,3 +162,22 @@ def test_a_format_to_come_is_refused(fitted: Any, tmp_path: Path) -> None:
     save_file(arrays, path, {KEY: text, "sha256": _digest(text, arrays)})
     with pytest.raises(ValueError, match="format is not 1"):
         io.load(path)
+
+
+def test_weights_of_rows_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    weights = np.linspace(0.1, 2, len(X))
+    settings: dict[str, Any] = {"max_iter": 2, "random_state": 0}
+    model = NeuralNCAClassifier(2, **settings).fit(X, y, sample_weight=weights)
+    io.save(path, model)
+    again = io.load(path)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "weights", [np.ones(120, "f4"), np.ones(119), np.zeros(120), -np.ones(120)]
+)
+def test_weights_that_no_fit_has_are_refused(fitted: Any, weights: Any) -> None:
+    described, arrays = to_parts(fitted)
+    with pytest.raises(ValueError, match="the rows' weights"):
+        from_parts(described, arrays | {"weights": weights})

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from tests.report import comparisons
-from vicinal.report.cells import column_data, names_of_rows
+from vicinal.report.cells import _categories, column_data, names_of_rows
 from vicinal.report.displayed import select_rows
 from vicinal.report.fitted import fit_metrics
 from vicinal.report.source_columns import find_source_columns
@@ -138,3 +138,9 @@ def test_of_two_values_one_is_a_feature() -> None:
     shown = [sex["values"][code] for code in unpacked(sex["codes"], "u2")]
     assert shown[7] == "missing"
     assert (shown[0] == "male") == (TABLE["sex"][0] == "male")
+
+
+def test_a_row_of_no_category_has_none() -> None:
+    found = _categories(np.array([[1.0, 0], [0, 1], [0, 0]]), ["a", "b"], None)
+    codes = unpacked(found["codes"], "u2")
+    assert [found["values"][code] for code in codes] == ["a", "b", "missing"]

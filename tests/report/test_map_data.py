@@ -41,6 +41,16 @@ def test_far_outliers_are_not() -> None:
     assert np.ptp(seen[1:, 0]) > 0.8
 
 
+def test_a_point_that_halves_the_picture_is_out_of_view() -> None:
+    points = np.column_stack([np.linspace(0, 1, 1000), np.linspace(0, 1, 1000)])
+    points[-1] = 1.9
+    assert in_view(points).max() <= 1
+    points[-1] = 2.5
+    seen = in_view(points)
+    assert (seen[-1] > 1).all()
+    assert np.ptp(seen[:-1, 0]) > 0.8
+
+
 def test_equal_points_are_in_the_middle() -> None:
     assert (in_view(np.ones((4, 2))) == 0.5).all()
 

@@ -25,6 +25,7 @@ def test_vectors_with_names_and_texts(tmp_path: Path) -> None:
     assert found.ids == ["a", "b"]
     assert found.texts == ["x", "y"]
     assert found.vectors.tolist() == [[1, 2], [3, 4]]
+    assert "ids from 'id'; texts from 'text'" in found.columns
 
 
 def test_a_column_for_each_number(tmp_path: Path) -> None:
@@ -40,6 +41,7 @@ def test_rows_without_names_have_numbers(tmp_path: Path) -> None:
     np.save(path, np.eye(3))
     found = read_embeddings(str(path))
     assert found.ids == ["0", "1", "2"]
+    assert "ids are the rows' numbers" in found.columns
     assert found.vectors.shape == (3, 3)
 
 

@@ -39,6 +39,11 @@ def test_unknown_target() -> None:
         choose_target(table("species", "width"), "Specie")
     with pytest.raises(ValueError, match="no column 'q'; it has species, width"):
         choose_target(table("species", "width"), "q")
+    names = [f"x{i}" for i in range(10)]
+    with pytest.raises(ValueError, match=r"it has x0, .*, x9\.$"):
+        choose_target(table(*names), "q")
+    with pytest.raises(ValueError, match=r"it has x0, .*, x9, …\.$"):
+        choose_target(table(*names, "x10"), "q")
 
 
 def test_likely_targets() -> None:

@@ -177,3 +177,8 @@ def test_codes_with_other_cells_stay_classes_unless_regression_is_asked() -> Non
     assert asked.values.tolist() == [1, 2, 3, 4] * 9
     with pytest.raises(ValueError, match="names like 'red', not numbers to predict"):
         read_target(pl.Series("c", ["red", "blue"] * 4), task="regression")
+
+
+def test_an_identifier_with_missing_cells_is_no_target() -> None:
+    with pytest.raises(ValueError, match="another value in each row"):
+        read_target(pl.Series("who", ["a", "b", "c", None, "d"]))

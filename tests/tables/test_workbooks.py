@@ -96,6 +96,15 @@ def test_excel_that_fills_a_memory(
     assert "cut short or damaged" in message(path, path.read_bytes()[:500])
 
 
+def test_a_large_workbook_of_different_cells_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fastexcel")
+    monkeypatch.setattr("vicinal.tables.workbooks._LARGE", 10_000)
+    rows = [["a"], *[[str(i * i % 9973)] for i in range(1000)]]
+    assert read_table(workbook(tmp_path / "t.xlsx", rows)).frame.height == 1000
+
+
 def test_a_title_above_the_table_is_left_out(tmp_path: Path) -> None:
     pytest.importorskip("fastexcel")
     rows = [["Report", "", ""], ["", "", ""], ["size", "", "kind"], *ROWS]

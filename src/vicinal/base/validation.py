@@ -9,6 +9,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from vicinal._typing import FLOATS, IntArray
 
+MOST_WEIGHT = 1e30
+"""The largest weight of a row."""
+
 
 def validate_data(estimator: Any, /, *arrays: Any, **options: Any) -> Any:
     """Validate as scikit-learn does, and return numbers in this machine's byte order.
@@ -20,6 +23,27 @@ def validate_data(estimator: Any, /, *arrays: Any, **options: Any) -> Any:
     if isinstance(found, tuple):
         return tuple(_native(one) for one in found)
     return _native(found)
+
+
+def check_sample_weight(weights: ArrayLike | None, X: Any) -> NDArray[np.float64]:
+    """Return each row's weight; 1 where there are none.
+
+    Raises
+    ------
+    ValueError
+        When they are no numbers of copies of a row: negative, infinite, or so large
+        that sums of them, or their squares, may be no float32 or float64.
+    """
+    found: NDArray[np.float64] = _sklearn._check_sample_weight(
+        weights, X, dtype=np.float64, ensure_non_negative=True
+    )
+    most = found.max(initial=0)
+    if most > MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight has weights up to {most:.0e}. A weight is a number of "
+            f"copies of a row; divide them so that none is above {MOST_WEIGHT:.0e}."
+        )
+    return found
 
 
 def _native(array: Any) -> Any:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.random import RandomState
 from scipy.linalg import eigh
+from scipy.optimize import brentq
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.lca._data import Copies, Scaler
@@ -22,9 +23,9 @@ LEAST_RIDGE = 8 * float(np.finfo(np.float32).eps)
 some eps would be rounding, and both types shall have the same densities."""
 GAUSSIAN_RIDGES = np.append(10.0 ** np.arange(0, -6, -0.5), LEAST_RIDGE)
 """What is tried for the Gaussian's ridge, in units of the features' variances."""
-# Of the search for a weight: steps at most, a relative change that ends it, and a
-# difference of log-densities beyond which one of the two is as good as 0.
-MOST_STEPS, SAME_WEIGHT, MOST_GAIN = 60, 1e-10, 300.0
+# Of the search for a weight: how far from 0 and 1 its bounds are, how exact it is,
+# and a difference of log-densities beyond which one of the two is as good as none.
+_EDGE, SAME_WEIGHT, MOST_GAIN = 1e-14, 1e-10, 300.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,20 +129,13 @@ def mixture_weight(parzen: FloatArray, gaussian: FloatArray) -> float:
         Log-densities of the same points, each left out.
     """
     gain = np.expm1(np.clip(gaussian - parzen, -MOST_GAIN, MOST_GAIN))
-    low, high, weight = 0.0, 1.0, 0.5
-    for _ in range(MOST_STEPS):
-        # Each slope, and so their sum, falls with the weight: Newton's method, and a
-        # bisection where it would leave the interval that has the root.
+
+    def slope(weight: float) -> float:
         slopes = gain / (1 + weight * gain)
-        slope = slopes.sum() + 1 / weight - 1 / (1 - weight)
-        low, high = (weight, high) if slope > 0 else (low, weight)
-        curvature = slopes @ slopes + weight**-2 + (1 - weight) ** -2
-        before, weight = weight, weight + slope / curvature
-        if not low < weight < high:
-            weight = (low + high) / 2
-        if abs(weight - before) < SAME_WEIGHT * weight:
-            break
-    return float(weight)
+        return float(slopes.sum() + 1 / weight - 1 / (1 - weight))
+
+    # Each slope, and so their sum, falls with the weight: from above 0 to below it.
+    return float(brentq(slope, _EDGE, 1 - _EDGE, xtol=_EDGE, rtol=SAME_WEIGHT))
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,8 +97,8 @@ def write_rows(
     path: str | os.PathLike[str],
     new: Callable[[pl.DataFrame], pl.DataFrame],
     *,
-    keep: Sequence[str] = (),
-    keep_all: bool = False,
+    keep: Sequence[str],
+    keep_all: bool,
     endings: Sequence[str] = TABLES,
     on_rows: Callable[[int], None] | None = None,
 ) -> int:
@@ -112,9 +112,9 @@ def write_rows(
         The ending says the format.
     new : callable
         From some rows to as many rows of new columns, the same columns each time.
-    keep : sequence of str, default=()
+    keep : sequence of str
         Columns to keep in front of the new ones. From a text file, they stay text.
-    keep_all : bool, default=False
+    keep_all : bool
         Keep every column.
     endings : sequence of str
         The formats to be had.

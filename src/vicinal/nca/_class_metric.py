@@ -8,13 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.callers import warn_caller
 from vicinal.base.monitor import Monitor
 from vicinal.base.n_components import enough_components, ordered_by_size
-from vicinal.base.validation import validate_data
+from vicinal.base.validation import check_sample_weight, validate_data
 from vicinal.nca._annealing import Annealing, least_row
 from vicinal.nca._data import ClassificationData
 from vicinal.nca._early_stopping import EarlyStopping, held_out_accuracy, hold_out
@@ -63,9 +62,7 @@ class ClassMetric(SelectingMetric):
         points = as_rows(points)
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
-        weights = _check_sample_weight(
-            sample_weight, points, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = check_sample_weight(sample_weight, points)
         kept = weights > 0
         if not kept.all():  # a row of weight 0 is as good as not there
             points, codes, weights = points[kept], codes[kept], weights[kept]

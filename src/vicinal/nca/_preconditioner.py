@@ -78,7 +78,7 @@ class Preconditioner:
         points: FloatArray = X[rows]
         labels = np.zeros(len(rows), dtype=int) if codes is None else codes[rows]
         if diagonal or X.shape[1] > _TOO_MANY_FEATURES:
-            units = _units(within_class_residuals(points, labels), points)
+            _, units = _in_units(within_class_residuals(points, labels), points)
             return cls(rows, None, 1 / units)
         projection = None
         many = X.shape[1] > _MANY_FEATURES and not all_directions
@@ -161,9 +161,8 @@ def _held_out_accuracy(X: FloatArray, codes: IntArray) -> float:
     means = np.zeros((n_classes, X.shape[1]))
     known = class_means(learn, labels)
     means[: len(known)] = known
-    residuals = learn - means[labels]
-    units = _units(residuals, learn)
-    residuals, means, judge = residuals / units, means / units, judge / units
+    residuals, units = _in_units(learn - means[labels], learn)
+    means, judge = means / units, judge / units
     within = residuals.T @ residuals / len(learn)
     within[np.diag_indices_from(within)] += _RIDGE
     weights = np.linalg.solve(within, means.T)
@@ -173,9 +172,7 @@ def _held_out_accuracy(X: FloatArray, codes: IntArray) -> float:
 
 def _whitening(X: FloatArray, codes: IntArray) -> FloatArray:
     """Return what whitens the points of a class, with features in their own units."""
-    residuals = within_class_residuals(X, codes)
-    units = _units(residuals, X)
-    residuals /= units
+    residuals, units = _in_units(within_class_residuals(X, codes), X)
     variances, axes = np.linalg.eigh(residuals.T @ residuals / len(X))
     # In these units the mean is the share of features that vary at all.
     floored = np.maximum(variances, 0) + _RIDGE * max(variances.mean(), 1e-6)
@@ -183,7 +180,15 @@ def _whitening(X: FloatArray, codes: IntArray) -> FloatArray:
     return whitening
 
 
-def _units(residuals: FloatArray, points: FloatArray) -> FloatArray:
-    """Return each feature's standard deviation; 1 where it is a matter of rounding."""
+def _in_units(
+    residuals: FloatArray, points: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return residuals in units of each feature's standard deviation, and these.
+
+    Where that is a matter of rounding, there are no residuals, and the unit is 1, or
+    larger for large numbers, whose rounding is large.
+    """
     found = deviations(residuals, points)
-    return np.where(found > 0, found, 1.0)
+    sizes = np.maximum(np.abs(points).max(axis=0), 1.0)
+    units = np.where(found > 0, found, sizes)
+    return np.where(found > 0, residuals / units, 0.0), units

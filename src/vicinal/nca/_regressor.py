@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.monitor import Monitor
-from vicinal.base.validation import validate_data
+from vicinal.base.validation import check_sample_weight, validate_data
 from vicinal.nca._data import RegressionData
 from vicinal.nca._fit import Run
 from vicinal.nca._initialization import candidate_starts
@@ -193,9 +192,7 @@ verbose, random_state, n_jobs
         points, targets = validate_data(
             self, X, y, dtype=FLOATS, y_numeric=True, ensure_min_samples=2
         )
-        weights = _check_sample_weight(
-            sample_weight, points, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = check_sample_weight(sample_weight, points)
         targets = targets.astype(np.float64)
         kept = weights > 0
         if not kept.all():

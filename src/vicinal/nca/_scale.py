@@ -4,6 +4,7 @@ p_ij ∝ exp(−‖A x_i − A x_j‖²) has no bandwidth but the size of A. Whe
 equally near, or only the nearest is seen at all, gradients vanish.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -44,7 +45,8 @@ def data_unit(objective: PairObjective) -> float:
     """Return the unit of the data: a power of two, 1 where they are standardised.
 
     It is the root mean variance of the features that vary, without rows far out. What
-    is measured in it, is multiplied by 2 where all of X is.
+    is measured in it, is multiplied by 2 where all of X is. Rows that are all equal
+    have none: it is 1, or larger where they are, which rounding may tell apart.
     """
     if objective not in _UNITS:  # the start and the solver both ask
         _UNITS[objective] = _unit_of(objective)
@@ -59,6 +61,8 @@ def _unit_of(objective: PairObjective) -> float:
         unit = power_of_two(float(np.abs(X.data).max(initial=0)) or 1.0)
         scaled, weights = X / unit, counts / counts.sum()
         variances = scaled.power(2).T @ weights - np.square(scaled.T @ weights)
+    elif (X[:1] == X).all():
+        return max(1.0, power_of_two(float(np.abs(X).max())))
     else:
         Z, counts, unit = _centered(X, counts)
         variances = counts @ np.square(Z) / counts.sum()
@@ -69,7 +73,8 @@ def _unit_of(objective: PairObjective) -> float:
 def typical_distance(objective: PairObjective, A: FloatArray) -> float:
     """Return the root mean square distance of mapped points from their mean.
 
-    Rows so far out that nothing else would be seen beside them do not count.
+    Rows so far out that nothing else would be seen beside them do not count. It is 0
+    where points differ by no more than rounding.
     """
     X, counts = objective.X, objective.row_counts
     with np.errstate(over="ignore", invalid="ignore"):
@@ -77,7 +82,8 @@ def typical_distance(objective: PairObjective, A: FloatArray) -> float:
     if not np.isfinite(mapped).all():
         return np.inf
     Z, counts, unit = _centered(mapped, counts)
-    return unit * float(np.sqrt(np.average(np.square(Z).sum(axis=1), weights=counts)))
+    square = float(np.average(np.square(Z).sum(axis=1), weights=counts))
+    return unit * math.sqrt(square) if square > _ROUNDING else 0.0
 
 
 def _centered(

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.utils.validation import _check_sample_weight
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.validation import validate_data
+from vicinal.base.validation import check_sample_weight, validate_data
 from vicinal.nca._data import MatchData
 from vicinal.nca._fit import Run
 from vicinal.objectives.soft_labels import (
@@ -57,9 +56,7 @@ def prepare_soft(
     labels = check_soft_labels(Y, len(points))
     _check_settings(nca)
     nca._check_diagonal(points.shape[1])
-    weights = _check_sample_weight(
-        sample_weight, points, dtype=np.float64, ensure_non_negative=True
-    )
+    weights = check_sample_weight(sample_weight, points)
     kept = weights > 0
     if not kept.all():
         points, weights, labels = points[kept], weights[kept], labels[kept]

@@ -182,11 +182,11 @@ def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray
     if issparse(X):
         image: FloatArray = np.asarray(X @ components.T)
         return image
-    dtype = np.result_type(X, components)
     if X.size * len(components) <= SMALL:
         with single_threaded_blas():
-            product: FloatArray = X.astype(dtype, copy=False) @ components.T
+            product: FloatArray = X @ components.T
             return product
+    dtype = np.result_type(X, components)
     Z = np.empty((len(X), len(components)), dtype=dtype)
 
     def do(_: int, rows: slice) -> None:
