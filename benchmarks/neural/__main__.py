@@ -19,7 +19,7 @@ def main() -> None:
     talent = tasks.add_parser("talent", help="tables with a benchmark's own splits")
     talent.add_argument("--seeds", type=int, default=5)
     talent.add_argument("--tables", nargs="+")
-    talent.add_argument("--estimators", type=int, default=1, help="n_estimators")
+    talent.add_argument("--estimators", type=int, help="n_estimators")
     talent.add_argument("--both", action="store_true", help="learn from both parts too")
     talent.add_argument("--store", type=Path, help="where scores are kept, as JSON")
     mnist = tasks.add_parser("mnist", help="60,000 images to 30 numbers, 3-NN")

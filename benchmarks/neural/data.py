@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.datasets import load_breast_cancer, load_diabetes, make_friedman1
 
 from vicinal.datasets import load
 
-# Defaults were chosen on these; those of regression are the same, and chosen on none.
+# Defaults were chosen on these; how many networks there are in regression, and that a
+# linear map votes, on `tuning_numbers`.
 TUNING = (
     *("balance_scale", "pima", "segment", "german_numeric", "yeast"),
     *("breast_cancer", "satimage", "ringnorm"),
@@ -54,6 +56,8 @@ _LEFT_OUT = {
     *("rownames", "case", "pid", "rtime", "recur", "dtime", "time", "zip", "sent_email")
 }
 _MOST_CATEGORIES = 64
+# A whole number that has no more values than these is taken for a category.
+_FEW_VALUES = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +82,47 @@ class Table:
     task: str
 
 
-def tuning_tables() -> list[Table]:
+def tuning_tables(task: str) -> list[Table]:
     """Return the tables that defaults were chosen on."""
+    if task == "regression":
+        return tuning_numbers()
     found = []
     for name in TUNING:
         data = load(name)
         y = np.unique(data.y, return_inverse=True)[1]
         found.append(Table(name, pd.DataFrame(data.X), y, "classification"))
     return found
+
+
+def tuning_numbers() -> list[Table]:
+    """Return the tables of regression that defaults were chosen on.
+
+    Some are columns of tables of classes, to be predicted from the others.
+    """
+    boston = load("boston_housing")
+    rows, progress = load_diabetes(return_X_y=True)
+    cells = load_breast_cancer().data
+    smoothness = np.delete(cells, [4, 14, 24], axis=1), cells[:, 4]
+    friedman = make_friedman1(1000, 10, noise=1.0, random_state=0)
+    german = load("german_numeric").X.astype(float)
+    amounts = pd.DataFrame(np.delete(german, 3, axis=1))
+    for column in amounts.columns:
+        if amounts[column].nunique() <= _FEW_VALUES:
+            amounts[column] = amounts[column].astype(int).astype("category")
+    found = {
+        "boston_housing": (boston.X, boston.y),
+        "diabetes": (rows, progress),
+        "german_numeric, amount": (amounts, german[:, 3]),
+        "breast_cancer, smoothness": smoothness,
+        "friedman1": friedman,
+    }
+    for name, column in (("pima", 5), ("yeast", 0)):
+        X = load(name).X.astype(float)
+        found[f"{name}, {column}"] = np.delete(X, column, axis=1), X[:, column]
+    return [
+        Table(name, pd.DataFrame(X).rename(columns=str), np.asarray(y), "regression")
+        for name, (X, y) in found.items()
+    ]
 
 
 def reported_tables(task: str) -> list[Table]:

@@ -46,9 +46,7 @@ def _numbers(estimator: Any) -> Any:
 
 CLASSIFIERS: dict[str, Callable[[int], Any]] = {
     "NeuralNCAClassifier": lambda s: NeuralNCAClassifier(random_state=s),
-    "the same, n_estimators=4": lambda s: NeuralNCAClassifier(
-        n_estimators=4, random_state=s
-    ),
+    "one network": lambda s: NeuralNCAClassifier(n_estimators=1, random_state=s),
     "HistGradientBoosting": lambda s: HistGradientBoostingClassifier(random_state=s),
     "RBF-SVC": lambda _: _numbers(SVC()),
     "random forest": lambda s: _numbers(RandomForestClassifier(random_state=s)),
@@ -60,8 +58,9 @@ CLASSIFIERS: dict[str, Callable[[int], Any]] = {
 }
 REGRESSORS: dict[str, Callable[[int], Any]] = {
     "NeuralNCARegressor": lambda s: NeuralNCARegressor(random_state=s),
-    "the same, n_estimators=4": lambda s: NeuralNCARegressor(
-        n_estimators=4, random_state=s
+    "no linear map": lambda s: NeuralNCARegressor(linear_vote=False, random_state=s),
+    "one network alone": lambda s: NeuralNCARegressor(
+        n_estimators=1, linear_vote=False, random_state=s
     ),
     "HistGradientBoosting": lambda s: HistGradientBoostingRegressor(random_state=s),
     "5-NN": lambda _: _numbers(KNeighborsRegressor()),
@@ -84,7 +83,7 @@ def run(
     if store is not None and store.exists():
         scores = json.loads(store.read_text("utf-8"))
     rivals = CLASSIFIERS if task == "classification" else REGRESSORS
-    tables = tuning_tables() if tuning else reported_tables(task)
+    tables = tuning_tables(task) if tuning else reported_tables(task)
     end = time.monotonic() + 60 * minutes
     for table in tables:
         if table.task != task or (only is not None and table.name not in only):

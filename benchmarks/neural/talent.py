@@ -30,7 +30,7 @@ _BOTH = "training and validation"
 def run(
     n_seeds: int,
     only: list[str] | None,
-    n_estimators: int,
+    n_estimators: int | None,
     both: bool,
     store: Path | None,
 ) -> None:
@@ -47,7 +47,7 @@ def run(
             continue
         X, y, part = _read(name)
         for how in (_PROTOCOL, _BOTH) if both else (_PROTOCOL,):
-            found = done.setdefault(f"{name}: {how}, {n_estimators}", [])
+            found = done.setdefault(f"{name}: {how}, {n_estimators or 'default'}", [])
             for seed in range(len(found), n_seeds):
                 used = time.process_time()
                 score = _score(X, y, part, seed, n_estimators, how == _BOTH)
@@ -65,12 +65,14 @@ def run(
 
 
 def _score(
-    X: Any, y: Any, part: Any, seed: int, n_estimators: int, both: bool
+    X: Any, y: Any, part: Any, seed: int, n_estimators: int | None, both: bool
 ) -> float:
     """Return the accuracy in percent, or the root mean squared error."""
     numbers = y.dtype.kind == "f"
     kind = NeuralNCARegressor if numbers else NeuralNCAClassifier
-    model: Any = kind(n_estimators=n_estimators, random_state=seed)
+    model: Any = kind(random_state=seed)
+    if n_estimators is not None:
+        model.set_params(n_estimators=n_estimators)
     if both:
         model.fit(X[part < 2], y[part < 2])
     else:

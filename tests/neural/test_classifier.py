@@ -15,7 +15,7 @@ from vicinal.neural import NeuralNCAClassifier  # noqa: E402
 
 X, y = waves()
 X_NEW, Y_NEW = waves(seed=1)
-MODEL = NeuralNCAClassifier(n_components=16, random_state=0, n_jobs=1)
+MODEL = NeuralNCAClassifier(16, n_estimators=1, random_state=0, n_jobs=1)
 
 
 @pytest.fixture(scope="module")

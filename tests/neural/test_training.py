@@ -18,11 +18,11 @@ from vicinal.neural import (  # noqa: E402
     _members,
 )
 from vicinal.neural._members import hold_out  # noqa: E402
-from vicinal.neural._predict import votes  # noqa: E402
+from vicinal.neural._predict import votes_by_factor  # noqa: E402
 from vicinal.neural._training import _outside, _warm_cosine  # noqa: E402
 
 X, y = waves()
-MODEL = NeuralNCAClassifier(16, random_state=0, n_jobs=1)
+MODEL = NeuralNCAClassifier(16, n_estimators=1, random_state=0, n_jobs=1)
 
 
 @pytest.mark.parametrize(("n", "start", "size", "more"), [(10, 4, 3, 5), (6, 0, 6, 9)])
@@ -257,9 +257,9 @@ def test_a_part_of_many_rows_finds_the_temperature(
 
     def counting(queries: Any, *others: Any) -> Any:
         asked.append(len(queries))
-        return votes(queries, *others)
+        return votes_by_factor(queries, *others)
 
-    monkeypatch.setattr(_members, "votes", counting)
+    monkeypatch.setattr(_members, "votes_by_factor", counting)
     monkeypatch.setattr(_members, "_FEWEST_CALIBRATING", 30)
     monkeypatch.setattr(_members, "_MOST_CALIBRATING_PAIRS", 1)
     part = clone(MODEL).fit(X, y)

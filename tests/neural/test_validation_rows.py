@@ -12,7 +12,7 @@ from vicinal.neural import NeuralNCAClassifier, NeuralNCARegressor
 
 X, y = waves()
 X_VAL, Y_VAL = waves(100, seed=1)
-MODEL = NeuralNCAClassifier(8, max_iter=8, random_state=0)
+MODEL = NeuralNCAClassifier(8, n_estimators=1, max_iter=8, random_state=0)
 
 
 def test_they_judge_and_do_not_vote() -> None:
@@ -40,7 +40,14 @@ def test_of_mixed_columns_and_of_numbers() -> None:
     model = NeuralNCAClassifier(8, max_iter=4, random_state=0)
     model.fit(frame[:200], labels[:200], X_val=frame[200:], y_val=labels[200:])
     assert model.score(frame[200:], labels[200:]) > 0.7
-    regressor = NeuralNCARegressor(8, max_iter=30, calibrate=False, random_state=0)
+    regressor = NeuralNCARegressor(
+        8,
+        n_estimators=1,
+        linear_vote=False,
+        max_iter=30,
+        calibrate=False,
+        random_state=0,
+    )
     regressor.fit(X, 100 + 9 * X[:, 0], X_val=X_VAL, y_val=100 + 9 * X_VAL[:, 0])
     error = np.mean((regressor.predict(X_VAL) - 100 - 9 * X_VAL[:, 0]) ** 2)
     variance = (9 * X[:, 0]).var()

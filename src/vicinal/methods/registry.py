@@ -252,7 +252,13 @@ def _neural_nca(request: FitRequest) -> Any:
     from vicinal.neural import NeuralNCA, NeuralNCARegressor
 
     kind = NeuralNCARegressor if request.y.dtype.kind == "f" else NeuralNCA
-    found = kind(random_state=request.random_state, n_jobs=request.n_jobs)
+    # One map, which `transform` then gives.
+    found = kind(
+        n_estimators=1,
+        linear_vote=False,
+        random_state=request.random_state,
+        n_jobs=request.n_jobs,
+    )
     if request.n_components is not None:
         found.set_params(n_components=request.n_components)
     return found

@@ -3,7 +3,7 @@
 import copy
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -22,12 +22,18 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.base.callers import warn_caller
 from vicinal.base.metric import unchanged_on_error
 from vicinal.base.monitor import CallbackSupportMixin
-from vicinal.neural._columns import ColumnEncoder, Columns
+from vicinal.nca import NCARegressor
+from vicinal.neural._columns import ColumnEncoder, Columns, EncodedRows
 from vicinal.neural._explain import Explanation, effective_neighbors, explained
 from vicinal.neural._inputs import TableInput, checked_device, checked_weights
+from vicinal.neural._linear_vote import (
+    LinearVote,
+    learned_vote,
+    worth_a_linear_map,
+)
 from vicinal.neural._members import Member, hold_out, n_threads, torch_state
 from vicinal.neural._monitor import EpochMonitor
-from vicinal.neural._network import check_same_build
+from vicinal.neural._network import TableNetwork, check_same_build
 from vicinal.neural._settings import NeuralSettings
 from vicinal.neural._target_rows import TargetRows
 from vicinal.neural._training import Trained, train
@@ -49,6 +55,10 @@ class NeuralEstimator(
     NeuralSettings,
 ):
     """Base of the estimators whose map is a neural network."""
+
+    # Whose linear map may vote as well.
+    _linear_kind: ClassVar[Any] = None
+    _linear: LinearVote | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -98,15 +108,16 @@ class NeuralEstimator(
                 None if weights is None else torch.from_numpy(weights),
             )
             validation = self._validation(X_val, y_val, encoder, targets)
+            n_networks = len(warm) or self._n_networks(len(known.counted))
             seeds = check_random_state(self.random_state).randint(
-                2**31 - 1, size=self.n_estimators
+                2**31 - 1, size=n_networks
             )
             monitor = EpochMonitor(
                 self,
                 X,
                 y,
                 lambda now: self._as_if(now, known, encoder, targets, device),
-                self.n_estimators * self.max_iter,
+                n_networks * self.max_iter,
             )
             members, runs = [], []
             with monitor:
@@ -123,7 +134,7 @@ class NeuralEstimator(
                             if validation is None
                             else validation
                         )
-                        last = i + 1 == self.n_estimators
+                        last = i + 1 == n_networks
                         member, run = self._train(
                             network, known, judges, device, monitor, before, last
                         )
@@ -134,6 +145,9 @@ class NeuralEstimator(
                         kept = True
                         raise run.interruption
             self._store(members, runs, known, encoder, targets)
+            kept = self.warm_start  # also where Ctrl-C comes now
+            with torch_state(int(seeds[0]), n_threads(self.n_jobs)):
+                self._linear = self._linear_vote(known, members, validation, device)
         self._warn(runs)
         return self
 
@@ -178,13 +192,20 @@ class NeuralEstimator(
             mean).
         """
         check_is_fitted(self)
-        return explained(self._members, self._known, self._encoded(X), n_neighbors)
+        rows = self._encoded(X)
+        return explained(self._members, self._linear, self._known, rows, n_neighbors)
 
     @property
     def networks_(self) -> list[nn.Module]:
         """The networks, with the weights of their best epochs."""
         check_is_fitted(self)
         return [member.network for member in self._members]
+
+    @property
+    def linear_share_(self) -> float:
+        """The share of the votes that is the linear map's; 0 where there is none."""
+        check_is_fitted(self)
+        return 0.0 if self._linear is None else self._linear.share
 
     @property
     def temperatures_(self) -> FloatArray:
@@ -248,7 +269,7 @@ class NeuralEstimator(
             raise ValueError(
                 "X has other columns than the fit to go on from (warm_start=True)."
             )
-        if len(self._members) != self.n_estimators:
+        if self.n_estimators not in ("auto", len(self._members)):
             raise ValueError(
                 f"n_estimators={self.n_estimators}, but the fit to go on from "
                 f"(warm_start=True) has {len(self._members)} networks."
@@ -292,6 +313,37 @@ class NeuralEstimator(
         )
         return member, run
 
+    def _linear_vote(
+        self,
+        known: TargetRows,
+        members: list[Member],
+        validation: TargetRows | None,
+        device: Any,
+    ) -> LinearVote | None:
+        """Return the linear map that votes beside the networks, if one is wanted."""
+        wanted, first = self.linear_vote, members[0]
+        if wanted == "auto":
+            wanted = (
+                self._linear_kind is NCARegressor
+                and isinstance(first.network, TableNetwork)
+                and first.network.architecture.embedding == "periodic"
+                and (validation is not None or len(first.held_out) > 0)
+                and worth_a_linear_map(known, self._encoder)
+            )
+        if not wanted or self._linear_kind is None:
+            return None
+        learner = self._linear_kind(random_state=0, n_jobs=self.n_jobs)
+        return learned_vote(learner, known, self._encoder, members, validation, device)
+
+    def _votes(self, rows: EncodedRows) -> Tensor:
+        """Return what the neighbours of new rows vote for, by all maps."""
+        votes = [member.votes(rows, self._known) for member in self._members]
+        mean = torch.stack(votes).mean(dim=0)
+        if self._linear is None:
+            return mean
+        others = self._linear.member.votes(rows, self._known)
+        return torch.lerp(mean, others, self._linear.share)
+
     def _held_out(
         self, known: TargetRows, seed: int, before: Member | None
     ) -> IntArray:
@@ -328,6 +380,7 @@ class NeuralEstimator(
             "_members": [member],
             "_known": known,
             "_encoder": encoder,
+            "_linear": None,
         }
 
     def _store(
@@ -341,6 +394,7 @@ class NeuralEstimator(
         """Make the estimator fitted, all at once."""
         self.__dict__.update(targets.attributes)
         self._members, self._known, self._encoder = members, known, encoder
+        self._linear = None
         self.n_iter_ = max(len(run.losses) for run in runs)
         self.objective_curve_ = -np.array(runs[0].losses)
         self.validation_scores_ = np.array(runs[0].scores)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray
 from vicinal.base.validation import encoded
+from vicinal.nca import NCAClassifier
 from vicinal.neural._base import NeuralEstimator, Targets
 from vicinal.neural._partial_fit import PartialFitMixin
 
@@ -108,10 +109,19 @@ class NeuralNCAClassifier(
         The share of rows held out; each network has others.
     n_iter_no_change : int, default=20
         Epochs without gain after which the training ends.
-    n_estimators : int, default=1
-        Networks with other starts, whose votes are averaged. Those of a `module` all
-        start from its weights, which may have been learned before, and differ by the
-        rows held out and the draws.
+    n_estimators : int or "auto", default="auto"
+        Networks with other starts and other rows held out, whose votes are averaged.
+        "auto" is one; in regression it is four up to 2,000 rows, and fewer for more, so
+        that together they see 8,000: one from 4,001 rows on, one for a `module`, one
+        for `partial_fit`.
+        Those of a `module` all start from its weights, which may have been learned
+        before, and differ by the rows held out and the draws.
+    linear_vote : bool or "auto", default="auto"
+        Whether the linear map of :class:`vicinal.NCAClassifier`, learned from the same
+        numbers and one-hot categories, votes beside the networks, with the share that
+        predicts the rows held out best, drawn to a half where these are few. "auto" is
+        in regression, of up to 10,000 rows and 500 columns, where rows are held out or
+        given to judge by and `embedding` is "periodic". `partial_fit` learns none.
     calibrate : bool, default=True
         Whether T is the one with the best probabilities of the rows held out, or 1.
         `partial_fit` leaves T as it is.
@@ -141,8 +151,10 @@ class NeuralNCAClassifier(
         The labels, sorted.
     networks_ : list of torch.nn.Module
         The trained networks.
-    temperatures_ : ndarray of shape (n_estimators,)
+    temperatures_ : ndarray of shape (n_networks,)
         T of each.
+    linear_share_ : float
+        The share of the votes that is the linear map's; 0 where there is none.
     effective_neighbors_ : ndarray of shape (n_samples,)
         How many neighbours each training row has in effect, under the first network:
         the perplexity of p_i. NaN for all but 4,000 random rows.
@@ -191,6 +203,7 @@ class NeuralNCAClassifier(
     """
 
     _objective: ClassVar[str] = "log"
+    _linear_kind: ClassVar[Any] = NCAClassifier
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return p(c | x) of each class.
@@ -207,8 +220,7 @@ class NeuralNCAClassifier(
         """
         check_is_fitted(self)
         rows = self._encoded(X)
-        votes = [member.votes(rows, self._known) for member in self._members]
-        proba = torch.stack(votes).mean(dim=0).cpu().numpy()
+        proba = self._votes(rows).cpu().numpy()
         # As if one further training row might be of any class.
         rest = 1 / (len(self._known.counted) + 1)
         proba = (1 - rest) * proba + rest / len(self.classes_)

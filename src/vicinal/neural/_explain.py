@@ -9,6 +9,7 @@ from torch import Tensor
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neural._columns import EncodedRows
+from vicinal.neural._linear_vote import LinearVote
 from vicinal.neural._members import Member
 from vicinal.neural._predict import log_weights_of, perplexities
 from vicinal.neural._soft_neighbors import Pairs
@@ -46,7 +47,11 @@ class Explanation(NamedTuple):
 
 
 def explained(
-    members: list[Member], known: TargetRows, rows: EncodedRows, n_neighbors: int
+    members: list[Member],
+    linear: LinearVote | None,
+    known: TargetRows,
+    rows: EncodedRows,
+    n_neighbors: int,
 ) -> Explanation:
     """Return the training rows that weigh most for each row, by the members' mean."""
     if (
@@ -65,7 +70,12 @@ def explained(
     for start in range(0, len(rows), step):
         some = slice(start, start + step)
         p = torch.stack([_shares(member, known, rows[some]) for member in members])
-        best = p.mean(dim=0).topk(k, dim=1)
+        shares = p.mean(dim=0)
+        if linear is not None:
+            shares = torch.lerp(
+                shares, _shares(linear.member, known, rows[some]), linear.share
+            )
+        best = shares.topk(k, dim=1)
         found[some], weights[some] = best.indices.numpy(), best.values.numpy()
     return Explanation(found, weights)
 

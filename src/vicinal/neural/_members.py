@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vicinal._typing import IntArray
+from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import effective_n_threads
 from vicinal.neural._columns import EncodedRows
 from vicinal.neural._network import TableNetwork
-from vicinal.neural._predict import embedded, votes
+from vicinal.neural._predict import embedded, votes, votes_by_factor
 from vicinal.neural._soft_neighbors import Kernel
 from vicinal.neural._target_rows import TargetRows
 from vicinal.neural._training import Training
@@ -142,21 +142,26 @@ def _calibrated(
         some = np.sort(rng.choice(len(asked), most, replace=False))
         queries, asked = queries[some], asked[some]
     truth = asked.target[:, None]
+    # A row that nobody speaks for must not decide alone.
+    floor = 1 / (len(known.counted) + len(asked))
 
-    def loss(temperature: float) -> float:
-        kernel_now = replace(kernel, temperature=temperature)
-        found = votes(queries, references, known, kernel_now).cpu()
-        if not known.n_classes:
-            return asked.mean((found - truth)[:, 0] ** 2)
-        # A row that nobody speaks for must not decide alone.
-        floor = 1 / (len(known.counted) + len(asked))
-        right = found.gather(1, truth)[:, 0]
-        return -asked.mean(((1 - floor) * right + floor / known.n_classes).log())
+    def best_of(temperatures: FloatArray) -> float:
+        """Return the temperature with the least loss."""
+        all_votes = votes_by_factor(
+            queries, references, known, kernel, temperatures.tolist()
+        ).cpu()
+        if known.n_classes:
+            rights = [found.gather(1, truth)[:, 0] for found in all_votes]
+            faint = floor / known.n_classes
+            losses = [-asked.mean(((1 - floor) * p + faint).log()) for p in rights]
+        else:
+            losses = [asked.mean((found - truth)[:, 0] ** 2) for found in all_votes]
+        return float(temperatures[np.argmin(losses)])
 
-    step = float(_TEMPERATURES[1] / _TEMPERATURES[0])
-    best = min(_TEMPERATURES, key=loss)
-    near = [best * step**part for part in (-0.67, -0.33, 0.0, 0.33, 0.67)]
-    return replace(kernel, temperature=float(min(near, key=loss)))
+    step = _TEMPERATURES[1] / _TEMPERATURES[0]
+    coarse = best_of(_TEMPERATURES)
+    near = coarse * step ** np.array([-0.67, -0.33, 0.0, 0.33, 0.67])
+    return replace(kernel, temperature=best_of(near))
 
 
 def n_threads(n_jobs: int | None) -> int:

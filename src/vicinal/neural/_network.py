@@ -206,6 +206,10 @@ class TableNetwork(nn.Module):
         codes : Tensor of int of shape (n_rows, n_category_columns)
             Categories from 1; 0 is unknown.
         """
+        return self.blocks(self.linear(self.features(numbers, codes)))
+
+    def features(self, numbers: Tensor, codes: Tensor) -> Tensor:
+        """Return what the linear map sees of rows."""
         parts = [numbers]
         if self.numbers is not None:
             n = self.architecture.n_numbers
@@ -213,8 +217,7 @@ class TableNetwork(nn.Module):
         parts += [
             one(codes[:, c], numbers.dtype) for c, one in enumerate(self.categories)
         ]
-        joined = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
-        return self.blocks(self.linear(joined))
+        return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
 
 class OwnNetwork(nn.Module):

@@ -39,8 +39,9 @@ class PartialFitMixin(NeuralEstimator):
             known = TargetRows(rows, targets.target, targets.n_classes)
             if not first:
                 known = _joined(self._known, known)
+            linear = None if self._linear is None else self._linear.of(known)
             seeds = check_random_state(self.random_state).randint(
-                2**31 - 1, size=self.n_estimators if first else len(self._members)
+                2**31 - 1, size=self._n_first() if first else len(self._members)
             )
             how = replace(self._training(1, len(rows)), decay=False)
             none = np.zeros(0, dtype=np.intp)
@@ -75,8 +76,13 @@ class PartialFitMixin(NeuralEstimator):
                         )
                         runs.append(run)
             self._store(members, runs, known, encoder, targets)
+            self._linear = linear
         self._warn(runs)
         return self
+
+    def _n_first(self) -> int:
+        """Return how many networks to begin with; how many rows come is not known."""
+        return 1 if isinstance(self.n_estimators, str) else self.n_estimators
 
 
 def _joined(old: TargetRows, new: TargetRows) -> TargetRows:

@@ -1,5 +1,6 @@
 """What soft neighbours among stored points say of new ones, in blocks."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ _ROWS = 4096
 # Up to so many, a column for each class is faster than sums by code, and no larger than
 # the points.
 _FEW_CLASSES = 32
+# An exponent whose exponential is 0 in any type.
+_LEAST = -1e4
 
 
 @torch.no_grad()
@@ -62,21 +65,42 @@ def votes(
     Tensor of shape (n_queries, n_classes or 1)
         Σ_j p_ij of each class, or Σ_j p_ij y_j.
     """
+    return votes_by_factor(queries, references, known, kernel, [1.0])[0]
+
+
+@torch.no_grad()
+def votes_by_factor(
+    queries: Tensor,
+    references: Tensor,
+    known: TargetRows,
+    kernel: Kernel,
+    factors: Sequence[float],
+) -> Tensor:
+    """Return `votes` for the kernel's temperature times each of some factors.
+
+    Distances are computed once for all: a factor costs a softmax.
+
+    Returns
+    -------
+    Tensor of shape (n_factors, n_queries, n_classes or 1)
+    """
     n_classes, target = known.n_classes, known.target.to(queries.device)
-    found = queries.new_zeros(len(queries), n_classes or 1)
+    found = queries.new_zeros(len(factors), len(queries), n_classes or 1)
     logs = log_weights_of(known, queries)
-    pairs = Pairs(queries, references.to(queries.dtype), None, kernel, logs)
+    pairs = Pairs(queries, references.to(queries.dtype), None, kernel)
     few = n_classes <= _FEW_CLASSES
     values = target[:, None].to(queries.dtype)
     if n_classes and few:
         classes = torch.arange(n_classes, device=target.device)
         values = (target[:, None] == classes).to(queries.dtype)
     for part, exponents, _ in pairs.blocks():
-        p = torch.softmax(exponents, dim=1)
-        if few:
-            found[part] = p @ values
-        else:
-            found[part].scatter_add_(1, target.expand(len(p), -1), p)
+        for k, factor in enumerate(factors):
+            scaled = exponents if factor == 1 else exponents / factor
+            p = torch.softmax(scaled if logs is None else scaled + logs, dim=1)
+            if few:
+                found[k, part] = p @ values
+            else:
+                found[k, part].scatter_add_(1, target.expand(len(p), -1), p)
     return found
 
 
@@ -91,7 +115,11 @@ def perplexities(
     found = queries.new_zeros(len(queries))
     logs = log_weights_of(known, queries)
     for part, exponents, _ in Pairs(queries, references, own, kernel, logs).blocks():
-        p = torch.softmax(exponents, dim=1)
-        # Where p is 0, its logarithm does not count.
-        found[part] = torch.exp(-torch.special.xlogy(p, p).sum(dim=1))
+        # With e = exponents − max, the entropy is log Σ exp(e) − Σ p e: no logarithm
+        # of p. Who may not be picked has e = −∞, exp(e) = 0, and adds nothing.
+        e = exponents.sub_(exponents.amax(dim=1, keepdim=True))
+        p = e.exp()
+        total = p.sum(dim=1)
+        mean = p.mul_(e.clamp_(min=_LEAST)).sum(dim=1) / total
+        found[part] = torch.exp(total.log() - mean)
     return found

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray
+from vicinal.nca import NCARegressor
 from vicinal.neural._base import NeuralEstimator, Targets
 from vicinal.neural._partial_fit import PartialFitMixin
 
@@ -26,15 +27,15 @@ class NeuralNCARegressor(RegressorMixin, PartialFitMixin, NeuralEstimator):
     n_components, embedding, n_frequencies, embedding_size, frequency_scale, \
 categorical_features, categories, scale, n_blocks, hidden_size, dropout, module, \
 distance, batch_size, n_references, learning_rate, weight_decay, max_iter, \
-early_stopping, validation_fraction, n_iter_no_change, n_estimators, calibrate, \
-warm_start, device, callback, verbose, random_state, n_jobs
+early_stopping, validation_fraction, n_iter_no_change, n_estimators, linear_vote, \
+calibrate, warm_start, device, callback, verbose, random_state, n_jobs
         As for :class:`NeuralNCAClassifier`; rows held out are judged by their squared
-        error.
+        error, and the linear map that votes is :class:`vicinal.NCARegressor`'s.
 
     Attributes
     ----------
-    networks_, temperatures_, effective_neighbors_, n_iter_, objective_curve_, \
-n_features_in_, feature_names_in_
+    networks_, temperatures_, linear_share_, effective_neighbors_, n_iter_, \
+objective_curve_, n_features_in_, feature_names_in_
         As for :class:`NeuralNCAClassifier`.
     validation_scores_ : ndarray of shape (n_epochs,)
         Minus the mean squared error of the first network's rows held out, in units of
@@ -62,6 +63,8 @@ n_features_in_, feature_names_in_
     """
 
     _objective: ClassVar[str] = "squared-error"
+    _linear_kind: ClassVar[Any] = NCARegressor
+    _most_networks: ClassVar[int] = 4
 
     def _read_targets(
         self,
@@ -99,8 +102,7 @@ n_features_in_, feature_names_in_
         """
         check_is_fitted(self)
         rows = self._encoded(X)
-        votes = [member.votes(rows, self._known) for member in self._members]
-        means = torch.stack(votes).mean(dim=0)[:, 0].cpu().numpy().astype(np.float64)
+        means = self._votes(rows)[:, 0].cpu().numpy().astype(np.float64)
         return self._middle + self._unit * means
 
     @_fit_context(prefer_skip_nested_validation=True)

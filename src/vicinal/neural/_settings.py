@@ -17,12 +17,16 @@ from vicinal.neural._training import Training
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 _AT_LEAST_0 = Interval(Real, 0, None, closed="left")
 _COUNT = Interval(Integral, 1, None, closed="left")
+# With n_estimators="auto" networks learn from no more rows than these together.
+_ROWS_OF_ALL = 8000
 
 
 class NeuralSettings(BaseEstimator):
     """Parameters, their ranges and defaults; `NeuralNCAClassifier` documents them."""
 
     _objective: ClassVar[str]
+    # With n_estimators="auto", where rows are few.
+    _most_networks: ClassVar[int] = 1
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [_COUNT],
         "embedding": [StrOptions({"periodic", "none"})],
@@ -48,7 +52,8 @@ class NeuralSettings(BaseEstimator):
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [_COUNT],
-        "n_estimators": [_COUNT],
+        "n_estimators": [_COUNT, StrOptions({"auto"})],
+        "linear_vote": ["boolean", StrOptions({"auto"})],
         "calibrate": ["boolean"],
         "warm_start": ["boolean"],
         "device": [str],
@@ -82,7 +87,8 @@ class NeuralSettings(BaseEstimator):
         early_stopping: bool = True,
         validation_fraction: float = 0.15,
         n_iter_no_change: int = 20,
-        n_estimators: int = 1,
+        n_estimators: int | str = "auto",
+        linear_vote: bool | str = "auto",
         calibrate: bool = True,
         warm_start: bool = False,
         device: str = "cpu",
@@ -113,6 +119,7 @@ class NeuralSettings(BaseEstimator):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.n_estimators = n_estimators
+        self.linear_vote = linear_vote
         self.calibrate = calibrate
         self.warm_start = warm_start
         self.device = device
@@ -144,6 +151,14 @@ class NeuralSettings(BaseEstimator):
             hidden_size=self.hidden_size,
             dropout=float(self.dropout),
         )
+
+    def _n_networks(self, n: int) -> int:
+        """Return how many networks learn from so many rows."""
+        if not isinstance(self.n_estimators, str):
+            return self.n_estimators
+        if self.module is not None:
+            return 1
+        return min(max(_ROWS_OF_ALL // n, 1), self._most_networks)
 
     def _training(self, max_iter: int, n: int) -> Training:
         """Return what the settings say of the training on so many rows."""

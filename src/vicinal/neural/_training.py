@@ -18,7 +18,7 @@ from vicinal.neural._target_rows import TargetRows
 # A step's share of all steps before the rate is whole.
 _WARM_UP = 0.05
 # So many references and queries judge an epoch: enough to tell, also of 10⁶ rows.
-_JUDGING_REFERENCES = 20_000
+_JUDGING_REFERENCES = 10_000
 _JUDGING_QUERIES = 4_000
 # What the likelihood of rows held out counts beside their accuracy.
 _SHARE_OF_LIKELIHOOD = 0.1

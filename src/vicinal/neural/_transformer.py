@@ -18,10 +18,10 @@ class NeuralNCA(ClassTargets, NeuralEstimator):
     n_components, embedding, n_frequencies, embedding_size, frequency_scale, \
 categorical_features, categories, scale, n_blocks, hidden_size, dropout, module, \
 distance, batch_size, n_references, learning_rate, weight_decay, max_iter, \
-early_stopping, validation_fraction, n_iter_no_change, n_estimators, calibrate, \
-warm_start, device, callback, verbose, random_state, n_jobs
+early_stopping, validation_fraction, n_iter_no_change, n_estimators, linear_vote, \
+calibrate, warm_start, device, callback, verbose, random_state, n_jobs
         As for :class:`NeuralNCAClassifier`. Points of several networks are put side by
-        side.
+        side, and nobody votes.
 
     Attributes
     ----------

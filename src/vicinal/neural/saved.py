@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from vicinal.neural._base import NeuralEstimator
 from vicinal.neural._classifier import NeuralNCAClassifier
 from vicinal.neural._columns import ColumnEncoder, EncodedRows
+from vicinal.neural._linear_vote import LinearVote, linear_architecture
 from vicinal.neural._members import Member
 from vicinal.neural._network import Architecture, TableNetwork
 from vicinal.neural._regressor import NeuralNCARegressor
@@ -25,6 +26,9 @@ _KEYS = {
     *("classes", "feature_names", "n_features", "numeric", "flagged"),
     *("categorical", "categories", "squash"),
 }
+# Files of version 0.1 and before have no linear map, and no setting for it.
+_LATER = {"linear"}
+_LATER_PARAMETERS = {"linear_vote": False}
 _ARRAYS = {
     *("middle", "unit", "numbers", "codes", "target", "effective_neighbors"),
     *("objective_curve", "validation_scores", "target_unit"),
@@ -51,6 +55,7 @@ def to_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     encoder, known = estimator._encoder, estimator._known
     classes = getattr(estimator, "classes_", None)
     names = getattr(estimator, "feature_names_in_", None)
+    linear = estimator._linear
     header = {
         "kind": type(estimator).__name__,
         "parameters": {
@@ -65,6 +70,9 @@ def to_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "classes": None if classes is None else classes.tolist(),
         "feature_names": None if names is None else [str(name) for name in names],
         "n_features": estimator.n_features_in_,
+        "linear": None
+        if linear is None
+        else {"share": linear.share, "n_components": linear.member.points.shape[1]},
         **{
             name: getattr(encoder, name)
             for name in ("numeric", "flagged", "categorical", "categories", "squash")
@@ -84,10 +92,13 @@ def to_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     }
     if known.weights is not None:
         arrays["weights"] = known.weights.numpy()
-    for i, member in enumerate(members):
-        arrays[f"{i}/points"] = member.points.cpu().numpy()
+    named = {str(i): member for i, member in enumerate(members)}
+    if linear is not None:
+        named["linear"] = linear.member
+    for place, member in named.items():
+        arrays[f"{place}/points"] = member.points.cpu().numpy()
         for name, weights in member.network.state_dict().items():
-            arrays[f"{i}/{name}"] = weights.cpu().numpy()
+            arrays[f"{place}/{name}"] = weights.cpu().numpy()
     return header, arrays
 
 
@@ -99,7 +110,9 @@ def from_parts(header: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     ValueError
         When they do not fit each other.
     """
-    _demand(isinstance(header, dict) and set(header) == _KEYS, "the header's keys")
+    _demand(
+        isinstance(header, dict) and set(header) - _LATER == _KEYS, "the header's keys"
+    )
     kind = _KINDS.get(str(header["kind"]))
     _demand(kind is not None, "the kind of estimator")
     _demand(set(arrays) >= _ARRAYS, "arrays are missing")
@@ -114,15 +127,16 @@ def from_parts(header: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     for i, temperature in enumerate(temperatures):
         _demand(_is_positive(temperature), "a temperature")
         kernel = Kernel(header["plain"] is True, float(temperature))
-        members.append(_member(i, arrays, architecture, len(known), kernel))
+        members.append(_member(str(i), arrays, architecture, len(known), kernel))
     parameters = header["parameters"]
     allowed = set(kind._get_param_names()) - set(_LEFT_OUT)
-    _demand(
-        isinstance(parameters, dict) and set(parameters) == allowed, "the parameters"
-    )
+    _demand(isinstance(parameters, dict), "the parameters")
+    parameters = {**_LATER_PARAMETERS, **parameters}
+    _demand(set(parameters) == allowed, "the parameters")
     estimator = kind(**parameters)
     # Checks types and ranges, as fit does.
     estimator._validate_params()
+    estimator._linear = _linear(header.get("linear"), arrays, encoder, len(known))
     return _fitted(estimator, header, arrays, (members, known, encoder))
 
 
@@ -239,11 +253,31 @@ def _weights(given: Any, n: int) -> torch.Tensor | None:
     return torch.from_numpy(given)
 
 
+def _linear(
+    given: Any, arrays: dict[str, Any], encoder: ColumnEncoder, n: int
+) -> LinearVote | None:
+    """Return the linear map that votes beside the networks, if the file has one."""
+    if given is None:
+        return None
+    good = isinstance(given, dict) and set(given) == {"share", "n_components"}
+    _demand(good, "the linear map")
+    share, n_components = given["share"], given["n_components"]
+    _demand(type(share) is float and 0 <= share <= 1, "the linear map's share")
+    _demand(_is_count(n_components) and n_components > 0, "the linear map's components")
+    architecture = linear_architecture(encoder, n_components)
+    member = _member("linear", arrays, architecture, n, Kernel(plain=False))
+    return LinearVote(member, share)
+
+
 def _member(
-    i: int, arrays: dict[str, Any], architecture: Architecture, n: int, kernel: Kernel
+    place: str,
+    arrays: dict[str, Any],
+    architecture: Architecture,
+    n: int,
+    kernel: Kernel,
 ) -> Member:
     """Return a network whose weights are those of the file, of the shapes it needs."""
-    start = f"{i}/"
+    start = f"{place}/"
     mine = {
         name.removeprefix(start): one
         for name, one in arrays.items()

@@ -1,0 +1,147 @@
+"""A linear map that votes beside the networks, and how many networks there are."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+torch = pytest.importorskip("torch")
+from tests.neural.data import mixed, waves  # noqa: E402
+from vicinal import NCARegressor, io  # noqa: E402
+from vicinal.neural import (  # noqa: E402
+    NeuralNCA,
+    NeuralNCAClassifier,
+    NeuralNCARegressor,
+)
+from vicinal.neural.saved import from_parts, to_parts  # noqa: E402
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(300, 4))
+Y = X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.normal(size=300)
+MODEL = NeuralNCARegressor(8, n_estimators=2, max_iter=5, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> NeuralNCARegressor:
+    return clone(MODEL).fit(X[:200], Y[:200])
+
+
+def test_a_linear_truth_is_told_by_the_linear_map(fitted: Any) -> None:
+    # After five epochs the networks know little, and the 60 rows held out say so; as
+    # they are few, the share cannot be above 0.69.
+    assert fitted.linear_share_ > 0.6
+    alone = clone(MODEL).set_params(linear_vote=False).fit(X[:200], Y[:200])
+    assert alone.linear_share_ == 0
+    assert fitted.score(X[200:], Y[200:]) > alone.score(X[200:], Y[200:]) + 0.05
+
+
+def test_the_map_is_that_of_the_estimator(fitted: Any) -> None:
+    encoded = fitted._known.rows.numbers.astype(np.float64)
+    unit = encoded.std(axis=0)
+    map_ = NCARegressor(random_state=0).fit(encoded / unit, fitted._known.target)
+    new = fitted._encoded(X[200:])
+    votes = fitted._linear.member.votes(new, fitted._known)[:, 0].numpy()
+    np.testing.assert_allclose(votes, map_.predict(new.numbers / unit), atol=1e-4)
+
+
+def test_votes_and_explanations_are_mixed_by_the_share(fitted: Any) -> None:
+    rows, weights = fitted.explain(X[200:], n_neighbors=200)
+    np.testing.assert_allclose(weights.sum(axis=1), 1, rtol=1e-9)
+    told = (weights * Y[rows]).sum(axis=1)
+    np.testing.assert_allclose(fitted.predict(X[200:]), told, rtol=1e-5, atol=1e-6)
+
+
+def test_where_it_does_not_bend_the_networks_speak() -> None:
+    X_curved = rng.uniform(-2, 2, size=(600, 3))
+    y = np.sin(4 * X_curved[:, 0])
+    model = NeuralNCARegressor(16, n_estimators=1, max_iter=40, random_state=0)
+    assert model.fit(X_curved, y).linear_share_ < 0.5
+
+
+def test_pieces_keep_it_and_warm_starts_learn_it_anew(fitted: Any) -> None:
+    model = clone(MODEL).set_params(warm_start=True).fit(X[:200], Y[:200])
+    share = model.linear_share_
+    before = model._linear.member.network.linear.weight.clone()
+    model.partial_fit(X[200:], Y[200:])
+    assert model.linear_share_ == share
+    assert len(model._linear.member.points) == 300
+    assert torch.equal(model._linear.member.network.linear.weight, before)
+    # On rows of which some were learned from, nothing can tell its share.
+    assert model.fit(X, Y).linear_share_ == 0
+    assert clone(MODEL).partial_fit(X, Y).linear_share_ == 0
+    assert fitted.linear_share_ > 0
+
+
+def test_no_map_where_nothing_judges_or_varies() -> None:
+    assert clone(MODEL).set_params(early_stopping=False).fit(X, Y).linear_share_ == 0
+    assert clone(MODEL).fit(X, np.ones(300)).linear_share_ == 0
+    asked = clone(MODEL).set_params(early_stopping=False, linear_vote=True)
+    assert asked.fit(X, Y).linear_share_ == 0.5
+    given = clone(MODEL).fit(X[:200], Y[:200], X_val=X[200:], y_val=Y[200:])
+    assert given.linear_share_ > 0.5
+
+
+def test_classes_when_asked_for() -> None:
+    frame, labels = mixed()
+    model = NeuralNCAClassifier(8, n_estimators=1, max_iter=5, random_state=0)
+    assert clone(model).fit(frame, labels).linear_share_ == 0
+    model.set_params(linear_vote=True).fit(frame, labels)
+    assert 0 < model.linear_share_ < 1
+    np.testing.assert_allclose(model.predict_proba(frame).sum(axis=1), 1, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n", "count"), [(100, 4), (2700, 2), (4100, 1)])
+def test_few_rows_have_more_networks(n: int, count: int) -> None:
+    rows, _ = waves(n)
+    model = NeuralNCARegressor(2, max_iter=1, linear_vote=False, random_state=0)
+    assert len(model.fit(rows, rows[:, 0]).networks_) == count
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        NeuralNCA(2, max_iter=1),
+        NeuralNCAClassifier(2, max_iter=1),
+        NeuralNCARegressor(module=torch.nn.Linear(3, 2), max_iter=1),
+    ],
+)
+def test_classes_and_a_module_have_one(model: Any) -> None:
+    rows, y = waves(100)
+    assert model.fit(rows, y).transform(rows).shape == (100, 2)
+
+
+def test_files_keep_it(fitted: Any, tmp_path: Path) -> None:
+    io.save(tmp_path / "model.safetensors", fitted)
+    again = io.load(tmp_path / "model.safetensors")
+    assert again.linear_share_ == fitted.linear_share_
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+
+
+def test_files_of_before_have_none() -> None:
+    alone = clone(MODEL).set_params(linear_vote=False).fit(X, Y)
+    header, arrays = to_parts(alone)
+    del header["linear"], header["parameters"]["linear_vote"]
+    again = from_parts(header, arrays)
+    assert again.linear_share_ == 0
+    assert again.get_params()["linear_vote"] is False
+    np.testing.assert_array_equal(again.predict(X), alone.predict(X))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        5,
+        {"share": 2.0, "n_components": 4},
+        {"share": 0.5, "n_components": 10**9},
+        {"share": 0.5, "n_components": 3},
+        {"share": 0.5, "n_components": 0},
+        {"share": float("nan"), "n_components": 4},
+        {"share": 0.5},
+    ],
+)
+def test_linear_maps_that_lie(fitted: Any, given: Any) -> None:
+    header, arrays = to_parts(fitted)
+    with pytest.raises(ValueError, match=r"linear map|shape"):
+        from_parts({**header, "linear": given}, arrays)
