@@ -192,4 +192,5 @@ def test_the_cost_of_a_step_is_that_of_its_parts() -> None:
     pairs, rows = part_size(10**6, None, None, False)
     assert (pairs, rows) == (1024 * 1024, 1024)
     assert part_size(10**6, 100, 300, False) == (100 * 300, 300)
+    assert part_size(10**6, None, 3000, False) == (1024 * 3000, 3000)
     assert part_size(50, None, None, True) == pytest.approx((50 * 50, 50))
