@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +62,42 @@ def test_workers_that_are_killed_cost_time_only() -> None:
     np.testing.assert_array_equal(found.components_, expected.components_)
     np.testing.assert_array_equal(found.objective_curve_, expected.objective_curve_)
     np.testing.assert_allclose(found.components_, near.components_, rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_in_the_middle_of_a_task() -> None:
+    # Long tasks, in which one can be found; ten of them, and so means on the workers.
+    settings: dict[str, Any] = {
+        "objective": "log", "batch_size": 10_240, "n_references": 1024,
+        "max_iter": 4, "random_state": 0,
+    }  # fmt: skip
+    rows = chunked(X, y, 300)
+    with started(2, processes=True) as client:
+        expected = NCA(2, client=client, **settings).fit(*rows)
+        before = client.run(os.getpid)
+        killed = []
+
+        def kill() -> None:
+            wait_for(lambda: bool(busy(client)))
+            for address in busy(client)[:1]:
+                os.kill(before[address], signal.SIGKILL)
+                killed.append(address)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        found = NCA(2, client=client, **settings).fit(*rows)
+        thread.join()
+    assert killed
+    np.testing.assert_array_equal(found.components_, expected.components_)
+
+
+def busy(client: Any) -> list[str]:
+    """Return the workers that have steps to take just now."""
+    return [
+        address
+        for address, keys in client.processing().items()
+        if any("steps_of_share" in str(key) for key in keys)
+    ]
 
 
 def test_a_cluster_that_is_closed_is_an_error() -> None:

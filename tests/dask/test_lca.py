@@ -55,6 +55,18 @@ def test_tasks_add_up_to_the_papers_scatter() -> None:
     np.testing.assert_allclose(total, expected, rtol=1e-4, atol=1e-4)
 
 
+def test_shares_have_their_own_rows() -> None:
+    points = X[:60] - X[:60].mean(axis=0)
+    rows = Rows(points, np.zeros(60, dtype=int), np.arange(60))
+    A = 0.4 * np.random.default_rng(0).normal(size=(4, 4))
+    kernel = Kernel(A, np.linalg.inv(A), 4, 0.0, 0.0, 0)
+    shares = [share(1, k, 2, 1, None, rows) for k in range(2)]
+    total, n = add(*(local_scatter(one, 60, 60, (0, 1), kernel) for one in shares))
+    apart = [local_covariance(one.rows.X, A.T @ A) for one in shares]
+    assert n == 60
+    np.testing.assert_allclose(total, 30 * sum(apart), rtol=1e-4, atol=1e-4)
+
+
 def test_few_rows_are_learned_as_in_memory(client: Any) -> None:
     ours = LCA(random_state=0, client=client).fit(rows_of(X[:500], 200))
     theirs = vicinal.LCA(random_state=0).fit(X[:500])

@@ -66,9 +66,11 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
     return made
 
 
-@pytest.mark.parametrize("other", ["", "4096"])
+@pytest.mark.parametrize(
+    ("other", "back"), [("", 2**17), ("4096", 4096), ("9" * 30, 2**25)]
+)
 def test_the_last_one_out_sets_it_back(
-    library: Library, monkeypatch: pytest.MonkeyPatch, other: str
+    library: Library, monkeypatch: pytest.MonkeyPatch, other: str, back: int
 ) -> None:
     monkeypatch.setenv(_memory.SETTING, "1234")
     monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", other)
@@ -87,7 +89,7 @@ def test_the_last_one_out_sets_it_back(
     assert len(library.calls) == 2
     leave.set()
     thread.join()
-    assert library.calls[2:] == [(-3, int(other or 2**17)), (-1, 1234), (0,)]
+    assert library.calls[2:] == [(-3, back), (-1, 1234), (0,)]
 
 
 def test_an_error_sets_it_back(
@@ -99,7 +101,7 @@ def test_an_error_sets_it_back(
     assert library.calls[-1] == (0,)
 
 
-@pytest.mark.parametrize("value", [None, "", "many"])
+@pytest.mark.parametrize("value", [None, "", "many", "4294967296", "9" * 30])
 def test_nothing_is_set_where_dask_has_not(
     library: Library, monkeypatch: pytest.MonkeyPatch, value: str | None
 ) -> None:

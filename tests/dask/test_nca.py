@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import vicinal
 from tests.dask.data import chunked, classes_in_noise
 from tests.nca.oracles import nca_value_and_gradient
-from vicinal.dask import NCA, NCAClassifier
+from vicinal.dask import NCA, NCAClassifier, _nca, _pool
 from vicinal.dask._chunks import find_chunks
 from vicinal.dask._nca_steps import Batches, StepsOnShares, steps_of_share
 from vicinal.dask._pool import Pool, share
@@ -103,20 +103,58 @@ def test_shares_take_an_iterations_steps_each_and_are_averaged() -> None:
     assert len(reached.batch_values) == 3
 
 
+# Two tasks an iteration; ten, whose means are averaged in turn.
+@pytest.mark.parametrize("sizes", [{}, {"batch_size": 10_240, "n_references": 64}])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_any_number_of_workers_gives_the_same_bits(
-    clients: Callable[[int], Any], dtype: Any
+    clients: Callable[[int], Any], dtype: Any, sizes: dict[str, Any]
 ) -> None:
     rows, labels = chunked(X.astype(dtype), y, (10, 500, 0, 690))
-    here = NCA(2, **SHORT).fit(rows, labels)
+    here = NCA(2, **SHORT, **sizes).fit(rows, labels)
     for n in (1, 2, 4):
-        there = NCA(2, **SHORT, client=clients(n)).fit(rows, labels)
+        there = NCA(2, **SHORT, **sizes, client=clients(n)).fit(rows, labels)
         assert there.components_.dtype == dtype
         np.testing.assert_array_equal(there.components_, here.components_)
         np.testing.assert_array_equal(there.objective_curve_, here.objective_curve_)
         np.testing.assert_array_equal(
             there.effective_neighbors_, here.effective_neighbors_
         )
+
+
+@pytest.mark.parametrize("max_iter", [1, 3, 5, 6, 9, 14, 24])
+def test_other_rows_are_drawn_five_times_at_most(
+    max_iter: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_pool, "POOL_BYTES", 2**13)
+    pools: list[Pool] = []
+
+    class Noted(Pool):
+        def next(self) -> Any:
+            pools.append(self)
+            return super().next()
+
+    monkeypatch.setattr(_nca, "Pool", Noted)
+    sizes: dict[str, Any] = {"batch_size": 20, "n_references": 20}
+    NCA(2, max_iter=max_iter, random_state=0, **sizes).fit(*chunked(X, y))
+    assert len(pools) == max_iter
+    assert min(max_iter, 3) <= pools[0].n_passes <= 5
+
+
+def test_a_share_that_breaks_takes_all_back() -> None:
+    chunks = find_chunks(InThreads(), *chunked(X[:120], y[:120], 50), labeled=True)
+    pool = Pool(chunks, None, 8, 2, 10, 1, np.random.default_rng(0))
+    sizes, prior = chunks.counts.sum(axis=0), np.full(3, 1 / 3)
+
+    def breaks(terms: Any) -> Any:
+        return terms * np.nan
+
+    sampler = MinibatchSampler(NCAObjective(X[:30], y[:30]), 40, 50, report=breaks)
+    A = 0.3 * np.random.default_rng(0).normal(size=(2, 8))
+    take = StepsOnShares(pool, sizes, prior)
+    reached = take(sampler, A, Adam(), [0.1] * 3, np.random.default_rng(7))
+    assert not reached.finite
+    np.testing.assert_array_equal(reached.components, A)
+    assert reached.adam.n_steps == 0
 
 
 def test_it_learns_what_memory_learns() -> None:

@@ -149,6 +149,18 @@ def test_maps_and_memories_are_averaged(unit: float) -> None:
     assert total.finite
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_a_path_without_gradients_has_no_unit(size: float) -> None:
+    seen, blind = Adam(), Adam()
+    paths = [
+        Progress(one.step(START, size * START * k, 0.1), one, [0.0])
+        for k, one in enumerate((blind, seen))
+    ]
+    total = average(*paths)
+    moved = total.adam.step(total.components, size * START, 0.1) - total.components
+    assert 0.01 < np.abs(moved).max() < 0.11
+
+
 def test_means_of_means_are_those_of_all() -> None:
     some = paths(5)
     flat, tree = average(*some), average(average(*some[:4]), some[4])

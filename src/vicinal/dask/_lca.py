@@ -13,6 +13,7 @@ import vicinal.lca
 from vicinal._typing import FloatArray
 from vicinal.dask._chunks import Chunks, is_collection
 from vicinal.dask._estimator import OnChunks
+from vicinal.dask._memory import freed_memory_kept
 from vicinal.dask._moments import Frame, scatter_of
 from vicinal.dask._pool import Pool, Share, meeting
 from vicinal.dask._sampling import draw_sample
@@ -70,7 +71,7 @@ def local_scatter(
 ) -> LocalScatter:
     """Return the local covariances of some of a share (eq. 4), a task of an update."""
     rows, n = meeting(share.rows, n_locations, n_references, seeds)
-    with single_threaded_blas():
+    with freed_memory_kept(), single_threaded_blas():
         Y = to_float32_if_safe(mapped(rows.X, kernel, 1))
         C = expectation_of(Y, kernel, 1, np.arange(n)).C
     return LocalScatter(n * C, n)
@@ -349,12 +350,12 @@ def _scatter_at(
 ) -> FloatArray:
     """Return Ĉ_L, the mean local covariance at the next locations of a pool."""
     shares, tasks = pool.next(), pool.chunks.tasks
-    step = pool.n_calls
+    step = seed, pool.n_calls
     size = -(-batch_size // len(shares))
     handles = tasks.map(
         local_scatter,
         [
-            (share, size, n_references, ((seed, step, 1 + k), (seed, step, 0)), kernel)
+            (share, size, n_references, ((*step, k, 0), (*step, k, 1)), kernel)
             for k, share in enumerate(shares)
         ],
     )  # fmt: skip

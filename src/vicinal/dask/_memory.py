@@ -32,11 +32,12 @@ def freed_memory_kept() -> Iterator[None]:
     """Keep freed memory for what comes next, and give it back to the system at the end.
 
     Holds for all threads of the process, until the last one that asked for it is done.
-    Does nothing where freed memory is kept anyway, or the C library is another.
+    Does nothing where freed memory is kept anyway, or the C library is another. A
+    process that is forked meanwhile goes on keeping its own.
     """
     global _n_inside  # noqa: PLW0603  the C library's settings are of the process
     library, usual = _library(), _given(SETTING)
-    if library is None or usual is None:
+    if library is None or usual is None or usual >= _KEPT:
         yield
         return
     with _lock:
@@ -50,7 +51,9 @@ def freed_memory_kept() -> Iterator[None]:
         with _lock:
             _n_inside -= 1
             if not _n_inside:
-                library.mallopt(_MMAP_THRESHOLD, _given(_OTHER) or _USUAL)
+                library.mallopt(
+                    _MMAP_THRESHOLD, min(_given(_OTHER) or _USUAL, _LARGEST)
+                )
                 library.mallopt(_TRIM_THRESHOLD, usual)
                 library.malloc_trim(0)
 
@@ -68,6 +71,6 @@ def _library() -> Any:
 
 
 def _given(name: str) -> int | None:
-    """Return a setting that the process was started with, if it is a number."""
+    """Return a setting of the C library by the environment, if it is a number."""
     value = os.environ.get(name, "")
     return int(value) if value.isdecimal() else None

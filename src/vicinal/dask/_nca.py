@@ -30,7 +30,7 @@ from vicinal.objectives import NCAObjective
 from vicinal.objectives.nca import check_class_prior
 
 QUERIES_PER_TASK = 1024
-"""How many of a step's queries a share has."""
+"""There is a share for about so many queries of a step, at its largest."""
 N_REFRESHES = 5
 """How often other rows are drawn in a fit, where the pool does not hold all."""
 N_VOTERS = 2**16
@@ -70,8 +70,9 @@ callback, verbose, random_state, n_jobs
     solver : {"auto", "stochastic"}, default="auto"
         Both are the stochastic solver.
     batch_size : int or "auto", default="auto"
-        As for :class:`vicinal.NCA`: queries of a step, of all tasks together. A task is
-        for about 1,024 of them; "auto" makes two.
+        Queries of a step, of all tasks together, as for :class:`vicinal.NCA`; but each
+        task has at most as many as references. There is a task for about 1,024 of
+        them; "auto" makes two.
     n_references : int or "auto", default="auto"
         As for :class:`vicinal.NCA`, for each task.
     neighbors, anneal, early_stopping, validation_fraction, n_iter_no_change, tol
@@ -247,7 +248,7 @@ n_features_in_, feature_names_in_
             basis.whitening.shape[0],
             max(1, round(batch_size / QUERIES_PER_TASK)),
             optimizer.n_references or optimizer.largest[1],
-            max(1, self.max_iter // N_REFRESHES),
+            -(-self.max_iter // N_REFRESHES),
             data.rng,
             basis.whitening,
         )

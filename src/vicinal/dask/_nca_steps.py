@@ -8,6 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from vicinal._typing import FloatArray
+from vicinal.dask._memory import freed_memory_kept
 from vicinal.dask._pool import Pool, Share
 from vicinal.dask._tasks import summed
 from vicinal.neighborhood import single_threaded_blas
@@ -51,7 +52,7 @@ def steps_of_share(
     Values are of all of the data.
     """
     rows = share.rows
-    with single_threaded_blas():
+    with freed_memory_kept(), single_threaded_blas():
         objective = NCAObjective.from_codes(
             rows.X,
             rows.codes,
@@ -82,7 +83,8 @@ class StepsOnShares:
 
     A step's way to the cluster and back takes longer than its work. So each share takes
     all steps that it is asked for from the same map, with its part of the queries; then
-    the maps are averaged, and Adam's memories.
+    the maps are averaged, and Adam's memories. Where a share comes upon a value that is
+    not finite, all are back where they were.
 
     Attributes
     ----------
@@ -124,4 +126,6 @@ class StepsOnShares:
             ],
         )
         reached: Progress = summed(tasks, average, handles)
+        if not reached.finite:
+            return Progress(components, adam, reached.batch_values, finite=False)
         return reached

@@ -22,7 +22,7 @@ from vicinal.dask._tasks import Handle
 from vicinal.objectives.minibatch import sample_indices
 
 POOL_BYTES = 2**26
-"""The pool's size: it holds no more rows than fit in here."""
+"""The pool's size, unless a share would be too small: see `FEWEST_PER_REFERENCE`."""
 FEWEST_PER_REFERENCE = 2
 """A share has so many times the references of one step, if there are as many rows."""
 
@@ -36,7 +36,7 @@ class Share:
     rows : Rows
         Other shares have others, where there are enough for all.
     basis : ndarray or None
-        What the pool was given to go with them.
+        Coordinates of the rows that maps are given in; see `vicinal.objectives`.
     """
 
     rows: Rows
@@ -64,7 +64,8 @@ class Pool:
     rng : Generator
         Draws them.
     basis : ndarray or None, default=None
-        What each share has with it, so that it need not be sent with each task.
+        Coordinates that maps are given in. Each share has them with it, so that they
+        need not be sent with each task.
 
     Attributes
     ----------

@@ -18,7 +18,6 @@ from dask.utils import funcname
 from distributed import Client, KilledWorker, default_client, wait
 from distributed.comm import CommClosedError
 
-from vicinal.dask._memory import freed_memory_kept
 from vicinal.neighborhood import effective_n_threads
 
 FAN_IN = 8
@@ -225,8 +224,7 @@ class OnCluster:
 
 
 def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    with freed_memory_kept():
-        return function(*arguments)
+    return function(*arguments)
 
 
 def _delayed(

@@ -7,6 +7,7 @@ is set at the end, by some points' terms with sums over all points.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -146,31 +147,20 @@ class StochasticOptimizer:
     ) -> list[tuple[Stochastic, MinibatchSampler]]:
         """Return the solvers, and what each is to maximise."""
         surrogate = objective.warmup_surrogate()
+        solver = partial(Stochastic, take=self.take)
+        largest = _WARMUP_STEP * self.step
         if surrogate is None:
-            solver = Stochastic(
-                self.max_iter,
-                self.seed,
-                self.steps[1],
-                _WARMUP_STEP * self.step,
-                take=self.take,
-            )
-            return [(solver, self._batches(objective, smaller=_SHRINKAGE[1]))]
+            only = solver(self.max_iter, self.seed, self.steps[1], largest)
+            return [(only, self._batches(objective, smaller=_SHRINKAGE[1]))]
         n_first = int(self.warmup_fraction * self.max_iter)
-        first = Stochastic(
-            n_first,
-            self.seed,
-            self.steps[0],
-            _WARMUP_STEP * self.step,
-            take=self.take,
-        )
-        second = Stochastic(
+        first = solver(n_first, self.seed, self.steps[0], largest)
+        second = solver(
             self.max_iter - n_first,
             self.seed + 1,
             self.steps[0],
             _FINAL_STEP * self.step,
             # A penalty keeps the size by itself.
             size_held=not self.alpha,
-            take=self.take,
         )
         phases = [
             (first, self._batches(*surrogate, smaller=_SHRINKAGE[0])),

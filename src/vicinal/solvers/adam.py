@@ -62,6 +62,8 @@ class Adam:
 
     def in_unit(self, unit: float) -> Self:
         """Return the same memory of gradients measured in another unit."""
+        if not self.mean.any():  # nothing seen yet: any unit will do
+            return replace(self, unit=unit)
         factor = self.unit / unit
         return replace(
             self, unit=unit, mean=self.mean * factor, square=self.square * factor**2
@@ -104,8 +106,8 @@ class Progress(NamedTuple):
     batch_values : list of float
         The mini-batches' values, each before its step.
     finite : bool
-        Whether all values and gradients were; the map is that before the first one
-        which was not.
+        Whether all values and gradients were; otherwise the map is that before the
+        first one which was not, or a mean of such.
     n_paths : int
         How many maps, led there by different steps, this is the mean of.
     """
@@ -166,7 +168,9 @@ def average(*some: Progress) -> Progress:
         weighed = (k * np.asarray(part) for k, part in zip(shares, parts, strict=True))
         return reduce(np.add, weighed)
 
-    unit = max(one.adam.unit for one in some)
+    # Who has seen no gradient but zeros has no unit of his own.
+    units = [one.adam.unit for one in some if one.adam.mean.any()]
+    unit = max(units, default=1.0)
     adams = [one.adam.in_unit(unit) for one in some]
     adam = replace(
         adams[0],
