@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "classic": OPTIMIZING | {"nca"},
     "adapters": OPTIMIZING,
     "compat": FAMILIES | {"base"},
-    "neural": {"base"} | ENGINE,
+    "neural": {"base", "nca"} | ENGINE,  # a linear map votes beside networks
     "dask": FAMILIES - {"classic"} | OPTIMIZING,
     "methods": FAMILIES | {"base", "neural"},
     "datasets": set(),
