@@ -72,7 +72,7 @@ def _score(
     kind = NeuralNCARegressor if numbers else NeuralNCAClassifier
     model: Any = kind(random_state=seed)
     if n_estimators is not None:
-        model.set_params(n_estimators=n_estimators)
+        model.set_params(n_estimators=n_estimators, linear_vote=False)
     if both:
         model.fit(X[part < 2], y[part < 2])
     else:

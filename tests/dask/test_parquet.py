@@ -11,8 +11,8 @@ pytest.importorskip("dask.dataframe")
 pytest.importorskip("distributed")
 
 from tests.cli.conftest import run as command
-from tests.dask.data import classes_in_noise
-from vicinal.dask import ClusterLostError, read_parquet
+from tests.dask.data import chunked, classes_in_noise
+from vicinal.dask import NCA, ClusterLostError, read_parquet
 from vicinal.dask.parquet import connected, learn_from_parquet
 from vicinal.models import load
 
@@ -44,6 +44,20 @@ def test_only_numbers_are_read(folder: Path) -> None:
     assert some.y is None
     assert list(read_parquet(folder, drop=["f0", "f4"]).X.columns) == NAMES[1:4]
     assert len(read_parquet(folder / "part-0.parquet").X) == 20
+
+
+def test_files_that_dask_would_read_together(tmp_path: Path, client: Any) -> None:
+    # A narrow column of several files is read in fewer parts than the many others.
+    frame = pd.DataFrame(X, columns=NAMES).assign(label=y, **{
+        f"text{k}": "some words " * 5 for k in range(20)
+    })  # fmt: skip
+    for k in range(3):
+        frame[300 * k : 300 * (k + 1)].to_parquet(tmp_path / f"{k}.parquet")
+    rows, labels, _ = read_parquet(tmp_path, "label")
+    assert len(labels.to_delayed()) < 3
+    model = NCA(2, max_iter=2, random_state=0, client=client).fit(rows, labels)
+    plain = NCA(2, max_iter=2, random_state=0).fit(*chunked(X, y, 300))
+    np.testing.assert_array_equal(model.components_, plain.components_)
 
 
 @pytest.mark.parametrize("method", ["nca", "ldg", "lca"])
@@ -78,7 +92,18 @@ def test_the_command_learns_on_a_cluster_of_its_own(
     assert "left out, as they are not numbers: name" in outcome.output
     assert "nca: 5 features to 2 dimensions" in outcome.output
     model = load(output)
-    assert model.transform(read_parquet(folder).X.compute()).shape == (900, 2)
+    frame = read_parquet(folder).X.compute()
+    assert model.transform(frame).shape == (900, 2)
+    # As of a fit in memory: scales, and what to predict, are in the file.
+    np.testing.assert_allclose(model.scale, frame.std(ddof=0), rtol=1e-9)
+    assert model.target == "label"
+    assert model.classes == ("ant", "bee", "cicada")
+    large, predicted = folder / "part-2.parquet", tmp_path / "predicted.csv"
+    told = command("predict", str(output), str(large), "--among", str(large), "-o",
+                   str(predicted))  # fmt: skip
+    assert told.exit_code == 0, told.output
+    found, truth = pd.read_csv(predicted)["predicted"], pd.read_parquet(large)["label"]
+    assert (found.to_numpy() == truth.to_numpy()).mean() > 0.9
 
 
 def run(*arguments: str) -> Any:
@@ -104,6 +129,11 @@ def test_mistakes_are_found_before_a_cluster_is_started(
     assert not list(tmp_path.iterdir())
 
 
+def test_columns_that_are_asked_for_must_be_numbers(folder: Path) -> None:
+    with pytest.raises(ValueError, match=r"Column 'name' of .* does not hold numbers"):
+        read_parquet(folder, "label", columns=["f1", "name"])
+
+
 def test_there_must_be_files_of_numbers(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no Parquet files"):
         read_parquet(tmp_path)
@@ -111,7 +141,7 @@ def test_there_must_be_files_of_numbers(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="does not hold Parquet files"):
         read_parquet(tmp_path)
     with pytest.raises(ValueError, match="no columns of numbers"):
-        read_parquet(folder, columns=["name"])
+        read_parquet(folder, drop=[*NAMES])
 
 
 def test_methods_and_labels(folder: Path, client: Any) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_iris, load_wine
 
 from vicinal import NCA, NCAClassifier, NCARegressor
@@ -129,9 +130,11 @@ def test_the_largest_float_has_a_power_of_two() -> None:
     assert power_of_two(1.7e308) == 2.0**1023
 
 
+@pytest.mark.parametrize("container", [np.asarray, csr_array])
 @pytest.mark.parametrize("value", [1e-268, 1.0, 1e200])
-def test_rows_that_are_all_equal_have_no_unit(value: float) -> None:
+def test_rows_that_are_all_equal_have_no_unit(value: float, container: Any) -> None:
     """A map in the unit of what is so small is so large that its penalty overflows."""
     points, labels = np.full((6, 2), value), [0, 1] * 3
-    nca = NCA(alpha=0.1, solver="bold-driver", max_iter=3).fit(points, labels)
+    nca = NCA(alpha=0.1, solver="bold-driver", max_iter=3)
+    nca.fit(container(points), labels)
     assert np.abs(nca.components_).max() <= 1

@@ -1,19 +1,22 @@
 """A linear map that votes beside the networks, and how many networks there are."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
 torch = pytest.importorskip("torch")
 from tests.neural.data import mixed, waves  # noqa: E402
 from vicinal import NCARegressor, io  # noqa: E402
-from vicinal.neural import (  # noqa: E402
+from vicinal.neural import (  # noqa: E402  # noqa: E402
     NeuralNCA,
     NeuralNCAClassifier,
     NeuralNCARegressor,
+    _base,
+    _linear_vote,
 )
 from vicinal.neural.saved import from_parts, to_parts  # noqa: E402
 
@@ -68,8 +71,8 @@ def test_pieces_keep_it_and_warm_starts_learn_it_anew(fitted: Any) -> None:
     assert model.linear_share_ == share
     assert len(model._linear.member.points) == 300
     assert torch.equal(model._linear.member.network.linear.weight, before)
-    # On rows of which some were learned from, nothing can tell its share.
-    assert model.fit(X, Y).linear_share_ == 0
+    # On rows of which some were learned from nothing can tell its share anew.
+    assert model.fit(X, Y).linear_share_ == share
     assert clone(MODEL).partial_fit(X, Y).linear_share_ == 0
     assert fitted.linear_share_ > 0
 
@@ -81,6 +84,86 @@ def test_no_map_where_nothing_judges_or_varies() -> None:
     assert asked.fit(X, Y).linear_share_ == 0.5
     given = clone(MODEL).fit(X[:200], Y[:200], X_val=X[200:], y_val=Y[200:])
     assert given.linear_share_ > 0.5
+
+
+class Spy(NCARegressor):
+    """Notes what it is given to learn from."""
+
+    given: ClassVar[list[tuple[Any, Any, Any]]] = []
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        Spy.given.append((X, y, sample_weight))
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any, Any]]:
+    monkeypatch.setattr(Spy, "given", [])
+    monkeypatch.setattr(NeuralNCARegressor, "_linear_kind", Spy)
+    return Spy.given
+
+
+def test_no_share_is_judged_by_rows_that_were_learned_from(given: list[Any]) -> None:
+    weights = rng.integers(1, 4, size=300).astype(float)
+    model = clone(MODEL).fit(X, Y, weights)
+    every, *stand_ins = given
+    assert len(every[1]) == 300
+    assert len(stand_ins) == 2
+    for member, (_, y, w) in zip(model._members, stand_ins, strict=True):
+        inside = np.setdiff1d(np.arange(300), member.held_out)
+        assert 0 < len(inside) < 300
+        np.testing.assert_array_equal(y, model._known.target[inside])
+        np.testing.assert_allclose(w, weights[inside] / weights.mean())
+
+
+@pytest.mark.usefixtures("given")
+def test_rows_to_judge_by_count_once_however_many_networks() -> None:
+    few = {"X_val": X[200:230], "y_val": Y[200:230]}
+    for n in (1, 3):
+        model = clone(MODEL).set_params(n_estimators=n).fit(X[:200], Y[:200], **few)
+        # 30 rows can move the share by 15/130 from a half.
+        assert abs(model.linear_share_ - 0.5) <= 15 / 130 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [("_MOST_ROWS", 299), ("_FEWEST_ROWS", 301), ("_MOST_COLUMNS", 3)],
+)
+def test_beyond_its_limits_there_is_none(
+    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_linear_vote, limit, value)
+    assert clone(MODEL).fit(X, Y).linear_share_ == 0
+
+
+def test_none_without_embeddings() -> None:
+    assert clone(MODEL).set_params(embedding="none").fit(X, Y).linear_share_ == 0
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_what_ends_its_learning_leaves_the_estimator_as_it_was(
+    error: type[BaseException], warm_start: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = clone(MODEL).set_params(warm_start=warm_start).fit(X[:200], Y[:200])
+    before = model.predict(X)
+
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(_base, "learned_vote", fail)
+    with pytest.raises(error):
+        model.fit(X[:200], Y[:200])
+    goes_on = warm_start and error is KeyboardInterrupt
+    assert np.array_equal(model.predict(X), before) != goes_on
+    assert (model.linear_share_ == 0) == goes_on
+
+
+def test_too_many_categories_are_told_before_the_training() -> None:
+    frame = pd.DataFrame({"a": [f"c{i}" for i in range(4200)]})
+    asked = clone(MODEL).set_params(linear_vote=True, callback=lambda *_: 1 / 0)
+    with pytest.raises(ValueError, match="linear_vote=True needs"):
+        asked.fit(frame, np.arange(4200.0))
 
 
 def test_classes_when_asked_for() -> None:
@@ -117,6 +200,13 @@ def test_files_keep_it(fitted: Any, tmp_path: Path) -> None:
     again = io.load(tmp_path / "model.safetensors")
     assert again.linear_share_ == fitted.linear_share_
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+
+
+def test_a_file_of_a_map_alone_has_none(fitted: Any) -> None:
+    header, arrays = to_parts(NeuralNCA(2, max_iter=1).fit(X, Y > 0))
+    linear = to_parts(fitted)[0]["linear"]
+    with pytest.raises(ValueError, match="linear map"):
+        from_parts({**header, "linear": linear}, arrays)
 
 
 def test_files_of_before_have_none() -> None:

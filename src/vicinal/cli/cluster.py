@@ -1,5 +1,6 @@
 """`vicinal fit --cluster`: learn on a Dask cluster from a folder of Parquet files."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ def fit_on_cluster(
     with waiting("connecting") as say:
         try:
             from vicinal.dask.parquet import (
+                class_names,
                 connected,
                 learn_from_parquet,
                 read_parquet,
@@ -65,10 +67,23 @@ def fit_on_cluster(
                 random_state=seed,
                 on_iteration=lambda i: say(f"learning {method}, iteration {i:,}"),
             )
+            classes = class_names(table, client)
     if table.left_out:
         names = ", ".join(printable(name, None) for name in table.left_out)
         typer.echo(f"left out, as they are not numbers: {names}")
-    model = from_estimator(pipeline)
+    scaler, metric = pipeline
+    asked = {"n_components": n_components, "max_iter": max_iter, "random_state": seed}
+    model = replace(
+        from_estimator(pipeline),
+        method=method,
+        task="classification" if classes else "none",
+        mean=scaler.mean_,
+        scale=scaler.scale_,
+        components=metric.components_,
+        target=target,
+        classes=classes,
+        parameters=asked,
+    )
     d, n_features = model.components.shape
     features, dimensions = counted(n_features, "feature"), counted(d, "dimension")
     typer.echo(f"{method}: {features} to {dimensions}")

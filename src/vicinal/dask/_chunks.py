@@ -202,7 +202,7 @@ def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
         narrow = all(dtype == np.float32 for dtype in dtypes)
         names = list(X.columns)
         known = names if all(isinstance(name, str) for name in names) else None
-        return list(X.to_delayed()), np.dtype("f4" if narrow else "f8"), known
+        return _partitions(X), np.dtype("f4" if narrow else "f8"), known
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array: reshape X.")
     if X.dtype.kind not in "fiub":
@@ -216,6 +216,18 @@ def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
         )
     narrow = X.dtype == np.float32
     return list(X.to_delayed()[:, 0]), np.dtype("f4" if narrow else "f8"), None
+
+
+def _partitions(frame: Any) -> list[Any]:
+    """Return a data frame's delayed partitions, as many as it says that it has.
+
+    Dask reads small files together where few of their columns are asked for, X's
+    otherwise than y's, and so makes partitions of other rows of them.
+    """
+    parts = list(frame.to_delayed())
+    if len(parts) != frame.npartitions:
+        parts = list(frame.simplify().to_delayed(optimize_graph=False))
+    return parts
 
 
 def is_number(dtype: Any) -> bool:
@@ -233,7 +245,7 @@ def _label_chunks(y: Any, X: Any, n_chunks: int) -> list[Any]:
             raise ValueError(f"y must be one column, got {len(y.columns)}.")
         y = y[y.columns[0]]
     if isinstance(y, dask.dataframe.Series):
-        delayed = list(y.to_delayed())
+        delayed = _partitions(y)
     elif isinstance(y, dask.array.Array):
         if y.ndim != 1:
             raise ValueError(f"y must have one dimension, got {y.ndim}: use y[:, 0].")
@@ -246,7 +258,7 @@ def _label_chunks(y: Any, X: Any, n_chunks: int) -> list[Any]:
     ours, theirs = _sizes(X), _sizes(y)
     if len(delayed) != n_chunks or (ours and theirs and ours != theirs):
         raise ValueError(
-            f"y has other chunks than X: {_shown(theirs, len(delayed))} rows, and X "
+            f"y has other chunks than X: {_shown(theirs, len(delayed))}, and X "
             f"{_shown(ours, n_chunks)}. Use y.rechunk(X.chunks[0]) for arrays of known "
             "sizes, or take both from one data frame."
         )
@@ -263,9 +275,9 @@ def _sizes(collection: Any) -> list[int]:
 
 def _shown(sizes: list[int], n_chunks: int) -> str:
     if not sizes:
-        return f"{n_chunks} chunks of unknown numbers of"
+        return f"{n_chunks} chunks of unknown sizes"
     more = ", …" if len(sizes) > 8 else ""
-    return f"{n_chunks} chunks of {', '.join(map(str, sizes[:8]))}{more}"
+    return f"{n_chunks} chunks of {', '.join(map(str, sizes[:8]))}{more} rows"
 
 
 def _with_rows(

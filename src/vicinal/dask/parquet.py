@@ -64,7 +64,8 @@ def read_parquet(
     Raises
     ------
     FileNotFoundError, ValueError
-        When there is no such file, or no such column.
+        When there is no such file, no such column, or one of `columns` is not of
+        numbers.
 
     See Also
     --------
@@ -105,6 +106,11 @@ def read_parquet(
     ]
     numbers = [name for name in features if is_number(frame.dtypes[name])]
     left_out = [name for name in features if name not in numbers]
+    if columns is not None and left_out:
+        raise ValueError(
+            f"Column {left_out[0]!r} of {path} does not hold numbers: leave it out of "
+            "columns, or turn it into numbers first."
+        )
     if not numbers:
         raise ValueError(f"{path} has no columns of numbers to learn from.")
     y = None if target is None else frame[target]
@@ -191,6 +197,14 @@ def learn_from_parquet(
     if method != "ldg":
         local.set_params(callback=None)
     return make_pipeline(scaler, local)
+
+
+def class_names(table: Table, client: Client) -> tuple[str, ...]:
+    """Return the labels of a table as text, sorted; none where there are none."""
+    if table.y is None:
+        return ()
+    with client.as_current():
+        return tuple(sorted(map(str, table.y.dropna().unique().compute())))
 
 
 def _standardized(frame: Any, mean: FloatArray, scale: FloatArray) -> Any:

@@ -58,7 +58,10 @@ def _unit_of(objective: PairObjective) -> float:
     counts = objective.row_counts
     if issparse(X):
         # No row is looked at by itself: rows far out count as any other.
-        unit = power_of_two(float(np.abs(X.data).max(initial=0)) or 1.0)
+        largest = float(np.abs(X.data).max(initial=0))
+        if not (X.max(axis=0) != X.min(axis=0)).nnz:
+            return max(1.0, power_of_two(largest or 1.0))
+        unit = power_of_two(largest or 1.0)
         scaled, weights = X / unit, counts / counts.sum()
         variances = scaled.power(2).T @ weights - np.square(scaled.T @ weights)
     elif (X[:1] == X).all():

@@ -22,12 +22,12 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.base.callers import warn_caller
 from vicinal.base.metric import unchanged_on_error
 from vicinal.base.monitor import CallbackSupportMixin
-from vicinal.nca import NCARegressor
 from vicinal.neural._columns import ColumnEncoder, Columns, EncodedRows
 from vicinal.neural._explain import Explanation, effective_neighbors, explained
 from vicinal.neural._inputs import TableInput, checked_device, checked_weights
 from vicinal.neural._linear_vote import (
     LinearVote,
+    check_linear_map,
     learned_vote,
     worth_a_linear_map,
 )
@@ -56,8 +56,9 @@ class NeuralEstimator(
 ):
     """Base of the estimators whose map is a neural network."""
 
-    # Whose linear map may vote as well.
+    # Whose linear map may vote as well, and whether it does unless told otherwise.
     _linear_kind: ClassVar[Any] = None
+    _linear_by_default: ClassVar[bool] = False
     _linear: LinearVote | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -107,6 +108,8 @@ class NeuralEstimator(
                 targets.n_classes,
                 None if weights is None else torch.from_numpy(weights),
             )
+            if self.linear_vote is True and self._linear_kind is not None:
+                check_linear_map(encoder)
             validation = self._validation(X_val, y_val, encoder, targets)
             n_networks = len(warm) or self._n_networks(len(known.counted))
             seeds = check_random_state(self.random_state).randint(
@@ -144,10 +147,17 @@ class NeuralEstimator(
                         self._store(members, runs, known, encoder, targets)
                         kept = True
                         raise run.interruption
-            self._store(members, runs, known, encoder, targets)
-            kept = self.warm_start  # also where Ctrl-C comes now
-            with torch_state(int(seeds[0]), n_threads(self.n_jobs)):
-                self._linear = self._linear_vote(known, members, validation, device)
+            try:
+                with torch_state(int(seeds[0]), n_threads(self.n_jobs)):
+                    linear = self._linear_vote(
+                        known, encoder, members, validation, device
+                    )
+            except KeyboardInterrupt:
+                if self.warm_start:
+                    self._store(members, runs, known, encoder, targets)
+                    kept = True
+                raise
+            self._store(members, runs, known, encoder, targets, linear)
         self._warn(runs)
         return self
 
@@ -161,7 +171,7 @@ class NeuralEstimator(
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components * n_estimators)
+        ndarray of shape (n_samples, n_components * len(networks_))
             The networks' points side by side, in units of their temperature; float32
             if X is.
         """
@@ -316,24 +326,34 @@ class NeuralEstimator(
     def _linear_vote(
         self,
         known: TargetRows,
+        encoder: ColumnEncoder,
         members: list[Member],
         validation: TargetRows | None,
         device: Any,
     ) -> LinearVote | None:
-        """Return the linear map that votes beside the networks, if one is wanted."""
-        wanted, first = self.linear_vote, members[0]
+        """Return the linear map that votes beside the networks, if one is wanted.
+
+        Where a fit goes on and no rows can tell its share, it is the one that was.
+        """
+        wanted, network = self.linear_vote, members[0].network
         if wanted == "auto":
             wanted = (
-                self._linear_kind is NCARegressor
-                and isinstance(first.network, TableNetwork)
-                and first.network.architecture.embedding == "periodic"
-                and (validation is not None or len(first.held_out) > 0)
-                and worth_a_linear_map(known, self._encoder)
+                self._linear_by_default
+                and isinstance(network, TableNetwork)
+                and network.architecture.embedding == "periodic"
+                and worth_a_linear_map(known, encoder)
             )
-        if not wanted or self._linear_kind is None:
+        varies = bool((known.target != known.target[0]).any())
+        if not wanted or self._linear_kind is None or not varies:
+            return None
+        judged = validation is not None or any(len(one.held_out) for one in members)
+        before = self._linear if self.warm_start else None
+        if not judged and before is not None:
+            return before.of(known)
+        if not judged and self.linear_vote == "auto":
             return None
         learner = self._linear_kind(random_state=0, n_jobs=self.n_jobs)
-        return learned_vote(learner, known, self._encoder, members, validation, device)
+        return learned_vote(learner, known, encoder, members, validation, device)
 
     def _votes(self, rows: EncodedRows) -> Tensor:
         """Return what the neighbours of new rows vote for, by all maps."""
@@ -390,15 +410,17 @@ class NeuralEstimator(
         known: TargetRows,
         encoder: ColumnEncoder,
         targets: Targets,
+        linear: LinearVote | None = None,
     ) -> None:
         """Make the estimator fitted, all at once."""
+        perplexities = effective_neighbors(members[0], known)
         self.__dict__.update(targets.attributes)
         self._members, self._known, self._encoder = members, known, encoder
-        self._linear = None
+        self._linear = linear
         self.n_iter_ = max(len(run.losses) for run in runs)
         self.objective_curve_ = -np.array(runs[0].losses)
         self.validation_scores_ = np.array(runs[0].scores)
-        self.effective_neighbors_ = effective_neighbors(members[0], known)
+        self.effective_neighbors_ = perplexities
 
     def _warn(self, runs: list[Trained]) -> None:
         """Warn of a training that ended early."""

@@ -10,7 +10,7 @@ import torch
 from vicinal._typing import FloatArray
 from vicinal.neural._columns import ColumnEncoder
 from vicinal.neural._members import Member
-from vicinal.neural._network import Architecture, TableNetwork
+from vicinal.neural._network import Architecture, TableNetwork, check_one_hot
 from vicinal.neural._predict import embedded, tensors, votes
 from vicinal.neural._soft_neighbors import Kernel
 from vicinal.neural._target_rows import TargetRows
@@ -49,9 +49,19 @@ class LinearVote:
 
 def worth_a_linear_map(known: TargetRows, encoder: ColumnEncoder) -> bool:
     """Return whether a linear map can be learned, in less time than the networks."""
-    varies = bool((known.target != known.target[0]).any())
     few = _FEWEST_ROWS <= len(known.counted) <= _MOST_ROWS
-    return varies and few and _width(encoder) <= _MOST_COLUMNS
+    return few and _width(encoder) <= _MOST_COLUMNS
+
+
+def check_linear_map(encoder: ColumnEncoder) -> None:
+    """Raise an error where categories are too many for a linear map of them."""
+    try:
+        check_one_hot(tuple(len(values) for values in encoder.categories))
+    except ValueError as error:
+        raise ValueError(
+            "linear_vote=True needs a number for each category, and there are too "
+            f"many: leave it at 'auto'. ({error})"
+        ) from error
 
 
 def learned_vote(
@@ -148,7 +158,8 @@ def _learned(learner: Any, known: TargetRows, encoder: ColumnEncoder) -> TableNe
     target = known.target.numpy()
     weights = None if known.weights is None else known.weights.numpy()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it stopped early is no matter here
+        # That it stopped early, or learned little, is no matter here.
+        warnings.simplefilter("ignore", UserWarning)
         learner.fit(features / unit, target, weights)
     A = (learner.components_ / unit).astype(np.float32)
     network = linear_architecture(encoder, len(A)).build()

@@ -24,6 +24,8 @@ from vicinal.neural._training import Training
 _TEMPERATURES = np.geomspace(0.05, 8, 17)
 # A temperature costs so many pairs, at most, unless that leaves too few queries.
 _MOST_CALIBRATING_PAIRS = 2**26
+# Votes that are held at a time, of all temperatures.
+_MOST_VOTES = 2**22
 _FEWEST_CALIBRATING = 500
 _FEWEST_HELD_OUT = 5
 # So many must stay to learn from.
@@ -147,15 +149,19 @@ def _calibrated(
 
     def best_of(temperatures: FloatArray) -> float:
         """Return the temperature with the least loss."""
-        all_votes = votes_by_factor(
-            queries, references, known, kernel, temperatures.tolist()
-        ).cpu()
+        factors, parts = temperatures.tolist(), []
+        step = max(1, _MOST_VOTES // (len(factors) * max(known.n_classes, 1)))
+        for some in (slice(i, i + step) for i in range(0, len(queries), step)):
+            found = votes_by_factor(queries[some], references, known, kernel, factors)
+            # Of the classes only the true one counts; of targets there is one column.
+            column = truth[some].long() * (known.n_classes > 0)
+            parts.append(found.cpu().gather(2, column.expand(len(factors), -1, 1)))
+        found = torch.cat(parts, dim=1)[:, :, 0]
         if known.n_classes:
-            rights = [found.gather(1, truth)[:, 0] for found in all_votes]
             faint = floor / known.n_classes
-            losses = [-asked.mean(((1 - floor) * p + faint).log()) for p in rights]
+            losses = [-asked.mean(((1 - floor) * p + faint).log()) for p in found]
         else:
-            losses = [asked.mean((found - truth)[:, 0] ** 2) for found in all_votes]
+            losses = [asked.mean((mean - truth[:, 0]) ** 2) for mean in found]
         return float(temperatures[np.argmin(losses)])
 
     step = _TEMPERATURES[1] / _TEMPERATURES[0]

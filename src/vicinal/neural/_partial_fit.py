@@ -75,8 +75,7 @@ class PartialFitMixin(NeuralEstimator):
                             Member.of(network, known, none, how, False, device, before)
                         )
                         runs.append(run)
-            self._store(members, runs, known, encoder, targets)
-            self._linear = linear
+            self._store(members, runs, known, encoder, targets, linear)
         self._warn(runs)
         return self
 

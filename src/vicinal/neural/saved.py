@@ -136,7 +136,9 @@ def from_parts(header: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     estimator = kind(**parameters)
     # Checks types and ranges, as fit does.
     estimator._validate_params()
-    estimator._linear = _linear(header.get("linear"), arrays, encoder, len(known))
+    linear = header.get("linear")
+    _demand(linear is None or kind._linear_kind is not None, "a linear map")
+    estimator._linear = _linear(linear, arrays, encoder, len(known))
     return _fitted(estimator, header, arrays, (members, known, encoder))
 
 

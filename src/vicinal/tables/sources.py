@@ -153,7 +153,9 @@ def _files_beside(path: Path) -> list[str]:
 
 def _check_file(path: Path) -> None:
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file in it.")
+        hint = " Of Parquet files, vicinal fit --cluster local learns from all."
+        more = hint if any(path.glob("*.parquet")) else ""
+        raise IsADirectoryError(f"{path} is a folder; name a file in it.{more}")
     if not path.exists():
         hint = near(path.name, _files_beside(path))
         lists = "; `vicinal datasets` lists the data sets that need none."
