@@ -11,7 +11,7 @@ from sklearn.base import clone
 torch = pytest.importorskip("torch")
 from tests.neural.data import mixed, waves  # noqa: E402
 from vicinal import NCARegressor, io  # noqa: E402
-from vicinal.neural import (  # noqa: E402  # noqa: E402
+from vicinal.neural import (  # noqa: E402
     NeuralNCA,
     NeuralNCAClassifier,
     NeuralNCARegressor,
