@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("dask.dataframe")
 pytest.importorskip("distributed")
 
+import dask.dataframe as dd
+
 from tests.cli.conftest import run as command
 from tests.dask.data import chunked, classes_in_noise
 from vicinal.dask import NCA, ClusterLostError, read_parquet
@@ -53,11 +55,17 @@ def test_files_that_dask_would_read_together(tmp_path: Path, client: Any) -> Non
     })  # fmt: skip
     for k in range(3):
         frame[300 * k : 300 * (k + 1)].to_parquet(tmp_path / f"{k}.parquet")
-    rows, labels, _ = read_parquet(tmp_path, "label")
-    assert len(labels.to_delayed()) < 3
-    model = NCA(2, max_iter=2, random_state=0, client=client).fit(rows, labels)
     plain = NCA(2, max_iter=2, random_state=0).fit(*chunked(X, y, 300))
-    np.testing.assert_array_equal(model.components_, plain.components_)
+    read, (rows, labels, _) = (
+        dd.read_parquet(tmp_path),
+        read_parquet(tmp_path, "label"),
+    )
+    assert len(read["label"].to_delayed()) < 3
+    with client.as_current():
+        kept = rows.persist(), labels.persist()
+    for given in ((read[NAMES], read["label"]), (rows, labels), kept):
+        model = NCA(2, max_iter=2, random_state=0, client=client).fit(*given)
+        np.testing.assert_array_equal(model.components_, plain.components_)
 
 
 @pytest.mark.parametrize("method", ["nca", "ldg", "lca"])

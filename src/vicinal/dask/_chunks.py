@@ -202,7 +202,7 @@ def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
         narrow = all(dtype == np.float32 for dtype in dtypes)
         names = list(X.columns)
         known = names if all(isinstance(name, str) for name in names) else None
-        return _partitions(X), np.dtype("f4" if narrow else "f8"), known
+        return partitions(X), np.dtype("f4" if narrow else "f8"), known
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array: reshape X.")
     if X.dtype.kind not in "fiub":
@@ -218,7 +218,7 @@ def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
     return list(X.to_delayed()[:, 0]), np.dtype("f4" if narrow else "f8"), None
 
 
-def _partitions(frame: Any) -> list[Any]:
+def partitions(frame: Any) -> list[Any]:
     """Return a data frame's delayed partitions, as many as it says that it has.
 
     Dask reads small files together where few of their columns are asked for, X's
@@ -245,7 +245,7 @@ def _label_chunks(y: Any, X: Any, n_chunks: int) -> list[Any]:
             raise ValueError(f"y must be one column, got {len(y.columns)}.")
         y = y[y.columns[0]]
     if isinstance(y, dask.dataframe.Series):
-        delayed = _partitions(y)
+        delayed = partitions(y)
     elif isinstance(y, dask.array.Array):
         if y.ndim != 1:
             raise ValueError(f"y must have one dimension, got {y.ndim}: use y[:, 0].")

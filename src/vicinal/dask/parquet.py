@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from vicinal._typing import FloatArray
-from vicinal.dask._chunks import is_number
+from vicinal.dask._chunks import is_number, partitions
 from vicinal.dask._lca import LCA
 from vicinal.dask._ldg import LDG
 from vicinal.dask._nca import NCA
@@ -113,8 +113,15 @@ def read_parquet(
         )
     if not numbers:
         raise ValueError(f"{path} has no columns of numbers to learn from.")
-    y = None if target is None else frame[target]
-    return Table(frame[numbers], y, left_out)
+    y = None if target is None else _as_files(frame[target])
+    return Table(_as_files(frame[numbers]), y, left_out)
+
+
+def _as_files(frame: Any) -> Any:
+    """Return the same rows in partitions that Dask does not read together later."""
+    return dask.dataframe.from_delayed(
+        partitions(frame), meta=frame._meta, verify_meta=False
+    )
 
 
 @contextmanager
