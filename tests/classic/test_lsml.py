@@ -36,7 +36,8 @@ def test_the_optimum_is_where_the_papers_gradient_vanishes(
     w = rng.random(150) if weighted else np.ones(150)
     model = LSML(
         prior="identity" if prior == "identity" else M0,
-        tol=1e-14, max_iter=2000, preprocessor=X,
+        # Where steps gain less than rounding, some line searches give up.
+        tol=1e-10, max_iter=2000, preprocessor=X,
     )  # fmt: skip
     M = model.fit(FOUR, weights=w if weighted else None).get_mahalanobis_matrix()
     ab, cd = X[FOUR[:, 0]] - X[FOUR[:, 1]], X[FOUR[:, 2]] - X[FOUR[:, 3]]
