@@ -171,7 +171,7 @@ class NeuralEstimator(
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components * len(networks_))
+        ndarray of shape (n_samples, n_networks * n_components)
             The networks' points side by side, in units of their temperature; float32
             if X is.
         """
