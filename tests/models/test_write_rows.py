@@ -1,10 +1,40 @@
-"""What stands beside the rows in an .npz file."""
+"""Parts of Parquet files, and what stands beside the rows in an .npz file."""
 
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
-from vicinal.models._write_rows import _array
+from vicinal.models import _write_rows
+from vicinal.models._write_rows import _array, write_rows
+
+
+def described(path: Path) -> int:
+    """Return how many bytes describe the parts of a Parquet file."""
+    content = path.read_bytes()
+    assert content[-4:] == b"PAR1"
+    return int.from_bytes(content[-8:-4], "little")
+
+
+@pytest.mark.parametrize("limit", ["_MOST_ROWS", "_MOST_CELLS"])
+def test_pieces_of_a_parquet_file_become_few_parts(
+    limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, one, many = (
+        tmp_path / name for name in ("a.csv", "1.parquet", "n.parquet")
+    )
+    pl.DataFrame({"a": range(600_000)}).write_csv(source)  # which is read in pieces
+
+    def write(path: Path) -> None:
+        write_rows(str(source), path, lambda rows: rows, keep=(), keep_all=False)
+
+    write(one)
+    monkeypatch.setattr(_write_rows, limit, 20_000)
+    write(many)
+    # 30 parts of 20,000 rows, and one of all.
+    assert described(many) > 6 * described(one)
+    assert pl.read_parquet(one).equals(pl.read_parquet(many))
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,9 @@ _SINKS = {
     ".feather": "sink_ipc",
     ".ipc": "sink_ipc",
 }
+# Of a part of a Parquet file: its description is held until the file is closed, so that
+# small parts would fill the memory in the end; a part is held as well, while it grows.
+_MOST_ROWS, _MOST_CELLS = 2**20, 2**24
 #: Endings of tables, and of arrays of numbers.
 TABLES = (*_DELIMITERS, *_SINKS)
 ARRAYS = (".npy", ".npz")
@@ -219,8 +222,12 @@ def _write(rows: _Rows, schema: pl.Schema, temporary: Path, suffix: str) -> None
                     )
                 )
         return
+    sized = {}
+    if suffix == ".parquet":
+        sized = {"row_group_size": min(_MOST_ROWS, max(1, _MOST_CELLS // len(schema)))}
     try:
-        getattr(register_io_source(rows, schema=schema), _SINKS[suffix])(temporary)
+        sink = getattr(register_io_source(rows, schema=schema), _SINKS[suffix])
+        sink(temporary, **sized)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         # polars reports an error in the rows in its own words; raise the first one.
         if rows.failure is not None:
