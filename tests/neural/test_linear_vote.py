@@ -180,17 +180,19 @@ def test_few_rows_have_more_networks(n: int, count: int) -> None:
     rows, _ = waves(n)
     model = NeuralNCARegressor(2, max_iter=1, linear_vote=False, random_state=0)
     assert len(model.fit(rows, rows[:, 0]).networks_) == count
+    classes = NeuralNCAClassifier(2, max_iter=1, random_state=0)
+    assert len(classes.fit(rows, rows[:, 0] > 0).networks_) == count
 
 
 @pytest.mark.parametrize(
     "model",
     [
         NeuralNCA(2, max_iter=1),
-        NeuralNCAClassifier(2, max_iter=1),
+        NeuralNCAClassifier(module=torch.nn.Linear(3, 2), max_iter=1),
         NeuralNCARegressor(module=torch.nn.Linear(3, 2), max_iter=1),
     ],
 )
-def test_classes_and_a_module_have_one(model: Any) -> None:
+def test_a_map_alone_and_a_module_have_one(model: Any) -> None:
     rows, y = waves(100)
     assert model.fit(rows, y).transform(rows).shape == (100, 2)
 

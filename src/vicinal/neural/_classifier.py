@@ -111,9 +111,8 @@ class NeuralNCAClassifier(
         Epochs without gain after which the training ends.
     n_estimators : int or "auto", default="auto"
         Networks with other starts and other rows held out, whose votes are averaged.
-        "auto" is one; in regression it is four up to 2,000 rows, and fewer for more, so
-        that together they see 8,000: one from 4,001 rows on, one for a `module`, one
-        for `partial_fit`.
+        "auto" is four up to 2,000 rows, and fewer for more, so that together they see
+        8,000: one from 4,001 rows on, one for a `module`, one for `partial_fit`.
         Those of a `module` all start from its weights, which may have been learned
         before, and differ by the rows held out and the draws.
     linear_vote : bool or "auto", default="auto"

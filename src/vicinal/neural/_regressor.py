@@ -65,7 +65,6 @@ objective_curve_, n_features_in_, feature_names_in_
     _objective: ClassVar[str] = "squared-error"
     _linear_kind: ClassVar[Any] = NCARegressor
     _linear_by_default: ClassVar[bool] = True
-    _most_networks: ClassVar[int] = 4
 
     def _read_targets(
         self,

@@ -26,7 +26,7 @@ class NeuralSettings(BaseEstimator):
 
     _objective: ClassVar[str]
     # With n_estimators="auto", where rows are few.
-    _most_networks: ClassVar[int] = 1
+    _most_networks: ClassVar[int] = 4
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [_COUNT],
         "embedding": [StrOptions({"periodic", "none"})],

@@ -20,8 +20,8 @@ categorical_features, categories, scale, n_blocks, hidden_size, dropout, module,
 distance, batch_size, n_references, learning_rate, weight_decay, max_iter, \
 early_stopping, validation_fraction, n_iter_no_change, n_estimators, linear_vote, \
 calibrate, warm_start, device, callback, verbose, random_state, n_jobs
-        As for :class:`NeuralNCAClassifier`. Points of several networks are put side by
-        side, and nobody votes.
+        As for :class:`NeuralNCAClassifier`, but `n_estimators="auto"` is one. Points of
+        several networks are put side by side, and nobody votes.
 
     Attributes
     ----------
@@ -51,3 +51,5 @@ objective_curve_, validation_scores_, n_features_in_, feature_names_in_
     """
 
     _objective: ClassVar[str] = "log"
+    # What comes behind it asked for n_components columns, not for four times as many.
+    _most_networks: ClassVar[int] = 1
