@@ -1,7 +1,8 @@
 """Accuracy and R² over many tables, with defaults: ours and its rivals.
 
 Rows are split 70/30, stratified, several times. Differences to ours have the standard
-error over tables of the tables' mean differences.
+error over tables of the tables' mean differences. Of classifiers that give
+probabilities the mean log-loss of new rows is told as well.
 """
 
 import json
@@ -19,6 +20,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
 )
 from sklearn.impute import SimpleImputer
+from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -31,7 +33,8 @@ from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal.classic import MLKR
 from vicinal.neural import NeuralNCAClassifier, NeuralNCARegressor
 
-Scores = dict[str, dict[str, list[tuple[float, float]]]]
+# Of each table and rival: score, seconds, and log-loss, NaN where there is none.
+Scores = dict[str, dict[str, list[tuple[float, float, float]]]]
 
 
 def _numbers(estimator: Any) -> Any:
@@ -100,8 +103,10 @@ def run(
     print(summary(scores, list(rivals)))
 
 
-def _score(make: Callable[[int], Any], table: Table, seed: int) -> tuple[float, float]:
-    """Return the score on a split, and the seconds of fit and prediction."""
+def _score(
+    make: Callable[[int], Any], table: Table, seed: int
+) -> tuple[float, float, float]:
+    """Return the score on a split, the seconds of fit and prediction, and log-loss."""
     stratify = table.y if table.task == "classification" else None
     X, X_new, y, y_new = train_test_split(
         table.X, table.y, test_size=0.3, random_state=seed, stratify=stratify
@@ -109,13 +114,18 @@ def _score(make: Callable[[int], Any], table: Table, seed: int) -> tuple[float, 
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        score = make(seed).fit(X, y).score(X_new, y_new)
-    return float(score), time.perf_counter() - began
+        model = make(seed).fit(X, y)
+        score = model.score(X_new, y_new)
+        seconds = time.perf_counter() - began
+        loss = np.nan
+        if table.task == "classification" and hasattr(model, "predict_proba"):
+            loss = log_loss(y_new, model.predict_proba(X_new), labels=model.classes_)
+    return float(score), seconds, float(loss)
 
 
-def _line(table: Table, found: dict[str, list[tuple[float, float]]]) -> str:
+def _line(table: Table, found: dict[str, list[tuple[float, float, float]]]) -> str:
     parts = [
-        f"{name} {100 * np.mean([s for s, _ in done]):.1f}"
+        f"{name} {100 * np.mean([one[0] for one in done]):.1f}"
         for name, done in found.items()
         if done
     ]
@@ -128,23 +138,36 @@ def summary(scores: Scores, names: list[str]) -> str:
     whole = [f for f in scores.values() if all(f.get(n) for n in names)]
     if not whole:
         return "No table has been scored by all."
-    means = np.array([[np.mean([s for s, _ in f[n]]) for n in names] for f in whole])
-    seconds = np.array([[np.mean([t for _, t in f[n]]) for n in names] for f in whole])
+    means, seconds, losses = np.moveaxis(
+        np.array([[np.mean(f[n], axis=0) for n in names] for f in whole]), 2, 0
+    )
     ranks = (means[:, None] > means[:, :, None]).sum(axis=2) + 1.0
     ranks += ((means[:, None] == means[:, :, None]).sum(axis=2) - 1) / 2
     rows = []
     for i, name in enumerate(names):
         off = means[:, i] - means[:, 0]
-        error = off.std(ddof=1) / np.sqrt(len(off)) if len(off) > 1 else np.nan
+        worse = losses[:, i] - losses[:, 0]
         rows.append(
             [
                 name,
                 f"{100 * means[:, i].mean():.2f}",
-                f"{100 * off.mean():+.2f} ± {100 * error:.2f}",
+                f"{100 * off.mean():+.2f} ± {100 * _error(off):.2f}",
                 f"{ranks[:, i].mean():.2f}",
                 f"{int((off < 0).sum())} of {len(off)}",
                 f"{seconds[:, i].mean():.1f}",
+                f"{losses[:, i].mean():.3f}",
+                f"{worse.mean():+.3f} ± {_error(worse):.3f}",
+                f"{int((worse > 0).sum())} of {len(worse)}",
             ]
         )
     heads = ["", "mean, %", "less the first", "mean rank", "below the first", "seconds"]
-    return markdown(heads, rows)
+    more = ["log-loss", "less the first", "above the first"]
+    with_loss = bool(np.isfinite(losses[:, 0]).all())
+    shown = len(heads) + len(more) * with_loss
+    return markdown([*heads, *more][:shown], [row[:shown] for row in rows])
+
+
+def _error(values: Any) -> float:
+    """Return the standard error of a mean."""
+    n = len(values)
+    return float(np.std(values, ddof=1) / np.sqrt(n)) if n > 1 else np.nan
