@@ -89,10 +89,16 @@ class PeriodicEmbedding(nn.Module):
 
     def forward(self, numbers: Tensor) -> Tensor:
         """Return an array of shape (n_rows, n_columns * size)."""
-        turns = torch.addcmul(self.phases, numbers[:, :, None], self.frequencies)
-        waves = torch.cos(turns * (2 * math.pi)).transpose(0, 1)
-        mixed = torch.baddbmm(self.bias[:, None], waves, self.weights).transpose(0, 1)
-        return torch.cat([numbers[:, :, None], torch.relu(mixed)], dim=2).flatten(1)
+        # A column after the other, as the products need them; the factor 2π on the few
+        # parameters, not on the many waves.
+        columns = numbers.t().contiguous()[:, :, None]
+        frequencies, phases = (
+            self.frequencies * (2 * math.pi),
+            self.phases * (2 * math.pi),
+        )
+        waves = torch.addcmul(phases[:, None], columns, frequencies[:, None]).cos()
+        mixed = torch.relu(torch.baddbmm(self.bias[:, None], waves, self.weights))
+        return torch.cat([columns, mixed], dim=2).transpose(0, 1).flatten(1)
 
 
 def check_same_build(before: nn.Module, wanted: Architecture | nn.Module) -> None:
