@@ -168,8 +168,8 @@ class LogDetObjective:
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Return minus the loss and its derivative with respect to the map."""
         A = components
-        sign, log_det = np.linalg.slogdet(A)
-        if sign == 0 or not np.isfinite(log_det):
+        log_det = np.linalg.slogdet(A)[1]
+        if not np.isfinite(log_det):
             # Where a line search has gone too far: so low that it turns back.
             return -np.finfo(np.float64).max, np.zeros_like(A)
         loss = float(np.square(A).sum() - 2 * log_det - len(A))

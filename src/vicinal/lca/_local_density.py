@@ -6,7 +6,6 @@ from functools import partial
 
 import numpy as np
 from numpy.random import RandomState
-from scipy.special import logsumexp
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.lca._data import Copies, Scaler
@@ -115,7 +114,8 @@ class LocalDensity:
         """Move a part of the points by one step; write the lengths to `gone`."""
         rows, d = moving[part], at.shape[1]
         terms = self.kernels.log_terms(at[rows], width=width)
-        weights = np.exp(terms - logsumexp(terms, axis=1, keepdims=True))
+        # Their sum is no matter: it is on both sides of what is solved.
+        weights = np.exp(terms - terms.max(axis=1, keepdims=True))
         stiffness = (weights @ precisions).reshape(-1, d, d)
         goal = np.linalg.solve(stiffness, (weights @ pulls)[:, :, None])[:, :, 0]
         gone[part] = np.linalg.norm(goal - at[rows], axis=1)
