@@ -48,6 +48,26 @@ def test_nothing_is_left_of_a_command_that_is_terminated(
     assert (tmp_path / "a.txt").read_text() == "old"
 
 
+def test_commands_of_one_process_share_what_waits_for_signals() -> None:
+    program = """
+import os, threading
+from vicinal.cli.signals import clean_up_on_termination
+clean_up_on_termination()
+before = threading.active_count(), len(os.listdir("/dev/fd"))
+clean_up_on_termination()
+assert (threading.active_count(), len(os.listdir("/dev/fd"))) == before
+pid = os.fork()
+if not pid:  # a fork has no thread that waits
+    clean_up_on_termination()
+    os._exit(threading.active_count())
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == before[0] == 2
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_ctrl_c_while_modules_are_imported() -> None:
     """Whenever it comes after the first line of `main`: no traceback."""
     slow = (

@@ -7,6 +7,7 @@ from vicinal import NCA, NCARegressor
 from vicinal.nca._scale import (
     N_NEIGHBORS,
     best_scale,
+    fitted_scale,
     in_sight,
     perplexity,
     to_perplexity,
@@ -52,6 +53,12 @@ def test_rounding_is_no_distance(n: int) -> None:
     NCARegressor(init="random", solver="stochastic", max_iter=2).fit(
         np.full((n, 1), -5.1e-146), np.arange(n)
     )
+
+
+def test_a_map_whose_penalty_overflows_keeps_its_scale() -> None:
+    tiny = NCAObjective(1e-200 * X, y)
+    assert fitted_scale(tiny, 1e200 * np.eye(13), rng(), alpha=1e-3) == 1
+    assert fitted_scale(tiny, 1e200 * np.eye(13), rng(), alpha=0.0) != 1
 
 
 def test_a_start_that_sees_is_left_alone() -> None:

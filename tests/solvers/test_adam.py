@@ -192,6 +192,16 @@ def test_one_path_that_breaks_is_told() -> None:
     assert np.isfinite(total.components).all()
 
 
+def test_a_step_too_far_is_told_without_a_warning() -> None:
+    class Steep:
+        def value_and_gradient(self, A: FloatArray) -> tuple[float, FloatArray]:
+            return float(-(A**2).sum()), -2e200 * A**2
+
+    far = take_steps(Same(Steep()), 1e150 * START, Adam(), [0.1] * 3, rng=RNG)
+    assert not far.finite
+    np.testing.assert_array_equal(far.components, 1e150 * START)
+
+
 def test_steps_leave_the_memory_of_those_before() -> None:
     adam = Adam()
     take_steps(Noisy(), START, adam, [0.1], np.random.default_rng(0))

@@ -250,8 +250,9 @@ def fitted_scale(
     queries = queries_of_all(objective, rng)
     counts = objective.counts[queries]
     size = squared_size or 0.0
-    if alpha and squared_size is None:  # without a penalty it might overflow
-        size = float((A**2).sum())
+    if alpha and squared_size is None:
+        with np.errstate(over="ignore"):  # then no scale is better than another
+            size = float((A**2).sum())
 
     def loss(log_scale: float) -> float:
         factor = np.exp(log_scale)

@@ -147,7 +147,9 @@ def take_steps(
     """
     adam, values = copy(adam), []
     for eta in etas:
-        value, gradient = objective.draw(rng).value_and_gradient(components)
+        with np.errstate(over="ignore", invalid="ignore"):
+            # Of data at the edge of what floats hold a step may be too long.
+            value, gradient = objective.draw(rng).value_and_gradient(components)
         values.append(value)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return Progress(components, adam, values, finite=False)
