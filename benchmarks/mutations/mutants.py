@@ -29,12 +29,8 @@ _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }
-# Calls that name types, or speak: nothing is computed by them. A generator's seed is as
-# good as any other.
-_WORDS = {
-    *("Annotated", "TypeVar", "Literal", "cast", "warn", "getLogger"),
-    "default_rng",
-}
+# Calls that name types, or speak: nothing is computed by them.
+_WORDS = {"Annotated", "TypeVar", "Literal", "cast", "warn", "getLogger"}
 
 
 @dataclass(frozen=True)
@@ -124,8 +120,6 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
 
 def _is_words(node: ast.AST) -> bool:
     """Return whether a node only speaks, names or declares."""
-    if isinstance(node, ast.keyword) and node.arg == "strict":
-        return True  # zip's: an assertion, which only a mistake elsewhere breaks
     if isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Raise):
         return True
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
@@ -157,8 +151,7 @@ def _of(node: ast.AST) -> Iterator[ast.AST]:
     elif isinstance(node, ast.Constant):
         yield from _of_constant(node)
     elif isinstance(node, ast.Call) and node.keywords:
-        if not _is_words(node.keywords[-1]):
-            yield _with(node, keywords=node.keywords[:-1])
+        yield _with(node, keywords=node.keywords[:-1])
     elif isinstance(node, ast.AugAssign | ast.Continue | ast.Break):
         yield ast.Pass()
 

@@ -155,13 +155,18 @@ def summary(scores: Scores, names: list[str]) -> str:
                 f"{ranks[:, i].mean():.2f}",
                 f"{int((off < 0).sum())} of {len(off)}",
                 f"{seconds[:, i].mean():.1f}",
+            ]
+        )
+        if np.isfinite(worse).all():
+            rows[-1] += [
                 f"{losses[:, i].mean():.3f}",
                 f"{worse.mean():+.3f} ± {_error(worse):.3f}",
                 f"{int((worse > 0).sum())} of {len(worse)}",
             ]
-        )
+        else:
+            rows[-1] += [""] * 3
     heads = ["", "mean, %", "less the first", "mean rank", "below the first", "seconds"]
-    more = ["log-loss", "less the first", "above the first"]
+    more = ["log-loss", "more than the first", "above the first"]
     with_loss = bool(np.isfinite(losses[:, 0]).all())
     shown = len(heads) + len(more) * with_loss
     return markdown([*heads, *more][:shown], [row[:shown] for row in rows])

@@ -47,6 +47,9 @@ def test_what_is_stored_comes_back() -> None:
         np.testing.assert_array_equal(again.before[name], one.before[name])
         np.testing.assert_array_equal(again.after[name], one.after[name])
     assert read_evaluation(None) is None
+    largest = read_evaluation(stored(seed=2**32 - 1))
+    assert largest is not None
+    assert largest.seed == 2**32 - 1
     assert stored_evaluation(None) is None
 
 
@@ -61,6 +64,7 @@ def test_too_many_queries_are_not_stored() -> None:
         {"more": 1},
         {"seed": True},
         {"seed": -1},
+        {"seed": 2**32},
         {"before": {}},
         {"before": {"mrr": [0.5, None, 1.0]}},
         {"after": {"mrr": [0.5, None, 1.0], "ndcg@10": [0.1, 0.2]}},

@@ -50,22 +50,34 @@ def test_nothing_is_left_of_a_command_that_is_terminated(
 
 def test_commands_of_one_process_share_what_waits_for_signals() -> None:
     program = """
-import os, threading
+import os, signal, threading, time
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
 from vicinal.cli.signals import clean_up_on_termination
 clean_up_on_termination()
 before = threading.active_count(), len(os.listdir("/dev/fd"))
 clean_up_on_termination()
 assert (threading.active_count(), len(os.listdir("/dev/fd"))) == before
-pid = os.fork()
-if not pid:  # a fork has no thread that waits
-    clean_up_on_termination()
-    os._exit(threading.active_count())
-assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == before[0] == 2
+
+def ended(work):
+    child = os.fork()
+    if not child:
+        work()
+        time.sleep(60)
+    time.sleep(0.5)
+    os.kill(child, signal.SIGTERM)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+# A fork has no thread that waits, and ends as any process, or by its own.
+assert ended(lambda: None) == -signal.SIGTERM
+assert ended(clean_up_on_termination) == 128 + signal.SIGTERM
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(60)
 """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
 
 
 def test_ctrl_c_while_modules_are_imported() -> None:

@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from vicinal.comparison import METHODS, compare
 from vicinal.comparison.data import ComparisonData
+from vicinal.comparison.runs import judge
 from vicinal.tables.targets import read_target
 
 USUAL = [m.name for m in METHODS.values() if m.usual and "classification" in m.tasks]
@@ -237,6 +238,15 @@ def test_missing_values_are_learned_from_training_rows() -> None:
     result = compare(X, WINE_Y, methods="standardised", n_splits=3)
     assert result["standardised"].scores.tolist() == expected
     assert all(one.mean > 0.8 for one in compare(X, WINE_Y, n_splits=2).results[1:])
+
+
+def test_confusion_has_a_place_for_classes_that_are_not_met() -> None:
+    choices: dict[str, Any] = {"feature_names": None, "n_components": None}
+    data = ComparisonData.of(WINE_X, WINE_Y, task="auto", **choices)
+    test = np.flatnonzero(WINE_Y == 2)[:5]
+    _, score, found = judge(data, test, lambda X: np.array([0, 2, 2, 2, 2]))
+    assert score == 0.8
+    assert found["confusion"].tolist() == [[0, 0, 0], [0, 0, 0], [1, 0, 4]]
 
 
 def test_confusion_counts_the_test_rows() -> None:

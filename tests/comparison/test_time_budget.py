@@ -242,3 +242,21 @@ def test_a_fit_of_all_iterations_is_not_short() -> None:
     assert is_short(ITERATIONS - 1)
     assert not is_short(ITERATIONS)
     assert not is_short(None)
+
+
+@pytest.mark.parametrize(("n", "tries"), [(2000, 0), (2001, 1)])
+def test_up_to_2000_rows_nothing_is_tried_first(
+    n: int, tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def measure(*all_of_it: Any) -> Any:
+        asked.append(all_of_it)
+        return costs.measure_costs(*all_of_it)
+
+    monkeypatch.setattr(time_budget, "measure_costs", measure)
+    y = np.arange(n) % 2
+    options: Any = {"methods": "standardised", "references": False}
+    result = compare(X[:n], y, n_splits=1, time_budget=60, **options)
+    assert len(asked) == tries
+    assert result.notes == []

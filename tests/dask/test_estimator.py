@@ -38,6 +38,15 @@ def test_chunks_stay_arrays_whatever_the_output(fitted: LDG) -> None:
         assert type(fitted.transform(rows).compute()) is np.ndarray
 
 
+@pytest.mark.parametrize(("given", "found"), [("f4", "f4"), ("f8", "f8"), ("i4", "f8")])
+def test_mapped_points_are_of_the_type_that_was_promised(
+    fitted: LDG, given: str, found: str
+) -> None:
+    Z = fitted.transform(chunked(X.astype(given), y, 80)[0])
+    assert Z.dtype == Z.compute().dtype == np.dtype(found)
+    assert fitted.transform(chunked(X.astype(given), y)[0][:0]).compute().dtype == found
+
+
 def test_the_ordinary_estimator_has_settings_of_its_own(fitted: LDG) -> None:
     model = clone(fitted).set_output(transform="pandas").fit(*chunked(X, y, 100))
     model.to_local().set_output(transform="default")

@@ -8,7 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.lca.oracles import log_normals
 from vicinal import LCA, LCAGauss
 from vicinal._typing import FloatArray
-from vicinal.lca._data import Copies
+from vicinal.lca._data import Copies, ScaledData
+from vicinal.lca._e_step import Kernel
+from vicinal.lca._warnings import few_values_reasons
 
 rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(120, 3))
@@ -83,7 +85,26 @@ def test_columns_of_few_values_are_named() -> None:
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(ROWS, columns=["a", "b", "c"])
     table["level"] = rng.integers(3, size=120)
-    with pytest.warns(ConvergenceWarning, match="few values of these columns: level"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"few values of these columns: level\. The"
+    ):
         LCA().fit(table)
-    with pytest.warns(ConvergenceWarning, match="few values of these columns: 3"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"few values of these columns: 3\. The"
+    ):
         LCAGauss().fit(table.to_numpy())
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "listed"),
+    [(5, "0, 1, 2, 3, 4"), (7, "0, 1, 2, 3, 4 and 2 more")],
+)
+def test_five_columns_of_few_values_are_named_at_most(
+    n_columns: int, listed: str
+) -> None:
+    X = np.random.default_rng(1).integers(3, size=(60, n_columns)).astype(float)
+    data = ScaledData.build(X, False, 1, (X, None))
+    narrow = np.eye(n_columns) / 100
+    kernel = Kernel(100 * np.eye(n_columns), narrow, n_columns, 0.0, 0.0, 0)
+    (reason,) = few_values_reasons(["reg"], data, kernel, None)
+    assert f"few values of these columns: {listed}. The density" in reason

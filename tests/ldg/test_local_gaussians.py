@@ -3,7 +3,7 @@ import pytest
 
 from tests.ldg.oracles import gaussians_around, ldg_scatters, local_qda_scores
 from vicinal._typing import FloatArray, IntArray
-from vicinal.ldg._local_gaussians import ClassPoints, scatters
+from vicinal.ldg._local_gaussians import ClassPoints, scatters, summing
 
 
 def problem(n: int = 60, d: int = 4) -> tuple[FloatArray, IntArray]:
@@ -67,3 +67,12 @@ def test_the_floor() -> None:
     subset = ClassPoints.build(points, np.repeat([0, 1], 5), 0.25)
     variances = subset.variances(subset.nearest(3, None, 1), 2, 1)
     np.testing.assert_array_equal(variances, np.full((10, 2), 0.125))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_over_neighbors_are_of_the_type_of_the_points(dtype: type) -> None:
+    points: FloatArray = np.array([[1, 2], [3, 4], [5, 6]], dtype=dtype)
+    neighbors = np.array([[0, 1], [2, 0]], dtype=np.int32)
+    sums = summing(neighbors, 3, points.dtype) @ points
+    assert sums.dtype == dtype
+    np.testing.assert_array_equal(sums, [[4, 6], [6, 8]])

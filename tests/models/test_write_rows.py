@@ -17,22 +17,25 @@ def described(path: Path) -> int:
     return int.from_bytes(content[-8:-4], "little")
 
 
-@pytest.mark.parametrize("limit", ["_MOST_ROWS", "_MOST_CELLS"])
+# Of 30 parts, each has 20,000 rows, of three texts of 20 letters or so.
+@pytest.mark.parametrize(
+    ("limit", "value"), [("_MOST_ROWS", 20_000), ("_MOST_BYTES", 20_000 * 80)]
+)
 def test_pieces_of_a_parquet_file_become_few_parts(
-    limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    limit: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, one, many = (
         tmp_path / name for name in ("a.csv", "1.parquet", "n.parquet")
     )
-    pl.DataFrame({"a": range(600_000)}).write_csv(source)  # which is read in pieces
+    text = pl.Series(range(600_000)).cast(str).str.zfill(20)
+    pl.DataFrame({"a": text, "b": text, "c": text}).write_csv(source)
 
     def write(path: Path) -> None:
         write_rows(str(source), path, lambda rows: rows, keep=(), keep_all=False)
 
     write(one)
-    monkeypatch.setattr(_write_rows, limit, 20_000)
+    monkeypatch.setattr(_write_rows, limit, value)
     write(many)
-    # 30 parts of 20,000 rows, and one of all.
     assert described(many) > 6 * described(one)
     assert pl.read_parquet(one).equals(pl.read_parquet(many))
 

@@ -6,7 +6,11 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from vicinal._typing import FloatArray
-from vicinal.nca._initialization import initial_components
+from vicinal.nca._initialization import (
+    candidate_starts,
+    diagonal_start,
+    initial_components,
+)
 
 X, y = load_iris(return_X_y=True)
 
@@ -52,6 +56,23 @@ def test_subspaces_are_those_of_scikit_learn(n: int, n_features: int) -> None:
     np.testing.assert_array_equal(
         initial_components("lda", points, codes, 4, random_state, 2), lda
     )
+
+
+@pytest.mark.parametrize("d", [2, None])
+def test_a_linear_fit_reaches_ten_times_as_far_along_as_across(d: int | None) -> None:
+    weights = np.array([1.0, -2.0, 0.5, 3.0])
+    rng = np.random.RandomState(0)
+    starts = candidate_starts("auto", X, None, d, rng, targets=X @ weights)
+    first, A = starts["identity" if d is None else "pca"], starts["linear"]
+    if d is None:
+        _, sizes, directions = np.linalg.svd(A)
+        np.testing.assert_allclose(sizes, [10, 1, 1, 1])
+        direction = directions[0]
+    else:  # it takes the place of the last row
+        np.testing.assert_array_equal(A[0], first[0])
+        assert np.linalg.norm(A[1]) == pytest.approx(10)
+        direction = A[1]
+    assert abs(np.corrcoef(X @ direction, X @ weights)[0, 1]) > 0.99
 
 
 def test_an_array_is_copied() -> None:
@@ -136,6 +157,12 @@ def test_a_constant_column_is_no_trouble_to_whitening() -> None:
         A = initial_components(init, points, y, None, np.random.RandomState(0))
         assert np.isfinite(A).all()
         np.testing.assert_allclose(A[:, 4], 0, atol=1e-12)
+
+
+def test_a_diagonal_start_whitens_each_column_and_leaves_a_constant_one() -> None:
+    points = np.column_stack([X, np.ones(150)])
+    expected = [*(1 / X.std(axis=0)), 1]
+    np.testing.assert_allclose(diagonal_start("whiten", points), expected)
 
 
 @pytest.mark.parametrize("init", ["rca", "whiten", "lda"])

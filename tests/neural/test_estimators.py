@@ -15,7 +15,12 @@ from vicinal.neural import (
 # Draws of rows, and rows held out, depend on how many there are and on their order, as
 # those of scikit-learn's MLPClassifier do. What weights mean: test_weights.py.
 RANDOM = {"check_sample_weight_equivalence_on_dense_data": "the training is stochastic"}
-FEW: dict[str, Any] = {"max_iter": 30, "n_components": 8, "n_jobs": 1}
+FEW: dict[str, Any] = {
+    "max_iter": 30,
+    "n_components": 8,
+    "n_estimators": 2,
+    "n_jobs": 1,
+}
 
 
 @parametrize_with_checks(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 torch = pytest.importorskip("torch")
 from tests.neural.data import mixed, waves  # noqa: E402
@@ -56,6 +57,19 @@ def test_a_regressor_and_a_transformer_come_back(tmp_path: Path) -> None:
     transformer = NeuralNCA(2, max_iter=2, random_state=0).fit(X, y)
     io.save(path, transformer)
     np.testing.assert_array_equal(io.load(path).transform(X), transformer.transform(X))
+
+
+def test_what_was_never_trained_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "model.safetensors"
+    model = NeuralNCA(
+        2, max_iter=2, batch_size=16, learning_rate=1e20, random_state=0, n_jobs=1
+    )
+    with pytest.warns(ConvergenceWarning, match="stopped after 0 epochs"):
+        model.fit(X, y)
+    io.save(path, model)
+    again = io.load(path)
+    assert again.n_iter_ == 0
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
 
 
 def test_code_is_not_kept(tmp_path: Path) -> None:

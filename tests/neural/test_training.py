@@ -110,6 +110,24 @@ def test_a_callback_can_end_it() -> None:
     assert clone(MODEL).set_params(callback=enough).fit(X, y).n_iter_ == 2
 
 
+def test_a_callback_ends_the_fit_of_all_networks() -> None:
+    seen = []
+
+    def enough(training: Any, epoch: int) -> None:
+        seen.append(epoch)
+        if len(seen) >= 5:
+            raise StopIteration
+
+    model = clone(MODEL).set_params(n_estimators=4, max_iter=3, callback=enough)
+    model.fit(X, y)
+    assert seen == [1, 2, 3, 1, 2]
+    assert len(model.networks_) == 2
+    # Those that are there go on together.
+    model.set_params(n_estimators="auto", warm_start=True).fit(X, y)
+    assert seen[5:] == [1, 1]
+    assert len(model.networks_) == 2
+
+
 def test_scikit_learn_callbacks_see_a_fitted_copy() -> None:
     callback = pytest.importorskip("sklearn.callback")
     if not hasattr(MODEL, "set_callbacks"):
@@ -174,10 +192,13 @@ def test_the_last_step_is_looked_at_too(early_stopping: bool) -> None:
 
 
 def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    NeuralNCA(2, max_iter=2, verbose=1, random_state=0).fit(X, y)
+    NeuralNCA(2, n_estimators=2, max_iter=2, verbose=1, random_state=0).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 3
     assert all(line.startswith("[NeuralNCA]") for line in lines)
+    assert [line.split()[1:3] for line in lines] == [
+        ["network", "epoch"],
+        *(["1", "1"], ["1", "2"], ["2", "1"], ["2", "2"]),
+    ]
 
 
 def test_interrupted_it_is_as_before() -> None:

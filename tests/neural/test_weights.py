@@ -109,7 +109,7 @@ def test_rows_of_weight_0_have_no_say(model: Any) -> None:
 
 def test_votes_count_by_weight() -> None:
     """The same network with a row twice, and with that row's weight 2."""
-    model = NeuralNCAClassifier(**FEW, calibrate=False)
+    model = NeuralNCAClassifier(**FEW, n_estimators=1, calibrate=False)
     weights = np.where(np.arange(len(X)) % 3 == 0, 2.0, 1.0)
     model.fit(X, y, sample_weight=weights)
     p = model.predict_proba(X[:50])

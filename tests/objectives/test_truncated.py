@@ -12,6 +12,8 @@ from tests.objectives.differences import by_differences
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import NCAObjective, TruncatedNCA
 from vicinal.objectives.truncated import TOLERATED
+from vicinal.solvers import LBFGS
+from vicinal.solvers.refreshed import Refreshed
 
 KINDS = ["expected", "log", "class-density"]
 D = 4
@@ -109,6 +111,31 @@ def test_with_all_neighbours_it_is_the_whole(kind: str, case: str, k: int) -> No
         np.testing.assert_array_equal(gradient, whole[1])
         assert objective.n_neighbors == 69
         assert objective.lost_mass(A) == 0
+
+
+@pytest.mark.parametrize(
+    ("neighbors", "most", "refreshed"),
+    [
+        (68, 2**24, True),
+        (69, 2**24, False),  # all others
+        (1000, 2**24, False),
+        (68, 70 * 68, True),
+        (68, 70 * 68 - 1, False),  # lists would be too long
+        ("auto", 1, True),
+    ],
+)
+def test_the_solver_refreshes_lists_only_where_there_may_be_any(
+    neighbors: Any, most: int, refreshed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vicinal.objectives.truncated._MAX_LISTED", most)
+    X, y, _ = awkward("plain")
+    objective = TruncatedNCA(X, y, neighbors=neighbors)
+    assert objective.may_truncate == refreshed
+    solver = objective.make_solver(LBFGS, 20, 1e-5)
+    assert isinstance(solver, Refreshed if refreshed else LBFGS)
+    if neighbors != "auto":
+        objective.refresh(A)
+        assert objective.n_neighbors == (neighbors if refreshed else 69)
 
 
 @pytest.mark.parametrize("kind", KINDS)

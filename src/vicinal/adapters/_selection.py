@@ -143,7 +143,7 @@ def select(
     best = _best(tried)
     evaluation = _cross_fitted(folds, tried, ks, seed)
     gains = evaluation.after[DECISIVE] - _kept(folds, optimizer.start, evaluation, ks)
-    error = float(gains.std(ddof=1) / np.sqrt(len(gains))) if len(gains) > 1 else np.inf
+    error = float(gains.std(ddof=1) / np.sqrt(len(gains)))
     return Selection(
         best.alpha,
         best.temperature,

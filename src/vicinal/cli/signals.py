@@ -19,15 +19,15 @@ def clean_up_on_termination() -> None:
     A Python handler runs in the main thread only, which may be inside compiled code
     for long. The wake-up socket is written to immediately, and a thread waits for it.
     """
-    signal.set_wakeup_fd(_watched_socket(os.getpid()), warn_on_full_buffer=False)
+    signal.set_wakeup_fd(_watched_socket(), warn_on_full_buffer=False)
     for number in _NUMBERS:
         # `nohup` has them ignored, and so it stays.
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
+            signal.signal(number, _woken)
 
 
 @cache
-def _watched_socket(process: int) -> int:  # noqa: ARG001 -- a fork has no threads
+def _watched_socket() -> int:
     """Return what to write signals to, once in a process however many commands run."""
     reader, writer = socket.socketpair()
     writer.setblocking(False)
@@ -41,3 +41,24 @@ def _watched_socket(process: int) -> int:  # noqa: ARG001 -- a fork has no threa
 
     threading.Thread(target=wait, daemon=True).start()
     return writer.detach()
+
+
+def _woken(*_: object) -> None:
+    """Leave the rest to the thread that waits."""
+
+
+def _leave_the_parent_alone() -> None:
+    """Be ended by signals as any process: a fork has no thread that waits for them.
+
+    The socket is its parent's, which would take them for its own.
+    """
+    if _watched_socket.cache_info().currsize:
+        _watched_socket.cache_clear()
+        signal.set_wakeup_fd(-1)
+        for number in _NUMBERS:
+            if signal.getsignal(number) is _woken:
+                signal.signal(number, signal.SIG_DFL)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_the_parent_alone)

@@ -24,6 +24,7 @@ from vicinal.nca.parts import (
     fitted_scale,
     queries_of_all,
     sample_size,
+    squared_length,
 )
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective
@@ -268,7 +269,7 @@ n_features_in_, feature_names_in_
         )
         factor, alpha = 1.0, getattr(run.optimizer, "alpha", None)
         if alpha is not None:  # the start is not kept
-            size = float((A**2).sum())
+            size = squared_length(A)
             unit = np.ones(basis.shape[1])
             factor = fitted_scale(objective, unit, data.rng, alpha, size)
         points = rows.X * rows.X.dtype.type(factor)

@@ -65,9 +65,7 @@ def _components(metric: Any, n_features: int) -> FloatArray:
     return components
 
 
-def affine_map(
-    transformer: Any, n_features: int, unit: FloatArray | None = None
-) -> tuple[FloatArray, FloatArray]:
+def affine_map(transformer: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
     """Return A and b of a fitted transformer that maps a row x to A x + b.
 
     It is asked where it maps zero and a step along each feature, and then, whether
@@ -79,8 +77,6 @@ def affine_map(
         With a `transform`.
     n_features : int
         How many numbers a row has.
-    unit : ndarray of shape (n_features,), optional
-        How long a step is; by default 1.
 
     Returns
     -------
@@ -94,15 +90,14 @@ def affine_map(
     ValueError
         When it is no such map.
     """
-    step = np.ones(n_features) if unit is None else unit
-    probes = np.random.default_rng(0).normal(size=(8, n_features)) * step
-    asked = np.concatenate([np.zeros((1, n_features)), np.diag(step), probes])
+    probes = np.random.default_rng(0).normal(size=(8, n_features))
+    asked = np.concatenate([np.zeros((1, n_features)), np.eye(n_features), probes])
     with warnings.catch_warnings():
         # That the columns have no names here, for one.
         warnings.simplefilter("ignore")
         mapped = np.asarray(transformer.transform(asked), dtype=np.float64)
     offset, along, found = mapped[0], mapped[1 : 1 + n_features], mapped[-8:]
-    components = ((along - offset) / step[:, None]).T
+    components = (along - offset).T
     expected = probes @ components.T + offset
     error = np.abs(expected - found).max(initial=0)
     if not error <= _TOLERANCE * np.abs(mapped).max(initial=0):

@@ -34,7 +34,7 @@ _SINKS = {
 }
 # Of a part of a Parquet file: its description is held until the file is closed, so that
 # small parts would fill the memory in the end; a part is held as well, while it grows.
-_MOST_ROWS, _MOST_CELLS = 2**20, 2**24
+_MOST_ROWS, _MOST_BYTES = 2**20, 2**27
 #: Endings of tables, and of arrays of numbers.
 TABLES = (*_DELIMITERS, *_SINKS)
 ARRAYS = (".npy", ".npz")
@@ -154,10 +154,10 @@ def write_rows(
             ".parquet or .csv to keep some."
         )
     rows = _Rows(opened, kept, new, on_rows)
-    schema = rows.joined(first, made).schema
+    sample = rows.joined(first, made)
     with written_whole(goal) as temporary:
         try:
-            _write(rows, schema, temporary, goal.suffix.lower())
+            _write(rows, sample, temporary, goal.suffix.lower())
         except OSError as error:
             if error is rows.failure:
                 raise
@@ -205,10 +205,11 @@ class _Rows:
             raise
 
 
-def _write(rows: _Rows, schema: pl.Schema, temporary: Path, suffix: str) -> None:
+def _write(rows: _Rows, sample: pl.DataFrame, temporary: Path, suffix: str) -> None:
     import polars as pl
     from polars.io.plugins import register_io_source
 
+    schema = sample.schema
     if suffix in ARRAYS:
         _write_arrays(rows, schema, temporary, suffix)
         return
@@ -224,7 +225,8 @@ def _write(rows: _Rows, schema: pl.Schema, temporary: Path, suffix: str) -> None
         return
     sized = {}
     if suffix == ".parquet":
-        sized = {"row_group_size": min(_MOST_ROWS, max(1, _MOST_CELLS // len(schema)))}
+        bytes_of_row = max(1, sample.estimated_size() // sample.height)
+        sized = {"row_group_size": min(_MOST_ROWS, max(1, _MOST_BYTES // bytes_of_row))}
     try:
         sink = getattr(register_io_source(rows, schema=schema), _SINKS[suffix])
         sink(temporary, **sized)

@@ -157,7 +157,7 @@ def diagonal_start(
             return np.ones(n_features) / (unit if init == "auto" else 1.0)
         if init == "whiten":
             deviation = X.std(axis=0, dtype=np.float64)
-            return np.where(deviation > 0, 1 / np.maximum(deviation, 1e-300), 1.0)
+            return 1 / np.where(deviation > 0, deviation, 1.0)
         raise ValueError(
             f"init={init!r} mixes features; with form='diagonal' use 'auto', "
             "'identity', 'whiten' or an array of shape (n_features,)."

@@ -251,19 +251,25 @@ def fitted_scale(
     counts = objective.counts[queries]
     size = squared_size or 0.0
     if alpha and squared_size is None:
-        with np.errstate(over="ignore"):  # then no scale is better than another
-            size = float((A**2).sum())
+        size = squared_length(A)
 
     def loss(log_scale: float) -> float:
         factor = np.exp(log_scale)
         terms = objective.terms(factor * A, queries).astype(np.float64)
-        penalty = alpha * float(factor**2 * size)
+        # Python's product: of what overflows, no scale is better than another.
+        penalty = alpha * float(factor) ** 2 * size
         return penalty - float(np.average(terms, weights=counts))
 
     found = minimize_scalar(
         loss, bounds=(-4, 4), method="bounded", options={"xatol": 0.05}
     )
     return float(np.exp(found.x)) if found.fun < loss(0) else 1.0
+
+
+def squared_length(A: FloatArray) -> float:
+    """Return ‖A‖², or infinity where that is too large for a float."""
+    with np.errstate(over="ignore"):
+        return float((A**2).sum())
 
 
 def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:

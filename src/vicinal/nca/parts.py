@@ -3,7 +3,7 @@
 from vicinal.nca._data import ClassificationData
 from vicinal.nca._fit import Run
 from vicinal.nca._preconditioner import sample_size
-from vicinal.nca._scale import fitted_scale, queries_of_all
+from vicinal.nca._scale import fitted_scale, queries_of_all, squared_length
 from vicinal.nca._stochastic import StochasticOptimizer
 
 __all__ = [
@@ -13,4 +13,5 @@ __all__ = [
     "fitted_scale",
     "queries_of_all",
     "sample_size",
+    "squared_length",
 ]

@@ -147,6 +147,8 @@ class NeuralEstimator(
                         self._store(members, runs, known, encoder, targets)
                         kept = True
                         raise run.interruption
+                    if monitor.stopped and not warm:
+                        break
             try:
                 with torch_state(int(seeds[0]), n_threads(self.n_jobs)):
                     linear = self._linear_vote(

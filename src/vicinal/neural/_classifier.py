@@ -133,10 +133,11 @@ class NeuralNCAClassifier(
         Where to compute, as in "cuda".
     callback : callable or None, default=None
         Called as callback(training, epoch) after each epoch; `training.network`,
-        `training.losses` and `training.scores` say where it is. A StopIteration ends
-        the training.
+        `training.losses` and `training.scores` say where it is; epochs are counted
+        from 1 for each network. A StopIteration ends the fit, with the networks so far;
+        where a fit goes on from several, each still makes an epoch.
     verbose : int, default=0
-        Whether to print a line for each epoch.
+        Whether to print a line for each epoch of each network.
     random_state : int, RandomState or None, default=None
         For weights, draws and rows held out. PyTorch has one seed and one number of
         threads for the whole process: fits in several threads wait for each other.
@@ -176,6 +177,8 @@ class NeuralNCAClassifier(
 
     Notes
     -----
+    Where several networks vote, each has the costs that follow.
+
     Cost: an epoch takes O(n_rows · n_references) distances and the network's own work;
     a prediction looks at all training rows.
 

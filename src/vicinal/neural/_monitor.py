@@ -20,6 +20,13 @@ class EpochMonitor:
         The training data, passed on to scikit-learn's callbacks.
     state : callable
         The fitted attributes that follow from a network as it now stands.
+
+    Attributes
+    ----------
+    n_iter : int
+        Epochs so far, of all networks.
+    stopped : bool
+        Whether a callback has asked to stop.
     """
 
     def __init__(
@@ -31,6 +38,8 @@ class EpochMonitor:
         n_epochs: int,
     ) -> None:
         self.n_iter = 0
+        self.stopped = False
+        self._network = 0
         self._estimator = estimator
         self._state = state
         self._n_epochs = n_epochs
@@ -41,8 +50,8 @@ class EpochMonitor:
 
     def __enter__(self) -> Self:
         self._context.call_on_fit_task_begin(**self._data)
-        heads = ("epoch", "loss", "held out", "seconds")
-        self.say("{:>7} {:>12} {:>12} {:>9}".format(*heads))
+        heads = ("network", "epoch", "loss", "held out", "seconds")
+        self.say("{:>7} {:>7} {:>12} {:>12} {:>9}".format(*heads))
         return self
 
     def __call__(self, trained: Trained) -> bool:
@@ -52,7 +61,9 @@ class EpochMonitor:
         score = f"{trained.scores[-1]:.5g}" if trained.scores else ""
         seconds = time.perf_counter() - self._began
         epoch = len(trained.losses)
-        self.say(f"{epoch:>7} {trained.losses[-1]:>12.5g} {score:>12} {seconds:>9.1f}")
+        self._network += epoch == 1
+        numbers = f"{self._network:>7} {epoch:>7} {trained.losses[-1]:>12.5g}"
+        self.say(f"{numbers} {score:>12} {seconds:>9.1f}")
         task = self._context.subcontext(task_name="epoch")
         task.call_on_fit_task_begin(**self._data)
         stop = bool(
@@ -66,6 +77,7 @@ class EpochMonitor:
                 callback(trained, epoch)
             except StopIteration:
                 stop = True
+        self.stopped |= stop
         return stop
 
     def __exit__(

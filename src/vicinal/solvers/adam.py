@@ -147,9 +147,10 @@ def take_steps(
     """
     adam, values = copy(adam), []
     for eta in etas:
-        with np.errstate(over="ignore", invalid="ignore"):
-            # Of data at the edge of what floats hold a step may be too long.
-            value, gradient = objective.draw(rng).value_and_gradient(components)
+        part = objective.draw(rng)
+        # Of data at the edge of what floats hold a step may be too long.
+        with np.errstate(over="ignore"):
+            value, gradient = part.value_and_gradient(components)
         values.append(value)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return Progress(components, adam, values, finite=False)
