@@ -64,6 +64,17 @@ def test_table() -> None:
     )
 
 
+def test_methods_without_a_score_rank_last() -> None:
+    one = comparison(
+        result("nca", np.nan, np.nan),
+        result("euclidean", 0.5, 0.51),
+        result("lca", np.nan, np.nan),
+        result("pca", 0.9, 0.91),
+    )
+    names = [each.name for each in one.ranked()]
+    assert names == ["pca", "euclidean", "nca", "lca"]
+
+
 def test_references_stand_apart() -> None:
     one = comparison(
         result("euclidean", 0.5, 0.51, 0.5, d=(13,)),

@@ -235,6 +235,13 @@ def test_what_means_nothing_warns_once(recwarn: pytest.WarningsRecorder) -> None
     assert not recwarn.list
 
 
+def test_a_default_that_is_given_does_not_warn() -> None:
+    _warned.clear()
+    # Equal to the defaults, and other objects; a warning would be an error.
+    given: dict[str, Any] = {"gamma": np.float64(5e-3), "max_iter": np.int64(10_000)}
+    metric_learn.SCML_Supervised(**given, random_state=0).fit(X, y)
+
+
 def test_failed_fits_leave_no_trace() -> None:
     model = metric_learn.ITML(preprocessor=X)
     before = dict(vars(model))

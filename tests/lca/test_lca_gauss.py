@@ -262,6 +262,18 @@ def test_regularisation_by_cross_validation() -> None:
     assert model.score(wine[1::2]) > plain.score(wine[1::2]) + 1
 
 
+@ignore_convergence
+@pytest.mark.parametrize("n_gaussian", [0, 2])
+def test_cross_validation_judges_the_model_that_was_asked_for(n_gaussian: int) -> None:
+    points = circles(0, 60, 1)
+    splits = [(np.arange(30), np.arange(30, 60)), (np.arange(30, 60), np.arange(30))]
+    asked: dict[str, Any] = {"n_gaussian": n_gaussian, "reg_global": 0.1, "max_iter": 3}
+    model = LCAGauss(**asked, reg_local="cv", cv=splits).fit(points)
+    again = LCAGauss(**asked, reg_local=model.reg_local_)
+    held_out = [again.fit(points[own]).score(points[rest]) for own, rest in splits]
+    assert model.cv_score_ == pytest.approx(np.mean(held_out), rel=1e-9)
+
+
 def test_float32_and_pickle() -> None:
     points = wine.astype(np.float32)
     model = LCAGauss(reg_local=0.1, reg_global=0.1).fit(points)

@@ -244,6 +244,15 @@ def test_perplexity_counts_neighbours() -> None:
     )
 
 
+def test_copies_of_a_point_count_as_neighbours_of_each_other() -> None:
+    # As three points at one place, two at another and one between would.
+    Z, counts = np.array([[0.0], [1.0], [0.5]]), np.array([3, 2, 1])
+    masses = NeighborWeights.build(counts, np.ones(3), np.dtype(np.float64))
+    repeated = np.repeat(Z, counts, axis=0)
+    seen = row_values(repeated, Perplexities(ones(6, np.float64)))
+    np.testing.assert_allclose(row_values(Z, Perplexities(masses)), seen[[0, 3, 5]])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_distances_that_overflow_are_an_error_not_nan(dtype: Any) -> None:
     Z = np.array([[0.0], [1.0], [1e19 if dtype == np.float32 else 1e155]], dtype=dtype)

@@ -43,6 +43,15 @@ def test_cosines_as_written() -> None:
             torch.testing.assert_close(found[i, c, 1:], mixed)
 
 
+def test_mixtures_of_cosines_start_small() -> None:
+    torch.manual_seed(0)
+    layer = PeriodicEmbedding(20, 16, 8, 0.5)
+    for values in (layer.weights.detach(), layer.bias.detach()):
+        # Uniform between −1/√16 and 1/√16.
+        assert 0.23 < float(values.max()) <= 0.25
+        assert -0.25 <= float(values.min()) < -0.23
+
+
 @pytest.mark.parametrize("one_hot", [False, True])
 def test_unknown_categories_are_zeros_and_stay_so(one_hot: bool) -> None:
     layer = CategoryEmbedding(3, one_hot)

@@ -167,6 +167,7 @@ def test_neighbours_before_and_after(nca: NCA) -> None:
         np.testing.assert_allclose(apart, far)
     said = [text.get_text() for text in display.ax_.texts]
     assert said[0] == f"{display.neighbors[0, 0]}\n{NAMES[display.neighbors[0, 0]]}"
+    assert display.ax_.get_xlabel() == "nearest first"
     display.figure_.canvas.draw()
 
 

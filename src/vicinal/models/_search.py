@@ -56,7 +56,7 @@ def search(
     distances : ndarray of shape (n_queries, k)
         Infinite where there are no more.
     """
-    rows = np.full((len(queries), k), -1)
+    rows = np.zeros((len(queries), k), dtype=np.intp)
     distances = np.full((len(queries), k), np.inf)
     start = 0
     for piece in pieces(source):
