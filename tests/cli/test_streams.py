@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from vicinal import io
-from vicinal.cli.streams import PatientStream
+from vicinal.cli.streams import PatientStream, guard_streams
 
 FIT = [
     sys.executable,
@@ -16,6 +17,21 @@ FIT = [
     "vicinal",
     *["fit", "iris", "--method", "lda", "-o", "m.st"],
 ]
+
+
+def test_streams_are_guarded_once_however_many_commands_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    output, errors = sys.stdout, sys.stderr
+    monkeypatch.setattr(sys, "stdout", output)
+    monkeypatch.setattr(sys, "stderr", errors)
+    guard_streams().failure = OSError("of the command before")
+    again = guard_streams()
+    assert again is sys.stdout
+    assert again.failure is None
+    assert again.unguarded is output
+    behind: Any = sys.stderr
+    assert behind.unguarded is errors
 
 
 def test_a_reader_that_leaves_does_not_cost_the_file(tmp_path: Path) -> None:

@@ -30,6 +30,11 @@ class PatientStream:
         self._stream = stream
         self.failure: OSError | None = None
 
+    @property
+    def unguarded(self) -> Any:
+        """The stream behind it."""
+        return self._stream
+
     def write(self, text: str) -> int:
         """Write a text, or drop it after a failure; return its length."""
         if self.failure is None:
@@ -62,6 +67,9 @@ def guard_streams() -> PatientStream:
     """Make standard output and standard error patient; return standard output."""
     guarded = []
     for stream in (sys.stdout, sys.stderr):
+        # A command before this one in the same process has done so, too.
+        if isinstance(stream, PatientStream):
+            stream = stream.unguarded  # noqa: PLW2901
         # A process may be started without either.
         if stream is None:
             stream = open(os.devnull, "w", encoding="utf-8")  # noqa: PLW2901, PTH123, SIM115
