@@ -66,13 +66,12 @@ class PatientStream:
 def guard_streams() -> PatientStream:
     """Make standard output and standard error patient; return standard output."""
     guarded = []
-    for stream in (sys.stdout, sys.stderr):
+    for given in (sys.stdout, sys.stderr):
         # A command before this one in the same process has done so, too.
-        if isinstance(stream, PatientStream):
-            stream = stream.unguarded  # noqa: PLW2901
+        stream = given.unguarded if isinstance(given, PatientStream) else given
         # A process may be started without either.
         if stream is None:
-            stream = open(os.devnull, "w", encoding="utf-8")  # noqa: PLW2901, PTH123, SIM115
+            stream = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
         # A terminal that does not know ± or µ shows ?, and the work is not lost.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

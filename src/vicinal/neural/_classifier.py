@@ -177,10 +177,8 @@ class NeuralNCAClassifier(
 
     Notes
     -----
-    Where several networks vote, each has the costs that follow.
-
     Cost: an epoch takes O(n_rows · n_references) distances and the network's own work;
-    a prediction looks at all training rows.
+    a prediction looks at all training rows. Each of several networks costs as much.
 
     References
     ----------

@@ -92,10 +92,8 @@ class PeriodicEmbedding(nn.Module):
         # A column after the other, as the products need them; the factor 2π on the few
         # parameters, not on the many waves.
         columns = numbers.t().contiguous()[:, :, None]
-        frequencies, phases = (
-            self.frequencies * (2 * math.pi),
-            self.phases * (2 * math.pi),
-        )
+        frequencies = self.frequencies * (2 * math.pi)
+        phases = self.phases * (2 * math.pi)
         waves = torch.addcmul(phases[:, None], columns, frequencies[:, None]).cos()
         mixed = torch.relu(torch.baddbmm(self.bias[:, None], waves, self.weights))
         return torch.cat([columns, mixed], dim=2).transpose(0, 1).flatten(1)
