@@ -71,12 +71,19 @@ def ended(work):
 # A fork has no thread that waits, and ends as any process, or by its own.
 assert ended(lambda: None) == -signal.SIGTERM
 assert ended(clean_up_on_termination) == 128 + signal.SIGTERM
+print("the forks have ended", flush=True)
 os.kill(os.getpid(), signal.SIGTERM)
 time.sleep(60)
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
     )
+    # A fork that took its parent along would give the same code.
+    assert done.stdout == "the forks have ended\n", done.stderr
     assert done.returncode == 128 + signal.SIGTERM, done.stderr
 
 
