@@ -244,6 +244,12 @@ def test_auto_keeps_all_directions_where_the_means_do_not_tell() -> None:
     assert score(A) > score(two) + 0.2
 
 
+def test_classes_of_one_mean_have_no_discriminant() -> None:
+    fda = FDA(None).fit([[-1], [1], [0]], [0, 0, 1])
+    np.testing.assert_array_equal(fda.eigenvalues_, [0])
+    assert np.isfinite(fda.components_).all()
+
+
 def test_auto_is_the_discriminants_where_they_are_as_good() -> None:
     points, labels = load_wine(return_X_y=True)
     points = scale(points)

@@ -51,6 +51,25 @@ def test_a_unit_that_is_a_power_of_two_changes_no_digit(
         np.testing.assert_array_equal(other * unit, plain)
 
 
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [*FITS, (NCA(early_stopping=True), y), (NCA(solver="stochastic"), y)],
+    ids=lambda value: str(value)[:60],
+)
+def test_values_whose_map_is_too_large_for_float32_say_so(
+    model: Any, target: Any
+) -> None:
+    tiny = (X * 1e-39).astype(np.float32)
+    with pytest.raises(ValueError, match="too small to compute with"):
+        model.fit(tiny, target)
+    assert np.isfinite(model.fit(tiny.astype(np.float64), target).components_).all()
+
+
+def test_the_largest_map_of_float32_is_learned() -> None:
+    nca = NCA(form="diagonal").fit((X * 1e-37).astype(np.float32), y)
+    assert 1e37 < nca.components_.max() < np.inf
+
+
 @pytest.mark.parametrize("unit", [1e-4, 1e-100, 1e5])
 def test_any_unit_is_learned_in(unit: float) -> None:
     nca = NCA().fit(X * unit, y)

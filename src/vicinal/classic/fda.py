@@ -181,8 +181,9 @@ def _class_moments(
         # A class of one has no scatter, which is no reason to reshape X.
         warnings.filterwarnings("ignore", message="Only one sample available")
         lda = LinearDiscriminantAnalysis(solver="eigen", **how)
-        # Where S_w has no inverse, the caller sees that.
-        with suppress(linalg.LinAlgError):
+        # Where S_w has no inverse, the caller sees that. Classes of one mean have no
+        # scatter between them, of which it asks for shares.
+        with suppress(linalg.LinAlgError), np.errstate(invalid="ignore"):
             lda.fit(seen.coordinates.astype(np.float64), codes)
     return lda.means_, lda.priors_, lda.covariance_
 

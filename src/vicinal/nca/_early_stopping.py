@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.metric import of_unscaled
 from vicinal.nca._data import ClassificationData
 from vicinal.solvers.base import OnIteration
 
@@ -59,7 +60,7 @@ def held_out_accuracy(
     points, codes = learned.X[::step], learned.codes[::step]
     every = -(-len(held.X) // N_JUDGES)
     queries, truth = held.X[::every], held.codes[::every]
-    A = components.astype(points.dtype)
+    A = of_unscaled(components, 1.0, points.dtype)
 
     def mapped(X: FloatArray) -> FloatArray:
         return X * A if A.ndim == 1 else X @ A.T

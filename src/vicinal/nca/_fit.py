@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.callers import warn_caller
-from vicinal.base.metric import LinearMetric
+from vicinal.base.metric import LinearMetric, of_unscaled
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.base.validation import validate_data
 from vicinal.nca._early_stopping import EarlyStopping
@@ -328,7 +328,7 @@ def _nanoseconds(n_pairs: float, n_rows: float, D: int, d: int) -> float:
 def attributes_of_map(dtype: Any, components: FloatArray) -> dict[str, Any]:
     """Return the fitted attributes that follow from a map, or from its diagonal."""
     if components.ndim == 2:
-        return {"components_": components.astype(dtype)}
+        return {"components_": of_unscaled(components, 1.0, dtype)}
     # The sign of a weight changes no distance.
-    weights = np.abs(components).astype(dtype)
+    weights = of_unscaled(np.abs(components), 1.0, dtype)
     return {"components_": np.diag(weights), "feature_weights_": weights}

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FLOATS, FloatArray
+from vicinal.base.metric import of_unscaled
 from vicinal.base.monitor import Monitor
 from vicinal.base.validation import check_sample_weight, validate_data
 from vicinal.nca._data import RegressionData
@@ -266,7 +267,8 @@ verbose, random_state, n_jobs
         self, data: RegressionData, components: FloatArray
     ) -> dict[str, Any]:
         """Return the fitted attributes that follow from a map."""
-        A, dtype = components.astype(data.X.dtype), data.X.dtype
+        dtype = data.X.dtype
+        A = of_unscaled(components, 1.0, dtype)
         return {
             "components_": A,
             "_points": data.X @ A.T,

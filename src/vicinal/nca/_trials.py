@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from sklearn.utils import gen_batches
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.metric import of_unscaled
 from vicinal.nca._data import ClassificationData, RegressionData
 from vicinal.nca._sparse import row_keys
 from vicinal.neighborhood import NeighborWeights, average, effective_n_threads
@@ -137,7 +138,7 @@ def squared_errors(
 ) -> FloatArray:
     """Return how far rows are from the mean target of their soft neighbours."""
     dtype = data.X.dtype
-    components = A.astype(dtype)
+    components = of_unscaled(A, 1.0, dtype)
     weights = NeighborWeights.build(data.weights, np.ones(len(data.X)), dtype)
     targets = data.targets.astype(dtype)[:, None]
     n_threads = effective_n_threads(n_jobs)

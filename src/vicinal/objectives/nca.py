@@ -205,8 +205,9 @@ class NCAObjective(PairObjective):
         ndarray of shape (n_queries, n_classes)
             Σ_{j ∈ c} p_ij over the objective's points, classes in sorted order.
         """
-        A = self._checked(components).astype(self.X.dtype)
-        Z = self._map(A)[self._order]
+        A = self._checked(components)
+        Z = self._projected(A)[self._order]
+        A = A.astype(Z.dtype)
         queries = check_array(X, dtype=self.X.dtype, accept_sparse="csr")
         Q = queries * A if A.ndim == 1 else queries @ A.T
         masses, n_classes = self._masses(Z.dtype), int(self._codes.max()) + 1
