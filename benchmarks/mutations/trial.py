@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from benchmarks.mutations.callers import callers, is_compiled
 from benchmarks.mutations.forked import Outcome, run_tests
 from benchmarks.mutations.mutants import Mutant, mutated
 from benchmarks.mutations.reach import PACKAGE, Reach
@@ -168,14 +169,14 @@ class Trial:
         Parameters
         ----------
         mutant : Mutant
-            Its tests are those that reach it; where none is known to, because the
-            module is compiled, or runs in other processes, those of its room and of the
-            modules that import it. The module's own come first, those of the room, and
-            others; the quickest first. Files of the room that the map does not know
-            are run whole: the module's own before all others.
+            Its tests are those that reach it, or call it where it is compiled; where
+            none is known to, because it runs in other processes, those of its room and
+            of the modules that import it. The module's own come first, those of the
+            room, and others; the quickest first. Files of the room that the map does
+            not know are run whole: the module's own before all others.
         """
         room = Path(mutant.path).parent.as_posix()
-        reaching = self._reach.of(mutant.path, mutant.line)
+        reaching = self._reaching(mutant)
         tests = reaching or self._around(mutant.path)
         # What a fixture or a cache holds is reached by the first test that asks for it.
         files = {_file(test) for test in reaching if _distance(test, mutant.path) < 2}
@@ -201,6 +202,13 @@ class Trial:
         other = [file for file in new if file not in own]
         return [batch for batch in (own, first, other, rest) if batch], not_run
 
+    def _reaching(self, mutant: Mutant) -> list[str]:
+        """Return the tests that reach a mutant, or the callers of a compiled one."""
+        if not is_compiled(mutant.path):
+            return self._reach.of(mutant.path, mutant.line)
+        lines = callers(mutant.path, mutant.line, self.folder / PACKAGE)
+        return list({test for caller in lines for test in self._reach.of(*caller)})
+
     def _around(self, place: str) -> list[str]:
         """Return the tests of a room, and those that reach its module's importers."""
         room = (Path("tests") / Path(place).parent).as_posix()
@@ -212,7 +220,7 @@ class Trial:
     def _run(self, tests: list[str], place: str = "") -> Outcome:
         """Run tests; where a compiled module is mutated, with a cache of its own."""
         expected = sum(self._reach.seconds.get(test, 10.0) for test in tests)
-        cache = self._kernel_cache if _is_compiled(place) else None
+        cache = self._kernel_cache if is_compiled(place) else None
         shutil.rmtree(self._kernel_cache, ignore_errors=True)
         limit = _AT_LEAST + _TIMES * expected
         return run_tests(self.folder, tests, limit, cache)
@@ -230,10 +238,6 @@ class Trial:
         finally:
             path.write_text(original)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-
-
-def _is_compiled(place: str) -> bool:
-    return place.endswith(("kernels.py", "row_steps.py", "compiling.py"))
 
 
 def _file(test: str) -> str:

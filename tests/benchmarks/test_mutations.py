@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.mutations.callers import callers
 from benchmarks.mutations.mutants import mutants, mutated
 
 MODULE = """\
@@ -56,6 +57,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from benchmarks.mutations import trial
+from benchmarks.mutations.callers import callers
 from benchmarks.mutations.mutants import mutants
 from benchmarks.mutations.reach import Reach, record
 root = Path(sys.argv[1])
@@ -108,6 +110,29 @@ def test_a_mutant_changes_one_place(project: Path) -> None:
         assert [k + 1 for k in range(len(before)) if changed[k] != before[k]] == [
             one.line
         ]
+
+
+def test_callers_of_compiled_functions(tmp_path: Path) -> None:
+    for name, text in [
+        ("room/row_steps.py", "def step(x):\n    return x\n\n\nLIMIT = 3\n"),
+        (
+            "room/kernels.py",
+            "from vicinal.room.row_steps import step\n\n\n"
+            "def by_steps(x):\n    return step(x)\n\n\n"
+            "def other(x):\n    return by_name(x)\n\n\n"
+            "def by_name(x):\n    return x\n",
+        ),
+        ("room/engine.py", "from vicinal.room import kernels\n\nkernels.by_steps(1)\n"),
+        ("room/rules.py", 'KERNEL = "by_name"\n'),
+        ("elsewhere/words.py", 'by_steps = "by_name"\n'),
+    ]:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    engine, rules = ("room/engine.py", 3), ("room/rules.py", 1)
+    assert callers("room/row_steps.py", 2, tmp_path) == {engine}
+    assert callers("room/row_steps.py", 5, tmp_path) == {engine}
+    assert callers("room/kernels.py", 13, tmp_path) == {rules}
+    assert callers("room/kernels.py", 1, tmp_path) == {engine, rules}
 
 
 @pytest.mark.slow
