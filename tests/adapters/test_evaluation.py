@@ -48,3 +48,16 @@ def test_an_evaluation_reads_as_a_table() -> None:
     assert "+1.000" in str(evaluation)
     with pytest.raises(KeyError):
         evaluation["ndcg@3"]
+
+
+def test_samples_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    before = rng.random(50)
+    after = before + 0.1 + 0.05 * rng.normal(size=50)
+    whole = change(before, after, seed=0)
+    monkeypatch.setattr("vicinal.adapters._evaluation._BLOCK", 50 * 300)
+    parts = change(before, after, seed=0)
+    error = np.std(after - before) / np.sqrt(50)
+    assert abs(parts.low - whole.low) < error / 4
+    assert abs(parts.high - whole.high) < error / 4
+    assert parts.p_value == whole.p_value

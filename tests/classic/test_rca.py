@@ -115,9 +115,14 @@ def test_a_class_called_minus_one_is_warned_of() -> None:
         UserWarning, match="59 rows with y = -1 are taken for rows in no"
     ):
         RCA().fit(X, y - 1)
+    # As a class, up to twice as large as the largest of the others.
+    sizes = np.repeat([-1, 0, 1], [20, 10, 10])
+    with pytest.warns(UserWarning, match="20 rows with y = -1"):
+        RCA().fit(X[:40], sizes)
     chunklets = chunklets_from_labels(y, 20, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        RCA().fit(X[:41], np.append(sizes, -1))
         RCA().fit(X, chunklets)
         RCA().fit(X, np.where(y == 0, "-1", y.astype(str)))
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
 
 import vicinal
 from tests.cli.conftest import run
-from vicinal.cli import main
+from vicinal.cli import build_app, main
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +41,15 @@ def test_short_options_and_completion() -> None:
         assert outcome.exit_code == 0
         assert outcome.stdout == run(command, "--help").stdout
     assert "--install-completion" in run("-h").stdout
+
+
+def test_every_argument_and_option_says_what_it_is() -> None:
+    group = get_command(build_app())
+    assert isinstance(group, TyperGroup)
+    assert len(group.commands) >= 6
+    for command in [group, *group.commands.values()]:
+        for parameter in command.params:
+            assert getattr(parameter, "help", None), (command.name, parameter.name)
 
 
 def test_help_in_a_process_of_its_own() -> None:

@@ -81,3 +81,11 @@ def test_features_that_do_not_vary_beside_huge_ones() -> None:
     points[:, :22] = np.round(rng.normal(size=(70, 22)) * 10 ** rng.uniform(0, 9, 22))
     model = LCA(covariance="local", reg="cv", max_iter=20, random_state=0).fit(points)
     assert np.isfinite(model.components_).all()
+
+
+def test_no_density_is_above_its_kernel_s_peak() -> None:
+    rng = np.random.default_rng(0)
+    V = 1e5 + rng.normal(size=(200, 2))
+    kernels = LocalKernels(V, np.repeat(np.eye(2)[None] / 4, len(V), axis=0))
+    terms = kernels.log_terms(V)
+    assert terms.max() == np.log(4.0)

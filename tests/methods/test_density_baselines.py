@@ -36,3 +36,13 @@ def test_bandwidth_follows_the_data() -> None:
         KernelDensityMetric().fit(X * c).density_.bandwidth_ for c in (1, 0.2)
     )
     assert narrow < wide
+
+
+def test_folds_are_of_rows_in_any_order_and_as_many_as_there_can_be() -> None:
+    # In the order of one feature, neighbours would be held out together.
+    ordered = X[np.argsort(X[:, 0])]
+    bandwidths = [
+        KernelDensityMetric().fit(one).density_.bandwidth_ for one in (ordered, X)
+    ]
+    assert bandwidths[0] == bandwidths[1]
+    assert KernelDensityMetric().fit(X[:3]).score(X[:3]) < 0

@@ -258,3 +258,8 @@ def test_distances_that_overflow_are_an_error_not_nan(dtype: Any) -> None:
     Z = np.array([[0.0], [1.0], [1e19 if dtype == np.float32 else 1e155]], dtype=dtype)
     with pytest.raises(ValueError, match="Scale the data"):
         pull(Z, expected(np.array([0, 0, 1]), dtype))
+
+
+def test_values_have_the_type_of_the_points() -> None:
+    Z = np.random.default_rng(0).normal(size=(5, 1)).astype(np.float32)
+    assert row_values(Z, Perplexities(ones(5, np.float32))).dtype == np.float32

@@ -6,6 +6,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 from sklearn.datasets import load_digits, load_iris
 from sklearn.decomposition import PCA
 from sklearn.exceptions import DataConversionWarning, NotFittedError
@@ -21,6 +22,7 @@ from vicinal.plotting import (
     MetricDisplay,
     NeighborsDisplay,
 )
+from vicinal.plotting._display import PALETTE
 
 X, y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[y]
@@ -182,6 +184,12 @@ def test_neighbours_as_pictures() -> None:
     assert len(tiles) == 10
     drawn = tiles[1].images[0].get_array()
     np.testing.assert_array_equal(drawn.ravel(), pixels[display.neighbors[0, 0]])
+    for side in range(2):
+        for tile, row in zip(
+            tiles[5 * side + 1 :], display.neighbors[side], strict=False
+        ):
+            color = PALETTE[0 if digits[row] == digits[3] else 5]
+            assert tile.spines["top"].get_edgecolor() == to_rgba(color)
     display.figure_.canvas.draw()
 
 

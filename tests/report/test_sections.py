@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
+from tests.report import comparisons
 from vicinal.comparison import Comparison, MethodResult, Setting
 from vicinal.report.fitted import FittedMetric
-from vicinal.report.sections import card
+from vicinal.report.sections import card, table
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,15 @@ def test_rows_out_of_view_are_counted(n_outside: int, said: str) -> None:
         "lda", X, picture, "In the plane.", neighbors, np.eye(2), None
     )
     assert card(metric, Comparison((lda,), setting))["caption"] == said
+
+
+def test_the_table_marks_what_is_recommended_and_what_is_best() -> None:
+    comparison = comparisons.wine()
+    lines = table(comparison)
+    assert [line["name"] for line in lines if line["advised"]] == [
+        comparison.recommended
+    ]
+    best = max(comparison.results, key=lambda one: one.mean)
+    assert lines[0]["name"] == best.name
+    assert [line["name"] for line in lines if line["best"]] == [best.name]
+    assert {line["name"] for line in lines} == {one.name for one in comparison.results}

@@ -207,6 +207,15 @@ def test_decay_searches_on_until_a_step_raises() -> None:
     )
 
 
+def test_decay_searches_shorter_steps_where_the_first_leads_nowhere() -> None:
+    watched = Watched(Scripted(iter([10.0, np.nan, 12.0, 11.0, 12.0])))
+    DecayingSteps(max_iter=1).maximize(watched, np.ones((2, 3)), go_on)
+    np.testing.assert_allclose(
+        [entries[0, 0] - 1 for entries in watched.maps],
+        [0, 0.1, 0.1 / 2, 0.1 / 4, 0.1 / 2],
+    )
+
+
 @pytest.mark.parametrize("first_step", [1e-2, 1.0, 30.0])
 def test_decay_searches_for_the_first_step_that_raises_most(first_step: float) -> None:
     watched = Watched(Hill())
