@@ -184,6 +184,9 @@ def test_bad_data_are_refused() -> None:
         adapter.fit(queries[:, :3], documents, pairs)
     with pytest.raises(ValueError, match="too few to tell"):
         RetrievalAdapter().fit(queries[:5], documents, pairs[:5])
+    same = np.repeat(queries[:1], 20, axis=0)
+    with pytest.raises(ValueError, match="All queries are equal"):
+        RetrievalAdapter().fit(same, documents, [(row, row) for row in range(20)])
     zeros = documents.copy()
     zeros[7] = 0
     with pytest.raises(ValueError, match="document 7 is all zeros"):

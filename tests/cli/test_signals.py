@@ -5,9 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+
+from vicinal.cli.signals import clean_up_on_termination
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +90,14 @@ time.sleep(60)
     # A fork that took its parent along would give the same code.
     assert done.stdout == "the forks have ended\n", done.stderr
     assert done.returncode == 128 + signal.SIGTERM, done.stderr
+
+
+def test_a_command_in_another_thread_leaves_signals_alone() -> None:
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    handlers = [signal.getsignal(number) for number in numbers]
+    with ThreadPoolExecutor() as pool:
+        pool.submit(clean_up_on_termination).result()
+    assert [signal.getsignal(number) for number in numbers] == handlers
 
 
 def test_ctrl_c_while_modules_are_imported() -> None:

@@ -168,6 +168,11 @@ def _folds(
     _, groups = np.unique(Q, axis=0, return_inverse=True)
     groups = groups.reshape(-1)  # NumPy 2.0 gave it another shape
     n_groups = int(groups.max()) + 1
+    if n_groups == 1:
+        raise ValueError(
+            "All queries are equal: none can be held out to tell whether learning "
+            "helps. Have others, or give alpha a number."
+        )
     few = n_groups <= _ENOUGH_QUERIES
     splitter = (
         GroupKFold(min(n_folds, n_groups), shuffle=True, random_state=seed)

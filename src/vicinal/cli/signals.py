@@ -18,7 +18,10 @@ def clean_up_on_termination() -> None:
 
     A Python handler runs in the main thread only, which may be inside compiled code
     for long. The wake-up socket is written to immediately, and a thread waits for it.
+    In any other thread, where signals are not for it to handle, nothing is done.
     """
+    if threading.current_thread() is not threading.main_thread():
+        return
     signal.set_wakeup_fd(_watched_socket(), warn_on_full_buffer=False)
     for number in _NUMBERS:
         # `nohup` has them ignored, and so it stays.
