@@ -145,6 +145,15 @@ def test_hostile_member(folder: Path, member: bytes, message: str) -> None:
         load("bad")
 
 
+@pytest.mark.parametrize("version", [(1, 0), (2, 0)])
+def test_headers_of_either_version(folder: Path, version: tuple[int, int]) -> None:
+    with zipfile.ZipFile(folder / "mine.npz", "w") as archive:
+        for name, array in (("X", X), ("y", y)):
+            with archive.open(f"{name}.npy", "w") as member:
+                np.lib.format.write_array(member, array, version)
+    np.testing.assert_array_equal(load("mine").X, X)
+
+
 @pytest.mark.parametrize(
     ("dtype", "large", "memory", "message"),
     [

@@ -77,6 +77,17 @@ def test_metrics_are_composed_of_the_basis() -> None:
     assert 1 <= model.n_basis_ <= 5
 
 
+@pytest.mark.parametrize("unit", [1e-100, 1e-3, 1e3, 1e100])
+def test_the_unit_of_triplets_does_not_matter(unit: float) -> None:
+    plain, other = (
+        SCML(preprocessor=points, random_state=0).fit(TRIPLETS)
+        for points in (X, X * unit)
+    )
+    np.testing.assert_allclose(
+        np.abs(other.components_ * unit), np.abs(plain.components_), rtol=1e-4
+    )
+
+
 def test_triplets_come_into_order() -> None:
     plain = SCML(basis=np.eye(4)[:1], preprocessor=X).fit(TRIPLETS)
     model = SCML(preprocessor=X, random_state=0).fit(TRIPLETS)

@@ -190,6 +190,7 @@ def test_neighbours_as_pictures() -> None:
         ):
             color = PALETTE[0 if digits[row] == digits[3] else 5]
             assert tile.spines["top"].get_edgecolor() == to_rgba(color)
+            assert not tile.title.get_parse_math()  # a label is no formula
     display.figure_.canvas.draw()
 
 
