@@ -170,6 +170,7 @@ def test_neighbours_before_and_after(nca: NCA) -> None:
     said = [text.get_text() for text in display.ax_.texts]
     assert said[0] == f"{display.neighbors[0, 0]}\n{NAMES[display.neighbors[0, 0]]}"
     assert display.ax_.get_xlabel() == "nearest first"
+    assert not any(spine.get_visible() for spine in display.ax_.spines.values())
     display.figure_.canvas.draw()
 
 
