@@ -66,6 +66,35 @@ def test_it_keeps_still_where_there_is_nothing_to_learn() -> None:
     assert adapter.evaluate(queries, documents, pairs)["mrr"].gain == 0
 
 
+def test_where_nothing_is_left_to_gain_no_pairs_are_asked_for() -> None:
+    documents = np.random.default_rng(0).normal(size=(50, 6))
+    pairs = np.repeat(np.arange(50)[:, None], 2, axis=1)
+    with pytest.warns(UserWarning, match="There is next to nothing left to gain"):
+        RetrievalAdapter(random_state=0, n_folds=3).fit(documents, documents, pairs)
+    with pytest.warns(UserWarning, match="More pairs may help, or side='two'"):
+        RetrievalAdapter(random_state=0, n_folds=3).fit(*unrelated())
+
+
+def test_a_loss_by_few_components_is_said() -> None:
+    rng = np.random.default_rng(0)
+    documents = rng.normal(size=(200, 8))
+    noise = rng.normal(size=(120, 8))
+    pairs = np.repeat(np.arange(120)[:, None], 2, axis=1)
+    few = RetrievalAdapter(side="both", n_components=3, random_state=0, n_folds=3)
+    # All dimensions tell, four of them more: these can be learned.
+    with pytest.warns(
+        UserWarning, match="is what n_components=3 costs. Ask for more components"
+    ):
+        few.fit(documents[:120] + noise * np.repeat([0.2, 0.6], 4), documents, pairs)
+    assert few.is_adapted_
+    assert few.evaluation_["map"].high < 0
+    # All tell as much: no two are better than the main axes.
+    few.set_params(n_components=2)
+    with pytest.warns(UserWarning, match="axes are kept. Ask for more components"):
+        few.fit(documents[:120] + noise * 0.3, documents, pairs)
+    assert not few.is_adapted_
+
+
 def test_documents_stay_with_side_query() -> None:
     adapter = fitted(metric="euclidean")
     documents = turned()[1]
@@ -185,6 +214,8 @@ def test_bad_data_are_refused() -> None:
     with pytest.raises(ValueError, match="too few to tell"):
         RetrievalAdapter().fit(queries[:5], documents, pairs[:5])
     same = np.repeat(queries[:1], 20, axis=0)
+    with pytest.raises(ValueError, match="not names like 'q1': look up the row"):
+        adapter.fit(queries, documents, [("q1", "d5")])
     with pytest.raises(ValueError, match="All queries are equal"):
         RetrievalAdapter().fit(same, documents, [(row, row) for row in range(20)])
     zeros = documents.copy()

@@ -42,7 +42,7 @@ def test_all_forms_are_one_matrix(relevance: Any) -> None:
         (np.array([[0, 0, np.nan]]), "finite"),
         (np.array([[0, 0.5]]), "whole numbers"),
         (np.array([[0, 0, 1, 1]]), "array of pairs"),
-        (np.array([["a", "b"]]), "array of pairs"),
+        (np.array([["a", "b"]]), "not names like 'a'"),
         (np.zeros(3), "array of pairs"),
         ([[0], [1]], "2 lists for 3 queries"),
         ([["a"], [], []], "by their positions"),

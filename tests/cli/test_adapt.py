@@ -1,5 +1,6 @@
 """`vicinal adapt` as a person runs it."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +59,17 @@ def test_model_report_and_onnx_are_written(folder: Path) -> None:
     assert (folder / "q.onnx").stat().st_size > 100
 
 
+def test_rows_without_texts_are_called_by_their_ids(folder: Path) -> None:
+    for name in ("q", "d"):
+        path = folder / f"{name}.parquet"
+        pl.read_parquet(path).drop("text").write_parquet(path)
+    code, output = run("-o", "m.safetensors", "--report", "r.html")
+    assert code == 0, output
+    page = (folder / "r.html").read_text("utf-8")
+    assert re.search(r"query q\d+\b", page)
+    assert re.search(r"document d\d+\b", page)
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [
@@ -95,7 +107,7 @@ def test_names_that_nobody_has_are_refused(folder: Path) -> None:
     pl.DataFrame({"query": ["zz"], "document": ["d1"]}).write_csv(folder / "r.csv")
     code, output = run("-o", "m.safetensors")
     assert code == 2
-    assert "names 'zz'" in output
+    assert "names 'zz', which q does not have; its first id is 'q0'." in output
     assert np.isin(["m.safetensors"], [p.name for p in folder.iterdir()]).sum() == 0
 
 

@@ -252,7 +252,13 @@ class RetrievalAdapter(BaseEstimator):
                 kept = "the documents' main axes are kept"
             warn_caller(
                 f"Nothing was learned that helps queries held out "
-                f"({learned.in_words()}): {kept}. More pairs may help, or side='two'.",
+                f"({learned.in_words()}): {kept}. {learned.advice()}",
+            )
+        elif learned.is_loss:
+            warn_caller(
+                f"Queries held out find less than by the vectors as they are "
+                f"({learned.in_words()}): that is what n_components="
+                f"{self.n_components} costs. {learned.advice()}",
             )
         elif self.verbose:
             print(f"[RetrievalAdapter] {learned.in_words()}")  # noqa: T201

@@ -15,6 +15,8 @@ from vicinal.objectives import RetrievalObjective
 
 # Fewer queries cannot tell whether learning helps.
 _FEWEST_QUERIES = 10
+# A mean average precision that nothing needs to be added to.
+_NOTHING_LEFT = 0.995
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,23 @@ class Learned:
     is_adapted: bool
     evaluation: Evaluation | None
     n_iter: int
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether held-out queries are worse off than by the vectors as they are.
+
+        As they may be where fewer dimensions were asked for: maps are then chosen
+        beside the main axes.
+        """
+        return self.evaluation is not None and self.evaluation[DECISIVE].high < 0
+
+    def advice(self) -> str:
+        """Return what to do where nothing was learned."""
+        if self.is_loss:
+            return "Ask for more components, or for None."
+        if self.evaluation and self.evaluation[DECISIVE].before >= _NOTHING_LEFT:
+            return "There is next to nothing left to gain."
+        return "More pairs may help, or side='two'."
 
     def in_words(self) -> str:
         """Return what held-out queries gain, as a clause."""

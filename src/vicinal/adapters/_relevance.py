@@ -101,6 +101,11 @@ def _triples(
     if isinstance(relevance, list) and not _is_pairs(relevance):
         return _of_lists(relevance, n_queries)
     pairs = np.asarray(relevance)
+    if pairs.dtype.kind in "US":
+        raise ValueError(
+            f"relevance holds positions, from 0, of queries and documents, not names "
+            f"like {str(pairs.flat[0])!r}: look up the row of each."
+        )
     if pairs.ndim != 2 or pairs.shape[1] not in (2, 3) or pairs.dtype.kind not in "iuf":
         raise ValueError(f"{_FORMS}; got shape {pairs.shape}, type {pairs.dtype}.")
     positions = pairs[:, :2]

@@ -135,8 +135,8 @@ def adapt(
                 text = adapter_page(
                     adapter,
                     title=f"Adapter of {asking.name} to {found.name}",
-                    query_texts=asking.texts,
-                    document_texts=found.texts,
+                    query_texts=asking.texts or _called("query", asking),
+                    document_texts=found.texts or _called("document", found),
                     relevance=pairs,
                     command=shlex.join(["vicinal", *sys.argv[1:]]),
                 )
@@ -152,6 +152,11 @@ def adapt(
 def _file_line(name: str, n: int, what: tuple[str, str], columns: str) -> str:
     """Say what a file holds, and which of its columns were taken for what."""
     return printable(f"{name}: {n:,} {what[n != 1]}; {columns}", None)
+
+
+def _called(what: str, table: "Embeddings") -> list[str]:
+    """Return what to call rows without texts."""
+    return [f"{what} {one}" for one in table.ids]
 
 
 def _choices_line(adapter: "RetrievalAdapter") -> str:

@@ -313,6 +313,6 @@ def _positions(column: pl.Series, known: Embeddings, table: str) -> FloatArray:
         if one not in places:
             raise ValueError(
                 f"Row {row} of {table} names {printable(one)!r}, which {known.name} "
-                "does not have."
+                f"does not have; its first id is {printable(known.ids[0])!r}."
             )
     return np.array([places[one] for one in names], dtype=np.float64)
