@@ -56,6 +56,42 @@ def test_a_row_is_found_by_its_name(folder: Path) -> None:
     assert works("neighbors", "m.st", data, "--query", "7", "--id", "id") == by_number
 
 
+def test_one_row_and_its_nearest_are_called_by_name(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    table = pl.read_csv(data).with_columns(id=pl.format("FLOWER-{}", "id"))
+    table.write_csv(data)
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    out = works(
+        *["neighbors", "m.st", data, "--query", "FLOWER-7", "--id", "id", "-k", "3"]
+    )
+    assert "nearest to row FLOWER-7 (" in out
+    assert out.count("FLOWER-") == 7
+    # No name is cut, however many columns there are.
+    shown = [option for name in table.columns[1:] for option in ("--show", name)]
+    out = works(
+        *["neighbors", "m.st", data, "--query", "FLOWER-7", "--id", "id", *shown]
+    )
+    assert "…" not in out
+
+
+def test_fewer_rows_than_were_asked_for_are_said(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    n = pl.read_csv(data).height - 1
+    for k, note in ((n, ""), (n + 1, f"note: there are no more than {n} other rows\n")):
+        outcome = run("neighbors", "m.st", data, "--query", "0", "-k", k)
+        assert outcome.exit_code == 0
+        assert outcome.stderr == note
+
+
+def test_a_table_in_the_place_of_the_model(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    outcome = run("predict", data, "m.st", "--among", data, "-o", "p.csv")
+    assert_error_line(outcome, "flowers.csv is no model")
+    assert "before data, a model that `vicinal fit` wrote" in outcome.stderr
+
+
 def test_predictions(folder: Path) -> None:
     data = flowers(folder / "flowers.csv")
     works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")

@@ -16,8 +16,20 @@ _MOST_ROWS = 200
 _LONGEST = 40
 
 
-def print_neighbors(found: "Neighborhoods", model: "SavedModel") -> None:
-    """Print a row's nearest rows under both metrics, side by side."""
+def print_neighbors(
+    found: "Neighborhoods", model: "SavedModel", called: dict[int, str]
+) -> None:
+    """Print a row's nearest rows under both metrics, side by side.
+
+    Parameters
+    ----------
+    found : Neighborhoods
+        The rows.
+    model : SavedModel
+        By which they were found.
+    called : dict of int to str
+        What rows are called, where that is not by their numbers.
+    """
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -26,13 +38,15 @@ def print_neighbors(found: "Neighborhoods", model: "SavedModel") -> None:
     both = set(found.euclidean.rows.tolist()) & set(found.learned.rows.tolist())
     labeled = all(side.labels is not None for side in sides)
     heading = "" if model.target is None else printable(model.target)
-    title = f"nearest to row {found.query}"
+    title = f"nearest to row {printable(called.get(found.query, found.query))}"
     if found.label is not None:
         title += f" ({heading}: {printable(found.label)})"
     table = Table(title=Text(title))
     table.add_column("", justify="right")
     for name in ("Euclidean", model.method):
-        table.add_column(Text(f"{printable(name)}: row"), justify="right")
+        table.add_column(
+            Text(f"{printable(name)}: row"), justify="right", overflow="fold"
+        )
         if labeled:
             table.add_column(Text(heading))
         table.add_column("distance", justify="right")
@@ -40,7 +54,8 @@ def print_neighbors(found: "Neighborhoods", model: "SavedModel") -> None:
         cells: list[Any] = [str(rank + 1)]
         for side in sides:
             row = int(side.rows[rank])
-            cells.append(f"= {row}" if row in both else str(row))
+            shown = printable(str(called.get(row, row)), _LONGEST)
+            cells.append(Text(f"= {shown}" if row in both else shown))
             if side.labels is not None and labeled:
                 cells.append(Text(printable(side.labels[rank])))
             cells.append(f"{side.distances[rank]:.4g}")
@@ -71,7 +86,9 @@ def print_table(table: Any) -> None:
     drawn = Table()
     for name in table.columns:
         number = table[name].dtype.is_numeric()
-        drawn.add_column(Text(printable(name)), justify="right" if number else "left")
+        # What does not fit goes on in another line: no name is cut.
+        side: Any = "right" if number else "left"
+        drawn.add_column(Text(printable(name)), justify=side, overflow="fold")
     before = None
     for row in table.head(_MOST_ROWS).iter_rows():
         if before is not None and row[0] != before:

@@ -75,7 +75,7 @@ def neighbors(
     recalls: list[Recall] = []
     with report_errors():
         with waiting("looking for neighbours") as say:
-            from vicinal.models import nearest_rows, neighbor_table
+            from vicinal.models import names_of_rows, nearest_rows, neighbor_table
 
             _check_k(k)
             learned, documents = _maps(model, among, [*(drop or []), *_named(name)])
@@ -91,6 +91,8 @@ def neighbors(
             alone = rows is not None and len(rows) == 1
             if alone and not (among or show or output):
                 found = nearest_rows(learned, data, rows[0], k)
+                near = {*found.euclidean.rows.tolist(), *found.learned.rows.tolist()}
+                called = names_of_rows(data, name, {*near, *rows}) if name else {}
                 table = None
             else:
                 if output is None and rows is None:
@@ -116,7 +118,9 @@ def neighbors(
 
                 write_frame(table, output)
         if table is None:
-            print_neighbors(found, learned)
+            print_neighbors(found, learned, called)
+            if (n := len(found.learned.rows)) < k:
+                typer.echo(f"note: there are no more than {n} other rows", err=True)
         elif output is None:
             print_table(table)
         else:

@@ -184,7 +184,10 @@ class ComparisonData:
         """Raise ValueError where nothing can be learned from some rows."""
         X, k = self.setting.X[train], self.setting.n_neighbors
         if self.setting.task != "none" and k > len(X):
-            raise ValueError(f"n_neighbors={k} exceeds the {len(X)} training rows.")
+            raise ValueError(
+                f"n_neighbors={k} exceeds the {len(X)} training rows of a split; ask "
+                "for fewer, or give more rows."
+            )
         if self.setting.task == "classification":
             check_classes(self.target, train)
         # Without regard to NaN: what is missing becomes a value that is there.

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["mistaken"]
 
+_FOR = {
+    "classification": "for classes",
+    "regression": "for a numeric target",
+    "none": "for data without a target",
+}
 _BESIDE = {"none": " without a target", "regression": " for a numeric target"}
 
 
-def mistaken(unknown: list[Any], able: list[str], task: str) -> str:
+def mistaken(
+    unknown: list[Any],
+    able: list[str],
+    task: str,
+    elsewhere: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> str:
     """Say which names are wrong, and which were meant.
 
     Parameters
@@ -21,6 +35,8 @@ def mistaken(unknown: list[Any], able: list[str], task: str) -> str:
         Methods that can do the task.
     task : str
         "classification", "regression" or "none".
+    elsewhere : mapping of str to tuple of str, optional
+        Methods, and the tasks that each of them can do.
 
     Returns
     -------
@@ -36,7 +52,10 @@ def mistaken(unknown: list[Any], able: list[str], task: str) -> str:
     got = []
     for one in unknown:
         meant = get_close_matches(str(one).lower(), able, 1, 0.6)
-        got.append(f"{one!r}" + (f": did you mean {meant[0]!r}?" if meant else ""))
+        said = f": did you mean {meant[0]!r}?" if meant else ""
+        if one in elsewhere:
+            said = f", which is {' or '.join(_FOR[task] for task in elsewhere[one])}"
+        got.append(f"{one!r}{said}")
     listed = ", ".join(got) or "none"
     end = "" if listed.endswith("?") else "."
     beside = _BESIDE.get(task, "")

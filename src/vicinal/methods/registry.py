@@ -412,7 +412,8 @@ def resolve_methods(methods: Any, task: str) -> list[Method]:
                 f"{NEURAL.name} needs PyTorch, the extra 'torch': pip install "
                 "'vicinal[torch]'."
             )
-        raise ValueError(mistaken(unknown, list(able), task))
+        tasks = {name: method.tasks for name, method in METHODS.items()}
+        raise ValueError(mistaken(unknown, list(able), task, tasks))
     found = [method for name, method in able.items() if name in names]
     for one in filter(is_own, asked):
         name, estimator = name_of(one)

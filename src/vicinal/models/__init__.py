@@ -9,8 +9,9 @@ from vicinal.models._learn import (
     needs_target,
 )
 from vicinal.models._nearest_rows import Found, Neighborhoods, nearest_rows
-from vicinal.models._neighbor_table import find_rows, neighbor_table
+from vicinal.models._neighbor_table import neighbor_table
 from vicinal.models._predict import NeighborPredictor, Predicted, predict_file
+from vicinal.models._row_names import find_rows, names_of_rows
 from vicinal.models._safetensors import AdapterFileError, load, save
 from vicinal.models._saved import SavedModel
 from vicinal.models._transform_file import transform_file, transform_vectors
@@ -32,6 +33,7 @@ __all__ = [
     "learn",
     "load",
     "method_named",
+    "names_of_rows",
     "nearest_rows",
     "needs_target",
     "neighbor_table",

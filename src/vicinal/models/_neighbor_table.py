@@ -6,7 +6,7 @@ One row before and after learning is in `vicinal.models._nearest_rows`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,10 +18,10 @@ from vicinal.models._approximate import (
     is_worth_an_index,
     measured_recall,
 )
+from vicinal.models._row_names import check_columns, texts_of
 from vicinal.models._search import search
 from vicinal.tables.cell_error import located
-from vicinal.tables.cells import clean
-from vicinal.tables.names import counted, near
+from vicinal.tables.names import counted
 from vicinal.tables.reading import pieces
 from vicinal.tables.sources import open_source
 
@@ -35,56 +35,7 @@ if TYPE_CHECKING:
     from vicinal.models._vector_map import VectorMap
     from vicinal.tables.sources import Source
 
-__all__ = ["find_rows", "neighbor_table"]
-
-
-def find_rows(source: str, column: str, values: Sequence[str]) -> list[int]:
-    """Return the numbers of the rows that have some values in a column.
-
-    Parameters
-    ----------
-    source : str
-        As `vicinal.tables.reading.read_table` takes it.
-    column : str
-        A column of it, like one of identifiers.
-    values : sequence of str
-        What its cells read.
-
-    Returns
-    -------
-    list of int
-        In the order of `values`; all rows of a value that comes repeatedly.
-
-    Raises
-    ------
-    ValueError
-        When there is no such column or value.
-
-    See Also
-    --------
-    vicinal.models.neighbor_table : Takes what it finds.
-
-    Examples
-    --------
-    >>> from vicinal.models import find_rows
-    >>> find_rows("iris", "target", ["setosa"])[:3]
-    [0, 1, 2]
-    """
-    found: dict[str, list[int]] = {value: [] for value in values}
-    opened = open_source(source)
-    start = 0
-    for piece in pieces(opened):
-        _check_columns(piece.columns, [column], opened.name)
-        for row, text in enumerate(_texts(piece, column), start=start):
-            if text in found:
-                found[text].append(row)
-        start += piece.height
-    for value, rows in found.items():
-        if not rows:
-            raise ValueError(
-                f"{opened.name} has no row with {value!r} in its column {column!r}."
-            )
-    return [row for value in found for row in found[value]]
+__all__ = ["neighbor_table"]
 
 
 def neighbor_table(
@@ -210,7 +161,7 @@ class _Queries:
         start = 0
         for piece in pieces(source):
             if name is not None:
-                _check_columns(piece.columns, [name], source.name)
+                check_columns(piece.columns, [name], source.name)
             here = np.arange(start, start + piece.height)
             start += piece.height
             if wanted is not None:
@@ -220,7 +171,7 @@ class _Queries:
                 with located(source, here):
                     points.append(model.transform(part))
                 numbers.append(here)
-                names += [] if name is None else _texts(part, name)
+                names += [] if name is None else texts_of(part, name)
         found = np.concatenate(numbers) if numbers else np.empty(0, dtype=np.intp)
         order = np.arange(found.size)
         if rows is not None:
@@ -248,7 +199,7 @@ def _cells(
     parts = []
     start = 0
     for piece in pieces(source):
-        _check_columns(piece.columns, columns, source.name)
+        check_columns(piece.columns, columns, source.name)
         if not columns:
             return {}
         inside = wanted[(wanted >= start) & (wanted < start + piece.height)] - start
@@ -289,13 +240,6 @@ def _table(
     return pl.DataFrame([*made.iter_columns(), *cells.values()])
 
 
-def _texts(piece: pl.DataFrame, column: str) -> list[str]:
-    import polars as pl
-
-    cells = clean(piece.get_column(column).to_frame()).to_series()
-    return cells.cast(pl.String).fill_null("").to_list()
-
-
 def _target(model: SavedModel | VectorMap, source: Source) -> list[str]:
     first = next(pieces(source), None)
     has = first is not None and model.target in first.columns
@@ -310,10 +254,3 @@ def _check_shown(columns: Sequence[str], name: str | None) -> None:
                 f"Column {one!r} cannot be shown: the table of neighbours has one of "
                 "that name; rename it."
             )
-
-
-def _check_columns(columns: list[str], wanted: Sequence[str], table: str) -> None:
-    for one in wanted:
-        if one not in columns:
-            hint: Any = near(one, columns) or f"; it has {', '.join(columns[:10])}."
-            raise ValueError(f"{table} has no column {one!r}{hint}")

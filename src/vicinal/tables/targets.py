@@ -32,6 +32,8 @@ MOST_CLASSES = 20
 # Codes of classes: so often comes the rarest at least, and for each of the commonest.
 _LEAST = 5
 _LEAST_SHARE = 0.1
+# Of fewer rows, each may have a class of its own by chance.
+_FEW = 5
 # Numbers to predict, beside as few cells of something else.
 _NUMBERS = 0.9
 
@@ -206,10 +208,15 @@ def _classes(column: pl.Series, notes: list[str]) -> Target:
     name = column.name
     text = as_names(column).rename("class")
     counts = text.drop_nulls().value_counts()
-    if counts.height == text.len() - text.null_count():
+    known = text.len() - text.null_count()
+    if counts.height == known:
         raise ValueError(
-            f"Column {name!r} has another value in each row, like an identifier; name "
-            "another target."
+            f"Column {name!r} has another value in each row, "
+            + (
+                "like an identifier; name another target."
+                if known >= _FEW
+                else f"and there are {known}: too few to learn from. Give more rows."
+            )
         )
     lone = sorted(counts.filter(pl.col("count") == 1)["class"].to_list())
     if lone:
