@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from vicinal.cli.output_paths import check_distinct, check_table_path
+from tests.cli.conftest import assert_error_line, run
+from vicinal.cli.output_paths import (
+    check_distinct,
+    check_page_path,
+    check_table_path,
+)
 
 
 def test_one_file_under_two_names(
@@ -31,3 +36,16 @@ def test_the_ending_of_a_table_says_its_format(tmp_path: Path) -> None:
         check_table_path(tmp_path / name, "iris")
     with pytest.raises(ValueError, match=r"'t.html' must end in one of .*\.csv"):
         check_table_path(tmp_path / "t.html", "iris")
+
+
+def test_a_report_is_a_page(tmp_path: Path) -> None:
+    for name in ("r.html", "r.HTM"):
+        check_page_path(tmp_path / name, "iris")
+    outcome = run("compare", "iris", "--report", tmp_path / "r.pdf")
+    assert_error_line(outcome, "'r.pdf' must end in .html: the report is a page")
+    outcome = run(
+        *["adapt", "--queries", "q", "--documents", "d", "--relevance", "r"],
+        *["-o", tmp_path / "m", "--report", tmp_path / "r.pdf"],
+    )
+    assert_error_line(outcome, "'r.pdf' must end in .html")
+    assert list(tmp_path.iterdir()) == []

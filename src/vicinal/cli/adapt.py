@@ -9,7 +9,7 @@ import typer
 
 from vicinal.cli.errors import report_errors, warnings_printed
 from vicinal.cli.options import threads_of
-from vicinal.cli.output_paths import check_distinct, check_output_path
+from vicinal.cli.output_paths import check_distinct, check_output_path, check_page_path
 from vicinal.cli.progress import waiting
 from vicinal.tables.names import near, printable
 
@@ -88,9 +88,10 @@ def adapt(
     with report_errors():
         check_distinct({"--output": output, "--report": report, "--onnx": onnx})
         for path in (output, report, onnx):
+            check = check_page_path if path is report else check_output_path
             for source in (queries, documents, relevance):
                 if path is not None:
-                    check_output_path(path, source)
+                    check(path, source)
         threads = threads_of(jobs)
         _check_choices(side, n_components, metric)
         with waiting("reading vectors"):

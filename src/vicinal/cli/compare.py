@@ -26,7 +26,7 @@ from vicinal.cli.options import (
     shape_of,
     threads_of,
 )
-from vicinal.cli.output_paths import check_distinct, check_output_path
+from vicinal.cli.output_paths import check_distinct, check_output_path, check_page_path
 from vicinal.cli.progress import progress_bar
 from vicinal.tables.names import printable
 
@@ -125,8 +125,10 @@ def compare(
         shape = None if image_shape is None else shape_of(image_shape)
         threads = threads_of(jobs)
         check_task(task)
-        for path in filter(None, (report, None if piped else json)):
-            check_output_path(path, data)
+        if report is not None:
+            check_page_path(report, data)
+        if json is not None and not piped:
+            check_output_path(json, data)
         check_distinct({"--report": report, "--json": json})
         said = overrides_of(drop, categorical, number, date, decimal)
         prepared = _prepared(data, target, no_target, task, said, methods)

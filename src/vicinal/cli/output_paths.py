@@ -10,6 +10,7 @@ __all__ = [
     "check_apart",
     "check_distinct",
     "check_output_path",
+    "check_page_path",
     "check_table_path",
 ]
 
@@ -45,6 +46,23 @@ def check_table_path(path: Path, data: str) -> None:
     if path.suffix.lower() not in _TABLES:
         raise ValueError(
             f"{path.name!r} must end in one of {', '.join(_TABLES)}, to say its format."
+        )
+
+
+def check_page_path(path: Path, data: str) -> None:
+    """Raise ValueError where no report can be written to a file, before any work.
+
+    Parameters
+    ----------
+    path : Path
+        The file to be written, which a browser is to open.
+    data : str
+        What is read, which is not written over.
+    """
+    check_output_path(path, data)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(
+            f"{path.name!r} must end in .html: the report is a page for a browser."
         )
 
 

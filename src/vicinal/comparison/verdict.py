@@ -87,7 +87,8 @@ def _advice(comparison: Comparison) -> str:
         if sure:
             said += f": +{gain} over {other}"
         else:
-            said += f" as the better bet: {gain} ahead of {other}, within chance"
+            chance = _chance(comparison, chosen, base)
+            said += f" as the better bet: {gain} ahead of {other}, {chance}"
         raw = next((one for one in plain if one.name == "euclidean"), base)
         # Of few rows, times are those of other things.
         if len(comparison.setting.X) > MANY_ROWS and chosen.name not in PLAIN:
@@ -188,9 +189,8 @@ def _beyond(
     if unsure is not None and comparison.evidence.difference(best, unsure).real:
         other = _SPOKEN.get(unsure.name, unsure.name)
         proven = f", which is really better than {other},"
-    return (
-        f"; {best.name}{proven} is {amount} ahead, within chance, and less simple{more}"
-    )
+    chance = _chance(comparison, best, chosen)
+    return f"; {best.name}{proven} is {amount} ahead, {chance}, and less simple{more}"
 
 
 def _short_of_time(comparison: Comparison, others: list[MethodResult]) -> str:
@@ -214,6 +214,14 @@ def _short_of_time(comparison: Comparison, others: list[MethodResult]) -> str:
 
 def _mean(one: MethodResult) -> float:
     return float(np.nan_to_num(one.mean, nan=-np.inf))
+
+
+def _chance(comparison: Comparison, one: MethodResult, other: MethodResult) -> str:
+    """Say that a difference may be chance: alone, or as the largest of many."""
+    gain = float(np.mean(one.scores - other.scores))
+    if gain <= comparison.evidence.error_reach(one, other):
+        return "within chance"
+    return f"within chance as the best of {len(comparison.results)} methods"
 
 
 def _gain(comparison: Comparison, one: MethodResult, other: MethodResult) -> str:
