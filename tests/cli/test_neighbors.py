@@ -88,7 +88,7 @@ def test_a_table_in_the_place_of_the_model(folder: Path) -> None:
     data = flowers(folder / "flowers.csv")
     works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
     outcome = run("predict", data, "m.st", "--among", data, "-o", "p.csv")
-    assert_error_line(outcome, "flowers.csv is no model")
+    assert_error_line(outcome, "flowers.csv is cut short, damaged or no model")
     assert "before data, a model that `vicinal fit` wrote" in outcome.stderr
 
 

@@ -125,11 +125,11 @@ def compare(
         shape = None if image_shape is None else shape_of(image_shape)
         threads = threads_of(jobs)
         check_task(task)
+        check_distinct({"--report": report, "--json": json})
         if report is not None:
             check_page_path(report, data)
         if json is not None and not piped:
             check_output_path(json, data)
-        check_distinct({"--report": report, "--json": json})
         said = overrides_of(drop, categorical, number, date, decimal)
         prepared = _prepared(data, target, no_target, task, said, methods)
         images = None if shape is None else _images(prepared, shape)

@@ -213,14 +213,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     except AdapterFileError:
         raise
     except SafetensorError as error:
-        if file.suffix.lower() != ".safetensors":  # to write it again might cost data
-            raise ValueError(
-                f"{file.name} is no model ({_line(error)}); name first, before data, "
-                "a model that `vicinal fit` wrote."
-            ) from error
+        remedy = "write it again with `vicinal fit`."
+        if file.suffix.lower() != ".safetensors":  # data might be written over
+            remedy = "name first, before data, a model that `vicinal fit` wrote."
         raise ValueError(
-            f"{file.name} is cut short, damaged or no model ({_line(error)}); write "
-            "it again with `vicinal fit`."
+            f"{file.name} is cut short, damaged or no model ({_line(error)}); {remedy}"
         ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
