@@ -183,6 +183,16 @@ def test_chunks() -> None:
     assert metric_learn.RCA(2).fit(X, chunks).components_.shape == (2, 4)
 
 
+def test_chunks_that_just_suffice_are_not_shrunk() -> None:
+    # Two chunks of three points: four differences within them, and four features.
+    rng = np.random.default_rng(0)
+    points, chunks = rng.normal(size=(6, 4)), np.repeat([0, 1], 3)
+    within = points - np.repeat([points[:3].mean(0), points[3:].mean(0)], 3, axis=0)
+    expected = np.linalg.inv(within.T @ within / 6)
+    rca = metric_learn.RCA().fit(points, chunks)
+    np.testing.assert_allclose(rca.get_mahalanobis_matrix(), expected, rtol=1e-6)
+
+
 def test_unknown_labels_are_left_out() -> None:
     partial = np.where(np.arange(150) % 3, y, -1)
     constraints = metric_learn.Constraints(partial)

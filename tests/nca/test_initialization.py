@@ -58,9 +58,12 @@ def test_subspaces_are_those_of_scikit_learn(n: int, n_features: int) -> None:
     )
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("d", [2, None])
-def test_a_linear_fit_reaches_ten_times_as_far_along_as_across(d: int | None) -> None:
-    weights = np.array([1.0, -2.0, 0.5, 3.0])
+def test_a_linear_fit_reaches_ten_times_as_far_along_as_across(
+    d: int | None, unit: float
+) -> None:
+    weights = unit * np.array([1.0, -2.0, 0.5, 3.0])
     rng = np.random.RandomState(0)
     starts = candidate_starts("auto", X, None, d, rng, targets=X @ weights)
     first, A = starts["identity" if d is None else "pca"], starts["linear"]

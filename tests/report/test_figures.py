@@ -80,6 +80,23 @@ def test_no_axis_goes_beyond_what_can_be(scores: list[float]) -> None:
     assert (0.0, "0") in drawn["ticks"] or (1.0, "100") in drawn["ticks"]
 
 
+def test_intervals_keep_a_small_distance_from_the_edges() -> None:
+    comparison = by_splits(comparisons.wine())
+    results = tuple(
+        replace(one, scores=scores, outcomes=())
+        for one, scores in zip(
+            comparison.results[:2],
+            (np.array([0.4, 0.41, 0.42]), np.array([0.6, 0.61, 0.62])),
+            strict=True,
+        )
+    )
+    drawn = figures.dots(replace(comparison, results=results, references=()))
+    assert drawn is not None
+    ends = [end for line in drawn["lines"] for end in line["ends"]]
+    assert min(ends) == pytest.approx(0.04 / 1.08, abs=1e-3)
+    assert max(ends) == pytest.approx(1.04 / 1.08, abs=1e-3)
+
+
 def test_one_split_has_no_interval_and_no_score_no_dot() -> None:
     comparison = by_splits(comparisons.wine())
     first, *rest = comparison.results
