@@ -15,7 +15,7 @@ import dask.dataframe as dd
 from tests.cli.conftest import run as command
 from tests.dask.data import chunked, classes_in_noise
 from vicinal.dask import NCA, ClusterLostError, read_parquet
-from vicinal.dask.parquet import connected, learn_from_parquet
+from vicinal.dask.parquet import _standardized, connected, learn_from_parquet
 from vicinal.models import load
 
 X, y = classes_in_noise(900, 5)
@@ -166,3 +166,18 @@ def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> No
         connected("tcp://127.0.0.1:1"),
     ):
         pass
+
+
+@pytest.mark.parametrize(
+    ("types", "dtype"),
+    [
+        ([np.float32, np.float32], np.float32),
+        ([np.float32, np.float64], np.float64),
+        ([np.int64, np.float64], np.float64),
+    ],
+)
+def test_columns_of_float32_stay_so(types: list[Any], dtype: Any) -> None:
+    columns = {str(k): np.array([1, 3], dtype=one) for k, one in enumerate(types)}
+    found = _standardized(pd.DataFrame(columns), np.full(2, 2.0), np.full(2, 0.5))
+    assert (found.dtypes == dtype).all()
+    np.testing.assert_array_equal(found, [[-2, -2], [2, 2]])
