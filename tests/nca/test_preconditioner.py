@@ -149,6 +149,19 @@ def test_directions_that_tell_nothing_are_left_out(dtype: Any, unit: float) -> N
     )
 
 
+def test_where_the_points_lie_is_no_direction() -> None:
+    X, y = low_rank()
+    plain, moved = (
+        Preconditioner.find(points, y, 3, False, rng()).projection
+        for points in (X, X + 100)
+    )
+    assert plain is not None
+    assert moved is not None
+    np.testing.assert_allclose(
+        np.abs(moved.T @ plain), np.eye(plain.shape[1]), atol=1e-6
+    )
+
+
 @pytest.mark.parametrize("order", ["random", "sorted", "alternating"])
 def test_a_weak_direction_that_tells_all_is_kept(order: str) -> None:
     X, y = hidden(order)

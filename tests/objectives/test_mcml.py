@@ -47,3 +47,8 @@ def test_float32_and_threads() -> None:
     for threads in (2, 5):
         other = MCMLObjective(X, y, n_jobs=threads).value_and_gradient(A)[1]
         np.testing.assert_array_equal(other, slope)
+
+
+def test_one_point_has_no_neighbour() -> None:
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        MCMLObjective(X[:1], y[:1])
