@@ -247,3 +247,34 @@ def test_the_first_hold_of_a_process_may_come_from_any_thread() -> None:
         "assert threadpool_info() == before\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="how much it has is in /proc")
+def test_where_memory_ends_blas_has_its_buffers() -> None:
+    # OpenBLAS, which gets none later, would ask for them for ever.
+    program = """
+import resource
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
+from scipy.linalg.blas import dsymv
+from vicinal.neighborhood.blas import single_threaded_blas
+
+resource.setrlimit(resource.RLIMIT_AS, (2**36, 2**36))
+matrix = np.ones((300, 300))
+with ThreadPoolExecutor(2) as pool, single_threaded_blas():
+    list(pool.map(abs, range(2)))  # the threads are there
+    has = 4096 * int(open("/proc/self/statm").read().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (has + 2**23, has + 2**23))
+    assert dsymv(1.0, matrix, matrix[0])[0] == 300
+    for product in pool.map(np.matmul, [matrix] * 8, [matrix] * 8):
+        assert product[0, 0] == 300
+print("done")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stdout == "done\n", done.stderr

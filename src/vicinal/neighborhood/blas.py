@@ -8,10 +8,13 @@ several threads hold BLAS at the same time.
 
 import os
 import threading
-from contextlib import AbstractContextManager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
 
@@ -59,8 +62,47 @@ class _Library:
 
 @lru_cache(maxsize=1)
 def _libraries() -> list[_Library]:
+    if _is_memory_bounded():
+        _take_buffers(cpu_count())
     found = ThreadpoolController().select(user_api="blas").lib_controllers
     return [_Library(controller) for controller in found]
+
+
+def _is_memory_bounded() -> bool:
+    """Return whether the process may not have all the addresses that there are."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+def _take_buffers(n_threads: int) -> None:
+    """Let NumPy's and SciPy's BLAS take what they compute in, while there is room.
+
+    OpenBLAS asks for 32 MB when a thread first needs them, keeps them, and where it
+    gets none asks again for ever.
+
+    Parameters
+    ----------
+    n_threads : int
+        How many threads may compute at the same time.
+    """
+    from scipy.linalg.blas import dsymv
+
+    matrix = np.ones((256, 256))
+    together = threading.Barrier(n_threads)
+
+    def compute(_: int) -> None:
+        with suppress(threading.BrokenBarrierError):  # some were not there in time
+            together.wait(timeout=1)
+        for _ in range(4):
+            np.matmul(matrix, matrix)
+
+    # Where there may not be so many threads, fits will not have them either.
+    with suppress(RuntimeError), ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(compute, range(n_threads)))
+    dsymv(1.0, matrix, matrix[0])  # eigenproblems are solved in one thread at a time
 
 
 class _OfThisThread(threading.local):
