@@ -1,6 +1,7 @@
 """The adapter: that it learns where it can, keeps still where not, and says so."""
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,20 @@ def test_a_loss_by_few_components_is_said() -> None:
     with pytest.warns(UserWarning, match="axes are kept. Ask for more components"):
         few.fit(documents[:120] + noise * 0.3, documents, pairs)
     assert not few.is_adapted_
+
+
+def test_more_components_are_asked_for_only_where_there_are_fewer() -> None:
+    # A third of the pairs are wrong: two maps learned from few of them do harm.
+    for seed in range(5):
+        queries, documents, pairs = turned(n_queries=24, n_documents=60, seed=seed)
+        pairs[::3, 1] = np.random.default_rng(seed).integers(60, size=8)
+        adapter = RetrievalAdapter(side="two", random_state=0, n_folds=3)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            adapter.fit(queries, documents, pairs)
+        said = " ".join(str(one.message) for one in caught)
+        assert "components" not in said
+        assert "side='two'" not in said
 
 
 def test_documents_stay_with_side_query() -> None:

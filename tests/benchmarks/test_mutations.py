@@ -57,7 +57,6 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 from benchmarks.mutations import trial
-from benchmarks.mutations.callers import callers
 from benchmarks.mutations.mutants import mutants
 from benchmarks.mutations.reach import Reach, record
 root = Path(sys.argv[1])

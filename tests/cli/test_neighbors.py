@@ -66,6 +66,16 @@ def test_one_row_and_its_nearest_are_called_by_name(folder: Path) -> None:
     )
     assert "nearest to row FLOWER-7 (" in out
     assert out.count("FLOWER-") == 7
+    # Those without a name, by their numbers.
+    names = pl.when(pl.int_range(pl.len()) == 7).then("id")
+    table.with_columns(id=names).write_csv(data)
+    out = works(
+        *["neighbors", "m.st", data, "--query", "FLOWER-7", "--id", "id", "-k", "3"]
+    )
+    rows = [line.split("│")[2].strip(" =") for line in out.splitlines() if "│" in line]
+    assert len(rows) == 3
+    assert all(row.isdecimal() for row in rows)
+    table.write_csv(data)
     # No name is cut, however many columns there are.
     shown = [option for name in table.columns[1:] for option in ("--show", name)]
     out = works(
@@ -82,6 +92,9 @@ def test_fewer_rows_than_were_asked_for_are_said(folder: Path) -> None:
         outcome = run("neighbors", "m.st", data, "--query", "0", "-k", k)
         assert outcome.exit_code == 0
         assert outcome.stderr == note
+    pl.read_csv(data).head(2).write_csv(data)
+    outcome = run("neighbors", "m.st", data, "--query", "0", "-k", 2)
+    assert outcome.stderr == "note: there are no more than 1 other row\n"
 
 
 def test_a_table_in_the_place_of_the_model(folder: Path) -> None:
@@ -89,7 +102,7 @@ def test_a_table_in_the_place_of_the_model(folder: Path) -> None:
     works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
     outcome = run("predict", data, "m.st", "--among", data, "-o", "p.csv")
     assert_error_line(outcome, "flowers.csv is cut short, damaged or no model")
-    assert "before data, a model that `vicinal fit` wrote" in outcome.stderr
+    assert "name, before the data, a model that `vicinal fit` wrote" in outcome.stderr
 
 
 def test_predictions(folder: Path) -> None:

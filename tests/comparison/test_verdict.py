@@ -140,8 +140,8 @@ def test_the_sentence_and_the_table_use_the_same_test() -> None:
         (row,) = [row for row in one.rows() if row[0] == "standardised"]
         assert row[3].endswith("*") is sure
         assert ("within chance" not in one.verdict()) is sure
-        # Alone, the interval excludes no difference: that of the best of many does not.
-        assert ("within chance as the best of 6 methods" in one.verdict()) is not sure
+        # What would be no chance of two methods may be one of six.
+        assert ("within chance among 6 methods" in one.verdict()) is not sure
         assert one.verdict().startswith("Use lda in 5 dimensions")
 
 

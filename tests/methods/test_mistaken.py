@@ -16,6 +16,8 @@ def test_a_method_of_another_task_is_named_as_such() -> None:
         ValueError, match=r"got 'lca', which is for data without a target\.$"
     ):
         resolve_methods("lca", "classification")
+    with pytest.raises(ValueError, match="got 'LCA', which is for data without"):
+        resolve_methods("LCA", "classification")
     with pytest.raises(ValueError, match=r"got 'lda', which is for classes\.$"):
         resolve_methods("lda", "regression")
 

@@ -46,20 +46,23 @@ class Learned:
 
     @property
     def is_loss(self) -> bool:
-        """Whether held-out queries are worse off than by the vectors as they are.
+        """Whether fewer dimensions cost held-out queries more than learning gains.
 
-        As they may be where fewer dimensions were asked for: maps are then chosen
-        beside the main axes.
+        Maps to fewer dimensions are chosen beside the main axes, and not beside the
+        vectors as they are.
         """
-        return self.evaluation is not None and self.evaluation[DECISIVE].high < 0
+        n_components, n_features = self.components.shape[-2:]
+        is_worse = self.evaluation is not None and self.evaluation[DECISIVE].high < 0
+        return n_components < n_features and is_worse
 
     def advice(self) -> str:
         """Return what to do where nothing was learned."""
         if self.is_loss:
-            return "Ask for more components, or for None."
+            return "Ask for more components."
         if self.evaluation and self.evaluation[DECISIVE].before >= _NOTHING_LEFT:
             return "There is next to nothing left to gain."
-        return "More pairs may help, or side='two'."
+        two = ", or side='two'" if self.components.ndim == 2 else ""
+        return f"More pairs may help{two}."
 
     def in_words(self) -> str:
         """Return what held-out queries gain, as a clause."""

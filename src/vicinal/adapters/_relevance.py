@@ -101,11 +101,8 @@ def _triples(
     if isinstance(relevance, list) and not _is_pairs(relevance):
         return _of_lists(relevance, n_queries)
     pairs = np.asarray(relevance)
-    if pairs.dtype.kind in "US":
-        raise ValueError(
-            f"relevance holds positions, from 0, of queries and documents, not names "
-            f"like {str(pairs.flat[0])!r}: look up the row of each."
-        )
+    if pairs.dtype.kind in "USO":
+        _refuse_names(pairs)
     if pairs.ndim != 2 or pairs.shape[1] not in (2, 3) or pairs.dtype.kind not in "iuf":
         raise ValueError(f"{_FORMS}; got shape {pairs.shape}, type {pairs.dtype}.")
     positions = pairs[:, :2]
@@ -114,6 +111,19 @@ def _triples(
     grades = pairs[:, 2] if pairs.shape[1] == 3 else np.ones(len(pairs))
     rows, columns = positions.astype(np.int64).T
     return rows, columns, grades.astype(np.float64)
+
+
+def _refuse_names(cells: NDArray[Any]) -> None:
+    """Raise ValueError where a cell is a name, and not a number."""
+    for one in cells.flat:
+        name = one.decode(errors="replace") if isinstance(one, bytes) else one
+        try:
+            float(name)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "relevance holds positions, from 0, of queries and documents, not "
+                f"names like {str(name)!r}: look up the row of each."
+            ) from error
 
 
 def _is_pairs(relevance: list[Any]) -> bool:

@@ -28,7 +28,7 @@ def print_neighbors(
     model : SavedModel
         By which they were found.
     called : dict of int to str
-        What rows are called, where that is not by their numbers.
+        What rows are called; where that is nothing, they are called by their numbers.
     """
     from rich.console import Console
     from rich.table import Table
@@ -38,7 +38,7 @@ def print_neighbors(
     both = set(found.euclidean.rows.tolist()) & set(found.learned.rows.tolist())
     labeled = all(side.labels is not None for side in sides)
     heading = "" if model.target is None else printable(model.target)
-    title = f"nearest to row {printable(called.get(found.query, found.query))}"
+    title = f"nearest to row {printable(called.get(found.query) or found.query, None)}"
     if found.label is not None:
         title += f" ({heading}: {printable(found.label)})"
     table = Table(title=Text(title))
@@ -54,7 +54,7 @@ def print_neighbors(
         cells: list[Any] = [str(rank + 1)]
         for side in sides:
             row = int(side.rows[rank])
-            shown = printable(str(called.get(row, row)), _LONGEST)
+            shown = printable(called.get(row) or row, None)
             cells.append(Text(f"= {shown}" if row in both else shown))
             if side.labels is not None and labeled:
                 cells.append(Text(printable(side.labels[rank])))
@@ -86,7 +86,7 @@ def print_table(table: Any) -> None:
     drawn = Table()
     for name in table.columns:
         number = table[name].dtype.is_numeric()
-        # What does not fit goes on in another line: no name is cut.
+        # What does not fit goes on in another line.
         side: Any = "right" if number else "left"
         drawn.add_column(Text(printable(name)), justify=side, overflow="fold")
     before = None

@@ -120,7 +120,8 @@ def neighbors(
         if table is None:
             print_neighbors(found, learned, called)
             if (n := len(found.learned.rows)) < k:
-                typer.echo(f"note: there are no more than {n} other rows", err=True)
+                others = counted(n, "other row")
+                typer.echo(f"note: there are no more than {others}", err=True)
         elif output is None:
             print_table(table)
         else:

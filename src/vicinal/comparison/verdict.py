@@ -217,11 +217,10 @@ def _mean(one: MethodResult) -> float:
 
 
 def _chance(comparison: Comparison, one: MethodResult, other: MethodResult) -> str:
-    """Say that a difference may be chance: alone, or as the largest of many."""
-    gain = float(np.mean(one.scores - other.scores))
-    if gain <= comparison.evidence.error_reach(one, other):
-        return "within chance"
-    return f"within chance as the best of {len(comparison.results)} methods"
+    """Say that a difference may be chance: alone, or among those of many methods."""
+    if comparison.evidence.p_value(one, other) < 0.05:  # before Holm's correction
+        return f"within chance among {len(comparison.results)} methods"
+    return "within chance"
 
 
 def _gain(comparison: Comparison, one: MethodResult, other: MethodResult) -> str:

@@ -53,8 +53,9 @@ def mistaken(
     for one in unknown:
         meant = get_close_matches(str(one).lower(), able, 1, 0.6)
         said = f": did you mean {meant[0]!r}?" if meant else ""
-        if one in elsewhere:
-            said = f", which is {' or '.join(_FOR[task] for task in elsewhere[one])}"
+        known = elsewhere.get(str(one).lower(), ())
+        if known:
+            said = f", which is {' or '.join(_FOR[other] for other in known)}"
         got.append(f"{one!r}{said}")
     listed = ", ".join(got) or "none"
     end = "" if listed.endswith("?") else "."

@@ -81,7 +81,7 @@ def names_of_rows(source: str, column: str, rows: Iterable[int]) -> dict[int, st
     Returns
     -------
     dict of int to str
-        By number.
+        By number; rows that the table does not have are not in it.
 
     Raises
     ------
@@ -108,6 +108,8 @@ def names_of_rows(source: str, column: str, rows: Iterable[int]) -> dict[int, st
         texts = texts_of(piece[[row - start for row in inside]], column)
         found |= dict(zip(inside, texts, strict=True))
         start += piece.height
+        if len(found) == len(wanted):
+            break
     return found
 
 

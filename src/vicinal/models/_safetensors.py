@@ -16,6 +16,7 @@ from vicinal._files import written_whole
 from vicinal.models._from_estimator import from_estimator
 from vicinal.models._neural_file import KEY, is_neural, pack, unpack
 from vicinal.models._saved import SavedModel
+from vicinal.models._write_rows import TABLES
 from vicinal.tables.columns import Columns
 
 if TYPE_CHECKING:
@@ -214,8 +215,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise
     except SafetensorError as error:
         remedy = "write it again with `vicinal fit`."
-        if file.suffix.lower() != ".safetensors":  # data might be written over
-            remedy = "name first, before data, a model that `vicinal fit` wrote."
+        if file.suffix.lower() in TABLES:  # data would be written over
+            remedy = "name, before the data, a model that `vicinal fit` wrote."
         raise ValueError(
             f"{file.name} is cut short, damaged or no model ({_line(error)}); {remedy}"
         ) from error

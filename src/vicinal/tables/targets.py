@@ -32,7 +32,7 @@ MOST_CLASSES = 20
 # Codes of classes: so often comes the rarest at least, and for each of the commonest.
 _LEAST = 5
 _LEAST_SHARE = 0.1
-# Of fewer rows, each may have a class of its own by chance.
+# In fewer rows, classes that come back may not have done so yet.
 _FEW = 5
 # Numbers to predict, beside as few cells of something else.
 _NUMBERS = 0.9
@@ -215,7 +215,8 @@ def _classes(column: pl.Series, notes: list[str]) -> Target:
             + (
                 "like an identifier; name another target."
                 if known >= _FEW
-                else f"and there are {known}: too few to learn from. Give more rows."
+                else f"and there are {known} of them: too few to learn from. Give "
+                "more rows with a value."
             )
         )
     lone = sorted(counts.filter(pl.col("count") == 1)["class"].to_list())
