@@ -220,7 +220,8 @@ class Trial:
     def _run(self, tests: list[str], place: str = "") -> Outcome:
         """Run tests; where a compiled module is mutated, with a cache of its own."""
         expected = sum(self._reach.seconds.get(test, 10.0) for test in tests)
-        cache = self._kernel_cache if is_compiled(place) else None
+        compiles = is_compiled(place) or place.endswith("compiling.py")
+        cache = self._kernel_cache if compiles else None
         shutil.rmtree(self._kernel_cache, ignore_errors=True)
         limit = _AT_LEAST + _TIMES * expected
         return run_tests(self.folder, tests, limit, cache)
