@@ -1,7 +1,6 @@
 """The adapter: that it learns where it can, keeps still where not, and says so."""
 
 import pickle
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from tests.adapters.data import noisy, turned, unrelated
-from vicinal.adapters import RetrievalAdapter
+from vicinal._typing import FloatArray
+from vicinal.adapters import Evaluation, RetrievalAdapter
+from vicinal.adapters._fit import Learned
 
 
 def fitted(**parameters: Any) -> RetrievalAdapter:
@@ -96,18 +97,23 @@ def test_a_loss_by_few_components_is_said() -> None:
     assert not few.is_adapted_
 
 
-def test_more_components_are_asked_for_only_where_there_are_fewer() -> None:
-    # A third of the pairs are wrong: two maps learned from few of them do harm.
-    for seed in range(5):
-        queries, documents, pairs = turned(n_queries=24, n_documents=60, seed=seed)
-        pairs[::3, 1] = np.random.default_rng(seed).integers(60, size=8)
-        adapter = RetrievalAdapter(side="two", random_state=0, n_folds=3)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            adapter.fit(queries, documents, pairs)
-        said = " ".join(str(one.message) for one in caught)
-        assert "components" not in said
-        assert "side='two'" not in said
+@pytest.mark.parametrize(
+    ("components", "is_loss", "advice"),
+    [
+        (np.eye(4), False, "More pairs may help, or side='two'."),
+        (np.stack([np.eye(4)] * 2), False, "More pairs may help."),
+        (np.eye(3, 4), True, "Ask for more components."),
+        (np.stack([np.eye(3, 4)] * 2), True, "Ask for more components."),
+    ],
+)
+def test_more_components_are_asked_for_only_where_there_are_fewer(
+    components: FloatArray, is_loss: bool, advice: str
+) -> None:
+    before = np.linspace(0.4, 0.6, 30)
+    evaluation = Evaluation({"map": before}, {"map": before - 0.2})
+    learned = Learned(components, 1.0, 1.0, False, evaluation, 5)
+    assert learned.is_loss is is_loss
+    assert learned.advice() == advice
 
 
 def test_documents_stay_with_side_query() -> None:
