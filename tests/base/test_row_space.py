@@ -73,3 +73,12 @@ def test_units_are_powers_of_two() -> None:
     assert unit_of(np.array([3.0, -9.0])) == 8
     assert unit_of(np.array([0.0])) == 1
     assert unit_of(np.array([], dtype=np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_coordinate_of_one_sign_varies_all_the_same(sign: float) -> None:
+    rng = np.random.default_rng(0)
+    coordinates = sign * np.abs(rng.normal(size=(20, 3))) * [1, 1e-6, 0]
+    coordinates[0] = 0
+    axes = varying_axes(coordinates)
+    np.testing.assert_allclose(np.abs(axes @ axes.T), np.diag([1, 1, 0]), atol=1e-12)

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from tests.objectives.differences import by_differences
 from vicinal.classic import SCML, triplets_from_labels
+from vicinal.classic._local_bases import _discriminants
 from vicinal.classic.scml import ROUNDED, OrderedTriplets
 from vicinal.solvers import SOLVERS
 
@@ -132,3 +133,10 @@ def test_a_price_that_nothing_is_worth() -> None:
     assert found[2].components_.any()
     with pytest.raises(ValueError, match="basis must not hold rows of zeros"):
         SCML(basis=np.zeros((2, 4))).fit(X, y)
+
+
+def test_points_at_one_place_have_no_direction() -> None:
+    points, codes = np.ones((6, 2)), np.array([0, 0, 0, 1, 1, 1])
+    assert _discriminants(points, codes, 1).shape == (0, 2)
+    points[0] = 2
+    assert _discriminants(points, codes, 1).shape == (1, 2)
