@@ -133,7 +133,7 @@ def test_iris_and_float32_come_through(
         ("name\nann\nbob\n", None, r"each row has its own value\); say --categorical"),
         ("y\n1\n2\n1\n2\n", "y", "needs columns beside the target"),
         ("a,b\n1,x\n1,y\n", "c", "t has no column 'c'"),
-        ("a,b\n1,x\n1,y\n", "b", "like an identifier"),
+        ("a,b\n1,x\n1,y\n", "b", "too few to learn from"),
         ("a,b\n1,x\n1,x\n", "b", "in every row"),
     ],
 )

@@ -236,6 +236,28 @@ def test_damage_that_would_end_the_process(tmp_path: Path) -> None:
     assert b"t.arrow is damaged: reading it breaks" in outcome.stdout
 
 
+def test_damage_that_breaks_a_thread_down_is_not_tried_twice(tmp_path: Path) -> None:
+    # In the footer stand place and length of the rows; threads that find nothing there
+    # break down, now and then without a word to those who wait for them.
+    path = tmp_path / "t.arrow"
+    pl.DataFrame({"a": [True, False] * 100}).write_ipc(path)
+    whole = path.read_bytes()
+    for place in (118, 110, 101):
+        changed = bytearray(whole)
+        changed[-place] ^= 0x10
+        text = message(written(path, bytes(changed)))
+        assert text.startswith("t.arrow is damaged")
+        assert "unwrap" not in text
+
+
+def test_a_reader_that_gets_stuck(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FRAME.write_ipc(tmp_path / "t.arrow")
+    monkeypatch.setattr("vicinal.tables.sources._PATIENCE", 0.0)
+    assert "is damaged: reading it breaks" in message(str(tmp_path / "t.arrow"))
+
+
 def test_damage_that_looks_like_an_error_of_the_disk(tmp_path: Path) -> None:
     FRAME.write_ipc_stream(tmp_path / "t.arrow")
     content = (tmp_path / "t.arrow").read_bytes()

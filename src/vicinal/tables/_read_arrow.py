@@ -33,6 +33,9 @@ def read(path: str, rows: int, cells: int) -> None:
 if __name__ == "__main__":
     try:
         read(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    # Threads that break down may leave others to wait for them for ever.
+    except pl.exceptions.PanicException:
+        sys.exit(1)
     # An error that can be raised is raised again where the file is really read.
     except BaseException:  # noqa: BLE001
         sys.exit(0)

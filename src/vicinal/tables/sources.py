@@ -35,6 +35,8 @@ __all__ = ["PIECE", "Source", "open_source"]
 PIECE = 50_000
 _CELLS = 4_000_000
 _ARROW = {".arrow", ".feather", ".ipc"}
+# How long a trial of an Arrow file may take: seconds, and bytes in each second more.
+_PATIENCE, _BYTES_A_SECOND = 60.0, 1e6
 
 
 @dataclass(frozen=True)
@@ -220,11 +222,15 @@ def _check_arrow(path: Path, streamed: bool, _state: tuple[int, int]) -> None:
             [sys.executable, "-P", script, str(path), *size],
             capture_output=True,
             check=False,
+            timeout=_PATIENCE + path.stat().st_size / _BYTES_A_SECOND,
         )
+        failed = trial.returncode != 0
+    except subprocess.TimeoutExpired:
+        failed = True
     # Where no process can be started, the file is read without a trial.
     except OSError:
         return
-    if trial.returncode:
+    if failed:
         raise ValueError(
             f"{path.name} is damaged: reading it breaks the reader down; copy it again."
         )
