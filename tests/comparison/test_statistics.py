@@ -54,6 +54,10 @@ def test_no_spread() -> None:
     # One of six test rows, three times: that is often luck.
     assert p_value(np.full(3, 1 / 6), 3 / 7, step=1 / 6) > 0.05
     assert p_value(np.full(3, 1 / 6), 3 / 7, step=1 / 600) < 0.001
+    # What is rounded to steps has the deviation of a uniform distribution of one.
+    error = np.sqrt((1 / 3 + 3 / 7) / 12) / 6
+    expected = 2 * t.sf(1 / 6 / error, 2)
+    assert p_value(np.full(3, 1 / 6), 3 / 7, step=1 / 6) == pytest.approx(expected)
 
 
 @given(PROBABILITIES)

@@ -254,3 +254,10 @@ def test_a_low_rank_leaves_room_for_the_identity() -> None:
     assert rank(2, 3) == 2
     # One feature has a variance and nothing else.
     assert rank(None, 1) == rank(1, 1) == 0
+
+
+@pytest.mark.parametrize(("n_features", "rank"), [(1, 0), (2, 1), (3, 2), (50, 10)])
+def test_a_low_rank_leaves_a_direction_to_the_rest(n_features: int, rank: int) -> None:
+    form = form_of("low-rank", None, n_features)
+    assert isinstance(form, LowRank)
+    assert form.rank == rank

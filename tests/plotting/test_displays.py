@@ -193,6 +193,8 @@ def test_neighbours_as_pictures() -> None:
             assert tile.spines["top"].get_edgecolor() == to_rgba(color)
             assert not tile.title.get_parse_math()  # a label is no formula
     display.figure_.canvas.draw()
+    heights = [tile.get_position().y0 for tile in tiles]
+    assert min(heights[:5]) > max(heights[5:])  # before learning, above
 
 
 @pytest.mark.parametrize(
