@@ -192,6 +192,7 @@ def test_any_scale_and_type(unit: float, dtype: Any) -> None:
         ([0.3, 0.1 + 0.2], 0),  # one rounding apart: the first
         ([0.1 + 0.2, 0.3], 0),
         ([0.3, 0.3 + 1e-9], 1),
+        ([1 - 1e-12, 1.0], 0),  # as far apart as is rounding
         ([0.0, 0.0, -1.0], 0),
         ([1e14, np.nextafter(1e14, np.inf)], 0),  # the quotient of no redundancy
         ([1e14, 1.001e14], 1),

@@ -9,6 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from tests.nca.data import X_TEST, Y_TEST, planted
 from vicinal import NCA, NCAClassifier
 from vicinal._typing import FloatArray, IntArray
+from vicinal.nca import _partial_fit
 from vicinal.nca._partial_fit import Reservoir
 from vicinal.nca._preconditioner import Preconditioner
 
@@ -207,6 +208,11 @@ def test_only_new_rows_ask_for_neighbours_unless_they_are_few() -> None:
     assert later.step < climb.step
     assert few.warmup_fraction == 1
     assert later.warmup_fraction == 0
+    much = 4 * _partial_fit.RESERVOIR_SIZE
+    for n_seen, fraction in ((much - 1, 1), (much, 0)):
+        reservoir = Reservoir(preconditioner, X, y, rng.random(1500), n_seen=n_seen)
+        found = reservoir.optimizer(600, (None, None), 0.0, 0)
+        assert found.warmup_fraction == fraction
 
 
 def test_a_small_first_piece_does_not_settle_the_coordinates() -> None:

@@ -19,6 +19,7 @@ from polars.testing import assert_frame_equal
 from vicinal.datasets import load
 from vicinal.tables.prepared import prepare
 from vicinal.tables.reading import pieces, read_table
+from vicinal.tables.text_files import open_text
 
 FRAME = pl.DataFrame({"a": [1, 2, 3], "b": [0.5, None, 2.5], "c": ["x", "y", None]})
 
@@ -388,6 +389,9 @@ def test_a_file_is_read_once_and_each_column_cleaned_once(
 def test_large_files_are_not_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vicinal.tables.text_files._HELD", 3)
     FRAME.write_csv(tmp_path / "t.csv")
-    assert_frame_equal(read_table(str(tmp_path / "t.csv")).frame, FRAME)
+    n_bytes = (tmp_path / "t.csv").stat().st_size
+    for most, held in ((n_bytes, True), (n_bytes - 1, False), (3, False)):
+        monkeypatch.setattr("vicinal.tables.text_files._HELD", most)
+        assert (open_text(tmp_path / "t.csv").content is not None) is held
+        assert_frame_equal(read_table(str(tmp_path / "t.csv")).frame, FRAME)
