@@ -406,3 +406,13 @@ def test_gamma_is_chosen_with_two_known_rows_of_each_class() -> None:
     points = 8 * rng.normal(size=(60, 6))
     points[:, 0] = codes + 0.1 * rng.normal(size=60)
     assert choose_gamma(points, codes, 400, rng, lambda x: x, 1) > 0
+
+
+def test_as_many_pairs_as_the_paper_draws() -> None:
+    # 20 c² of c classes.
+    many = np.arange(len(X)) % 10
+    found, expected = (
+        ITML(0.1, n_constraints=n, random_state=0).fit(X, many).components_
+        for n in ("auto", 2000)
+    )
+    np.testing.assert_array_equal(found, expected)

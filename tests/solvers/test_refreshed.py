@@ -176,6 +176,22 @@ def test_what_is_climbed_may_change_when_it_looks() -> None:
     assert solution.converged
 
 
+def test_where_every_look_finds_less_nothing_is_left_of_the_rounds() -> None:
+    class Sinking(Looking):
+        """A hill that is lower at every look."""
+
+        def value_and_gradient(self, A: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = super().value_and_gradient(A)
+            return value - 1e6 * len(self.looked_at), gradient
+
+    hill = Sinking()
+    solution = rounds(hill, max_iter=100).maximize(hill, START, go_on)
+    assert solution.reason == "stale"
+    np.testing.assert_array_equal(solution.components, START)
+    assert solution.n_iter == 0
+    assert len(solution.curve) == 1
+
+
 def test_a_round_that_a_fresh_look_finds_lower_is_taken_back() -> None:
     class Mirage:
         """Seen from afar, a slope without end; looked at closely, a hill at 3."""
