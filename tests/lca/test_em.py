@@ -261,3 +261,5 @@ def test_a_low_rank_leaves_a_direction_to_the_rest(n_features: int, rank: int) -
     form = form_of("low-rank", None, n_features)
     assert isinstance(form, LowRank)
     assert form.rank == rank
+    with pytest.raises(ValueError, match="leaves nothing for the multiple"):
+        form_of("low-rank", max(n_features, 2), max(n_features, 2))
