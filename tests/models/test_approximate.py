@@ -73,3 +73,8 @@ def test_nobody_has_no_row(table: str) -> None:
     assert (rows[:, -1] == -1).all()
     assert np.isposinf(distances[:, -1]).all()
     assert (np.sort(rows[0])[1:] == np.arange(1, 600)).mean() > 0.9
+
+
+def test_padding_that_signals_is_no_warning() -> None:
+    padded = np.array([0x3F800000, 0x7FA00000], dtype=np.uint32).view(np.float32)
+    np.testing.assert_array_equal(approximate._double(padded), [1.0, np.nan])

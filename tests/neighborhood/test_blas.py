@@ -278,3 +278,27 @@ print("done")
         timeout=60,
     )
     assert done.stdout == "done\n", done.stderr
+
+
+def test_buffers_are_taken_in_several_threads_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(np, "matmul", lambda *_: seen.append(threading.get_ident()))
+    blas._take_buffers(2)
+    assert len(seen) == 8
+    assert len(set(seen)) == 2
+
+    def refused(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    # Fewer threads than there are cores are no reason to fail.
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", refused)
+    blas._take_buffers(2)
+
+
+def test_memory_is_bounded_where_addresses_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+    for limit, bounded in ((resource.RLIM_INFINITY, False), (2**40, True)):
+        monkeypatch.setattr(resource, "getrlimit", lambda _, limit=limit: (limit, -1))
+        assert blas._is_memory_bounded() is bounded

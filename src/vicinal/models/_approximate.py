@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -125,7 +125,7 @@ def approximate_search(
     distances = np.full((len(queries), k), np.inf)
     found = index.search(_single(queries - middle), min(k + 1, start))
     keys = np.asarray(found.keys).astype(np.int64).reshape(len(queries), -1)
-    squares = np.asarray(found.distances, dtype=np.float64).reshape(keys.shape)
+    squares = _double(found.distances).reshape(keys.shape)
     if itself is not None:
         squares[keys == itself[:, None]] = np.inf
     order = np.argsort(squares, axis=1, kind="stable")[:, :k]
@@ -150,6 +150,12 @@ def measured_recall(found: IntArray, exact: IntArray) -> Recall:
     there = exact >= 0
     hits = (exact[:, :, None] == found[:, None, :]).any(axis=2) & there
     return Recall(float(hits.sum() / max(there.sum(), 1)), len(exact))
+
+
+def _double(squares: Any) -> FloatArray:
+    """Return what an index found in float64; it pads with NaN that signals."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(squares, dtype=np.float64)
 
 
 def _single(Z: FloatArray) -> FloatArray:
