@@ -72,7 +72,8 @@ def test_nobody_has_no_row(table: str) -> None:
     )
     assert (rows[:, -1] == -1).all()
     assert np.isposinf(distances[:, -1]).all()
-    assert (np.sort(rows[0])[1:] == np.arange(1, 600)).mean() > 0.9
+    # An index finds nearly all, and not the same ones in every run.
+    assert np.isin(np.arange(1, 600), rows[0]).mean() > 0.9
 
 
 def test_padding_that_signals_is_no_warning() -> None:
