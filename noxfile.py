@@ -79,7 +79,7 @@ def coverage(session: nox.Session) -> None:
 def browser(session: nox.Session) -> None:
     """Test the report in Chromium, which must be installed."""
     session.run(
-        *PYTEST, "-m", "browser", "tests/report", env={"VICINAL_NEEDS_BROWSER": "1"}
+        *PYTEST, "-m", "browser", "tests/app/report", env={"VICINAL_NEEDS_BROWSER": "1"}
     )
 
 
@@ -90,9 +90,9 @@ def neural(session: nox.Session) -> None:
     session.install("-q", "-e", ".[test]", "torch==2.13.0")
     places = (
         "tests/neural",
-        "tests/methods/test_neural.py",
-        "tests/comparison/test_decision.py",
-        "tests/cli/test_compare.py",
+        "tests/app/methods/test_neural.py",
+        "tests/app/comparison/test_decision.py",
+        "tests/app/cli/test_compare.py",
         "tests/benchmarks/test_papers.py::test_quick_versions_write_a_page[nca-figure-3]",
         "src/vicinal/neural",
         "docs/neural.md",

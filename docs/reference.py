@@ -44,7 +44,7 @@ FAMILIES = [
         "Local component analysis",
         "A metric and a density without labels; outliers and clusters under it. The "
         "guide is :doc:`/lca`.",
-        "vicinal.LCA vicinal.LCAGauss vicinal.ModeClustering vicinal.lca_gauss.*",
+        "vicinal.LCA vicinal.LCAGauss vicinal.ModeClustering vicinal.lca.*",
     ),
     Family(
         "ldg",
@@ -72,7 +72,7 @@ FAMILIES = [
         "Comparison and report",
         "Which metric helps on a table, and a page to show it. The guides are "
         ":doc:`/compare` and :doc:`/report`.",
-        "vicinal.compare vicinal.comparison.* vicinal.report.*",
+        "vicinal.compare vicinal.app.comparison.* vicinal.app.report.*",
     ),
     Family(
         "plotting",
@@ -86,7 +86,7 @@ FAMILIES = [
         "Models in files",
         "A metric with the preparation of its table, kept in a file and put to work. "
         "The guide is :doc:`/command`.",
-        "vicinal.io.* vicinal.models.* vicinal.streams.* vicinal.retrieval.*",
+        "vicinal.save vicinal.load vicinal.app.models.*",
     ),
     Family("datasets", "Data sets", "Data by name.", "vicinal.datasets.*"),
     Family(

@@ -10,7 +10,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from tests.cli.conftest import run
+from tests.app.cli.conftest import run
 from vicinal import __version__
 
 README = Path(__file__).parents[1] / "README.md"

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+import vicinal
 from benchmarks.hostile.cases import Wrong, refused
 from benchmarks.hostile.data import choose
 from benchmarks.hostile.files import command
-from vicinal import io
 
 
 @cache
@@ -49,7 +49,7 @@ def case(rng: Generator) -> bool:
         path.write_bytes(data)
 
         def work() -> None:
-            io.load(path)
+            vicinal.load(path)
             if bytes(data) != original:
                 raise Wrong(f"a damaged model ({kind}) is taken for a whole one")
 

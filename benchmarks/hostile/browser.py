@@ -21,7 +21,7 @@ def _pages() -> tuple[Any, list[Path]]:
     """Start the browser, and write reports of hostile and of usual tables."""
     from playwright.sync_api import sync_playwright
 
-    from tests.report import comparisons
+    from tests.app.report import comparisons
 
     folder = Path(tempfile.mkdtemp())
     pages = []

@@ -17,11 +17,11 @@ from numpy.random import Generator
 from benchmarks.hostile.cases import Wrong
 from benchmarks.hostile.data import choose, table
 
-PROGRAM = "import sys; from vicinal.cli import main; sys.exit(main())"
+PROGRAM = "import sys; from vicinal.app.cli import main; sys.exit(main())"
 # Runs one command after another, so that libraries are loaded once.
 _WORKER = """
 import json, os, sys, tempfile, traceback
-from vicinal.cli import main
+from vicinal.app.cli import main
 answers = os.fdopen(os.dup(1), "w")
 for line in sys.stdin:
     asked = json.loads(line)

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.random import Generator
 
+import vicinal
 from benchmarks.hostile.cases import CLOCK_SECONDS, Wrong
 from benchmarks.hostile.data import choose
 from benchmarks.hostile.files import PROGRAM, check_said
-from vicinal import io
 
 _WARM = """
 import sys, warnings; warnings.simplefilter("ignore")
@@ -51,7 +51,7 @@ def case(rng: Generator) -> bool:
         said, code = _interrupted(arguments, folder, rng.uniform(0, 8), number)
         whole = output.read_bytes()
         if whole != b"old":
-            io.load(output)  # a whole model, or an error that is a finding
+            vicinal.load(output)  # a whole model, or an error that is a finding
         left = sorted(path.name for path in folder.iterdir())
         if number != signal.SIGKILL and left != ["a.npz", "m.safetensors"]:
             raise Wrong(f"{signal.Signals(number).name} leaves {left}")

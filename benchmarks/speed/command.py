@@ -108,8 +108,8 @@ def _part(taken: float, cut: bool) -> str:
 
 def _on_all_rows(X: Any, y: Any, name: str, test_size: float) -> float:
     """Return the score of a method that learns from all of the same training rows."""
-    from vicinal.comparison.data import ComparisonData
-    from vicinal.comparison.runs import run_method
+    from vicinal.app.comparison.data import ComparisonData
+    from vicinal.app.comparison.runs import run_method
 
     data = ComparisonData.of(
         X, y, task="classification", feature_names=None, n_components=None,
@@ -123,7 +123,7 @@ def _run(cache: Path, *arguments: str) -> float:
     """Return the seconds of a run in a fresh process, Python's start included."""
     start = time.perf_counter()
     subprocess.run(  # noqa: S603
-        [sys.executable, "-c", "from vicinal.cli import main; main()", *arguments],
+        [sys.executable, "-c", "from vicinal.app.cli import main; main()", *arguments],
         env={
             **os.environ,
             "NUMBA_CACHE_DIR": str(cache),

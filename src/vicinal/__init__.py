@@ -4,7 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from vicinal.comparison import compare
+    from vicinal.app.comparison import compare
+    from vicinal.app.models import load, save
     from vicinal.lca import LCA, LCAGauss, ModeClustering
     from vicinal.ldg import LDG, LocalQDA, TransferLDG
     from vicinal.nca import NCA, NCAClassifier, NCARegressor, PairNCA
@@ -23,6 +24,8 @@ __all__ = [
     "TransferLDG",
     "__version__",
     "compare",
+    "load",
+    "save",
 ]
 
 # Loaded when first asked for: the command's help should not wait for SciPy, nor a fit
@@ -38,20 +41,13 @@ _HOMES = {
     "NCARegressor": "vicinal.nca",
     "PairNCA": "vicinal.nca",
     "TransferLDG": "vicinal.ldg",
-    "compare": "vicinal.comparison",
+    "compare": "vicinal.app.comparison",
+    "load": "vicinal.app.models",
+    "save": "vicinal.app.models",
 }
 
 
-_ROOMS = (
-    "adapters",
-    "classic",
-    "datasets",
-    "io",
-    "models",
-    "plotting",
-    "report",
-    "retrieval",
-)
+_ROOMS = ("adapters", "app", "classic", "datasets", "plotting")
 
 
 def __getattr__(name: str) -> Any:

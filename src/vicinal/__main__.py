@@ -1,6 +1,6 @@
 """`python -m vicinal` is the command `vicinal`."""
 
-from vicinal.cli import main
+from vicinal.app.cli import main
 
 if __name__ == "__main__":
     main()

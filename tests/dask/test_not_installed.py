@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import run
+from tests.app.cli.conftest import run
 
 
 @pytest.fixture

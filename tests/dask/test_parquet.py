@@ -12,11 +12,11 @@ pytest.importorskip("distributed")
 
 import dask.dataframe as dd
 
-from tests.cli.conftest import run as command
+from tests.app.cli.conftest import run as command
 from tests.dask.data import chunked, classes_in_noise
+from vicinal.app.models import load
 from vicinal.dask import NCA, ClusterLostError, read_parquet
 from vicinal.dask.parquet import _standardized, connected, learn_from_parquet
-from vicinal.models import load
 
 X, y = classes_in_noise(900, 5)
 NAMES = [f"f{i}" for i in range(5)]

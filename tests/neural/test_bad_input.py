@@ -143,7 +143,7 @@ def test_without_torch_the_message_names_the_extra() -> None:
 
 
 def test_the_core_does_not_import_torch() -> None:
-    code = "import sys, vicinal.nca, vicinal.methods.registry, vicinal.cli\n"
+    code = "import sys, vicinal.nca, vicinal.app.methods.registry, vicinal.app.cli\n"
     code += "print('torch' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

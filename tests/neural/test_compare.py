@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 
 pytest.importorskip("torch")
 from vicinal import compare
-from vicinal.methods.registry import METHODS
+from vicinal.app.methods.registry import METHODS
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ import pytest
 from sklearn.base import clone
 
 torch = pytest.importorskip("torch")
+import vicinal  # noqa: E402
 from tests.neural.data import mixed, waves  # noqa: E402
-from vicinal import NCARegressor, io  # noqa: E402
+from vicinal import NCARegressor  # noqa: E402
 from vicinal.neural import (  # noqa: E402
     NeuralNCA,
     NeuralNCAClassifier,
@@ -198,8 +199,8 @@ def test_a_map_alone_and_a_module_have_one(model: Any) -> None:
 
 
 def test_files_keep_it(fitted: Any, tmp_path: Path) -> None:
-    io.save(tmp_path / "model.safetensors", fitted)
-    again = io.load(tmp_path / "model.safetensors")
+    vicinal.save(tmp_path / "model.safetensors", fitted)
+    again = vicinal.load(tmp_path / "model.safetensors")
     assert again.linear_share_ == fitted.linear_share_
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 

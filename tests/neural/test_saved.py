@@ -9,9 +9,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 torch = pytest.importorskip("torch")
+import vicinal  # noqa: E402
 from tests.neural.data import mixed, waves  # noqa: E402
-from vicinal import io  # noqa: E402
-from vicinal.models._neural_file import KEY, _digest  # noqa: E402
+from vicinal.app.models._neural_file import KEY, _digest  # noqa: E402
 from vicinal.neural import (  # noqa: E402
     NeuralNCA,
     NeuralNCAClassifier,
@@ -32,8 +32,8 @@ def fitted() -> NeuralNCAClassifier:
 
 
 def test_a_classifier_comes_back(fitted: Any, tmp_path: Path) -> None:
-    io.save(tmp_path / "model.safetensors", fitted)
-    again = io.load(tmp_path / "model.safetensors")
+    vicinal.save(tmp_path / "model.safetensors", fitted)
+    again = vicinal.load(tmp_path / "model.safetensors")
     frame, _ = mixed(50, seed=1)
     np.testing.assert_array_equal(again.predict(frame), fitted.predict(frame))
     np.testing.assert_array_equal(
@@ -52,11 +52,13 @@ def test_a_classifier_comes_back(fitted: Any, tmp_path: Path) -> None:
 def test_a_regressor_and_a_transformer_come_back(tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     regressor = NeuralNCARegressor(4, max_iter=2, random_state=0).fit(X, X[:, 0])
-    io.save(path, regressor)
-    np.testing.assert_array_equal(io.load(path).predict(X), regressor.predict(X))
+    vicinal.save(path, regressor)
+    np.testing.assert_array_equal(vicinal.load(path).predict(X), regressor.predict(X))
     transformer = NeuralNCA(2, max_iter=2, random_state=0).fit(X, y)
-    io.save(path, transformer)
-    np.testing.assert_array_equal(io.load(path).transform(X), transformer.transform(X))
+    vicinal.save(path, transformer)
+    np.testing.assert_array_equal(
+        vicinal.load(path).transform(X), transformer.transform(X)
+    )
 
 
 def test_what_was_never_trained_comes_back(tmp_path: Path) -> None:
@@ -66,8 +68,8 @@ def test_what_was_never_trained_comes_back(tmp_path: Path) -> None:
     )
     with pytest.warns(ConvergenceWarning, match="stopped after 0 epochs"):
         model.fit(X, y)
-    io.save(path, model)
-    again = io.load(path)
+    vicinal.save(path, model)
+    again = vicinal.load(path)
     assert again.n_iter_ == 0
     np.testing.assert_array_equal(again.transform(X), model.transform(X))
 
@@ -76,21 +78,21 @@ def test_code_is_not_kept(tmp_path: Path) -> None:
     own = torch.nn.Linear(3, 2)
     model = NeuralNCA(module=own, max_iter=1).fit(X, y)
     with pytest.raises(ValueError, match="code, which a file"):
-        io.save(tmp_path / "model.safetensors", model)
+        vicinal.save(tmp_path / "model.safetensors", model)
     assert not list(tmp_path.iterdir())
 
 
 def test_an_edited_file_is_refused(fitted: Any, tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
-    io.save(path, fitted)
+    vicinal.save(path, fitted)
     content = bytearray(path.read_bytes())
     content[-3] ^= 1
     path.write_bytes(bytes(content))
     with pytest.raises(ValueError, match="edited"):
-        io.load(path)
+        vicinal.load(path)
     path.write_bytes(bytes(content[:-50]))
     with pytest.raises(ValueError, match="cut short"):
-        io.load(path)
+        vicinal.load(path)
 
 
 def changed(header: Any, where: str, value: Any) -> Any:
@@ -175,7 +177,7 @@ def test_a_format_to_come_is_refused(fitted: Any, tmp_path: Path) -> None:
     path = tmp_path / "model.safetensors"
     save_file(arrays, path, {KEY: text, "sha256": _digest(text, arrays)})
     with pytest.raises(ValueError, match="format is not 1"):
-        io.load(path)
+        vicinal.load(path)
 
 
 def test_weights_of_rows_come_back(tmp_path: Path) -> None:
@@ -183,8 +185,8 @@ def test_weights_of_rows_come_back(tmp_path: Path) -> None:
     weights = np.linspace(0.1, 2, len(X))
     settings: dict[str, Any] = {"max_iter": 2, "random_state": 0}
     model = NeuralNCAClassifier(2, **settings).fit(X, y, sample_weight=weights)
-    io.save(path, model)
-    again = io.load(path)
+    vicinal.save(path, model)
+    again = vicinal.load(path)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 

@@ -8,8 +8,8 @@ import pytest
 from sklearn.base import clone
 
 torch = pytest.importorskip("torch")
+import vicinal  # noqa: E402
 from tests.neural.data import waves  # noqa: E402
-from vicinal import io  # noqa: E402
 from vicinal.neural import (  # noqa: E402
     NCALoss,
     NeuralNCA,
@@ -176,8 +176,8 @@ def test_weights_are_kept_in_a_file_and_by_pieces(tmp_path: Path) -> None:
     weights = np.where(y == 1, 2.0, 0.0)
     weights[:200] += 1
     model = NeuralNCAClassifier(**FEW).fit(X, y, sample_weight=weights)
-    io.save(tmp_path / "model.safetensors", model)
-    again = io.load(tmp_path / "model.safetensors")
+    vicinal.save(tmp_path / "model.safetensors", model)
+    again = vicinal.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     again.partial_fit(X[:50], y[:50])
     # A new row counts as an old one does on average.

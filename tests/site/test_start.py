@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import run
+from tests.app.cli.conftest import run
 
 START = Path(__file__).parents[2] / "docs" / "start"
 # The last two columns are times.

@@ -38,7 +38,7 @@ def advised(estimator: Any, error: Exception) -> Exception | None:
         advice = (
             "X must hold numbers: encode text and dates first, for example with "
             "sklearn.preprocessing.OneHotEncoder, or give the whole table to "
-            "vicinal.compare or vicinal.tables.prepared.prepare, which do it."
+            "vicinal.compare or vicinal.app.tables.prepared.prepare, which do it."
         )
         if is_regressor(estimator):
             advice += " So must y; classes are for vicinal.NCA and NCAClassifier."

@@ -19,12 +19,12 @@ class Split(NamedTuple):
 
     See Also
     --------
-    vicinal.lca_gauss.gaussian_parzen_split : Returns it.
+    vicinal.lca.gaussian_parzen_split : Returns it.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from vicinal.lca_gauss import gaussian_parzen_split
+    >>> from vicinal.lca import gaussian_parzen_split
     >>> split = gaussian_parzen_split(np.eye(3), np.diag([0.1, 1.0, 1.0]))
     >>> split.B_L.shape, split.B_G.shape
     ((3, 1), (3, 2))

@@ -39,7 +39,7 @@ class LCAGauss(ParzenMetric):
     directions that a Parzen density like LCA's models: p(x) = N(A_G (x − μ); 0, I) ·
     1/n Σ_j N(A_L (x − x_j); 0, I) · ``|det A|`` (section 4 of [1]_, with the
     determinant as in eq. 5). EM needs no number of directions: proposition 1,
-    :func:`vicinal.lca_gauss.gaussian_parzen_split`, finds in each M-step the best maps
+    :func:`vicinal.lca.gaussian_parzen_split`, finds in each M-step the best maps
     and how many rows each has. `transform` gives the Parzen part: a reduction of the
     dimension without labels.
 
@@ -136,7 +136,7 @@ class LCAGauss(ParzenMetric):
     See Also
     --------
     vicinal.LCA : Kernels in all directions.
-    vicinal.lca_gauss.gaussian_parzen_split : Finds the Gaussian directions in each
+    vicinal.lca.gaussian_parzen_split : Finds the Gaussian directions in each
         M-step.
     vicinal.classic.NGCA : Another way to find directions that are not Gaussian.
 

@@ -1,7 +1,7 @@
 """Pictures of metrics, in the manner of scikit-learn's Display classes.
 
 They need matplotlib: ``pip install 'vicinal[plot]'``. The page of HTML lives in
-`vicinal.report`.
+`vicinal.app.report`.
 """
 
 from vicinal.plotting.comparison import ComparisonDisplay

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vicinal._typing import FloatArray
-    from vicinal.comparison import Comparison
+    from vicinal.app.comparison import Comparison
 
 __all__ = ["ComparisonDisplay"]
 

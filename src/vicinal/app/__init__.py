@@ -1,0 +1,1 @@
+"""The application: tables, comparisons, reports, models in files, the command line."""

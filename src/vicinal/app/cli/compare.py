@@ -1,0 +1,302 @@
+"""`vicinal compare`: several metrics on one table, in a table, a sentence, a page."""
+
+import sys
+import time
+from contextlib import nullcontext, redirect_stdout
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vicinal._files import written_whole
+from vicinal.app.cli.column_summary import print_decisions
+from vicinal.app.cli.errors import report_errors
+from vicinal.app.cli.options import (
+    Categorical,
+    Data,
+    Date,
+    Decimal,
+    Drop,
+    Number,
+    ask_for_target,
+    check_task,
+    overrides_of,
+    seconds_of,
+    shape_of,
+    threads_of,
+)
+from vicinal.app.cli.output_paths import (
+    check_distinct,
+    check_output_path,
+    check_page_path,
+)
+from vicinal.app.cli.progress import progress_bar
+from vicinal.app.tables.names import printable
+
+if TYPE_CHECKING:
+    from vicinal.app.comparison import Comparison
+    from vicinal.app.tables.overrides import Overrides
+    from vicinal.app.tables.prepared import Prepared
+
+__all__ = ["register"]
+
+# The names of the methods, which the help must not load: a test compares them.
+_METHODS = (
+    "euclidean, standardised, whitened, pca, lda, fda, lfda, rca, itml, mmc, sdml, "
+    "lsml, scml, lmnn, mcml, ldg, nca, nca-log (classes); euclidean, standardised, "
+    "whitened, pca, nca, mlkr (numbers); "
+    "kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target); with "
+    "PyTorch, neural-nca (classes or numbers)"
+)
+# So many columns have no room for two blanks between them.
+_WIDE = 7
+# Of the time budget, the part that is kept back to draw the report.
+_FOR_THE_REPORT = 0.35
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the app."""
+    app.command()(compare)
+
+
+def compare(
+    data: Data,
+    target: Annotated[
+        str | None,
+        typer.Option(help="The label's column; by default target, label, class or y."),
+    ] = None,
+    no_target: Annotated[
+        bool, typer.Option("--no-target", help="Compare densities, without a label.")
+    ] = False,
+    task: Annotated[
+        str | None,
+        typer.Option(help="classification or regression; default: by its values."),
+    ] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            "--method",
+            help=f"Some of {_METHODS}, with commas between them; or all.",
+        ),
+    ] = None,
+    splits: Annotated[int, typer.Option(help="Number of random splits.")] = 10,
+    neighbors: Annotated[int, typer.Option(help="The k of k-NN.")] = 3,
+    score: Annotated[
+        str,
+        typer.Option(
+            help="accuracy, balanced-accuracy or, for two classes, average-precision; "
+            "auto is the second where one class has four fifths of the rows."
+        ),
+    ] = "auto",
+    n_components: Annotated[
+        int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
+    ] = None,
+    time_budget: Annotated[
+        str, typer.Option(help="Like 60s, 5m or 1h; or none for no limit.")
+    ] = "60s",
+    report: Annotated[
+        Path | None, typer.Option(help="Write a report to this HTML file.")
+    ] = None,
+    json: Annotated[
+        Path | None,
+        typer.Option(help="Write all scores to this JSON file; - is standard output."),
+    ] = None,
+    image_shape: Annotated[
+        str | None, typer.Option(help="The rows are images of this size, like 28x28.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random splits.")] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of threads; -1 for all cores.")
+    ] = None,
+    drop: Drop = None,
+    categorical: Categorical = None,
+    number: Number = None,
+    date: Date = None,
+    decimal: Decimal = None,
+) -> None:
+    """Measure which metric helps nearest neighbours most, on the same random splits.
+
+    Text is one-hot encoded. Constant columns and identifiers are left out. Missing
+    values are filled inside each split. What was decided is printed first.
+    """
+    started = time.perf_counter()
+    # Where the scores go to standard output, nothing else does.
+    piped = json is not None and str(json) == "-"
+    with report_errors(), redirect_stdout(sys.stderr) if piped else nullcontext():
+        budget = seconds_of(time_budget)
+        shape = None if image_shape is None else shape_of(image_shape)
+        threads = threads_of(jobs)
+        check_task(task)
+        check_distinct({"--report": report, "--json": json})
+        if report is not None:
+            check_page_path(report, data)
+        if json is not None and not piped:
+            check_output_path(json, data)
+        said = overrides_of(drop, categorical, number, date, decimal)
+        prepared = _prepared(data, target, no_target, task, said, methods)
+        images = None if shape is None else _images(prepared, shape)
+        print_decisions(prepared)
+        left = None if budget is None else budget - (time.perf_counter() - started)
+        if left is not None and report is not None:
+            left *= 1 - _FOR_THE_REPORT
+        with progress_bar() as show:
+            from vicinal.app.comparison import compare as run
+
+            result = run(
+                prepared.X,
+                prepared.y,
+                task=prepared.task,
+                methods=methods,
+                n_splits=splits,
+                n_neighbors=neighbors,
+                score=score,
+                n_components=n_components,
+                time_budget=None if left is None else max(left, 1.0),
+                feature_names=prepared.feature_names,
+                name=prepared.name,
+                random_state=seed,
+                n_jobs=threads,
+                on_progress=show,
+            )
+        typer.echo(printable(result.verdict(), None))
+        from vicinal.app.tables.prepared import spoiled_columns
+
+        for line in spoiled_columns(prepared.decisions):
+            typer.echo(f"But: {printable(line, None)}")
+        _print_next(result, prepared)
+        _print_table(result)
+        if report is not None:
+            with progress_bar() as show:
+                result.to_html(
+                    report,
+                    decisions=prepared.decisions,
+                    notes=prepared.notes,
+                    image_shape=shape,
+                    images=None if images is None else images[result.setting.rows],
+                    row_numbers=prepared.rows[result.setting.rows],
+                    command=["vicinal", *sys.argv[1:]],
+                    frame=prepared.frame[result.setting.rows],
+                    target=prepared.target,
+                    on_progress=show,
+                )
+            typer.echo(f"report: {printable(report, None)}")
+        # Last: where the report fails, nothing is left of the run.
+        text = _as_json(result, prepared)
+        if json is not None and not piped:
+            with written_whole(json) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+    if piped:
+        typer.echo(text, nl=False)
+
+
+def _prepared(
+    data: str,
+    target: str | None,
+    no_target: bool,
+    task: str | None,
+    overrides: "Overrides",
+    methods: str | None,
+) -> "Prepared":
+    from vicinal.app.tables.prepared import prepare
+    from vicinal.app.tables.reading import read_table
+
+    with progress_bar() as show:
+        show(0, 1, "reading the data")
+        table = read_table(data, overrides=overrides)
+    return prepare(
+        table,
+        target=target,
+        no_target=no_target,
+        task=task,
+        ask=partial(ask_for_target, method=_needing_labels(methods)),
+    )
+
+
+def _needing_labels(methods: str | None) -> str | None:
+    """Return the first of the methods asked for that learns beside a target, if any."""
+    from vicinal.app.methods.registry import METHODS
+
+    asked = (methods or "").replace(",", " ").split()
+    known = (METHODS[one] for one in asked if one in METHODS)
+    return next((one.name for one in known if "none" not in one.tasks), None)
+
+
+def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
+    """Return the pixels of each row, those that are always the same included."""
+    import numpy as np
+
+    # A known label is no pixel either where it is not the target of this run.
+    labels = [one.column for one in prepared.decisions if one.kind == "target"]
+    pixels = prepared.frame.drop(labels)
+    height, width = shape
+    if pixels.width != height * width:
+        raise ValueError(
+            f"--image-shape {height}x{width} is {height * width} pixels, but there "
+            f"are {pixels.width} columns beside the target."
+        )
+    try:
+        return np.asarray(pixels.to_numpy(), dtype=np.float64)
+    except ValueError as error:
+        raise ValueError("--image-shape needs columns that are all numbers.") from error
+
+
+def _print_next(result: "Comparison", prepared: "Prepared") -> None:
+    """Print the command that keeps the recommended metric, where one is of use."""
+    from vicinal.app.comparison.verdict import useful
+    from vicinal.app.report.commands import fit_command, shell_command
+
+    command = ["vicinal", *sys.argv[1:]]
+    line = fit_command(command, result.recommended, prepared.target)
+    if line is not None and useful(result):
+        typer.echo(f"Next: {shell_command(line)}\n")
+
+
+def _print_table(result: "Comparison") -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from vicinal.app.comparison.result import BESIDE
+
+    # Without frames between the columns, all of it has room in 80 characters.
+    table = Table(
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, int(len(result.header) < _WIDE), 0, 0),
+    )
+    first, *others = result.header
+    table.add_column(first, no_wrap=True)
+    rows = result.rows()
+    for index, heading in enumerate(others, start=1):
+        # Headings may take two lines; numbers with what belongs to them may not.
+        cells = [row[index] for row in rows]
+        width = max(map(len, [*heading.split(), *cells]))
+        table.add_column(heading, justify="right", min_width=width)
+    for row in rows:
+        chosen = row[0] == result.recommended
+        table.add_row(*map(Text, row), style="bold" if chosen else None)
+    if result.references:
+        table.add_row(f"({BESIDE})", style="dim")
+    for row in result.reference_rows():
+        table.add_row(*map(Text, row))
+    console = Console()
+    console.print(table)
+    for note in [*result.reading(), *result.notes]:
+        console.print(printable(note, None), highlight=False, markup=False)
+
+
+def _as_json(result: "Comparison", prepared: "Prepared") -> str:
+    import json
+
+    found = result.to_dict()
+    found["target"] = prepared.target
+    found["columns"] = [
+        {"column": one.column, "kind": one.kind, "reason": one.reason}
+        for one in prepared.decisions
+    ]
+    found["notes"] = [*prepared.notes, *found["notes"]]
+    return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,181 @@
+"""An adapter's evidence as one page: scores, and the queries that changed most."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vicinal.app.report.page import environment, policy
+from vicinal.app.report.sanitize import short
+from vicinal.app.report.sections import versions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vicinal._typing import IntArray
+    from vicinal.adapters import Change, RetrievalAdapter
+
+__all__ = ["adapter_page"]
+
+# How many queries that gained or lost are shown, and how much of a text.
+_MOST_SHOWN = 10
+_LONGEST = 400
+_NAMES = {"mrr": "reciprocal rank", "map": "average precision"}
+
+
+def adapter_page(
+    adapter: RetrievalAdapter,
+    *,
+    title: str = "Adapter",
+    query_texts: Sequence[str] | None = None,
+    document_texts: Sequence[str] | None = None,
+    relevance: Any = None,
+    score: str = "map",
+    command: str | None = None,
+) -> str:
+    """Return a fitted adapter's evidence as a page of HTML with all it needs inside.
+
+    Parameters
+    ----------
+    adapter : RetrievalAdapter
+        Fitted with ``alpha="auto"``, so that it has an evaluation.
+    title : str, default="Adapter"
+        The heading.
+    query_texts, document_texts : sequence of str, optional
+        What the vectors were made of; rows are called by their numbers without.
+    relevance : array-like of shape (n_pairs, 2 or 3), optional
+        Pairs of positions: the first relevant document of a query is shown with it.
+    score : str, default="map"
+        By which queries are said to gain or lose.
+    command : str, optional
+        That made the page.
+
+    Returns
+    -------
+    str
+        Nothing in it runs, and nothing is fetched. All texts are escaped.
+
+    Raises
+    ------
+    ValueError
+        When the adapter has no evaluation.
+    ImportError
+        When Jinja is not installed.
+    """
+    if not hasattr(adapter, "evaluation_"):
+        raise ValueError(
+            "This adapter has no evaluation: fit it with alpha='auto', so that queries "
+            "are held out."
+        )
+    evaluation = adapter.evaluation_
+    made = environment()
+    style = _style()
+    before, after = evaluation.before[score], evaluation.after[score]
+    gains = after - before
+    numbers = (
+        np.arange(len(gains)) if evaluation.queries is None else evaluation.queries
+    )
+    order = np.argsort(-gains, kind="stable")
+    wanted = _first_relevant(relevance)
+
+    def line(place: int) -> dict[str, Any]:
+        number = int(numbers[place])
+        document = wanted.get(number)
+        return {
+            "query": _text(query_texts, number, "query"),
+            "document": None
+            if document is None
+            else _text(document_texts, document, "document"),
+            "before": f"{before[place]:.3f}",
+            "after": f"{after[place]:.3f}",
+            "gain": f"{gains[place]:+.3f}",
+        }
+
+    gained = [line(i) for i in order[:_MOST_SHOWN] if gains[i] > 0]
+    lost = [line(i) for i in order[::-1][:_MOST_SHOWN] if gains[i] < 0]
+    text: str = made.get_template("adapter.html.j2").render(
+        title=short(title, 120),
+        policy=policy(style, ""),
+        style=style,
+        verdict=_verdict(adapter),
+        facts=_facts(adapter),
+        scores=[_row(name, one) for name, one in evaluation.changes.items()],
+        measure=_NAMES.get(score, score),
+        counts=(
+            int((gains > 0).sum()),
+            int((gains < 0).sum()),
+            int((gains == 0).sum()),
+        ),
+        gained=gained,
+        lost=lost,
+        command=None if command is None else short(command, 2000),
+        versions=versions(),
+    )
+    return text
+
+
+def _style() -> str:
+    from importlib.resources import files
+
+    folder = files("vicinal.app.report") / "templates"
+    return (folder / "report.css").read_text("utf-8")
+
+
+def _row(name: str, change: Change) -> dict[str, Any]:
+    return {
+        "name": _NAMES.get(name, name),
+        "before": f"{change.before:.3f}",
+        "after": f"{change.after:.3f}",
+        "gain": f"{change.gain:+.3f}",
+        "interval": f"{change.low:+.3f} to {change.high:+.3f}",
+        "p": f"{change.p_value:.3g}",
+        "clear": change.low > 0 or change.high < 0,
+    }
+
+
+def _verdict(adapter: RetrievalAdapter) -> str:
+    gain = adapter.evaluation_["map"]
+    figures = (
+        f"mean average precision of {gain.n_queries:,} queries that took no part in "
+        f"learning is {gain.before:.3f} as the vectors are and {gain.after:.3f} with "
+        f"what is learned, a difference of {gain.low:+.3f} to {gain.high:+.3f} (95 % "
+        "interval)."
+    )
+    if adapter.is_adapted_:
+        return f"The adapter helps: {figures}"
+    return f"Learning does not help here, and the vectors stay as they are: {figures}"
+
+
+def _facts(adapter: RetrievalAdapter) -> list[str]:
+    d, n_features = adapter.query_components_.shape
+    sides = {
+        "query": "queries are mapped",
+        "both": "one map for both",
+        "two": "two maps",
+    }
+    return [
+        sides[adapter.side],
+        f"{n_features:,} to {d:,} dimensions",
+        f"{adapter.metric_} metric",
+        f"penalty {adapter.alpha_:g}, temperature {adapter.temperature_:.3g}",
+    ]
+
+
+def _first_relevant(relevance: Any) -> dict[int, int]:
+    """Return the document of the highest grade of each query, the first of equals."""
+    if relevance is None:
+        return {}
+    pairs = np.asarray(relevance, dtype=np.float64)
+    grades = pairs[:, 2] if pairs.shape[1] > 2 else np.ones(len(pairs))
+    order: IntArray = np.lexsort((np.arange(len(pairs)), -grades))
+    found: dict[int, int] = {}
+    for query, document in pairs[order, :2].astype(int).tolist():
+        found.setdefault(query, document)
+    return found
+
+
+def _text(texts: Sequence[str] | None, number: int, kind: str) -> str:
+    if texts is None:
+        return f"{kind} {number}"
+    return short(texts[number], _LONGEST) or f"{kind} {number}, an empty text"

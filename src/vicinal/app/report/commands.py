@@ -1,0 +1,165 @@
+"""Commands that can be copied from the page and run as they are."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vicinal.app.comparison import METHODS
+from vicinal.app.report.sanitize import short
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Ran", "fit_command", "read_command", "shell_command", "shown_command"]
+
+_LONGEST = 4000
+# What `vicinal fit` understands as `vicinal compare` does: how the table is read.
+_OVERRIDES = ("--drop", "--categorical", "--number", "--date", "--decimal")
+_SHARED = ("--target", "--task", "--n-components", "--seed", "--jobs", *_OVERRIDES)
+_FLAGS = ("--no-target",)
+
+
+def shell_command(arguments: Sequence[str]) -> str:
+    r"""Return arguments as a line for a shell, each quoted where it has to be.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        As a process gets them.
+
+    Examples
+    --------
+    >>> from vicinal.app.report.commands import shell_command
+    >>> print(shell_command(["vicinal", "compare", "my shop.csv", "--target", "it's"]))
+    vicinal compare 'my shop.csv' --target 'it'"'"'s'
+    >>> print(shell_command(["echo", "a" + chr(7)]))
+    echo $'a\x07'
+    """
+    return " ".join(map(_quoted, arguments))
+
+
+def _quoted(argument: str) -> str:
+    if argument == short(argument, max(len(argument), 1)):
+        return shlex.quote(argument)
+    # What cannot be printed is written in the escapes that bash, zsh and ksh know.
+    escaped = "".join(
+        c if short(c) == c and c not in "\\'" else _escaped(c) for c in argument
+    )
+    return f"$'{escaped}'"
+
+
+def _escaped(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    raw = character.encode("utf-8", "surrogateescape")
+    return "".join(f"\\x{byte:02x}" for byte in raw)
+
+
+def shown_command(command: str | Sequence[str] | None) -> dict[str, Any] | None:
+    """Return a command as the page shows it, and whether it is whole.
+
+    Parameters
+    ----------
+    command : str, sequence of str or None
+        A line, or its arguments.
+    """
+    if command is None:
+        return None
+    line = command if isinstance(command, str) else shell_command(command)
+    shown = short(line, _LONGEST)
+    return {"line": shown, "whole": shown == line}
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a command ``vicinal compare DATA …`` was asked.
+
+    Attributes
+    ----------
+    data : str
+        What it read.
+    kept : tuple of str
+        The options that `vicinal fit` understands in the same way.
+    target : str or None
+        The target's column, where it was named.
+    overrides : dict
+        What was said of columns, as `vicinal.compare` takes it.
+    """
+
+    data: str
+    kept: tuple[str, ...]
+    target: str | None
+    overrides: dict[str, Any]
+
+
+def read_command(command: Any) -> Ran | None:
+    """Read the arguments of ``vicinal compare DATA …``; None for anything else.
+
+    Parameters
+    ----------
+    command : object
+        A sequence of str, as a process gets them.
+    """
+    if isinstance(command, str) or list(command or ())[:2] != ["vicinal", "compare"]:
+        return None
+    rest = iter(list(command)[2:])
+    data: list[str] = []
+    kept: list[str] = []
+    values: dict[str, list[str]] = {}
+    for one in rest:
+        name, equals, value = one.partition("=")
+        if one == "--":
+            data += list(rest)
+        elif not one.startswith("-"):
+            data.append(one)
+        elif one in _FLAGS:
+            kept.append(one)
+        else:
+            value = value if equals else next(rest, "")
+            values.setdefault(name, []).append(value)
+            kept += [one, *([] if equals else [value])] if name in _SHARED else []
+    if len(data) != 1:
+        return None
+    overrides: dict[str, Any] = {
+        name[2:]: values[name] for name in _OVERRIDES if name in values
+    }
+    if "decimal" in overrides:
+        overrides["decimal"] = overrides["decimal"][-1]
+    # A file whose name begins with a dash is one all the same.
+    source = f"./{data[0]}" if data[0].startswith("-") else data[0]
+    target = values.get("--target", [None])[-1]
+    return Ran(source, tuple(kept), target, overrides)
+
+
+def fit_command(
+    command: Any, method: str, target: str | None = None
+) -> list[str] | None:
+    """Return how to learn the recommended metric on the same table.
+
+    Parameters
+    ----------
+    command : object
+        The arguments of ``vicinal compare DATA …``; nothing comes of anything else.
+    method : str
+        What to learn; one of `METHODS`, or nothing comes of it.
+    target : str, optional
+        The target's column, where the command does not name it: it may have been
+        found, or asked for.
+
+    Examples
+    --------
+    >>> from vicinal.app.report.commands import fit_command
+    >>> ran = "vicinal compare shop.csv --target kind --splits 5 --report r.html"
+    >>> " ".join(fit_command(ran.split(), "lda"))
+    'vicinal fit shop.csv --target kind --method lda -o lda.safetensors'
+    """
+    ran = read_command(command)
+    if ran is None or method not in METHODS:
+        return None
+    found = [] if target is None or ran.target is not None else ["--target", target]
+    return [
+        *["vicinal", "fit", ran.data, *found, *ran.kept],
+        *["--method", method, "-o", f"{method}.safetensors"],
+    ]

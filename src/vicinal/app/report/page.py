@@ -1,0 +1,267 @@
+"""The page: its parts put together, and the template filled."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from dataclasses import replace
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from sklearn.utils import check_consistent_length
+
+from vicinal.app.comparison import METHODS
+from vicinal.app.comparison.verdict import used_test, useful, verdict
+from vicinal.app.report import figures, sections
+from vicinal.app.report.before_after import before_and_after
+from vicinal.app.report.cells import column_data, names_of_rows
+from vicinal.app.report.commands import fit_command, read_command, shown_command
+from vicinal.app.report.displayed import select_rows
+from vicinal.app.report.fitted import fit_metrics
+from vicinal.app.report.map_data import map_data
+from vicinal.app.report.sanitize import as_json, short
+from vicinal.app.report.source_columns import find_source_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import ArrayLike
+
+    from vicinal.app.comparison import Comparison
+
+__all__ = ["Decision", "page"]
+
+
+class Decision(Protocol):
+    """What was decided about a column of the user's file, and why."""
+
+    @property
+    def column(self) -> str:
+        """The column's name."""
+
+    @property
+    def kind(self) -> str:
+        """What it was taken for."""
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+
+
+def page(
+    comparison: Comparison,
+    *,
+    title: str | None = None,
+    decisions: Sequence[Decision] = (),
+    notes: Iterable[str] = (),
+    image_shape: tuple[int, int] | None = None,
+    images: ArrayLike | None = None,
+    row_numbers: ArrayLike | None = None,
+    row_names: ArrayLike | None = None,
+    frame: Any = None,
+    columns: Sequence[str] | None = None,
+    target: str | None = None,
+    command: str | Sequence[str] | None = None,
+    max_points: int = 1500,
+    on_progress: Callable[[int, int, str], object] | None = None,
+) -> str:
+    """Return a comparison as one page of HTML, with all that it needs inside.
+
+    The metrics are learned once more, on the rows that the page shows: in two
+    dimensions for the maps, and as they were compared for the neighbours. The scores
+    are the comparison's, from rows that were held out.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `vicinal.compare` returned.
+    title : str, optional
+        The heading; by default the name of the data.
+    decisions : sequence of objects with attributes column, kind and reason
+        What was decided about each column of a file.
+    notes : iterable of str
+        What else the reader should know.
+    image_shape : tuple of two int, optional
+        Height and width of the pictures, where rows are pictures.
+    images : array-like of shape (n_samples, height * width), optional
+        Their pixels; by default the features are.
+    row_numbers : array-like of int of shape (n_samples,), optional
+        What the compared rows are called; by default, their numbers among the rows that
+        were given to `vicinal.compare`.
+    row_names : array-like of shape (n_samples,), optional
+        What the compared rows are called besides; by default, as a column of names or
+        identifiers of `frame` says that no feature was made of.
+    frame : mapping or data frame, optional
+        The compared rows as they came, of pandas or polars, or from columns' names to
+        their values: neighbours are shown with what differs between them. By default
+        the features are shown.
+    columns : sequence of str of length n_features, optional
+        The column that each feature came from; features of one column are shown as
+        one. By default they are those called ``column=value`` for one column.
+    target : str, optional
+        What the target is called.
+    command : str or sequence of str, optional
+        The command that made the page, or its arguments, which are quoted here.
+    max_points : int, default=1500
+        At most how many rows to show; a random part with all classes where there are
+        more.
+    on_progress : callable, optional
+        Called after each metric as ``on_progress(done, total, method)``.
+
+    Returns
+    -------
+    str
+        The same for the same comparison, to the letter.
+
+    Raises
+    ------
+    ImportError
+        When Jinja is not installed.
+
+    See Also
+    --------
+    vicinal.compare : Makes what is shown.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import compare
+    >>> from vicinal.app.report import page
+    >>> iris = load_iris()
+    >>> result = compare(iris.data, iris.target, methods=["euclidean", "lda"])
+    >>> text = page(result, title="Irises")
+    >>> "<title>Irises</title>" in text, "src=" in text
+    (True, False)
+    """
+    template, style, script = _templates()
+    setting = comparison.setting
+    if row_numbers is not None:
+        check_consistent_length(setting.X, row_numbers)
+        setting = replace(setting, rows=np.asarray(row_numbers))
+    table = setting.table
+    if table is not None:
+        # Compared by the name of a file, or as a frame: all of it is at hand.
+        decisions = decisions or table.decisions
+        target = target or table.target
+        if frame is None:
+            frame = table.frame[np.searchsorted(table.rows, comparison.setting.rows)]
+    if columns is not None and len(columns) != len(setting.feature_names):
+        raise ValueError(
+            f"There are {len(columns)} columns for {len(setting.feature_names)} "
+            "features; name one for each."
+        )
+    rows = select_rows(setting, max(2, max_points), image_shape, images)
+    metrics, left_out = fit_metrics(comparison, rows, on_progress)
+    shown = {metric.name: metric for metric in metrics}
+    pair = before_and_after(comparison, list(shown)) if shown else ("", "")
+    sources = find_source_columns(
+        setting.feature_names,
+        rows.X,
+        [one.column for one in decisions if one.kind in ("category", "vector")] or None,
+        columns,
+    )
+    data = None
+    if metrics:
+        pixels = rows.pixels is not None and rows.pixels.of_features is not None
+        data = map_data(
+            rows,
+            metrics,
+            *pair,
+            [] if pixels else column_data(rows, sources, shown[pair[1]], frame),
+            names_of_rows(rows, row_names, frame, decisions),
+            target=short(target or "target", 60),
+        )
+    all_notes = dict.fromkeys([*comparison.notes, *notes])
+    text: str = template.render(
+        title=short(title or setting.name, 120),
+        policy=policy(style, script),
+        style=style,
+        script=script,
+        verdict=_sentence(verdict(comparison)),
+        facts=sections.facts(comparison, rows),
+        header=comparison.header,
+        table=sections.table(comparison),
+        references=sections.references(comparison),
+        test=used_test(comparison),
+        dots=figures.dots(comparison),
+        measure=comparison.measure,
+        maps=[sections.card(one, comparison) for one in metrics],
+        pair=sections.pair(comparison, list(shown), pair),
+        data=None if data is None else as_json(data),
+        left_out=[_sentence(short(one, 400)) for one in left_out],
+        part=(len(rows.X), rows.of_all) if len(rows.X) < rows.of_all else None,
+        all_classes=rows.has_all_classes,
+        task=setting.task,
+        n_neighbors=setting.n_neighbors,
+        n_splits=setting.n_splits,
+        target=short(target or "target", 60),
+        legend=sections.legend(rows),
+        **sections.contributions(metrics, rows, comparison, sources),
+        effective=sections.effective(metrics),
+        confusions=sections.confusions(comparison, rows, pair),
+        residuals=sections.residuals(comparison, pair),
+        decisions=[
+            (short(one.column), short(one.kind, 80), short(one.reason, 300))
+            for one in decisions
+        ],
+        notes=[_sentence(short(one, 600)) for one in all_notes],
+        command=shown_command(command),
+        fit=shown_command(
+            fit_command(command, comparison.recommended, target)
+            if useful(comparison)
+            else None
+        ),
+        code=sections.code(comparison, read_command(command)),
+        versions=sections.versions(),
+    )
+    return text
+
+
+def _templates() -> tuple[Any, str, str]:
+    """Return the template, and the style and the script that go into it."""
+    made = environment()
+    folder = files("vicinal.app.report") / "templates"
+    style, script = (
+        (folder / name).read_text("utf-8") for name in ("report.css", "report.js")
+    )
+    return made.get_template("page.html.j2"), style, script
+
+
+def environment() -> Any:
+    """Return Jinja's, which escapes all that it is given."""
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError(
+            "The report needs Jinja: pip install 'vicinal[cli]'."
+        ) from error
+    made = Environment(
+        loader=PackageLoader("vicinal.app.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters["thousands"] = "{:,}".format
+    return made
+
+
+def policy(style: str, script: str) -> str:
+    """Return a policy that lets nothing run but these two, and nothing be fetched."""
+
+    def named(text: str) -> str:
+        return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+    return (
+        f"default-src 'none'; style-src {named(style)}; script-src {named(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _sentence(text: str) -> str:
+    """Return a text with a full stop; with a capital, unless a name begins it."""
+    first, *_ = text.split(maxsplit=1) or [""]
+    if first.strip(":;,") not in METHODS:
+        text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."

@@ -1,0 +1,90 @@
+"""Strings from anywhere, made fit for a page: harmless, short, printable."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["as_json", "packed", "short"]
+
+# What could end the element that holds the text, or start another.
+_ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}
+# Control, format (among them those that turn the direction of writing), surrogate.
+_UNPRINTABLE = ("Cc", "Cf", "Cs")
+# Of these, the joiners: Persian, Hindi and emoji are written with them.
+_JOINERS = "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}"
+
+
+def short(text: object, limit: int = 48) -> str:
+    """Return a text on one line, without control characters, and not too long.
+
+    Parameters
+    ----------
+    text : object
+        Something that `str` makes a text of.
+    limit : int, default=48
+        At most how many characters; what is longer loses its middle.
+
+    Returns
+    -------
+    str
+        It is not escaped: that is the template's part.
+
+    Examples
+    --------
+    >>> from vicinal.app.report.sanitize import short
+    >>> short("a column" + chr(7) + "name", limit=10)
+    'a col…name'
+    """
+    kept = str(text)
+    if len(kept) > limit:
+        # Before looking at each character: cells may have ten million.
+        head = limit // 2
+        kept = f"{kept[:head]}…{kept[len(kept) - (limit - head - 1) :]}"
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}"
+        if unicodedata.category(c) in _UNPRINTABLE and c not in _JOINERS
+        else c
+        for c in kept.replace("\n", " ").replace("\t", " ")
+    )
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON that can stand inside a script element.
+
+    Parameters
+    ----------
+    value : object
+        Made of dictionaries, lists, strings, and finite numbers.
+
+    Returns
+    -------
+    str
+        ASCII, without ``<``, ``>`` and ``&``: HTML reads no markup in it.
+
+    Examples
+    --------
+    >>> from vicinal.app.report.sanitize import as_json
+    >>> "<" in as_json("</script>")
+    False
+    """
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.translate(_ESCAPED)
+
+
+def packed(array: NDArray[Any], kind: str) -> str:
+    """Return the numbers of an array as base64 of their little-endian bytes.
+
+    Parameters
+    ----------
+    array : ndarray
+        Numbers that fit.
+    kind : {"u1", "u2", "u4", "i2", "f4"}
+        Unsigned or signed integers or floating point, and how many bytes each has.
+    """
+    return b64encode(array.astype(f"<{kind}").tobytes()).decode("ascii")

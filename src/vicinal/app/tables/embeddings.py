@@ -1,0 +1,318 @@
+"""Tables of vectors with their names and texts, and of which belong to which."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vicinal.app.tables.cells import clean
+from vicinal.app.tables.names import counted, near, printable
+from vicinal.app.tables.reading import read_table
+from vicinal.app.tables.values import as_names, vector_length, vectors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+    from vicinal._typing import FloatArray
+
+__all__ = ["Embeddings", "Relevance", "read_embeddings", "read_relevance"]
+
+_IDS = ("id", "_id", "query_id", "document_id", "doc_id", "qid", "docid", "key")
+# So many columns are named one by one.
+_NAMED = 5
+_TEXTS = ("text", "query", "question", "document", "title", "passage", "content")
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """Vectors, what they are called, and what they were made of.
+
+    Attributes
+    ----------
+    name : str
+        Of the file.
+    vectors : ndarray of shape (n_rows, n_features)
+        Without missing numbers.
+    ids : list of str
+        A name for each row, all different: the row's number where no column names it.
+    texts : list of str or None
+        None where no column has texts.
+    columns : str
+        Which columns these are, and which are not looked at, for a person.
+    all_columns : tuple of str
+        The names of all there are.
+    """
+
+    name: str
+    vectors: FloatArray
+    ids: list[str]
+    texts: list[str] | None
+    columns: str = ""
+    all_columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """Which documents are relevant to which queries.
+
+    Attributes
+    ----------
+    name : str
+        Of the file.
+    pairs : ndarray of shape (n_pairs, 3)
+        Positions of queries and documents, and grades.
+    columns : str
+        Which columns these are, and which are not looked at, for a person.
+    """
+
+    name: str
+    pairs: FloatArray
+    columns: str
+
+
+def read_embeddings(
+    source: Any,
+    *,
+    name: str | None = None,
+    text: str | None = None,
+    drop: Sequence[str] = (),
+) -> Embeddings:
+    """Read vectors with their names and texts.
+
+    Parameters
+    ----------
+    source : str, path-like or DataFrame
+        As `vicinal.app.tables.reading.read_table` takes it. The vectors are a column of
+        lists, or all columns of numbers but the one of names.
+    name : str, default=None
+        The column of names; by default one that is called id, query_id or the like.
+    text : str, default=None
+        The column of texts; by default one that is called text, question or the like.
+    drop : sequence of str, default=()
+        Columns not to look at; those that are not there are none.
+
+    Returns
+    -------
+    Embeddings
+        In the order of the rows.
+
+    Raises
+    ------
+    ValueError, OSError
+        With one sentence.
+    """
+    table = read_table(source)
+    frame = table.frame.drop([one for one in table.frame.columns if one in set(drop)])
+    named = _column(frame, name, _IDS, table.name)
+    texts = _column(frame, text, _TEXTS, table.name)
+    if texts is not None and texts == named:
+        texts = None
+    ids = [str(row) for row in range(frame.height)]
+    if named is not None:
+        ids = _texts(frame.get_column(named))
+        _check_names(ids, named, table.name)
+    found, used = _vectors(frame, {named, texts}, table.name)
+    return Embeddings(
+        table.name,
+        found,
+        ids,
+        None if texts is None else _texts(frame.get_column(texts)),
+        _columns_line(table.frame.columns, named, texts, used, found.shape[1]),
+        tuple(table.frame.columns),
+    )
+
+
+def read_relevance(
+    source: str, queries: Embeddings, documents: Embeddings
+) -> Relevance:
+    """Read which documents are relevant to which queries.
+
+    Parameters
+    ----------
+    source : str
+        A table of two or three columns: names of queries, of documents, and grades;
+        by default 1. Columns called query…, document… and grade or relevance are found
+        in any order.
+    queries, documents : Embeddings
+        Whose names are meant.
+
+    Returns
+    -------
+    Relevance
+        In the order of the rows.
+
+    Raises
+    ------
+    ValueError, OSError
+        With one sentence, when a name or a grade is not one.
+    """
+    table = read_table(source)
+    frame = table.frame
+    asked, wanted, graded = _relevance_columns(frame.columns, table.name)
+    positions = [
+        _positions(frame.get_column(column), known, table.name)
+        for column, known in ((asked, queries), (wanted, documents))
+    ]
+    grades = np.ones(frame.height)
+    if graded is not None:
+        column = frame.get_column(graded)
+        if not column.dtype.is_numeric() or column.null_count():
+            raise ValueError(
+                f"Column {printable(graded)!r} of {table.name} must be numbers, the "
+                "grades of relevance, without gaps."
+            )
+        grades = column.to_numpy().astype(np.float64)
+    return Relevance(
+        table.name,
+        np.column_stack([*positions, grades]),
+        _relevance_line(frame.columns, asked, wanted, graded),
+    )
+
+
+def _column(
+    frame: pl.DataFrame, asked: str | None, usual: tuple[str, ...], table: str
+) -> str | None:
+    if asked is not None:
+        if asked not in frame.columns:
+            raise ValueError(
+                f"{table} has no column {asked!r}{near(asked, frame.columns) or '.'}"
+            )
+        return asked
+    by_name = {column.lower(): column for column in frame.columns}
+    return next((by_name[one] for one in usual if one in by_name), None)
+
+
+def _texts(column: pl.Series) -> list[str]:
+    cells = clean(as_names(column).to_frame()).to_series()
+    return cells.fill_null("").to_list()
+
+
+def _check_names(ids: list[str], column: str, table: str) -> None:
+    seen: set[str] = set()
+    for row, one in enumerate(ids):
+        if not one or one in seen:
+            what = f"{printable(one)!r} twice" if one else f"no name in row {row}"
+            raise ValueError(
+                f"Column {printable(column)!r} of {table} has {what}; name each row "
+                "by another."
+            )
+        seen.add(one)
+
+
+def _columns_line(
+    columns: list[str],
+    named: str | None,
+    texts: str | None,
+    used: list[str],
+    length: int,
+) -> str:
+    """Say which columns were taken for what."""
+    ids = (
+        "ids are the rows' numbers" if named is None else f"ids from {_listed([named])}"
+    )
+    parts = [f"vectors of {counted(length, 'number')} from {_listed(used)}", ids]
+    if texts is not None:
+        parts.append(f"texts from {_listed([texts])}")
+    taken = {named, texts, *used}
+    if left := [one for one in columns if one not in taken]:
+        parts.append(f"not used: {_listed(left)}")
+    return "; ".join(parts)
+
+
+def _relevance_line(
+    columns: list[str], asked: str, wanted: str, graded: str | None
+) -> str:
+    """Say which columns were taken for what."""
+    grades = "all grades 1" if graded is None else f"grades from {_listed([graded])}"
+    parts = [f"queries from {_listed([asked])}", f"documents from {_listed([wanted])}"]
+    parts.append(grades)
+    if left := [one for one in columns if one not in (asked, wanted, graded)]:
+        parts.append(f"not used: {_listed(left)}")
+    return "; ".join(parts)
+
+
+def _listed(names: list[str]) -> str:
+    shown = [repr(printable(one)) for one in names]
+    if len(shown) > _NAMED:
+        return f"{shown[0]}, {shown[1]}, … {shown[-1]} ({len(shown):,} columns)"
+    return ", ".join(shown)
+
+
+def _vectors(
+    frame: pl.DataFrame, others: set[str | None], table: str
+) -> tuple[FloatArray, list[str]]:
+    lists = [
+        one
+        for one in frame.iter_columns()
+        if getattr(one.dtype, "inner", None) is not None
+    ]
+    if lists:
+        column = lists[0]
+        present = column.drop_nulls()
+        length, reason = vector_length(present) if len(present) else (0, "nothing")
+        if not length:
+            raise ValueError(
+                f"Column {printable(column.name)!r} of {table} holds no vectors: "
+                f"{reason}."
+            )
+        found, used = vectors(column, length), [column.name]
+    else:
+        numeric = [
+            one
+            for one in frame.iter_columns()
+            if one.dtype.is_numeric() and one.name not in others
+        ]
+        if not numeric:
+            raise ValueError(
+                f"{table} has no vectors: have a column of lists of numbers, or a "
+                "column for each number."
+            )
+        found = np.column_stack([one.to_numpy().astype(np.float64) for one in numeric])
+        used = [one.name for one in numeric]
+    missing = np.flatnonzero(~np.isfinite(found).all(axis=1))
+    if missing.size:
+        raise ValueError(
+            f"Row {missing[0]} of {table} has no whole vector: numbers are missing or "
+            "not finite."
+        )
+    return found, used
+
+
+def _relevance_columns(columns: list[str], table: str) -> tuple[str, str, str | None]:
+    if len(columns) < 2:
+        raise ValueError(
+            f"{table} must have a column of queries and one of documents, and may have "
+            "one of grades."
+        )
+    lower = [column.lower() for column in columns]
+
+    def called(*beginnings: str) -> str | None:
+        found = [
+            c
+            for c, low in zip(columns, lower, strict=True)
+            if low.startswith(beginnings)
+        ]
+        return found[0] if found else None
+
+    asked, wanted = called("query", "qid", "question"), called("doc", "passage")
+    graded = called("grade", "relevance", "score", "weight")
+    if asked is None or wanted is None:
+        asked, wanted = columns[:2]
+        graded = columns[2] if len(columns) > 2 else None
+    return asked, wanted, graded
+
+
+def _positions(column: pl.Series, known: Embeddings, table: str) -> FloatArray:
+    places = {one: place for place, one in enumerate(known.ids)}
+    names = _texts(column)
+    for row, one in enumerate(names):
+        if one not in places:
+            raise ValueError(
+                f"Row {row} of {table} names {printable(one)!r}, which {known.name} "
+                f"does not have; its first id is {printable(known.ids[0])!r}."
+            )
+    return np.array([places[one] for one in names], dtype=np.float64)

@@ -1,5 +1,0 @@
-"""Models in files: `save` and `load`, from `vicinal.models`."""
-
-from vicinal.models import load, save
-
-__all__ = ["load", "save"]

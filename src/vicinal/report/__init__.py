@@ -1,8 +1,0 @@
-"""A comparison as one page of HTML that needs nothing else.
-
-Learning and measuring are done elsewhere; the page is made of what they give.
-"""
-
-from vicinal.report.page import page
-
-__all__ = ["page"]

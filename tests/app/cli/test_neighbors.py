@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+
+from tests.app.cli.conftest import assert_error_line, flowers, run, works
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def test_new_rows_among_the_training_rows(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--methods", "lda", "-o", "m.st")
+    (folder / "new.csv").write_text(
+        "id,<script>alert(1)</script>,width\nn1,r,3\nn2,g,17\n"
+    )
+    out = works(
+        *["neighbors", "m.st", "new.csv", "--among", "flowers.csv", "--id", "id"],
+        *["-k", "3", "--show", "width", "-o", "near.csv"],
+    )
+    assert out == "6 neighbours of 2 rows: near.csv\n"
+    found = pl.read_csv("near.csv")
+    assert found.columns == [
+        *["query", "query_id", "rank", "row", "row_id", "distance"],
+        *["[bold]kind", "width"],
+    ]
+    assert found["query_id"].to_list() == ["n1"] * 3 + ["n2"] * 3
+    assert found["rank"].to_list() == [1, 2, 3] * 2
+    table = pl.read_csv("flowers.csv")
+    rows = found["row"].to_list()
+    assert found["width"].to_list() == table["width"].gather(rows).to_list()
+    assert found["row_id"].to_list() == rows
+    # By what the column says, and on the terminal.
+    out = works(
+        *["neighbors", "m.st", "new.csv", "--among", "flowers.csv", "--id", "id"],
+        *["--query", "n2"],
+    )
+    assert "n2" in out
+    assert "n1" not in out
+    out = works("neighbors", "m.st", data, "--query", "3", "--query", "5", "-k", "2")
+    assert [line.split()[1] for line in out.splitlines() if line.startswith("│")] == [
+        *["3"] * 2,
+        *["5"] * 2,
+    ]
+
+
+def test_a_row_is_found_by_its_name(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    by_number = works("neighbors", "m.st", data, "--query", "7")
+    assert works("neighbors", "m.st", data, "--query", "7", "--id", "id") == by_number
+
+
+def test_one_row_and_its_nearest_are_called_by_name(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    table = pl.read_csv(data).with_columns(id=pl.format("FLOWER-{}", "id"))
+    table.write_csv(data)
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    out = works(
+        *["neighbors", "m.st", data, "--query", "FLOWER-7", "--id", "id", "-k", "3"]
+    )
+    assert "nearest to row FLOWER-7 (" in out
+    assert out.count("FLOWER-") == 7
+    # Those without a name, by their numbers.
+    names = pl.when(pl.int_range(pl.len()) == 7).then("id")
+    table.with_columns(id=names).write_csv(data)
+    out = works(
+        *["neighbors", "m.st", data, "--query", "FLOWER-7", "--id", "id", "-k", "3"]
+    )
+    rows = [line.split("│")[2].strip(" =") for line in out.splitlines() if "│" in line]
+    assert len(rows) == 3
+    assert all(row.isdecimal() for row in rows)
+    table.write_csv(data)
+    # No name is cut, however many columns there are.
+    shown = [option for name in table.columns[1:] for option in ("--show", name)]
+    out = works(
+        *["neighbors", "m.st", data, "--query", "FLOWER-7", "--id", "id", *shown]
+    )
+    assert "…" not in out
+
+
+def test_fewer_rows_than_were_asked_for_are_said(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    n = pl.read_csv(data).height - 1
+    for k, note in ((n, ""), (n + 1, f"note: there are no more than {n} other rows\n")):
+        outcome = run("neighbors", "m.st", data, "--query", "0", "-k", k)
+        assert outcome.exit_code == 0
+        assert outcome.stderr == note
+    pl.read_csv(data).head(2).write_csv(data)
+    outcome = run("neighbors", "m.st", data, "--query", "0", "-k", 2)
+    assert outcome.stderr == "note: there are no more than 1 other row\n"
+
+
+def test_a_table_in_the_place_of_the_model(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    outcome = run("predict", data, "m.st", "--among", data, "-o", "p.csv")
+    assert_error_line(outcome, "flowers.csv is cut short, damaged or no model")
+    assert "name, before the data, a model that `vicinal fit` wrote" in outcome.stderr
+
+
+def test_predictions(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    outcome = run(
+        *["predict", "m.st", data, "--among", data, "-o", "p.csv", "--keep", "id"]
+    )
+    assert outcome.exit_code == 0
+    assert "40 rows predicted: p.csv\naccuracy " in outcome.stdout
+    assert "means nothing" in outcome.stderr
+    assert pl.read_csv("p.csv").columns == ["id", "predicted", "share"]
+    works(*f"fit {data} --target width --task regression --method pca -o r.st".split())
+    out = works("predict", "r.st", data, "--among", data, "-o", "r.parquet")
+    assert "R² " in out
+    assert pl.read_parquet("r.parquet").columns == ["predicted"]
+    works("fit", "iris", "--no-target", "--method", "pca", "-o", "n.st")
+    outcome = run(*["predict", "n.st", "iris", "--among", "iris", "-o", "o.csv"])
+    assert_error_line(outcome, "learned without a target")
+
+
+def test_predictions_need_rows_with_a_target(folder: Path) -> None:
+    works("fit", "iris", "--method", "pca", "-o", "m.st")
+    outcome = run("predict", "m.st", "iris", "-o", "o.csv")
+    assert_error_line(outcome, "rows whose target 'target' is known")
+    assert "with --among TABLE." in outcome.stderr
+    assert not (folder / "o.csv").exists()
+
+
+def test_one_of_something_is_in_the_singular(folder: Path) -> None:
+    data = flowers(folder / "flowers.csv")
+    works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
+    one = "one.csv"
+    (folder / one).write_text("id,<script>alert(1)</script>,width\nn1,r,3\n")
+    out = works("neighbors", "m.st", one, "--among", data, "-k", "1", "-o", "n.csv")
+    assert out == "1 neighbour of 1 row: n.csv\n"
+    assert works("transform", "m.st", one, "-o", "t.csv").startswith("1 row, lda0")
+    out = works("predict", "m.st", one, "--among", data, "-o", "p.csv")
+    assert out.startswith("1 row predicted: p.csv")

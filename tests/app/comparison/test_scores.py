@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import average_precision_score, r2_score
+
+from vicinal.app.comparison import compare
+from vicinal.app.comparison.scores import _average_precision, _r2
+
+WINE_X, WINE_Y = load_wine(return_X_y=True)
+IRIS_X, IRIS_Y = load_iris(return_X_y=True)
+
+
+@pytest.mark.parametrize("scale", [1e140, 1e-140])
+def test_targets_of_any_unit_give_the_same_scores(scale: float) -> None:
+    y = np.random.default_rng(0).normal(size=150)
+    options: Any = {"methods": ["euclidean"], "n_splits": 2}
+    plain, scaled = (compare(IRIS_X, t, **options) for t in (y, y * scale))
+    np.testing.assert_allclose(plain["euclidean"].scores, scaled["euclidean"].scores)
+
+
+def test_imbalanced_classes_are_judged_by_balanced_accuracy() -> None:
+    rng = np.random.default_rng(0)
+    y = np.array(["no"] * 180 + ["yes"] * 20)
+    X = rng.normal(size=(200, 2)) + 1.5 * (y == "yes")[:, None]
+    options: Any = {"methods": "euclidean lda", "n_splits": 2}
+    result = compare(X, y, **options)
+    assert result.measure == "balanced accuracy (%)"
+    assert result.notes[0].startswith("90 % of the rows are of class no: ")
+    assert "accuracy (%)" in result.header[4]
+    plain = compare(X, y, score="accuracy", **options)
+    for name in ("euclidean", "lda"):
+        assert result[name].accuracy == pytest.approx(plain[name].mean)
+        assert result[name].mean < plain[name].mean
+    assert result["majority class"].mean == 0.5
+    precision = compare(X, y, score="average-precision", **options)
+    assert 0.1 < precision["euclidean"].mean < 1
+    assert precision["majority class"].mean == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [("r2", "accuracy, balanced-accuracy"), ("average-precision", "needs two classes")],
+)
+def test_scores_that_there_are_not(score: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare(WINE_X, WINE_Y, score=score)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-180, 1e150])
+def test_r2_of_weighted_rows_is_scikit_learns(unit: float) -> None:
+    rng = np.random.default_rng(0)
+    truth = 5 + rng.normal(size=40)
+    predicted = truth + 0.3 * rng.normal(size=40)
+    weights = rng.multinomial(40, np.full(40, 1 / 40), size=3).astype(float)
+    found = _r2(unit * truth, unit * predicted, weights)
+    wanted = [r2_score(truth, predicted, sample_weight=one) for one in weights]
+    np.testing.assert_allclose(found, wanted)
+
+
+def test_r2_of_equal_targets_is_no_number() -> None:
+    truth = np.full(5, 3.0)
+    assert not np.isfinite(_r2(truth, truth + 1, np.ones((1, 5)))).any()
+
+
+def test_average_precision_of_weighted_rows_is_scikit_learns() -> None:
+    rng = np.random.default_rng(0)
+    truth = (rng.random(60) < 0.3).astype(int)
+    predicted = np.round(rng.random(60) + 0.4 * truth, 1)  # with ties
+    weights = rng.multinomial(60, np.full(60, 1 / 60), size=3).astype(float)
+    wanted = [
+        average_precision_score(truth, predicted, sample_weight=one) for one in weights
+    ]
+    np.testing.assert_allclose(_average_precision(truth, predicted, weights), wanted)

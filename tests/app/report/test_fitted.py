@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import FunctionTransformer
+
+from tests.app.report import comparisons
+from vicinal.app.comparison import METHODS, Comparison
+from vicinal.app.report.displayed import select_rows
+from vicinal.app.report.fitted import FittedMetric, _picture, fit_metrics
+
+
+def all_of(comparison: Comparison, n: int = 1000) -> dict[str, FittedMetric]:
+    metrics, left_out = fit_metrics(
+        comparison, select_rows(comparison.setting, n, None, None)
+    )
+    assert not left_out
+    return {metric.name: metric for metric in metrics}
+
+
+def test_neighbours_are_those_in_all_dimensions() -> None:
+    comparison = comparisons.wine()
+    setting = comparison.setting
+    X = setting.X
+    y = np.unique(comparisons.labels(comparison), return_inverse=True)[1]
+    for name, metric in all_of(comparison).items():
+        points = METHODS[name].pipeline(X, y).fit(X, y).transform(X)
+        search = NearestNeighbors(n_neighbors=8).fit(points)
+        expected = search.kneighbors(return_distance=False)
+        np.testing.assert_array_equal(metric.neighbors, expected)
+        assert metric.picture.shape == (178, 2)
+
+
+def test_methods_that_can_be_learned_in_two_dimensions_are() -> None:
+    metrics = all_of(comparisons.wine())
+    assert metrics["nca"].caption.startswith("Learned in two dimensions.")
+    assert metrics["nca"].points.shape == (178, 13)
+    assert "principal components of 13 dim" in metrics["euclidean"].caption
+
+
+def test_one_dimension_is_spread_out() -> None:
+    setting = comparisons.wine().setting
+    target = (np.asarray(setting.y) != "class_0").astype(int)
+    two = replace(setting, target=target, classes=("a", "b"))
+    metric = all_of(replace(comparisons.wine(), setting=two))["lda"]
+    assert metric.points.shape == (178, 1)
+    assert "one dimension" in metric.caption
+    assert np.unique(metric.picture[:, 1]).size == 178
+
+
+def test_components_are_in_standard_units() -> None:
+    setting = comparisons.wine().setting
+    metrics = all_of(comparisons.wine())
+    spread = np.diag(setting.X.std(axis=0))
+    np.testing.assert_allclose(metrics["euclidean"].components, spread)
+    np.testing.assert_allclose(metrics["standardised"].components, np.eye(13))
+
+
+def test_effective_neighbours_are_known_for_nca_only() -> None:
+    metrics = all_of(comparisons.wine())
+    known = [name for name, m in metrics.items() if m.effective_neighbors is not None]
+    assert known == ["nca"]
+
+
+def test_without_a_plain_metric_standardised_rows_are_the_before() -> None:
+    assert next(iter(all_of(comparisons.irises()))) == "standardised"
+
+
+def test_missing_values_and_few_rows() -> None:
+    comparison = comparisons.wine()
+    setting = comparison.setting
+    X = setting.X.copy()
+    X[::7, 3] = np.nan
+    metrics = all_of(replace(comparison, setting=replace(setting, X=X)), n=6)
+    assert all(metric.neighbors.shape == (6, 5) for metric in metrics.values())
+    assert all(np.isfinite(metric.components).all() for metric in metrics.values())
+
+
+def replaced(monkeypatch: pytest.MonkeyPatch, fit: Any) -> Comparison:
+    """Put another metric in the place of LDA."""
+
+    class Other(FunctionTransformer):
+        def fit(self, X: Any, y: Any = None) -> Any:
+            fit()
+            self.components_ = np.eye(X.shape[1])
+            return super().fit(X, y)
+
+    stub = replace(METHODS["lda"], make=lambda _: Other())
+    comparison = comparisons.wine()  # made once for all tests: not with the stub
+    monkeypatch.setitem(METHODS, "lda", stub)
+    return comparison
+
+
+def test_a_metric_that_cannot_be_learned_is_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fit() -> None:
+        raise ValueError("there is nothing to learn")
+
+    comparison = replaced(monkeypatch, fit)
+    messages: list[Any] = []
+    metrics, left_out = fit_metrics(
+        comparison,
+        select_rows(comparison.setting, 50, None, None),
+        lambda *progress: messages.append(progress),
+    )
+    assert [metric.name for metric in metrics] == ["euclidean", "standardised", "nca"]
+    assert left_out == ["lda is not shown: there is nothing to learn"]
+    assert messages[-1] == (4, 4, "nca")
+
+
+def test_warnings_are_told_in_the_caption(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fit() -> None:
+        warnings.warn("did not converge", ConvergenceWarning, stacklevel=1)
+        warnings.warn("odd\n data", UserWarning, stacklevel=1)
+
+    caption = all_of(replaced(monkeypatch, fit), n=50)["lda"].caption
+    assert caption.endswith("It stopped at its iteration limit. odd data")
+
+
+def test_maps_without_any_dimension_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nothing = FunctionTransformer(lambda X: X[:, :0])
+    stub = replace(METHODS["lda"], make=lambda _: nothing)
+    comparison = comparisons.wine()
+    monkeypatch.setitem(METHODS, "lda", stub)
+    _, left_out = fit_metrics(
+        comparison, select_rows(comparison.setting, 50, None, None)
+    )
+    reason = "it found no direction that tells these rows apart."
+    assert left_out == [f"lda is not shown: {reason}"]
+
+
+def test_a_single_feature() -> None:
+    comparison = comparisons.wine()
+    setting = replace(comparison.setting, X=comparison.setting.X[:, :1])
+    metrics = all_of(replace(comparison, setting=setting), n=60)
+    assert list(metrics) == comparisons.METHODS
+    assert all(metric.picture.shape == (60, 2) for metric in metrics.values())
+
+
+def test_pictures_of_many_dimensions_are_principal_components() -> None:
+    rng = np.random.RandomState(0)
+    wide = rng.randn(40, 1200) * 0.01
+    wide[:, 7] += 3 * rng.randn(40)
+    wide[:, 900] += rng.randn(40)
+    for points in (wide, wide[:, :950]):
+        picture, caption = _picture(points)
+        expected = PCA(2, svd_solver="full").fit_transform(points)
+        np.testing.assert_allclose(np.abs(picture), np.abs(expected), atol=1e-3)
+        assert f"components of {points.shape[1]} dimensions" in caption

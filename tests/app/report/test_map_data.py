@@ -1,0 +1,93 @@
+import base64
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tests.app.report import comparisons
+from vicinal.app.report.before_after import before_and_after
+from vicinal.app.report.displayed import select_rows
+from vicinal.app.report.fitted import fit_metrics
+from vicinal.app.report.map_data import color_stops, in_view, map_data
+
+
+def data_of(comparison: Any) -> dict[str, Any]:
+    rows = select_rows(comparison.setting, 1000, None, None)
+    metrics, _ = fit_metrics(comparison, rows)
+    pair = before_and_after(comparison, [metric.name for metric in metrics])
+    return map_data(rows, metrics, *pair)
+
+
+def unpacked(text: str, kind: str) -> Any:
+    return np.frombuffer(base64.b64decode(text), dtype=f"<{kind}")
+
+
+def test_all_points_are_in_view() -> None:
+    points = np.random.RandomState(0).randn(500, 2) * [5, 1] + [7, -3]
+    seen = in_view(points)
+    np.testing.assert_allclose([seen[:, 0].min(), seen[:, 0].max()], [0, 1], atol=1e-12)
+    # One unit for both axes: the picture is flat, and in the middle.
+    ratio = np.ptp(seen, axis=0) / np.ptp(points, axis=0)
+    np.testing.assert_allclose(ratio, ratio[0])
+    np.testing.assert_allclose(seen[:, 1].min() + seen[:, 1].max(), 1)
+
+
+def test_far_outliers_are_not() -> None:
+    points = np.random.RandomState(0).randn(500, 2)
+    points[0] = 1e6
+    seen = in_view(points)
+    assert (seen[0] > 1000).all()
+    assert ((seen[1:] > -0.5) & (seen[1:] < 1.5)).all()
+    assert np.ptp(seen[1:, 0]) > 0.8
+
+
+def test_a_point_that_halves_the_picture_is_out_of_view() -> None:
+    points = np.column_stack([np.linspace(0, 1, 1000), np.linspace(0, 1, 1000)])
+    points[-1] = 1.9
+    assert in_view(points).max() <= 1
+    points[-1] = 2.5
+    seen = in_view(points)
+    assert (seen[-1] > 1).all()
+    assert np.ptp(seen[:-1, 0]) > 0.8
+
+
+def test_equal_points_are_in_the_middle() -> None:
+    assert (in_view(np.ones((4, 2))) == 0.5).all()
+
+
+def test_classes_rows_and_neighbours_are_packed() -> None:
+    comparison = comparisons.wine()
+    setting = replace(comparison.setting, rows=comparison.setting.rows + 70_000)
+    data = data_of(replace(comparison, setting=setting))
+    np.testing.assert_array_equal(unpacked(data["rows"], "u4"), setting.rows)
+    names = [data["classes"][code] for code in unpacked(data["codes"], "u2")]
+    assert setting.y is not None
+    assert names == setting.y.tolist()
+    near = unpacked(data["methods"][0]["near"], "u4").reshape(178, 8)
+    assert (near != np.arange(178)[:, None]).all()
+    assert unpacked(data["methods"][0]["xy"], "f4").size == 2 * 178
+
+
+def test_clusters_where_there_is_no_target() -> None:
+    data = data_of(comparisons.irises())
+    assert sum(data["counts"]) == 150
+    assert len(data["classes"]) == 8
+    assert data["methods"][data["before"]]["name"] == "standardised"
+
+
+def test_colours_go_by_rank_where_a_few_numbers_are_far_larger() -> None:
+    even, by_rank = color_stops(np.arange(101.0))
+    assert (even, by_rank) == ([0, 25, 50, 75, 100], False)
+    skewed = np.exp(np.linspace(0, 10, 101))
+    stops, by_rank = color_stops(skewed)
+    assert by_rank
+    np.testing.assert_allclose(stops, np.exp([0, 2.5, 5, 7.5, 10]))
+    assert data_of(comparisons.diabetes())["stops"][0] == 25
+
+
+def test_targets_are_shown_as_they_are_in_the_file() -> None:
+    comparison = comparisons.diabetes()
+    y = comparisons.labels(comparison) + 1_234_567.1
+    setting = replace(comparison.setting, y=y, target=y)
+    shown = data_of(replace(comparison, setting=setting))["values"]
+    assert shown[:2] == [1234718.1, 1234642.1]

@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+
+from tests.app.report import comparisons
+from vicinal.app.comparison import Comparison, MethodResult, Setting
+from vicinal.app.report.fitted import FittedMetric
+from vicinal.app.report.sections import card, table
+
+
+@pytest.mark.parametrize(
+    ("n_outside", "said"),
+    [
+        (0, "In the plane."),
+        (1, "In the plane. 1 row lies further out; zoom out to see."),
+        (2, "In the plane. 2 rows lie further out; zoom out to see."),
+    ],
+)
+def test_rows_out_of_view_are_counted(n_outside: int, said: str) -> None:
+    seconds = np.ones(2)
+    lda = MethodResult("lda", np.array([2]), np.array([0.7, 0.9]), seconds, seconds)
+    X = np.random.default_rng(0).uniform(size=(1000, 2))
+    setting = Setting(X, None, "classification", np.arange(1000), 1000, ["a", "b"])
+    picture = X.copy()
+    picture[:n_outside] = 1e3
+    neighbors = np.zeros((1000, 1), dtype=int)
+    metric = FittedMetric(
+        "lda", X, picture, "In the plane.", neighbors, np.eye(2), None
+    )
+    assert card(metric, Comparison((lda,), setting))["caption"] == said
+
+
+def test_the_table_marks_what_is_recommended_and_what_is_best() -> None:
+    comparison = comparisons.wine()
+    lines = table(comparison)
+    assert [line["name"] for line in lines if line["advised"]] == [
+        comparison.recommended
+    ]
+    best = max(comparison.results, key=lambda one: one.mean)
+    assert lines[0]["name"] == best.name
+    assert [line["name"] for line in lines if line["best"]] == [best.name]
+    assert {line["name"] for line in lines} == {one.name for one in comparison.results}
