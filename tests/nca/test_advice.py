@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vicinal.nca._fit import _advice
-from vicinal.solvers import Solution, StopReason
+from vicinal.optimize import Solution, StopReason
 
 
 def solution(reason: StopReason, *curve: float) -> Solution:

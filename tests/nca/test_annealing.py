@@ -74,6 +74,6 @@ def test_the_penalty_rises_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None
         def value_and_gradient(self, A: FloatArray) -> tuple[float, FloatArray]:
             return 1.0, np.zeros_like(A)
 
-    monkeypatch.setattr("vicinal.nca._annealing.Penalized", noted)
+    monkeypatch.setattr("vicinal.nca._annealing.Ridge", noted)
     Annealing(lambda _: 0, n_raises=4).reduce(Flat(), np.eye(2), 1)
     np.testing.assert_allclose(seen, 0.01 * np.arange(1, 5))

@@ -11,7 +11,7 @@ from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal.classic import MLKR
 from vicinal.nca._scale import data_unit
 from vicinal.objectives import NCAObjective
-from vicinal.solvers.base import power_of_two
+from vicinal.optimize import power_of_two
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 UNITS = [2.0**-400, 2.0**-40, 2.0**-7, 2.0**9, 2.0**300]

@@ -18,7 +18,7 @@ from tests.blas_pools import blas_threads_now
 from vicinal.neighborhood import blas
 from vicinal.neighborhood.blas import blas_threads, single_threaded_blas
 from vicinal.objectives import NCAObjective
-from vicinal.solvers import LBFGS
+from vicinal.optimize import LBFGS
 
 
 def threads_of_blas() -> list[int]:

@@ -20,7 +20,7 @@ from vicinal.neighborhood import (
     SoftMatches,
     SquaredErrors,
     average,
-    pull,
+    laplacian_product,
     row_values,
 )
 
@@ -91,7 +91,7 @@ def test_the_product_is_that_of_the_laplacian(
     Z, V = rng.normal(size=(n, 3)), rng.normal(size=(n, n))
     W = V + V.T
     laplacian = np.diag(W.sum(axis=1)) - W
-    values, product = pull(Z, Given(V), n_threads=2)
+    values, product = laplacian_product(Z, Given(V), n_threads=2)
     np.testing.assert_allclose(product, laplacian @ Z, rtol=1e-9, atol=1e-9)
     centered = Z - Z.mean(axis=0)
     np.testing.assert_allclose(values, (centered**2).sum(axis=1))
@@ -105,7 +105,7 @@ def test_only_queries_look_for_neighbours(monkeypatch: pytest.MonkeyPatch) -> No
     edges = np.zeros_like(V)
     edges[queries] = V[queries]
     W = edges + edges.T
-    values, product = pull(Z, Given(V), 2, queries)
+    values, product = laplacian_product(Z, Given(V), 2, queries)
     np.testing.assert_allclose(product, np.diag(W.sum(axis=1)) @ Z - W @ Z, atol=1e-9)
     norms = ((Z - Z.mean(axis=0)) ** 2).sum(axis=1)
     np.testing.assert_allclose(values, norms[queries])
@@ -115,8 +115,8 @@ def test_only_queries_look_for_neighbours(monkeypatch: pytest.MonkeyPatch) -> No
 def test_queries_see_what_they_see_among_all(rule: MakeRule) -> None:
     Z, y = make(3, 500, 3, 4)
     queries = np.random.default_rng(0).permutation(500)[:77]
-    seen = pull(Z, rule(y, np.float64), 2, queries).values
-    among_all = pull(Z, rule(y, np.float64)).values[queries]
+    seen = laplacian_product(Z, rule(y, np.float64), 2, queries).values
+    among_all = laplacian_product(Z, rule(y, np.float64)).values[queries]
     np.testing.assert_allclose(seen, among_all, rtol=1e-12)
     np.testing.assert_array_equal(row_values(Z, rule(y, np.float64), 1, queries), seen)
 
@@ -125,11 +125,11 @@ def test_queries_see_what_they_see_among_all(rule: MakeRule) -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_any_number_of_threads_gives_the_same_bits(rule: MakeRule, dtype: Any) -> None:
     Z, y = make(0, 1500, 4, 5, dtype)
-    one = pull(Z, rule(y, dtype), n_threads=1)
+    one = laplacian_product(Z, rule(y, dtype), n_threads=1)
     for n_threads in (2, 3, 8):
-        many = pull(Z, rule(y, dtype), n_threads)
+        many = laplacian_product(Z, rule(y, dtype), n_threads)
         np.testing.assert_array_equal(one.values, many.values)
-        np.testing.assert_array_equal(one.laplacian_product, many.laplacian_product)
+        np.testing.assert_array_equal(one.matrix, many.matrix)
 
 
 @settings(deadline=None, max_examples=40)
@@ -147,31 +147,31 @@ def test_what_the_pull_does_not_depend_on(
     Z, y = make(seed, n, d, n_classes)
     Z *= scale
     rng = np.random.default_rng(seed)
-    values, product = pull(Z, rule(y, np.float64))
+    values, product = laplacian_product(Z, rule(y, np.float64))
     assert np.isfinite(values).all()
     assert np.isfinite(product).all()
     tolerance = 1e-7 * max(1, np.abs(product).max())
 
     shift = rng.normal(size=d) * 10 * scale
-    moved = pull(Z + shift, rule(y, np.float64))
+    moved = laplacian_product(Z + shift, rule(y, np.float64))
     np.testing.assert_allclose(moved.values, values, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(
-        moved.laplacian_product, product, rtol=1e-6, atol=tolerance
+        moved.matrix, product, rtol=1e-6, atol=tolerance
     )
 
     Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
-    turned = pull(Z @ Q, rule(y, np.float64))
+    turned = laplacian_product(Z @ Q, rule(y, np.float64))
     np.testing.assert_allclose(turned.values, values, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(
-        turned.laplacian_product, product @ Q, rtol=1e-6, atol=tolerance
+        turned.matrix, product @ Q, rtol=1e-6, atol=tolerance
     )
 
     # Any order inside a class.
     order = np.lexsort([rng.random(n), y])
-    shuffled = pull(Z[order], rule(y, np.float64))
+    shuffled = laplacian_product(Z[order], rule(y, np.float64))
     np.testing.assert_allclose(shuffled.values, values[order], rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(
-        shuffled.laplacian_product, product[order], rtol=1e-6, atol=tolerance
+        shuffled.matrix, product[order], rtol=1e-6, atol=tolerance
     )
 
 
@@ -180,16 +180,16 @@ def test_the_block_size_does_not_matter(
     rule: MakeRule, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Z, y = make(1, 400, 3, 4)
-    whole = pull(Z, rule(y, np.float64))
+    whole = laplacian_product(Z, rule(y, np.float64))
     monkeypatch.setattr("vicinal.neighborhood.parallel.MIN_ROWS", 1)
     for size in (1, 7, 150):
         monkeypatch.setattr(
             "vicinal.neighborhood.parallel.CACHE_BYTES", size * Z.itemsize * len(Z)
         )
-        parts = pull(Z, rule(y, np.float64), n_threads=2)
+        parts = laplacian_product(Z, rule(y, np.float64), n_threads=2)
         np.testing.assert_allclose(parts.values, whole.values, rtol=1e-12)
         np.testing.assert_allclose(
-            parts.laplacian_product, whole.laplacian_product, rtol=1e-9, atol=1e-12
+            parts.matrix, whole.matrix, rtol=1e-9, atol=1e-12
         )
 
 
@@ -197,10 +197,10 @@ def test_memory_is_a_few_blocks_however_many_points() -> None:
     n = 6000  # n×n in float32 would be 144 MB
     Z, y = make(2, n, 2, 3, np.float32)
     rule = expected(y, np.float32)
-    pull(Z[:10], expected(y[:10], np.float32))  # compiles
+    laplacian_product(Z[:10], expected(y[:10], np.float32))  # compiles
     with sklearn.config_context(working_memory=64):
         tracemalloc.start()
-        pull(Z, rule, n_threads=2)
+        laplacian_product(Z, rule, n_threads=2)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert peak < 20e6
@@ -257,7 +257,7 @@ def test_copies_of_a_point_count_as_neighbours_of_each_other() -> None:
 def test_distances_that_overflow_are_an_error_not_nan(dtype: Any) -> None:
     Z = np.array([[0.0], [1.0], [1e19 if dtype == np.float32 else 1e155]], dtype=dtype)
     with pytest.raises(ValueError, match="Scale the data"):
-        pull(Z, expected(np.array([0, 0, 1]), dtype))
+        laplacian_product(Z, expected(np.array([0, 0, 1]), dtype))
 
 
 def test_values_have_the_type_of_the_points() -> None:

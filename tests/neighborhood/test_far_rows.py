@@ -21,12 +21,12 @@ from vicinal.neighborhood import (
     Responsibilities,
     Rule,
     average,
+    laplacian_product,
     log_sums,
-    pull,
     row_values,
     scatter,
 )
-from vicinal.neighborhood.pairs import CenteredPoints
+from vicinal.neighborhood.engine import CenteredPoints
 from vicinal.objectives import NCAObjective, TargetObjective
 
 N, D, N_CLASSES = 60, 3, 3
@@ -125,14 +125,19 @@ def test_values_and_products_are_those_of_differences(
     # What is summed, in size: the yardstick of rounding.
     size = np.einsum("ij,ijk->ik", np.abs(W), np.abs(gaps))
     rule = RULES[kind](y, dtype)
-    found = pull(Z, rule)
+    found = laplacian_product(Z, rule)
     close(found.values, values, np.abs(values), dtype)
-    close(found.laplacian_product, product, size, dtype)
+    close(found.matrix, product, size, dtype)
     np.testing.assert_array_equal(row_values(Z, rule), found.values)
-    many = pull(Z, rule, n_threads=3)
-    np.testing.assert_array_equal(many.laplacian_product, found.laplacian_product)
+    many = laplacian_product(Z, rule, n_threads=3)
+    np.testing.assert_array_equal(many.matrix, found.matrix)
     some = np.arange(1, N, 4)
-    close(pull(Z, rule, 1, some).values, values[some], np.abs(values[some]), dtype)
+    close(
+        laplacian_product(Z, rule, 1, some).values,
+        values[some],
+        np.abs(values[some]),
+        dtype,
+    )
 
 
 @every_place

@@ -11,7 +11,7 @@ from vicinal.neighborhood import (
     LogMatches,
     NeighborWeights,
     Rule,
-    pull,
+    laplacian_product,
 )
 from vicinal.neighborhood.knn_graph import (
     NearestLists,
@@ -111,14 +111,14 @@ def test_lists_of_all_give_the_whole(case: str, kind: str, dtype: Any) -> None:
     rule: Rule = RULES[kind](ClassRuns.from_sorted(y), masses_of(counts, dtype))
     lists = lists_of(Z, y, len(Z) - 1)
     values, product = pull_nearest(Z, rule, lists)  # type: ignore[arg-type]
-    whole = pull(Z, rule)
+    whole = laplacian_product(Z, rule)
     assert values.dtype == product.dtype == dtype
     tolerance = 2e-4 if dtype == np.float32 else 1e-10
     np.testing.assert_allclose(values, whole.values, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(
         product,
-        whole.laplacian_product,
-        atol=tolerance * np.abs(whole.laplacian_product).max(),
+        whole.matrix,
+        atol=tolerance * np.abs(whole.matrix).max(),
     )
 
 
@@ -133,7 +133,7 @@ def test_any_number_of_threads_gives_the_same_bits(kind: str, dtype: Any) -> Non
     for n_threads in (2, 5):
         many = pull_nearest(Z, rule, lists, n_threads)
         np.testing.assert_array_equal(one.values, many.values)
-        np.testing.assert_array_equal(one.laplacian_product, many.laplacian_product)
+        np.testing.assert_array_equal(one.matrix, many.matrix)
     np.testing.assert_array_equal(
         NearestLists.find(Z, ClassRuns.from_sorted(y), 9, 2).columns, lists.columns
     )
@@ -148,10 +148,8 @@ def test_the_origin_does_not_matter(kind: str) -> None:
     near = pull_nearest(Z.astype(np.float32), rule, lists)
     far = pull_nearest((Z + 4096).astype(np.float32), rule, lists)
     np.testing.assert_allclose(far.values, near.values, rtol=1e-5)
-    product = near.laplacian_product
-    np.testing.assert_allclose(
-        far.laplacian_product, product, atol=1e-4 * np.abs(product).max()
-    )
+    product = near.matrix
+    np.testing.assert_allclose(far.matrix, product, atol=1e-4 * np.abs(product).max())
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vicinal._typing import FloatArray
-from vicinal.neighborhood.new_points import resolved
+from vicinal.neighborhood.engine import resolved
 
 NEAR = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
 FAR = NEAR * np.float32(1e4)

@@ -10,8 +10,8 @@ from vicinal.neighborhood import (
     NeighborWeights,
     Responsibilities,
     Scatter,
+    laplacian_product,
     log_sums,
-    pull,
     scatter,
 )
 
@@ -45,9 +45,9 @@ def test_the_scatter_is_that_of_the_equation(n: int, d: int) -> None:
     np.testing.assert_allclose(found.matrix, expected.matrix, rtol=1e-9, atol=1e-9)
 
 
-def test_it_is_the_laplacians_of_pull() -> None:
+def test_it_is_the_laplacians_of_laplacian_product() -> None:
     Z = make(400, 5)
-    product = pull(Z, rule(400)).laplacian_product
+    product = laplacian_product(Z, rule(400)).matrix
     np.testing.assert_allclose(
         scatter(Z, rule(400)).matrix, (Z - Z.mean(axis=0)).T @ product, rtol=1e-9
     )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from vicinal._typing import FloatArray
-from vicinal.solvers import Objective
+from vicinal.optimize import Objective
 
 
 def by_differences(

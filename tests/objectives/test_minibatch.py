@@ -5,7 +5,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import (
     MinibatchSampler,
     NCAObjective,
-    Penalized,
+    Ridge,
     TargetObjective,
 )
 from vicinal.objectives.base import PairObjective
@@ -132,7 +132,7 @@ def test_a_pools_terms_stand_for_all_points() -> None:
 
 def test_the_penalty_is_that_of_the_whole() -> None:
     objective = make("expected", weighted=True)
-    penalised = Penalized(objective, 0.1 * objective.n_points)
+    penalised = Ridge(objective, 0.1 * objective.n_points)
     part = MinibatchSampler(objective, N, N, alpha=0.1).draw(np.random.default_rng(0))
     value, gradient = part.value_and_gradient(A)
     expected = penalised.value_and_gradient(A)
@@ -146,7 +146,7 @@ def test_coordinates(alpha: float) -> None:
     basis = np.random.default_rng(6).normal(size=(D, D))
     batches = MinibatchSampler(objective, N, N, alpha, basis)
     value, gradient = batches.draw(np.random.default_rng(0)).value_and_gradient(A)
-    whole = Penalized(objective, alpha * N).value_and_gradient(A @ basis.T)
+    whole = Ridge(objective, alpha * N).value_and_gradient(A @ basis.T)
     assert value == pytest.approx(whole[0], rel=1e-12)
     np.testing.assert_allclose(gradient, whole[1] @ basis, rtol=1e-9)
 

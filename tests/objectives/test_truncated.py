@@ -12,8 +12,8 @@ from tests.objectives.differences import by_differences
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import NCAObjective, TruncatedNCA
 from vicinal.objectives.truncated import TOLERATED
-from vicinal.solvers import LBFGS
-from vicinal.solvers.refreshed import Refreshed
+from vicinal.optimize import LBFGS
+from vicinal.optimize import Refreshed
 
 KINDS = ["expected", "log", "class-density"]
 D = 4

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vicinal._typing import FloatArray
-from vicinal.solvers import Objective
+from vicinal.optimize import Objective
 
 
 class Hill:

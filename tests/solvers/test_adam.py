@@ -6,8 +6,8 @@ from numpy.random import Generator
 
 from tests.solvers.hills import Hill, Plain, Times, go_on
 from vicinal._typing import FloatArray
-from vicinal.solvers import Objective
-from vicinal.solvers.adam import (
+from vicinal.optimize import Objective
+from vicinal.optimize import (
     Adam,
     Progress,
     Stochastic,

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.solvers.hills import Hill, Plain, Times, go_on
 from vicinal._typing import FloatArray
 from vicinal.objectives import NCAObjective
-from vicinal.solvers import LBFGS, SOLVERS
+from vicinal.optimize import LBFGS, SOLVERS
 
 START = np.zeros((2, 3))
 

@@ -5,7 +5,7 @@ import pytest
 
 from tests.solvers.hills import Hill, Scripted, Times, Watched, WrongWay, go_on
 from vicinal._typing import FloatArray
-from vicinal.solvers import BoldDriver, DecayingSteps, DeltaBarDelta, GradientAscent
+from vicinal.optimize import BoldDriver, DecayingSteps, DeltaBarDelta, GradientAscent
 
 START = np.array([[9.0, 0.0, 1.0], [-4.0, 0.0, 1.0]])
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.solvers.hills import Hill, Plain, WrongWay, go_on
 from vicinal._typing import FloatArray
-from vicinal.solvers import SOLVERS, Objective
-from vicinal.solvers.refreshed import Refreshed
+from vicinal.optimize import SOLVERS, Objective
+from vicinal.optimize import Refreshed
 
 START = np.array([[9.0, 0.0, 1.0], [-4.0, 0.0, 1.0]])
 

@@ -7,8 +7,8 @@ from sklearn.datasets import load_iris
 from tests.solvers.hills import Hill, Times, WrongWay, go_on
 from vicinal._typing import FloatArray
 from vicinal.objectives import NCAObjective
-from vicinal.solvers import LBFGS, ConjugateGradient
-from vicinal.solvers.base import relative_change
+from vicinal.optimize import LBFGS, ConjugateGradient
+from vicinal.optimize import relative_change
 
 
 def test_lbfgs_finds_the_maximum_and_reports_every_iteration() -> None:

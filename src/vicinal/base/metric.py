@@ -46,22 +46,21 @@ class LearnedMetric:
         return distance if squared else float(np.sqrt(distance))
 
 
-def of_unscaled(rows: FloatArray, unit: FloatArray | float, dtype: Any) -> FloatArray:
-    """Return a map of points in some unit as one of the points as they were given.
-
-    Raises
-    ------
-    ValueError
-        When it has entries that are too large for its type.
-    """
+def unscale_components(
+    components: FloatArray, unit: FloatArray | float, dtype: Any
+) -> FloatArray:
+    """Convert components fitted on X / unit to components for X, of a type."""
     with np.errstate(over="ignore", divide="ignore"):
-        components = (rows / unit).astype(dtype)
+        components = (components / unit).astype(dtype)
     if not np.isfinite(components).all():
         raise ValueError(
             "X has values too small to compute with: the map's entries would overflow. "
             "Scale the data."
         )
     return components
+
+
+of_unscaled = unscale_components
 
 
 @contextmanager

@@ -6,15 +6,15 @@ costs d² instead of d. But a quadratic form is linear in the products of two
 coordinates, and so all of it is products of matrices.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.pairs import BlockConsumer, for_each_block, pass_by
+from vicinal.neighborhood.engine import for_each_block
 from vicinal.neighborhood.parallel import ReproducibleSum
 
 # Numbers in all the covariances together.
@@ -88,7 +88,7 @@ class LocalKernels:
         """
         peaks = self.log_roots if counts is None else self.log_roots + np.log(counts)
         sums = np.empty(len(Q))
-        self._for_each_block(monomials(Q), peaks, sums, own, lambda: pass_by, n_threads)
+        self._for_each_block(monomials(Q), peaks, sums, own, n_threads)
         return sums
 
     def expectation(self, n_threads: int) -> "LocalExpectation":
@@ -99,25 +99,13 @@ class LocalKernels:
         sums = np.empty(n)
         total = ReproducibleSum(np.zeros_like(known))
 
-        def adder() -> BlockConsumer:
-            scratch = np.empty_like(known)
-
-            def add_up(
-                position: int, weighed: Iterator[tuple[slice, FloatArray]]
-            ) -> None:
-                term = total.buffer()
-                for k, (rows, block) in enumerate(weighed):
-                    # λ_ij is the block over its rows' sums, which has fewer rows here.
-                    shares = known[rows] / block.sum(axis=1, keepdims=True)
-                    product = np.matmul(block.T, shares, out=scratch if k else term)
-                    if k:
-                        term += product
-                total.add(position, term)
-
-            return add_up
+        def add_up(block: FloatArray, rows: slice, term: Any, scratch: Any) -> None:
+            # λ_ij is the block over its rows' sums, which has fewer rows here.
+            shares = known[rows] / block.sum(axis=1, keepdims=True)
+            term += np.matmul(block.T, shares, out=scratch)
 
         self._for_each_block(
-            known, self.log_roots, sums, np.arange(n), adder, n_threads
+            known, self.log_roots, sums, np.arange(n), n_threads, add_up, total
         )
         moments, means = total.total[:, : -d - 1], total.total[:, -d - 1 : -1]
         weights = total.total[:, -1]
@@ -136,8 +124,9 @@ class LocalKernels:
         log_peaks: FloatArray,
         log_sums: FloatArray,
         own: IntArray | None,
-        make_consumer: Callable[[], BlockConsumer],
         n_threads: int,
+        consume: Any = None,
+        total: ReproducibleSum | None = None,
     ) -> None:
         """Compute the terms of each query over its largest, and hand on the blocks.
 
@@ -151,8 +140,8 @@ class LocalKernels:
             Where the logarithm of each query's sum is written.
         own : ndarray of int or None
             Which kernel each query leaves out.
-        make_consumer, n_threads
-            As for `vicinal.neighborhood.pairs.for_each_block`.
+        n_threads, consume, total
+            As for `for_each_block`.
         """
         coefficients = self.coefficients.copy()
         coefficients[:, -1] += log_peaks
@@ -170,7 +159,7 @@ class LocalKernels:
             log_sums[rows] = peaks[:, 0] + np.log(block.sum(axis=1))
 
         shape = (len(queries), len(self.V))
-        for_each_block(shape, queries.dtype, fill, make_consumer, n_threads)
+        for_each_block(shape, queries.dtype, fill, n_threads, consume, total)
 
 
 class LocalExpectation(NamedTuple):

@@ -1,15 +1,15 @@
 """Neighbourhood components analysis: by classes, by pairs, a classifier, a regressor.
 
-`_fit` is the road of a fit; `_initialization` gives its first map and `_scale` the
-size of it, `_model_selection` the penalty, `_optimizer` goes on exactly, `_stochastic`
-by mini-batches in the coordinates of `_preconditioner`, `_partial_fit` in pieces.
+`nca` is the estimator. `_problems` validates rows and labels; `_learning` chooses
+start, penalty and solver, and fits; `_initialization` has the starts, `_scale` their
+scale, `_stochastic` the steps on mini-batches, `_schedules` annealing and early
+stopping, `_partial_fit` data in pieces.
 """
 
-from vicinal.nca._classifier import NCAClassifier
-from vicinal.nca._initialization import STARTS, initial_components
-from vicinal.nca._nca import NCA
-from vicinal.nca._pair_nca import PairNCA
-from vicinal.nca._regressor import NCARegressor
+from vicinal.nca.classifier import NCAClassifier
+from vicinal.nca.nca import NCA
+from vicinal.nca.pairs import PairNCA
+from vicinal.nca.regressor import NCARegressor
 
 __all__ = [
     "NCA",

@@ -4,10 +4,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import sklearn
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from scipy.linalg import eigh
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray, IntArray
@@ -22,10 +23,10 @@ from vicinal.base.whitening import (
     spread,
     within_class_residuals,
 )
-from vicinal.nca._sparse import sparse_start
 
 FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
 STARTS = (*FROM_THE_DATA, "identity", "random")
+SPARSE_STARTS = ("auto", "pca", "identity", "random")
 # How much farther than across it the direction of a linear fit reaches.
 _STRETCH = 10.0
 # Where neither rows nor features are fewer, PCA is scikit-learn's randomised one.
@@ -297,3 +298,55 @@ def _linear(
         return start + stretch * np.outer(start @ direction, direction)
     row = _STRETCH * np.linalg.norm(start[0]) * direction
     return np.vstack([start[:-1], row])
+
+
+def check_sparse_settings(estimator: Any, X: Any) -> None:
+    """Raise an error where a setting would make sparse X dense, before any work."""
+    if not issparse(X):
+        return
+    n, n_features = X.shape
+    if estimator.form == "diagonal":
+        raise ValueError(
+            "form='diagonal' would make sparse X dense; use form='full' with a small "
+            "n_components, or X.toarray()."
+        )
+    init = estimator.init
+    if isinstance(init, str) and init not in SPARSE_STARTS:
+        raise ValueError(
+            f"init={init!r} would make sparse X dense; use one of "
+            f"{', '.join(map(repr, SPARSE_STARTS))}, or an array."
+        )
+    d = estimator.n_components
+    rows = n_features if d is None or isinstance(d, str) else d
+    needed = 8 * rows * (n + n_features) / 2**20
+    allowed = sklearn.get_config()["working_memory"]
+    if needed > allowed:
+        raise ValueError(
+            f"n_components={d!r} on sparse X of {n} rows and {n_features} features "
+            f"would need {needed:.0f} MiB for mapped points and map, more than "
+            f"scikit-learn's working_memory ({allowed} MiB). Give a smaller "
+            "n_components."
+        )
+
+
+def pca_of_sparse(X: Any, d: int, random_state: RandomState) -> FloatArray:
+    """Return the d leading principal directions, with X centred in the products."""
+    from sklearn.decomposition import PCA
+
+    pca = PCA(d, svd_solver="arpack", random_state=random_state)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        components: FloatArray = pca.fit(csr_array(X)).components_
+    return components
+
+
+def sparse_start(
+    init: str, X: Any, n_components: int, random_state: RandomState
+) -> FloatArray:
+    """Return the map to start from; "auto" is "pca" where that reduces anything."""
+    n, n_features = X.shape
+    if init == "random":
+        return random_state.standard_normal(size=(n_components, n_features))
+    # Lanczos finds fewer than all directions.
+    if init != "identity" and n_components < min(n, n_features):
+        return pca_of_sparse(X, n_components, random_state)
+    return np.eye(n_components, n_features)

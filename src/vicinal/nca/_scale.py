@@ -7,7 +7,6 @@ equally near, or only the nearest is seen at all, gradients vanish.
 import math
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.random import Generator
@@ -15,9 +14,8 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.objectives.base import PairObjective
-from vicinal.objectives.minibatch import sample_indices
-from vicinal.solvers.base import power_of_two
+from vicinal.objectives.base import PairObjective, sample_indices
+from vicinal.optimize import power_of_two
 
 N_NEIGHBORS = 10
 """The perplexity that a map is scaled to where its own scale is of no use."""
@@ -38,8 +36,6 @@ _DOUBLINGS = 24
 # The grid on which the best scale is first looked for: octaves of the map's size.
 _OCTAVES = np.arange(-2.0, 6.0)
 
-_UNITS: WeakKeyDictionary[PairObjective, float] = WeakKeyDictionary()
-
 
 def data_unit(objective: PairObjective) -> float:
     """Return the unit of the data: a power of two, 1 where they are standardised.
@@ -48,9 +44,12 @@ def data_unit(objective: PairObjective) -> float:
     is measured in it, is multiplied by 2 where all of X is. Rows that are all equal
     have none: it is 1, or larger where they are, which rounding may tell apart.
     """
-    if objective not in _UNITS:  # the start and the solver both ask
-        _UNITS[objective] = _unit_of(objective)
-    return _UNITS[objective]
+    known = vars(objective).get("_data_unit")  # the start and the solver both ask
+    if known is None or known[0] is not objective.X:
+        known = objective.X, _unit_of(objective)
+        vars(objective)["_data_unit"] = known
+    unit: float = known[1]
+    return unit
 
 
 def _unit_of(objective: PairObjective) -> float:
@@ -166,8 +165,8 @@ def to_perplexity(
     return start
 
 
-def in_sight(
-    objective: PairObjective, A: FloatArray, rng: Generator, ours: bool
+def rescale_init(
+    objective: PairObjective, A: FloatArray, rng: Generator, is_auto: bool
 ) -> FloatArray:
     """Return the map as it is where points see neighbours under it, or else scaled.
 
@@ -175,9 +174,9 @@ def in_sight(
     ----------
     objective, A, rng
         As for `to_perplexity`.
-    ours : bool
-        Whether the start was left to us: then a few neighbours are wanted, and not
-        only a gradient that does not vanish.
+    is_auto : bool
+        Whether `init` is "auto": then points should see a few neighbors, and not only
+        have a gradient that does not vanish.
     """
     if not np.any(A):
         return A
@@ -188,7 +187,7 @@ def in_sight(
         except ValueError:  # under this map distances overflow
             seen = 1.0
     others = float(objective.row_counts.sum()) - 1
-    fewest = min(_FEW, others / 4) if ours else _BLIND
+    fewest = min(_FEW, others / 4) if is_auto else _BLIND
     if max(fewest, _BLIND) <= seen <= max(_ALIKE * others, others - 1):
         return A
     return to_perplexity(objective, A, rng)
@@ -275,3 +274,46 @@ def squared_length(A: FloatArray) -> float:
 def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:
     """Return as many points as can look at all of the data at a moderate cost."""
     return objective.sample_queries(rng, max(_MIN_QUERIES, _PAIRS // objective.n_rows))
+
+
+def best_loss_scale(objective: PairObjective, A: FloatArray) -> FloatArray:
+    """Return the map at the scale with the best leave-one-out terms.
+
+    For f that is the scale which g likes best: f's own is that of the nearest
+    neighbour alone.
+    """
+    surrogate = objective.warmup_surrogate()
+    judged = objective if surrogate is None else surrogate[0]
+    distance = typical_distance(objective, A)
+    if not (distance > 0 and np.isfinite(distance)):
+        return A
+    unit = power_of_two(distance)
+    A, distance = A / unit, distance / unit
+    queries = sample_indices(np.random.default_rng(0), objective.n_rows, 1000)
+    counts = judged.counts[queries]
+
+    def loss(log_scale: float) -> float:
+        terms = judged.terms(np.exp(log_scale) * A, queries).astype(np.float64)
+        return -float(np.average(np.maximum(terms, -20.0), weights=counts))
+
+    return float(np.exp(best_scale(loss, -np.log(distance)))) * A
+
+
+def scaled_starts(
+    objective: PairObjective, starts: dict[str, FloatArray]
+) -> dict[str, FloatArray]:
+    """Return starts, by name, each at the scale with the best leave-one-out terms.
+
+    Where all points look alike at that scale, every loss is moderate and nothing can be
+    learned from there. Then the same start is offered at a scale at which a point sees
+    several neighbours, too.
+    """
+    found = {}
+    rng = np.random.default_rng(0)
+    queries = sample_indices(rng, objective.n_rows, 1000)
+    others = float(objective.row_counts.sum()) - 1
+    for name, A in starts.items():
+        found[name] = best_loss_scale(objective, A)
+        if perplexity(objective, found[name], queries) > 0.5 * others:
+            found[f"{name}, scaled up"] = to_perplexity(objective, found[name], rng)
+    return found

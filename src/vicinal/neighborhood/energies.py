@@ -3,8 +3,7 @@
 import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.new_points import _of_new_points
-from vicinal.neighborhood.pairs import Pairs, for_each_block, pass_by
+from vicinal.neighborhood.engine import CenteredPoints, for_each_block
 
 
 def hinge_energies(
@@ -43,17 +42,16 @@ def hinge_energies(
     from vicinal.neighborhood import impostor_kernels  # loads Numba
 
     pull, push = weights
-
-    def energies_of(pairs: Pairs) -> FloatArray:
+    energies = np.empty((len(queries), len(bounds) - 1))
+    for part, pairs in CenteredPoints.center(points).pairs_of(queries):
         found = np.empty((pairs.shape[0], len(bounds) - 1))
 
-        def fill(block: FloatArray, rows: slice) -> None:
+        def fill(block, rows, pairs=pairs, found=found):  # type: ignore[no-untyped-def]
             norms = pairs.fill(block, rows)
             impostor_kernels.energies(
                 block, *norms, bounds, reach, n_neighbors, pull, push, found[rows]
             )
 
-        for_each_block(pairs.shape, points.dtype, fill, lambda: pass_by, n_threads)
-        return found
-
-    return _of_new_points(queries, points, energies_of)
+        for_each_block(pairs.shape, points.dtype, fill, n_threads)
+        energies[part] = found
+    return energies

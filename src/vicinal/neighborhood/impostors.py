@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.pairs import CenteredPoints, for_each_block, pass_by
+from vicinal.neighborhood.engine import CenteredPoints, for_each_block
 from vicinal.neighborhood.parallel import ReproducibleSum, blocks, run_in_threads
 from vicinal.neighborhood.rules import ClassRuns
 
@@ -109,7 +109,7 @@ def _search(
             )
             lists[rows.start] = columns[:n].copy() if n < len(columns) else columns
 
-    for_each_block(pairs.shape, points.dtype, fill, lambda: pass_by, n_threads)
+    for_each_block(pairs.shape, points.dtype, fill, n_threads)
     found = [lists[start] for start in sorted(lists)]
     return counts, np.concatenate(found) if found else np.empty(0, dtype=np.int32)
 

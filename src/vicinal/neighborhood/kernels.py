@@ -281,6 +281,15 @@ def half_distances(block, queries, points):
 
 
 @kernel
+def squared_distances(block, query_norms, norms):
+    """Turn inner products into squared distances."""
+    for r in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            distance = (query_norms[r] + norms[j]) - 2 * block[r, j]
+            block[r, j] = distance if distance > 0 else block.dtype.type(0)
+
+
+@kernel
 def add_differences(block, own, points, product):
     """Add the edges of some rows to L Z: v_ij (z_i − z_j) to i, and less it to j."""
     for r in range(block.shape[0]):

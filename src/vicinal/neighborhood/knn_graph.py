@@ -3,7 +3,7 @@
 The graph has n·k edges instead of n², held as a sparse matrix.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,8 +11,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.engine import Pull
-from vicinal.neighborhood.pairs import CenteredPoints, for_each_block
+from vicinal.neighborhood.engine import (
+    CenteredPoints,
+    WeightedPairs,
+    for_each_block,
+)
 from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
 from vicinal.neighborhood.rules import ClassRuns, ExpectedMatches, NeighborWeights
 
@@ -78,7 +81,7 @@ class NearestLists:
 
 def pull_nearest(
     points: FloatArray, rule: ExpectedMatches, lists: NearestLists, n_threads: int = 1
-) -> Pull:
+) -> WeightedPairs:
     """Weigh the listed edges alone, and return the values and L Z as `pull` does.
 
     Parameters
@@ -119,18 +122,15 @@ def pull_nearest(
             *rule.reference_args[1:],
             values[rows],
         )
+        weights[rows] = block
 
-    def store(_: int, weighed: Iterator[tuple[slice, FloatArray]]) -> None:
-        for rows, block in weighed:
-            weights[rows] = block
-
-    for_each_block((n, k), points.dtype, fill, lambda: store, n_threads)
+    for_each_block((n, k), points.dtype, fill, n_threads)
     ends = np.arange(0, n * k + 1, k)
     V = csr_array((weights.ravel(), lists.columns.ravel(), ends), shape=(n, n))
     degrees = V.sum(axis=1) + V.sum(axis=0)
     # L Z does not depend on the origin, but its rounding does.
     Z = CenteredPoints.center(points).Z
-    return Pull(values, degrees[:, None] * Z - V @ Z - V.T @ Z)
+    return WeightedPairs(values, degrees[:, None] * Z - V @ Z - V.T @ Z)
 
 
 def sorted_masses(

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
-from vicinal.neighborhood.rules import far
+from vicinal.neighborhood.rules import excluded_distance
 
 Neighbors = list[NDArray[np.int32]]
 """For each class, of shape (n_queries, k_class): numbers of points, nearest first."""
@@ -72,7 +72,7 @@ def list_nearest(
                 nearest = found[j][rows]
                 nearest_kernels.list_nearest(
                     block, half_norms_of[rows], half_norms[start:stop], first, start,
-                    np.full(nearest.shape, far(points.dtype)), nearest,
+                    np.full(nearest.shape, excluded_distance(points.dtype)), nearest,
                 )  # fmt: skip
                 if later is not None and start >= rows.stop:
                     with later.lists(rows, j) as (distances, numbers):
@@ -124,7 +124,7 @@ class _LaterPoints:
         with self._lock:
             if a not in self._distances:
                 shape = len(numbers) - first, numbers.shape[1]
-                self._distances[a] = np.full(shape, far(self._dtype))
+                self._distances[a] = np.full(shape, excluded_distance(self._dtype))
             distances = self._distances[a]
         with self._locks[j]:
             yield distances[start - first : stop - first], numbers[start:stop]

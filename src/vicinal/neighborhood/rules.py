@@ -13,8 +13,8 @@ import numpy as np
 from vicinal._typing import FloatArray, IntArray
 
 
-def far(dtype: np.dtype[Any]) -> Any:
-    """Return the number that stands for the distance to what is no neighbour."""
+def excluded_distance(dtype: np.dtype[Any]) -> Any:
+    """Sentinel distance of excluded points: finite, so that inf − inf never occurs."""
     return dtype.type(1e38 if dtype == np.float32 else 1e300)
 
 
@@ -27,7 +27,7 @@ class NeighborWeights:
     log_offsets : ndarray of shape (n_points,)
         log max mass − log mass_j, of the points as neighbours: p_ij ∝ mass_j exp(−d²).
     self_log_offsets : ndarray of shape (n_points,)
-        The same for what a point adds to its own sum: `far` for a single point; a
+        The same for what a point adds to its own sum: `excluded_distance` for a single point; a
         point that stands for c equal ones has c − 1 of them as neighbours.
     counts : ndarray of shape (n_points,)
         How often a point's own term counts in the objective.
@@ -49,9 +49,13 @@ class NeighborWeights:
             # Most often: the formulas below would give the same, and cost as much as a
             # tenth of a mini-batch.
             zeros = np.zeros(len(counts), dtype=dtype)
-            return cls(zeros, np.full_like(zeros, far(dtype)), np.ones_like(zeros))
+            return cls(
+                zeros,
+                np.full_like(zeros, excluded_distance(dtype)),
+                np.ones_like(zeros),
+            )
         masses = np.log(counts) + np.log(mass_of_one)
-        self_log_offsets = np.full(len(counts), float(far(dtype)))
+        self_log_offsets = np.full(len(counts), float(excluded_distance(dtype)))
         several = counts > 1
         self_log_offsets[several] = masses.max() - (
             np.log(counts[several] - 1) + np.log(mass_of_one[several])
@@ -59,7 +63,7 @@ class NeighborWeights:
         return cls(
             (masses.max() - masses).astype(dtype),
             # A count barely above 1 has a large offset, which rounding must not make ∞.
-            np.clip(self_log_offsets, 0, far(dtype)).astype(dtype),
+            np.clip(self_log_offsets, 0, excluded_distance(dtype)).astype(dtype),
             counts.astype(dtype),
         )
 

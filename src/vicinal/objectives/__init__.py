@@ -5,7 +5,6 @@ from vicinal.objectives.mcml import MCMLObjective
 from vicinal.objectives.minibatch import MinibatchSampler
 from vicinal.objectives.nca import NCAObjective
 from vicinal.objectives.pairs import GivenPairsObjective
-from vicinal.objectives.penalized import Penalized
 from vicinal.objectives.regression import TargetObjective
 from vicinal.objectives.retrieval import RetrievalObjective
 from vicinal.objectives.soft_labels import SoftMatchObjective
@@ -17,7 +16,6 @@ __all__ = [
     "MCMLObjective",
     "MinibatchSampler",
     "NCAObjective",
-    "Penalized",
     "RetrievalObjective",
     "SoftMatchObjective",
     "TargetObjective",

@@ -13,17 +13,16 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
     NeighborWeights,
     Perplexities,
-    Pull,
     Rule,
+    WeightedPairs,
     back_project,
+    center_float32,
     effective_n_threads,
     float32_resolves,
+    laplacian_product,
     project,
-    pull,
     row_values,
 )
-from vicinal.solvers.base import Solver
-from vicinal.solvers.refreshed import SolverForIterations
 
 
 class PairObjective(ABC):
@@ -58,7 +57,7 @@ class PairObjective(ABC):
         mass_of_one: FloatArray,
         n_jobs: int | None,
     ) -> None:
-        self.X = X
+        self.X, _ = center_float32(X)
         self._order = order
         self._mass_of_one = mass_of_one
         self._n_threads = effective_n_threads(n_jobs)
@@ -102,25 +101,6 @@ class PairObjective(ABC):
 
     def refresh(self, components: ArrayLike) -> None:  # noqa: B027  often nothing to do
         """Make ready for maps near this one; sums over all pairs always are."""
-
-    def make_solver(
-        self, make: SolverForIterations, max_iter: int, tol: float
-    ) -> Solver:
-        """Return a solver of the given kind that suits this objective.
-
-        Parameters
-        ----------
-        make : callable
-            A kind of solver.
-        max_iter, tol : int, float
-            Its bounds.
-
-        Returns
-        -------
-        Solver
-            It may refresh the objective on its way.
-        """
-        return make(max_iter=max_iter, tol=tol)
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective of some of the points alone.
@@ -296,8 +276,10 @@ class PairObjective(ABC):
     def _map(self, A: FloatArray) -> FloatArray:
         return self.X * A if A.ndim == 1 else project(self.X, A, self._n_threads)
 
-    def _pull(self, Z: FloatArray, rule: Rule, queries: IntArray | None) -> Pull:
-        return pull(Z, rule, self._n_threads, queries)
+    def _pull(
+        self, Z: FloatArray, rule: Rule, queries: IntArray | None
+    ) -> WeightedPairs:
+        return laplacian_product(Z, rule, self._n_threads, queries)
 
     def _set_counts(self, counts: FloatArray) -> None:
         self.counts = counts

@@ -8,9 +8,7 @@ from numpy.random import Generator
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives.base import PairObjective, sample_indices
-from vicinal.objectives.change_of_basis import InBasis
-from vicinal.objectives.penalized import Penalized
-from vicinal.solvers.base import Objective
+from vicinal.optimize import Objective, Reparametrized, Ridge
 
 __all__ = ["Minibatch", "MinibatchSampler", "sample_indices"]
 
@@ -68,8 +66,8 @@ class MinibatchSampler:
         """Return a random mini-batch."""
         part = self._part(rng)
         if self.alpha:
-            part = Penalized(part, self.alpha * self._n_points)
-        return part if self.basis is None else InBasis(part, self.basis)
+            part = Ridge(part, self.alpha * self._n_points)
+        return part if self.basis is None else Reparametrized(part, self.basis)
 
     @property
     def _n_points(self) -> float:

@@ -6,17 +6,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood import ClassRuns, ExpectedMatches, Pull, Rule, pull
+from vicinal.neighborhood import (
+    ClassRuns,
+    ExpectedMatches,
+    Rule,
+    WeightedPairs,
+    laplacian_product,
+)
 from vicinal.neighborhood.knn_graph import (
     NearestLists,
     probabilities,
     pull_nearest,
     sorted_masses,
 )
-from vicinal.objectives.minibatch import sample_indices
+from vicinal.objectives.base import sample_indices
 from vicinal.objectives.nca import NCAObjective
-from vicinal.solvers.base import Solver
-from vicinal.solvers.refreshed import Refreshed, SolverForIterations
 
 TOLERATED = 1e-3
 """How much of the p_ij "auto" may leave out, on average."""
@@ -39,7 +43,7 @@ class TruncatedNCA(NCAObjective):
     ----------
     X, y, kind
         As for `NCAObjective`.
-    neighbors : int or "auto", default="auto"
+    n_neighbors : int or "auto", default="auto"
         How many nearest to keep in each sum; "auto" is as many as it takes to lose at
         most `TOLERATED` of the p_ij. Where lists would not pay, sums stay whole.
     seed : int, default=0
@@ -57,7 +61,8 @@ class TruncatedNCA(NCAObjective):
     >>> from vicinal.objectives import TruncatedNCA
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(100, 3)), rng.integers(2, size=100)
-    >>> value, gradient = TruncatedNCA(X, y, neighbors=10).value_and_gradient(np.eye(3))
+    >>> objective = TruncatedNCA(X, y, n_neighbors=10)
+    >>> value, gradient = objective.value_and_gradient(np.eye(3))
     >>> gradient.shape
     (3, 3)
     """
@@ -68,12 +73,12 @@ class TruncatedNCA(NCAObjective):
         y: ArrayLike,
         kind: str = "expected",
         *,
-        neighbors: int | str = "auto",
+        n_neighbors: int | str = "auto",
         seed: int = 0,
         **how: Any,
     ) -> None:
         super().__init__(X, y, kind, **how)
-        self._neighbors = neighbors
+        self._n_neighbors = n_neighbors
         size = max(1, min(_SAMPLE, _PAIRS // self.n_rows))
         self._sample = sample_indices(np.random.default_rng(seed), self.n_rows, size)
         self._lists: NearestLists | None = None
@@ -88,23 +93,24 @@ class TruncatedNCA(NCAObjective):
     @property
     def may_truncate(self) -> bool:
         """Whether lists would leave out any point."""
-        k, n = self._neighbors, self.n_rows
+        k, n = self._n_neighbors, self.n_rows
         return isinstance(k, str) or (k < n - 1 and n * k <= _MAX_LISTED)
 
-    def make_solver(
-        self, make: SolverForIterations, max_iter: int, tol: float
-    ) -> Solver:
-        """Return a solver that refreshes the lists on its way, where there are any."""
-        if not self.may_truncate:
-            return super().make_solver(make, max_iter, tol)
-        # How many iterations lists may last; "auto" sees for itself when they age.
-        longest = 10**9 if isinstance(self._neighbors, str) else 10
-        return Refreshed(self.refresh, self.is_stale, make, max_iter, tol, longest)
+    @property
+    def lists_too_long(self) -> bool:
+        """Whether a given n_neighbors is ignored because lists would be too long."""
+        k, n = self._n_neighbors, self.n_rows
+        return not isinstance(k, str) and k < n - 1 and n * k > _MAX_LISTED
+
+    @property
+    def list_lifetime(self) -> int:
+        """Iterations that lists may last; "auto" checks by itself when they age."""
+        return 10**9 if isinstance(self._n_neighbors, str) else 10
 
     def refresh(self, components: ArrayLike) -> None:
         """List each point's nearest neighbours under this map."""
         Z = self._projected(self._checked(components))[self._order]
-        n, k = self.n_rows, self._neighbors
+        n, k = self.n_rows, self._n_neighbors
         if isinstance(k, str):
             masses = self._masses(Z.dtype)
             held = sorted_masses(Z, masses, self._sample, self._n_threads)
@@ -118,7 +124,7 @@ class TruncatedNCA(NCAObjective):
 
     def is_stale(self, components: ArrayLike) -> bool:
         """Return whether "auto" should search for neighbours anew at this map."""
-        return self._neighbors == "auto" and self.lost_mass(components) > TOLERATED
+        return self._n_neighbors == "auto" and self.lost_mass(components) > TOLERATED
 
     def lost_mass(self, components: ArrayLike) -> float:
         """Return how much of the p_ij the lists miss at this map, on average."""
@@ -129,8 +135,10 @@ class TruncatedNCA(NCAObjective):
         np.put_along_axis(p, self._lists.columns[self._sample], 0, axis=1)
         return float(p.sum(axis=1, dtype=np.float64).mean())
 
-    def _pull(self, Z: FloatArray, rule: Rule, queries: IntArray | None) -> Pull:
+    def _pull(
+        self, Z: FloatArray, rule: Rule, queries: IntArray | None
+    ) -> WeightedPairs:
         if self._lists is None or queries is not None:
-            return pull(Z, rule, self._n_threads, queries)
+            return laplacian_product(Z, rule, self._n_threads, queries)
         assert isinstance(rule, ExpectedMatches)  # noqa: S101  what NCA's kinds are
         return pull_nearest(Z, rule, self._lists, self._n_threads)

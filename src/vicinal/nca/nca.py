@@ -6,20 +6,52 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import _fit_context, is_classifier
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._typing import FloatArray
-from vicinal.nca._annealing import ANNEALED
-from vicinal.nca._fit import at_least_one
-from vicinal.nca._partial_fit import PartialFitMixin
-from vicinal.nca._soft_labels import is_soft, prepare_soft
+from vicinal._typing import FLOATS, FloatArray
+from vicinal.base.metric import LinearMetric
+from vicinal.base.monitor import CallbackSupportMixin
+from vicinal.base.validation import validate_data
+from vicinal.nca._initialization import STARTS, check_sparse_settings
+from vicinal.nca._learning import (
+    check_diagonal,
+    is_warm,
+    learn,
+    map_attributes,
+    warn_unless_learned,
+)
+from vicinal.nca._partial_fit import learn_piece
+from vicinal.nca._problems import ClassProblem, MatchProblem, Problem, is_soft
+from vicinal.nca._schedules import ANNEALED
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives.nca import KINDS
+from vicinal.optimize import SOLVERS
+
+_at_least_one = Interval(Integral, 1, None, closed="left")
+_at_least_zero = Interval(Real, 0, None, closed="left")
+GRADIENT_CONSTRAINTS: dict[str, Any] = {
+    "n_components": [_at_least_one, None],
+    "init": [StrOptions(set(STARTS)), "array-like"],
+    "solver": [StrOptions({"auto", "stochastic", *SOLVERS}), HasMethods("maximize")],
+    "batch_size": [_at_least_one, StrOptions({"auto"})],
+    "n_references": [_at_least_one, StrOptions({"auto", "all"})],
+    "alpha": [_at_least_zero, StrOptions({"auto"})],
+    "warm_start": ["boolean"],
+    "max_iter": [_at_least_one],
+    "tol": [_at_least_zero],
+    "callback": [callable, None],
+    "verbose": ["verbose"],
+    "random_state": ["random_state"],
+    "n_jobs": [Integral, None],
+}
+"""Constraints of the parameters that all estimators of this folder have."""
 
 
-class NCA(PartialFitMixin):
+class NCA(CallbackSupportMixin, LinearMetric):
     """Neighbourhood components analysis.
 
     Learns the linear map under which points most often pick a neighbour of their own
@@ -38,7 +70,7 @@ class NCA(PartialFitMixin):
         number of features. "auto" learns a map of full rank, orders its rows by their
         singular values, keeps the fewest whose leave-one-out 3-NN accuracy is within
         a standard error of the best, and goes on from there.
-    objective : {"expected", "log", "class-density", "squared-error"}, \
+    objective : {"expected", "log", "class-density", "squared-error"} or PairLoss, \
 default="expected"
         What to maximise: "expected" is f (eq. 3 of [1]_), the expected number of
         points classified rightly; "log" is g (eq. 6), their log-probability, which
@@ -46,6 +78,8 @@ default="expected"
         of [2]_), in which small classes count as much as large ones. "squared-error"
         is minus the squared error of the neighbours' votes, summed over the classes:
         with form="diagonal", the metric of Lowe's variable-kernel classifier [3]_.
+        An object with `prepare` and `weigh` is a loss of your own; see
+        :class:`vicinal.objectives.PairLoss`.
     form : {"full", "diagonal"}, default="full"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`,
         and mixes no features; a weight may become 0. Starts are then "auto",
@@ -60,14 +94,17 @@ array-like, default="auto"
         "whiten" give the classes, or all points, unit covariance. An array has shape
         (n_components, n_features).
     solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay", \
-"stochastic"}, default="auto"
+"stochastic"} or Solver, default="auto"
         How to optimise. "stochastic" takes 12 small steps an iteration (25 for "log"
         and "squared-error"), each on random points, so that its cost does not grow with
         the number of rows; it does all of `max_iter` and pays no heed to `tol`. "auto"
         is whichever costs less of "lbfgs" and "stochastic": the latter from about ten
-        thousand rows on, for "log" from about seven thousand.
-    neighbors : int, "auto" or "all", default="all"
-        How many nearest neighbours to keep in the sum of each point, found anew every
+        thousand rows on, for "log" from about seven thousand. An object with
+        `maximize(objective, start, callback)` is a solver of your own, as those in
+        :mod:`vicinal.optimize`; it has bounds of its own, and `max_iter` and `tol` do
+        not apply.
+    n_neighbors : int, "auto" or "all", default="all"
+        Number of nearest neighbours in the sum of each point, found anew every
         ten iterations at the latest; what is lost thereby is in `truncated_mass_`.
         "auto" is as many as it takes to lose less than a thousandth, found anew when
         they have aged. Not for "stochastic".
@@ -95,7 +132,8 @@ default=False
     n_iter_no_change : int, default=25
         Iterations without a better held-out score to wait for.
     class_prior : array-like of shape (n_classes,), "empirical" or None, default=None
-        p(c) of "class-density", classes in sorted order; None is uniform.
+        p(c) of "class-density", classes in sorted order; None is uniform. Other
+        objectives have no class prior.
     warm_start : bool, default=False
         Start from the map of the last fit, if there is one; `init` and
         `n_components` are then ignored. An interrupted fit (Ctrl-C) keeps its map.
@@ -132,7 +170,7 @@ default=False
         for rows of weight 0, and, after a stochastic fit, for all but a random part
         of the rows.
     truncated_mass_ : float
-        With `neighbors`: how much of the p_ij the truncated sums miss, on average.
+        With `n_neighbors`: how much of the p_ij the truncated sums miss, on average.
     feature_weights_ : ndarray of shape (n_features,)
         The diagonal of the map, with form="diagonal" only.
     alpha_ : float
@@ -187,22 +225,23 @@ default=False
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **PartialFitMixin._parameter_constraints,
-        "n_components": [at_least_one, StrOptions({"auto"}), None],
-        "objective": [StrOptions(set(KINDS))],
+        **GRADIENT_CONSTRAINTS,
+        "n_components": [_at_least_one, StrOptions({"auto"}), None],
+        "objective": [StrOptions(set(KINDS)), HasMethods(["prepare", "weigh"])],
         "form": [StrOptions({"full", "diagonal"})],
-        "neighbors": [
+        "n_neighbors": [
             Interval(Integral, 2, None, closed="left"),
             StrOptions({"auto", "all"}),
         ],
         "anneal": ["boolean", StrOptions(set(ANNEALED))],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "n_iter_no_change": [_at_least_one],
         "class_prior": ["array-like", StrOptions({"empirical"}), None],
     }
 
     _accept_sparse: ClassVar[list[str] | bool] = ["csr"]
+    # Fitted attributes that only some settings give, and a refit must not leave.
     _optional_attributes: ClassVar[tuple[str, ...]] = (
         "feature_weights_",
         "validation_curve_",
@@ -217,11 +256,11 @@ default=False
         self,
         n_components: int | str | None = None,
         *,
-        objective: str = "expected",
+        objective: Any = "expected",
         form: str = "full",
         init: str | ArrayLike = "auto",
-        solver: str = "auto",
-        neighbors: int | str = "all",
+        solver: Any = "auto",
+        n_neighbors: int | str = "all",
         batch_size: int | str = "auto",
         n_references: int | str = "auto",
         alpha: float | str = 0.0,
@@ -243,7 +282,7 @@ default=False
         self.form = form
         self.init = init
         self.solver = solver
-        self.neighbors = neighbors
+        self.n_neighbors = n_neighbors
         self.batch_size = batch_size
         self.n_references = n_references
         self.alpha = alpha
@@ -284,15 +323,105 @@ matrix of shape (n_samples, n_samples)
         self
         """
         with self._unchanged_on_error(), single_threaded_blas():
+            problem: Problem
             if is_soft(y) and not is_classifier(self):
-                run = prepare_soft(self, X, y, sample_weight)
+                problem = MatchProblem.validate(self, X, y, sample_weight)
+                check_diagonal(self, problem.X.shape[1])
             else:
-                data = self._validated(X, y, sample_weight)
-                self._check_settings(data.X)
-                run = self._prepared(data)
-            solution = self._optimize(run)
-            self._finish(run, solution)
-        self._warn_unless_learned(solution)
+                problem = ClassProblem.validate(self, X, y, sample_weight)
+                self._check_settings(problem.X)
+            result = learn(self, problem)
+        warn_unless_learned(self, result)
+        return self
+
+    def _check_settings(self, X: Any) -> None:
+        """Raise ValueError if settings exclude each other, before any work."""
+        if issparse(X):
+            check_sparse_settings(self, X)
+        if self.class_prior is not None and self.objective != "class-density":
+            raise ValueError(
+                "class_prior has no effect unless objective='class-density'; leave it "
+                "at None."
+            )
+        if isinstance(self.solver, str) and self.solver == "stochastic":
+            for name, usual in (("anneal", False), ("n_neighbors", "all")):
+                if getattr(self, name) != usual:
+                    raise ValueError(
+                        f"solver='stochastic' cannot be combined with {name}="
+                        f"{getattr(self, name)!r}; use solver='auto'."
+                    )
+        if self.n_neighbors != "all" and self.objective not in (
+            "expected", "log", "class-density",
+        ):  # fmt: skip
+            raise ValueError(
+                f"objective={self.objective!r} needs all points; use n_neighbors='all'."
+            )
+        fixed = self.form == "diagonal" or self.anneal
+        if self.n_components == "auto" and fixed and not is_warm(self, X):
+            raise ValueError(
+                "n_components='auto' cannot be combined with form='diagonal' or anneal."
+            )
+        check_diagonal(self, X.shape[1])
+        if self.form == "diagonal" and self.anneal:
+            raise ValueError("form='diagonal' keeps all features: use anneal=False.")
+
+    def _attributes_of(self, problem: Any, components: FloatArray) -> dict[str, Any]:
+        """Return the fitted attributes of a map."""
+        return map_attributes(components, problem.X.dtype)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None
+    ) -> Self:
+        """Go on learning, from a piece of data that do not come all at once.
+
+        Each piece is a short stochastic fit from the map so far, among the piece's
+        rows and a random sample of up to 8192 of all rows before it. That sample is
+        what the fitted attributes speak of, and what :class:`vicinal.NCAClassifier`
+        then predicts from. `solver`, `max_iter`, `tol`, `callback` and `verbose` play
+        no part; after `fit`, the first piece starts anew unless `warm_start` is on.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points of this piece.
+        y : array-like of shape (n_samples,)
+            Their classes.
+        classes : array-like of shape (n_classes,) or None, default=None
+            All classes there will be, for the first call; None is those in y.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error(), single_threaded_blas():
+            begun = hasattr(self, "_pieces")
+            points, labels = validate_data(self, X, y, dtype=FLOATS, reset=not begun)
+            check_classification_targets(labels)
+            for name, usual in (
+                ("anneal", False), ("early_stopping", False), ("n_neighbors", "all"),
+            ):  # fmt: skip
+                if getattr(self, name) != usual:
+                    raise ValueError(
+                        f"partial_fit cannot be combined with {name}="
+                        f"{getattr(self, name)!r}."
+                    )
+            if self.n_components == "auto":
+                raise ValueError(
+                    "partial_fit cannot be combined with n_components='auto'."
+                )
+            if begun:
+                known = self._all_classes
+            else:
+                known = np.unique(labels if classes is None else np.asarray(classes))
+            unknown = np.setdiff1d(labels, known)
+            if len(unknown):
+                raise ValueError(
+                    f"y has the labels {unknown.tolist()[:5]}, which are not among the "
+                    "classes that the first call of partial_fit was told of; give all "
+                    "of them there, as classes=."
+                )
+            learn_piece(self, points, np.searchsorted(known, labels), known)
         return self
 
     def suggest_n_neighbors(self) -> int:
@@ -305,3 +434,8 @@ matrix of shape (n_samples, n_samples)
         check_is_fitted(self)
         typical = float(np.nanmedian(self.effective_neighbors_))
         return max(1, 2 * round((typical - 1) / 2) + 1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

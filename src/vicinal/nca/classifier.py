@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from vicinal._typing import FloatArray
-from vicinal.nca._data import ClassificationData
-from vicinal.nca._nca import NCA
+from vicinal.nca._learning import map_queries
+from vicinal.nca.nca import NCA
 from vicinal.neighborhood import NeighborWeights, effective_n_threads
 from vicinal.objectives.nca import vote
 
@@ -27,7 +27,7 @@ class NCAClassifier(ClassifierMixin, NCA):
 
     Parameters
     ----------
-    n_components, form, init, solver, neighbors, batch_size, n_references, \
+    n_components, form, init, solver, n_neighbors, batch_size, n_references, \
 anneal, early_stopping, validation_fraction, n_iter_no_change, warm_start, \
 max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.NCA`.
@@ -88,11 +88,11 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         self,
         n_components: int | str | None = None,
         *,
-        objective: str = "log",
+        objective: Any = "log",
         form: str = "full",
         init: str | ArrayLike = "auto",
-        solver: str = "auto",
-        neighbors: int | str = "all",
+        solver: Any = "auto",
+        n_neighbors: int | str = "all",
         batch_size: int | str = "auto",
         n_references: int | str = "auto",
         alpha: float | str = "auto",
@@ -115,7 +115,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
             form=form,
             init=init,
             solver=solver,
-            neighbors=neighbors,
+            n_neighbors=n_neighbors,
             batch_size=batch_size,
             n_references=n_references,
             alpha=alpha,
@@ -133,25 +133,24 @@ max_iter, tol, callback, verbose, random_state, n_jobs
             n_jobs=n_jobs,
         )
 
-    def _attributes_of(
-        self, data: ClassificationData, components: FloatArray
-    ) -> dict[str, Any]:
-        """Return the fitted attributes that follow from a map."""
-        state = super()._attributes_of(data, components)
-        return state | self._voters(data, data.X @ state["components_"].T)
+    def _attributes_of(self, problem: Any, components: FloatArray) -> dict[str, Any]:
+        """Return the fitted attributes of a map, with the points that vote."""
+        state = super()._attributes_of(problem, components)
+        points = problem.mapped(state["components_"])
+        return state | {"_offset": problem.offset} | self._voters(problem, points)
 
-    def _voters(self, data: ClassificationData, points: FloatArray) -> dict[str, Any]:
-        """Return the attributes that predictions need, of rows that are mapped."""
-        codes, weights = data.codes, data.weights
-        mass_of_one = np.ones(len(codes))
+    def _voters(self, problem: Any, points: FloatArray) -> dict[str, Any]:
+        """Return the attributes that predictions need, of mapped rows."""
+        codes, weights = problem.codes, problem.weights
+        weight_of_one = np.ones(len(codes))
         if self.objective == "class-density":
             sizes = np.bincount(codes, weights=weights)
-            mass_of_one = (data.prior / sizes)[codes]
+            weight_of_one = (problem.prior / sizes)[codes]
         return {
-            "classes_": data.classes,
+            "classes_": problem.classes,
             "_codes": codes,
             "_points": points,
-            "_weights": NeighborWeights.build(weights, mass_of_one, points.dtype),
+            "_weights": NeighborWeights.build(weights, weight_of_one, points.dtype),
         }
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -167,7 +166,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         ndarray of shape (n_samples, n_classes)
             Classes in the order of `classes_`.
         """
-        queries = self._queries(X)
+        queries = map_queries(self, X)
         n_threads = effective_n_threads(self.n_jobs)
         known = self._points, self._codes, len(self.classes_), self._weights
         proba = vote(queries, *known, n_threads)

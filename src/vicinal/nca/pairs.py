@@ -1,26 +1,43 @@
 """Neighbourhood components analysis of pairs: the estimator."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.monitor import Monitor
+from vicinal.base.metric import LinearMetric
+from vicinal.base.monitor import CallbackSupportMixin
 from vicinal.base.validation import validate_data
-from vicinal.nca._data import MatchData
-from vicinal.nca._fit import GradientFittedMetric, Run, at_least_zero, attributes_of_map
-from vicinal.neighborhood import single_threaded_blas
+from vicinal.nca._learning import (
+    check_diagonal,
+    learn,
+    map_attributes,
+    warn_unless_learned,
+)
+from vicinal.nca._problems import MatchProblem
+from vicinal.nca.nca import GRADIENT_CONSTRAINTS
+from vicinal.neighborhood import center_float32, single_threaded_blas
 from vicinal.objectives.pairs import GivenPairsObjective, check_pairs
-from vicinal.solvers import Solution
 
 _STARTS = {"auto", "pca", "whiten", "identity", "random"}
 
 
-class PairNCA(GradientFittedMetric):
+@dataclass(frozen=True)
+class PairProblem(MatchProblem):
+    """Rows with a sparse matrix of weighted pairs."""
+
+    def objective(self) -> GivenPairsObjective:  # type: ignore[override]
+        """Return the objective of the pairs."""
+        return GivenPairsObjective(self.X, self.labels, self.loss, n_jobs=self.n_jobs)
+
+
+class PairNCA(CallbackSupportMixin, LinearMetric):
     """Neighbourhood components analysis of pairs: what is known to belong together.
 
     No classes are needed, only pairs (a, b) of points that should be near, with
@@ -93,11 +110,11 @@ verbose, random_state, n_jobs
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **GradientFittedMetric._parameter_constraints,
+        **GRADIENT_CONSTRAINTS,
         "normalization": [StrOptions({"pairs", "anchor"})],
         "form": [StrOptions({"full", "diagonal"})],
         "init": [StrOptions(_STARTS), "array-like"],
-        "alpha": [at_least_zero],
+        "alpha": [Interval(Real, 0, None, closed="left")],
     }
     _optional_attributes: ClassVar[tuple[str, ...]] = ("feature_weights_",)
 
@@ -108,7 +125,7 @@ verbose, random_state, n_jobs
         normalization: str = "pairs",
         form: str = "full",
         init: str | ArrayLike = "auto",
-        solver: str = "auto",
+        solver: Any = "auto",
         batch_size: int | str = "auto",
         n_references: int | str = "auto",
         alpha: float = 0.0,
@@ -161,46 +178,20 @@ verbose, random_state, n_jobs
                 self, X, dtype=FLOATS, ensure_min_samples=2
             )
             matrix = check_pairs(pairs, len(points), weights)
-            self._check_diagonal(points.shape[1])
-            objective = GivenPairsObjective(
-                points,
-                matrix,
-                self.normalization,  # type: ignore[arg-type]  # checked above
-                n_jobs=self.n_jobs,
-            )
-            run = self._prepared(objective, (X, pairs))
-            solution = self._optimize(run)
-            self._finish(run, solution)
-        self._warn_unless_learned(solution)
+            check_diagonal(self, points.shape[1])
+            points, offset = center_float32(points)
+            n = len(points)
+            problem = PairProblem(
+                points, np.ones(n), np.ones(n, dtype=bool), (X, pairs),
+                self.normalization, self.n_jobs, offset, labels=matrix,
+            )  # fmt: skip
+            result = learn(self, problem)
+        warn_unless_learned(self, result)
         return self
 
-    def _prepared(self, objective: GivenPairsObjective, data: tuple[Any, Any]) -> Run:
-        """Return what to maximise, how, and from where."""
-        X = objective.X
-        optimizer = self._make_optimizer(X, None, float(self.alpha))
-        if self._is_diagonal:
-            start = self._diagonal_start(objective, optimizer)
-        else:
-            d, how = self.n_components, optimizer.preconditioner
-            start = self._start(objective, None, d, how)
-        kept = np.ones(len(X), dtype=bool)
-        return Run(MatchData(X, kept, data), objective, optimizer, start, {})
-
-    def _attributes_of(self, data: MatchData, components: FloatArray) -> dict[str, Any]:
-        """Return the fitted attributes that follow from a map."""
-        return attributes_of_map(data.X.dtype, components)
-
-    def _finish(self, run: Run, reached: Solution | Monitor) -> None:
-        """Make the estimator fitted with the map that was reached."""
-        seen = run.objective.effective_neighbors(
-            reached.components, run.optimizer.queries(run.objective)
-        )
-        found = self._attributes_of(run.data, reached.components)
-        self._store(reached, {"effective_neighbors_": seen, **found})
-
-    @property
-    def _is_diagonal(self) -> bool:
-        return self.form == "diagonal"
+    def _attributes_of(self, problem: Any, components: FloatArray) -> dict[str, Any]:
+        """Return the fitted attributes of a map."""
+        return map_attributes(components, problem.X.dtype)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

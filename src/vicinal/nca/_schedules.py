@@ -1,4 +1,4 @@
-"""Early stopping: hold some points out, and keep the map that suits them best."""
+"""Schedules of a fit: dimensionality annealing, and early stopping."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,9 +7,78 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import of_unscaled
-from vicinal.nca._data import ClassificationData
-from vicinal.solvers.base import OnIteration
+from vicinal.base.metric import unscale_components
+from vicinal.nca._problems import Problem
+from vicinal.optimize import ConjugateGradient, Objective, OnIteration, Ridge, maximize
+
+ANNEALED = ("magnitude", "data-variance", "projected-variance")
+
+
+def anneal(
+    objective: Objective,
+    start: FloatArray,
+    n_components: int,
+    X: FloatArray,
+    measure: bool | str = "magnitude",
+    unit: float = 1.0,
+    n_raises: int = 5,
+    n_steps: int = 3,
+) -> FloatArray:
+    """Reduce the rows of a map one by one (thesis, algorithm 3.2).
+
+    A row's penalty λ is raised in steps; after each raise, a few conjugate-gradient
+    iterations let the other rows take over. Then the row is dropped.
+
+    Parameters
+    ----------
+    objective : Objective
+        Maximized meanwhile.
+    start : ndarray of shape (n_rows, n_features)
+        A map of full rank, or of more rows than wanted.
+    n_components : int
+        Number of rows to keep.
+    X : ndarray of shape (n_samples, n_features)
+        The points, for measures of variance.
+    measure : {True, "magnitude", "data-variance", "projected-variance"}
+        Which row is least.
+    unit : float, default=1.0
+        Unit of the map's entries, as for `vicinal.optimize.maximize`.
+    n_raises : int, default=5
+        P: number of raises of λ for a row.
+    n_steps : int, default=3
+        Conjugate-gradient iterations after each raise.
+
+    Returns
+    -------
+    ndarray of shape (n_components, n_features)
+    """
+    A: FloatArray = np.asarray(start, dtype=np.float64)
+    solver = ConjugateGradient(max_iter=n_steps, tol=0.0)
+    while len(A) > n_components:
+        row = least_row(X, measure, A)
+        for raised in range(1, n_raises + 1):
+            penalty = np.zeros(len(A))
+            size = np.linalg.norm(A[row])
+            if size > 0:
+                value, gradient = objective.value_and_gradient(A)
+                # Δλ pulls as hard as the objective does, or, at a maximum, as a percent
+                # of it; a fixed Δλ would depend on the unit of the data.
+                pull = np.linalg.norm(gradient[row]) / (2 * size)
+                penalty[row] = raised * max(pull, 0.01 * abs(value) / size**2)
+            A = maximize(Ridge(objective, penalty), A, solver=solver, unit=unit).x
+        A = np.delete(A, row, axis=0)
+    return A
+
+
+def least_row(X: FloatArray, measure: bool | str, A: FloatArray) -> int:
+    """Return the row of the map to anneal next (thesis, after algorithm 3.2)."""
+    if measure == "projected-variance":
+        return int(np.argmin((X @ A.T).var(axis=0)))
+    if measure == "data-variance":
+        directions = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
+        return int(np.argmin((X @ directions.T).var(axis=0)))
+    return int(np.argmin(np.linalg.norm(A, axis=1)))
+
 
 # At most so many points are judged, by so many others.
 N_JUDGES, N_LEARNED = 1000, 10_000
@@ -47,9 +116,7 @@ def hold_out(
     return np.setdiff1d(np.arange(len(codes)), held), np.sort(held)
 
 
-def held_out_accuracy(
-    learned: ClassificationData, held: ClassificationData, components: FloatArray
-) -> float:
+def held_out_accuracy(learned: Problem, held: Problem, components: FloatArray) -> float:
     """Return the 5-NN accuracy of held-out points under a map, at a bounded cost.
 
     Of a large number of points every so-many-th is looked at.
@@ -57,10 +124,10 @@ def held_out_accuracy(
     from sklearn.neighbors import KNeighborsClassifier  # slow to import
 
     step = -(-len(learned.X) // N_LEARNED)
-    points, codes = learned.X[::step], learned.codes[::step]
+    points, codes = learned.X[::step], np.asarray(learned.codes)[::step]
     every = -(-len(held.X) // N_JUDGES)
-    queries, truth = held.X[::every], held.codes[::every]
-    A = of_unscaled(components, 1.0, points.dtype)
+    queries, truth = held.X[::every], np.asarray(held.codes)[::every]
+    A = unscale_components(components, 1.0, points.dtype)
 
     def mapped(X: FloatArray) -> FloatArray:
         return X * A if A.ndim == 1 else X @ A.T

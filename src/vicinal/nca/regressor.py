@@ -1,37 +1,29 @@
 """Regression by soft neighbours under a learned metric."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin, _fit_context
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.metric import of_unscaled
-from vicinal.base.monitor import Monitor
-from vicinal.base.validation import check_sample_weight, validate_data
-from vicinal.nca._data import RegressionData
-from vicinal.nca._fit import Run
-from vicinal.nca._initialization import candidate_starts
-from vicinal.nca._model_selection import scaled_by_loss, scaled_starts
-from vicinal.nca._selecting import SelectingMetric
-from vicinal.nca._trials import Trial, target_objective, target_trials
+from vicinal._typing import FloatArray
+from vicinal.base.metric import LinearMetric, unscale_components
+from vicinal.base.monitor import CallbackSupportMixin
+from vicinal.nca._learning import learn, map_queries, warn_unless_learned
+from vicinal.nca._problems import RegressionProblem
+from vicinal.nca.nca import GRADIENT_CONSTRAINTS
 from vicinal.neighborhood import (
     NeighborWeights,
     average,
     effective_n_threads,
     single_threaded_blas,
 )
-from vicinal.objectives import TargetObjective
-from vicinal.solvers import Solution
 
 
-class NCARegressor(RegressorMixin, SelectingMetric):
+class NCARegressor(RegressorMixin, CallbackSupportMixin, LinearMetric):
     """Neighbourhood components analysis for continuous targets, and its prediction.
 
     Point i picks j as its neighbour with probability p_ij ∝ exp(−‖A x_i − A x_j‖²). The
@@ -115,8 +107,11 @@ verbose, random_state, n_jobs
 
     _optional_attributes: ClassVar[tuple[str, ...]] = ("alpha_", "init_")
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **SelectingMetric._parameter_constraints,
-        "objective": [StrOptions({"soft-match", "squared-error"})],
+        **GRADIENT_CONSTRAINTS,
+        "objective": [
+            StrOptions({"soft-match", "squared-error"}),
+            HasMethods(["prepare", "weigh"]),
+        ],
         "width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
     }
 
@@ -124,10 +119,10 @@ verbose, random_state, n_jobs
         self,
         n_components: int | None = None,
         *,
-        objective: str = "squared-error",
+        objective: Any = "squared-error",
         width: float | str = "auto",
         init: str | ArrayLike = "auto",
-        solver: str = "auto",
+        solver: Any = "auto",
         batch_size: int | str = "auto",
         n_references: int | str = "auto",
         alpha: float | str = "auto",
@@ -175,108 +170,31 @@ verbose, random_state, n_jobs
         self
         """
         with self._unchanged_on_error(), single_threaded_blas():
-            data = self._validated(X, y, sample_weight)
-            run = self._prepared(data)
-            solution = self._optimize(run)
-            if self.alpha == "auto":
-                # The penalty has shrunk the map: the scale that predicts best is wider.
-                best = scaled_by_loss(self._judge(data), solution.components)
-                solution = replace(solution, components=best)
-            self._finish(run, solution)
-        self._warn_unless_learned(solution)
+            problem = RegressionProblem.validate(self, X, y, sample_weight)
+            result = learn(self, problem)
+            if self.objective == "squared-error":
+                # Squares of huge targets are infinite, and those of tiny ones 0.
+                with np.errstate(over="ignore", under="ignore"):
+                    self.objective_curve_ *= np.square(problem.unit)
+        warn_unless_learned(self, result)
         return self
 
-    def _validated(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> RegressionData:
-        """Return the rows that count, with targets in units of their deviation."""
-        points, targets = validate_data(
-            self, X, y, dtype=FLOATS, y_numeric=True, ensure_min_samples=2
-        )
-        weights = check_sample_weight(sample_weight, points)
-        targets = targets.astype(np.float64)
-        kept = weights > 0
-        if not kept.all():
-            points, targets, weights = points[kept], targets[kept], weights[kept]
-        if len(points) < 2:
-            raise ValueError("Fewer than two rows have a weight above 0.")
-        middle, unit = _location_and_unit(targets, weights)
-        scaled = (targets - middle) / unit
-        return RegressionData(points, scaled, weights, middle, unit, kept, (X, y))
-
-    def _prepared(self, data: RegressionData) -> Run:
-        """Return what to maximise, how, and from where."""
-        selected = self._select(data)
-        alpha = float(self.alpha) if selected is None else selected.alpha
-        width = self._width(data)
-        objective = target_objective(data, self.objective, width, self.n_jobs)
-        optimizer = self._make_optimizer(data.X, None, alpha)
-        if selected is None:
-            d, how = self.n_components, optimizer.preconditioner
-            start = self._start(objective, None, d, how)
-        else:
-            start = self._selected_start(data, selected)
-        attributes = {} if selected is None else selected.attributes
-        return Run(data, objective, optimizer, start, attributes)
-
-    def _finish(self, run: Run, reached: Solution | Monitor) -> None:
-        """Make the estimator fitted with the map that was reached."""
-        data, A = run.data, reached.components
-        perplexities = np.full(len(data.kept), np.nan, dtype=data.X.dtype)
-        perplexities[data.kept] = run.objective.effective_neighbors(
-            A, run.optimizer.queries(run.objective)
-        )
-        found = {**run.attributes, "effective_neighbors_": perplexities}
-        self._store(reached, {**found, **self._attributes_of(data, A)})
-        if self.objective == "squared-error":
-            # Squares of huge targets are infinite, and those of tiny ones 0.
-            with np.errstate(over="ignore", under="ignore"):
-                self.objective_curve_ *= np.square(data.unit)
-
-    def _width(self, data: RegressionData) -> float:
-        """Return the width of soft matches, in units of the targets' deviation."""
-        return 1 / 3 if isinstance(self.width, str) else self.width / data.unit
-
-    def _trials(self, data: RegressionData) -> list[Trial[RegressionData]]:
-        return target_trials(data, self.objective, self._width(data), self.n_jobs)
-
-    def _candidates(self, data: RegressionData) -> dict[str, FloatArray]:
-        """Return the starts to try, by name, each at the scale that suits it."""
-        if self._is_warm(data.X):
-            return {"warm": self.components_}
-        starts = candidate_starts(
-            self.init,
-            data.X,
-            None,
-            self.n_components,
-            check_random_state(self.random_state),
-            data.targets,
-            data.weights,
-            effective_n_threads(self.n_jobs),
-        )
-        if not isinstance(self.init, str):
-            return starts
-        judge = self._judge(data)
-        return scaled_starts(judge, starts)
-
-    def _judge(self, data: RegressionData) -> TargetObjective:
-        """Return the squared error, whatever is optimised: it is what predicts."""
-        return target_objective(data, "squared-error", 1.0, self.n_jobs)
-
     def _attributes_of(
-        self, data: RegressionData, components: FloatArray
+        self, problem: RegressionProblem, components: FloatArray
     ) -> dict[str, Any]:
-        """Return the fitted attributes that follow from a map."""
-        dtype = data.X.dtype
-        A = of_unscaled(components, 1.0, dtype)
+        """Return the fitted attributes of a map."""
+        dtype = problem.X.dtype
+        A = unscale_components(components, 1.0, dtype)
+        assert problem.targets is not None  # noqa: S101  for mypy
         return {
             "components_": A,
-            "_points": data.X @ A.T,
-            "_targets": data.targets.astype(dtype)[:, None],
-            "_middle": data.middle,
-            "_unit": data.unit,
+            "_offset": problem.offset,
+            "_points": problem.mapped(A),
+            "_targets": problem.targets.astype(dtype)[:, None],
+            "_middle": problem.middle,
+            "_unit": problem.unit,
             "_weights": NeighborWeights.build(
-                data.weights, np.ones(len(data.X)), dtype
+                problem.weights, np.ones(len(problem.X)), dtype
             ),
         }
 
@@ -292,29 +210,7 @@ verbose, random_state, n_jobs
         -------
         ndarray of shape (n_samples,)
         """
-        queries = self._queries(X)
+        queries = map_queries(self, X)
         n_threads = effective_n_threads(self.n_jobs)
         means = average(queries, self._points, self._targets, self._weights, n_threads)
         return self._middle + self._unit * means[:, 0].astype(np.float64)
-
-
-def _location_and_unit(targets: FloatArray, weights: FloatArray) -> tuple[float, float]:
-    """Return the mean and the deviation of the targets; 1 where they do not vary.
-
-    Raises
-    ------
-    ValueError
-        Where the targets are so large that their differences overflow.
-    """
-    size = float(np.abs(targets).max()) or 1.0
-    if size > np.finfo(np.float64).max / 4:
-        raise ValueError(
-            "y has values too large to compute with: their differences overflow. "
-            "Scale the targets."
-        )
-    # In units of the largest, so that squares neither overflow nor vanish.
-    relative = targets / size
-    middle = float(np.average(relative, weights=weights))
-    spread = float(np.sqrt(np.average((relative - middle) ** 2, weights=weights)))
-    unit = size * spread
-    return size * middle, unit if spread > np.finfo(float).eps and unit > 0 else 1.0

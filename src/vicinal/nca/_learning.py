@@ -1,0 +1,720 @@
+"""Fit a map: choose start, penalty and solver, maximize the objective, keep the result.
+
+The estimators of this folder share these functions; `est` is the estimator.
+"""
+
+import sys
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import OptimizeResult
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.callers import warn_caller
+from vicinal.base.metric import unscale_components
+from vicinal.base.monitor import Monitor
+from vicinal.base.n_components import enough_components, ordered_by_size
+from vicinal.base.validation import validate_data
+from vicinal.nca._initialization import (
+    FROM_THE_DATA,
+    candidate_diagonals,
+    candidate_starts,
+    diagonal_start,
+    initial_components,
+)
+from vicinal.nca._problems import ClassProblem, Fold, Problem
+from vicinal.nca._scale import (
+    best_loss_scale,
+    data_unit,
+    queries_of_all,
+    rescale_init,
+    scaled_starts,
+)
+from vicinal.nca._schedules import EarlyStopping, anneal, held_out_accuracy, hold_out
+from vicinal.nca._stochastic import (
+    STEPS,
+    Preconditioner,
+    StochasticOptimizer,
+    part_size,
+)
+from vicinal.neighborhood import effective_n_threads
+from vicinal.objectives import TruncatedNCA
+from vicinal.objectives.base import PairObjective, sample_indices
+from vicinal.optimize import Refreshed, Ridge, maximize, solution
+
+PENALTIES = (1.0, 0.1, 0.01, 0.0)
+"""Tried values of λ‖A‖² for each point, at the size of the start."""
+SELECTION_ITERATIONS = 6
+"""Iterations for each of them, and of the final fit."""
+N_ERRORS = 0.5
+"""The strongest penalty within this many standard errors of the best wins. These three
+were chosen by `benchmarks.defaults`."""
+
+
+def learn(est: Any, problem: Problem) -> OptimizeResult:
+    """Learn a map, and set the fitted attributes.
+
+    Parameters
+    ----------
+    est : estimator
+        Its parameters say what to do.
+    problem : Problem
+        Validated rows and labels.
+
+    Returns
+    -------
+    OptimizeResult
+    """
+    train, held = problem, None
+    if getattr(est, "early_stopping", False):
+        assert problem.codes is not None  # noqa: S101  for mypy
+        rows, others = hold_out(
+            problem.codes, est.validation_fraction, est.random_state
+        )
+        train, held = problem.part(rows), problem.part(others)
+    selected = select(est, train)
+    alpha = float(est.alpha) if selected is None else selected.alpha
+    objective = make_objective(est, train)
+    optimizer = make_optimizer(est, train, alpha)
+    if selected is None:
+        start = first_map(est, train, objective, optimizer, alpha)
+    else:
+        start = selected_start(est, problem, selected)
+    stopper = None
+    if held is not None:
+        stopper = EarlyStopping(
+            _held_out_score(est, train, held, objective, optimizer),
+            est.n_iter_no_change,
+            start,
+        )
+    run = Run(est, problem, objective, optimizer, selected, stopper)
+    result = run.maximize(start)
+    if problem.targets is not None and est.alpha == "auto":
+        # The penalty has shrunk the map: the scale that predicts best is wider.
+        result.x = best_loss_scale(problem.scale_objective(), result.x)
+    run.finish(result)
+    return result
+
+
+@dataclass(frozen=True)
+class Selected:
+    """Start and penalty that predict held-out rows best.
+
+    Attributes
+    ----------
+    init : str
+        Name of the start.
+    alpha : float
+        λ for each point; infinity if no learned map is better than the start.
+    components : ndarray
+        The best map.
+    """
+
+    init: str
+    alpha: float
+    components: FloatArray
+
+
+@dataclass(frozen=True)
+class Run:
+    """One optimization of an estimator's map."""
+
+    est: Any
+    problem: Problem
+    objective: PairObjective
+    optimizer: Any
+    selected: Selected | None = None
+    stopper: EarlyStopping | None = None
+
+    def maximize(self, start: FloatArray) -> OptimizeResult:
+        """Maximize from a start, watched by callbacks and `verbose`.
+
+        After Ctrl-C, with warm_start, the map so far is kept.
+        """
+        est, optimizer = self.est, self.optimizer
+        monitor = Monitor(
+            est,
+            *self.problem.given,
+            start,
+            lambda A: est._attributes_of(self.problem, A),
+            optimizer.describe(self.objective.X.shape[1]),
+            optimizer.is_stochastic,
+        )
+        watch = monitor if self.stopper is None else self.stopper.watch(monitor)
+        try:
+            with monitor:
+                return optimizer.maximize(self.objective, start, watch)
+        except KeyboardInterrupt:
+            if est.warm_start and monitor.n_iter:
+                A = optimizer.rescaled(self.objective, monitor.components)
+                self.finish(
+                    OptimizeResult(x=A, nit=monitor.n_iter, curve=monitor.curve)
+                )
+            raise
+
+    def finish(self, result: OptimizeResult) -> None:
+        """Set the fitted attributes, all at once."""
+        est, problem, objective, A = self.est, self.problem, self.objective, result.x
+        found: dict[str, Any] = {}
+        if self.selected is not None:
+            found = {"init_": self.selected.init, "alpha_": self.selected.alpha}
+        if self.stopper is not None:
+            objective, A = make_objective(est, problem), self.stopper.best
+            objective.refresh(A)
+            A = self.optimizer.rescaled(objective, A)
+            found["validation_curve_"] = np.array(self.stopper.curve)
+        perplexities = np.full(len(problem.kept), np.nan, dtype=problem.X.dtype)
+        perplexities[problem.kept] = objective.effective_neighbors(
+            A, self.optimizer.queries(objective)
+        )
+        if isinstance(objective, TruncatedNCA):
+            found["truncated_mass_"] = objective.lost_mass(A)
+        store(
+            est,
+            {
+                **found,
+                "effective_neighbors_": perplexities,
+                **est._attributes_of(problem, A),
+                "n_iter_": result.nit,
+                "objective_curve_": np.array(result.curve),
+            },
+        )
+
+
+def map_queries(est: Any, X: ArrayLike) -> FloatArray:
+    """Validate new points, and map them to where the training points are."""
+    check_is_fitted(est)
+    points = validate_data(
+        est, X, reset=False, dtype=FLOATS, accept_sparse=est._accept_sparse
+    )
+    A = est.components_
+    points = points.astype(A.dtype, copy=False)
+    if est._offset is not None:
+        points = points - est._offset
+    mapped: FloatArray = points @ A.T
+    return mapped
+
+
+def store(est: Any, attributes: dict[str, Any]) -> None:
+    """Replace the fitted attributes of an estimator."""
+    for name in est._optional_attributes:
+        vars(est).pop(name, None)
+    vars(est).update(attributes)
+
+
+def map_attributes(components: FloatArray, dtype: Any) -> dict[str, Any]:
+    """Return the fitted attributes of a map, or of the diagonal of one."""
+    if components.ndim == 2:
+        return {"components_": unscale_components(components, 1.0, dtype)}
+    # The sign of a weight changes no distance.
+    weights = unscale_components(np.abs(components), 1.0, dtype)
+    return {"components_": np.diag(weights), "feature_weights_": weights}
+
+
+def make_objective(est: Any, problem: Problem) -> PairObjective:
+    """Return the objective, with truncated sums if `n_neighbors` says so."""
+    n_neighbors = getattr(est, "n_neighbors", "all")
+    if n_neighbors == "all":
+        return problem.objective()
+    assert isinstance(problem, ClassProblem)  # noqa: S101  for mypy
+    objective = TruncatedNCA(
+        problem.X,
+        problem.codes,
+        problem.loss,
+        n_neighbors=n_neighbors,
+        seed=seed_of(est),
+        sample_weight=problem.weights,
+        class_prior=problem.prior,
+        n_jobs=est.n_jobs,
+    )
+    if objective.lists_too_long:
+        warn_caller(
+            f"n_neighbors={n_neighbors} lists {n_neighbors * objective.n_rows:.1e} "
+            "neighbors, more than fit in memory; sums run over all pairs. Lower "
+            "n_neighbors, or use solver='stochastic'."
+        )
+    return objective
+
+
+# --- how to optimize
+
+
+@dataclass(frozen=True)
+class ExactOptimizer:
+    """Sums over all pairs, or over lists of neighbors that are refreshed.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        A name in `vicinal.optimize.SOLVERS`, or a solver.
+    max_iter, tol : int, float
+        Bounds of a solver that is given by name.
+    alpha : float
+        The penalty for each point.
+    planned : bool, default=False
+        Whether to end at max_iter is as planned.
+    """
+
+    solver: Any
+    max_iter: int
+    tol: float
+    alpha: float
+    planned: bool = False
+    preconditioner = None
+    is_stochastic = False
+
+    def describe(self, _: int) -> str:
+        """Return a line for `verbose`."""
+        name = self.solver if isinstance(self.solver, str) else type(self.solver)
+        return f"solver {name}"
+
+    def maximize(
+        self, objective: PairObjective, start: FloatArray, callback: Any
+    ) -> OptimizeResult:
+        """Maximize from a start; see `vicinal.optimize.Solver`."""
+        how: dict[str, Any] = {
+            "solver": self.solver,
+            "unit": 1 / data_unit(objective),
+            "max_iter": self.max_iter,
+            "tol": self.tol,
+        }
+        target = objective
+        if self.alpha:
+            target = Ridge(objective, self.alpha * objective.n_points)  # type: ignore[assignment]
+        if isinstance(objective, TruncatedNCA) and objective.may_truncate:
+            rounds = Refreshed(
+                objective.refresh, objective.is_stale, how, objective.list_lifetime
+            )
+            result = rounds.maximize(target, start, callback)
+        else:
+            result = maximize(target, start, callback=callback, **how)
+        if self.planned and result.get("reason") == "max_iter" and result.nit:
+            result.update(
+                reason="converged",
+                success=True,
+                message="as many iterations as were judged on the rows held out",
+            )
+        return result
+
+    def rescaled(self, _: PairObjective, A: FloatArray) -> FloatArray:
+        """Return the map as it is: its scale was learned from all pairs."""
+        return A
+
+    def queries(self, _: PairObjective) -> None:
+        """Return the points whose neighbors are counted: all."""
+
+
+@dataclass(frozen=True)
+class NoOptimization:
+    """Keeps the start, because no learned map predicted better.
+
+    The search for the start's scale counts as one iteration.
+    """
+
+    seed: int
+    preconditioner = None
+    is_stochastic = False
+    alpha = None
+
+    def describe(self, _: int) -> str:
+        """Return a line for `verbose`."""
+        return "no learned map predicts better than the start, which is kept"
+
+    def maximize(
+        self, objective: PairObjective, start: FloatArray, callback: Any
+    ) -> OptimizeResult:
+        """Return the start."""
+        queries = self.queries(objective)
+        terms = objective.terms(start, queries).astype(np.float64)
+        mean = float(np.average(terms, weights=objective.counts[queries]))
+        curve = [mean * objective.n_points] * 2
+        callback(start, curve)
+        return solution(start, 1, curve, "converged", self.describe(0))
+
+    def rescaled(self, _: PairObjective, A: FloatArray) -> FloatArray:
+        """Return the map as it is."""
+        return A
+
+    def queries(self, objective: PairObjective) -> IntArray:
+        """Return the points whose neighbors are counted."""
+        return queries_of_all(objective, np.random.default_rng(self.seed))
+
+
+def make_optimizer(est: Any, problem: Problem, alpha: float) -> Any:
+    """Return the optimizer that `solver` and the size of the data ask for."""
+    if np.isinf(alpha):
+        return NoOptimization(seed_of(est))
+    n, D = problem.X.shape
+    d = int(est.n_components) if isinstance(est.n_components, Integral) else D
+    sizes = part_sizes(est, n)
+    solver = est.solver
+    truncated = getattr(est, "n_neighbors", "all") != "all"
+    if isinstance(solver, str) and solver == "auto":
+        in_two_phases = problem.loss in ("expected", "class-density")
+        exact = _nanoseconds(n**2, n, D, d)
+        part = part_size(n, *sizes, in_two_phases=in_two_phases)
+        # Small blocks are slower for each pair, and a step has a cost of its own.
+        parts = STEPS[1] * (1.5 * _nanoseconds(*part, D, d) + 1e6)
+        whole = truncated or getattr(est, "anneal", False)
+        solver = "lbfgs" if whole or parts >= exact else "stochastic"
+    if not isinstance(solver, str) or solver != "stochastic":
+        # The path of maps was judged after this many iterations each.
+        planned = est.alpha == "auto"
+        max_iter = min(SELECTION_ITERATIONS, est.max_iter) if planned else est.max_iter
+        return ExactOptimizer(solver, max_iter, est.tol, alpha, planned)
+    seed = seed_of(est)
+    preconditioner = Preconditioner.find(
+        problem.X, problem.codes, d, _is_diagonal(est), np.random.default_rng(seed)
+    )
+    return StochasticOptimizer(preconditioner, *sizes, est.max_iter, alpha, seed)
+
+
+def part_sizes(est: Any, n: int) -> tuple[int | None, int | None]:
+    """Return the numbers of queries and references of a step; None is "auto"."""
+    references = n if est.n_references == "all" else est.n_references
+    return (
+        None if isinstance(est.batch_size, str) else est.batch_size,
+        None if isinstance(references, str) else references,
+    )
+
+
+def _nanoseconds(n_pairs: float, n_rows: float, D: int, d: int) -> float:
+    """Estimate the time of an evaluation: pairs, and projecting the rows."""
+    return n_pairs * (2 + 0.1 * d) + n_rows * D * d * 0.1
+
+
+# --- where to start
+
+
+def first_map(
+    est: Any, problem: Problem, objective: PairObjective, optimizer: Any, alpha: float
+) -> FloatArray:
+    """Return the map to start from, as the estimator's parameters say."""
+    X, codes = problem.X, problem.codes
+    warm = is_warm(est, X)
+    if _is_diagonal(est):
+        if warm and len(est.components_) == X.shape[1]:
+            return np.diag(est.components_).copy()
+        start = diagonal_start(est.init, X, data_unit(objective))
+        if not isinstance(est.init, str) or optimizer.is_stochastic:
+            return start
+        return _rescaled_init(est, objective, start)
+    if warm:
+        return est.components_
+    if est.n_components == "auto":
+        return shortened(est, problem)
+    if getattr(est, "anneal", False):
+        return annealed(est, problem, objective, alpha)
+    return start_of(est, objective, codes, est.n_components, optimizer.preconditioner)
+
+
+def start_of(
+    est: Any,
+    objective: PairObjective,
+    codes: IntArray | None,
+    n_components: int | None,
+    preconditioner: Preconditioner | None = None,
+) -> FloatArray:
+    """Return the start that `init` names, from a preconditioner's sample if any."""
+    X = objective.X
+    random_state = check_random_state(est.random_state)
+    given = (n_components, random_state, effective_n_threads(est.n_jobs))
+    if preconditioner is None:
+        unit = data_unit(objective)
+        start = initial_components(est.init, X, codes, *given, unit)
+        if not isinstance(est.init, str):
+            return start
+        return _rescaled_init(est, objective, start)
+    points = X[preconditioner.rows]
+    labels = codes
+    if codes is not None:
+        labels = np.unique(codes[preconditioner.rows], return_inverse=True)[1]
+    projection = preconditioner.projection
+    from_data = isinstance(est.init, str) and est.init in FROM_THE_DATA
+    if projection is None or n_components is None or not from_data:
+        return initial_components(est.init, points, labels, *given)
+    within = initial_components(est.init, points @ projection, labels, *given)
+    return within @ projection.T
+
+
+def _rescaled_init(est: Any, objective: PairObjective, start: FloatArray) -> FloatArray:
+    rng = np.random.default_rng(seed_of(est))
+    return rescale_init(objective, start, rng, is_auto=est.init == "auto")
+
+
+def shortened(est: Any, problem: Problem) -> FloatArray:
+    """Return the rows of a map of full rank that n_components="auto" keeps."""
+    full = clone(est).set_params(
+        n_components=None, callback=None, verbose=0, warm_start=False,
+        early_stopping=False,
+    )  # fmt: skip
+    if est.objective == "class-density":
+        full.set_params(class_prior=problem.prior)  # type: ignore[attr-defined]
+    full.fit(problem.X, problem.codes, problem.weights)
+    ordered = ordered_by_size(full.components_)
+    return ordered[: enough_components(problem.X, problem.codes, ordered)]
+
+
+def annealed(
+    est: Any, problem: Problem, objective: PairObjective, alpha: float
+) -> FloatArray:
+    """Return a map of n_components rows that is annealed from one of full rank."""
+    X, d = problem.X, est.n_components
+    if d is None or d >= X.shape[1]:
+        raise ValueError(
+            f"anneal={est.anneal!r} reduces {X.shape[1]} dimensions: give a smaller "
+            "n_components."
+        )
+    full = start_of(est, objective, problem.codes, None)
+    if len(full) < d:
+        raise ValueError(f"init has {len(full)} rows, fewer than n_components={d}.")
+    penalized = Ridge(objective, alpha * objective.n_points)
+    unit = 1 / data_unit(objective)
+    return anneal(penalized, full, d, X, est.anneal, unit)
+
+
+def is_warm(est: Any, X: Any) -> bool:
+    """Return whether to continue from the map of the last fit."""
+    if not (est.warm_start and hasattr(est, "components_")):
+        return False
+    if est.components_.shape[1] != X.shape[1]:
+        raise ValueError(
+            f"X has {X.shape[1]} features, but the map to start from "
+            f"(warm_start=True) has {est.components_.shape[1]}."
+        )
+    return True
+
+
+# --- start and penalty by held-out rows
+
+
+def select(est: Any, problem: Problem) -> Selected | None:
+    """Return the start and penalty that predict best; None if alpha is given."""
+    if est.alpha:
+        _check_spread(problem.X)
+    if est.alpha != "auto":
+        return None
+    if is_warm(est, problem.X) and hasattr(est, "alpha_"):
+        # The map has seen the rows that would judge it.
+        A = est.components_
+        alpha = alpha_max(A) if np.isinf(est.alpha_) else est.alpha_
+        return Selected("warm", alpha, A)
+    return try_penalties(est, problem)
+
+
+def try_penalties(est: Any, problem: Problem) -> Selected:
+    """Fit paths of penalties from each start, and judge them on held-out rows."""
+    folds = problem.folds()
+    if not folds:  # too few rows: the first start with a moderate penalty
+        name, A = next(iter(candidates(est, problem).items()))
+        return Selected(name, 0.1 * alpha_max(A), A)
+    d = est.n_components
+    reduces = (
+        not issparse(problem.X)
+        and isinstance(d, Integral)
+        and int(d) < problem.X.shape[1] <= 100
+        and isinstance(est.init, str)
+        and est.init == "auto"
+        and not is_warm(est, problem.X)
+        and not getattr(est, "anneal", False)
+    )
+    paths = []
+    for fold in folds:
+        starts = candidates(est, fold.problem)
+        if reduces:  # a map of full rank is stuck less easily
+            full = clone(est).set_params(n_components=None)
+            path = fit_path(full, fold, candidates(full, fold.problem))
+            best = _choose([path], [fold])
+            rows = ordered_by_size(best.components)[: int(d)]
+            starts["reduced"] = best_loss_scale(fold.problem.objective(), rows)
+        paths.append(fit_path(est, fold, starts))
+    return _choose(paths, folds, est)
+
+
+Path = dict[tuple[str, float], tuple[float, FloatArray, FloatArray]]
+
+
+def fit_path(est: Any, fold: Fold, starts: dict[str, FloatArray]) -> Path:
+    """Return {(init, penalty): (alpha, map, held-out losses)}, strongest first."""
+    objective = fold.problem.objective()
+    unit = 1 / data_unit(objective)
+    found: Path = {}
+    for init, A in starts.items():
+        found[init, np.inf] = np.inf, A, fold.losses(A)
+        strongest = alpha_max(A)
+        for penalty in PENALTIES:
+            alpha = penalty * strongest
+            penalized = Ridge(objective, alpha * objective.n_points)
+            max_iter = min(SELECTION_ITERATIONS, est.max_iter)
+            A = maximize(  # noqa: PLW2901  each map starts from the one before
+                penalized, A, unit=unit, max_iter=max_iter, tol=est.tol
+            ).x
+            found[init, penalty] = alpha, A, fold.losses(A)
+    return found
+
+
+def _choose(paths: list[Path], folds: list[Fold], est: Any = None) -> Selected:
+    """Return the strongest penalty that is as good as the best, by the 1-SE rule."""
+    weights = np.concatenate([fold.weights for fold in folds])
+    losses = {
+        key: np.concatenate([path[key][2] for path in paths])
+        for key in paths[0]
+        if all(key in path for path in paths)
+    }
+
+    def mean(values: FloatArray) -> float:
+        found = float(np.average(values, weights=weights))
+        return found if np.isfinite(found) else np.inf
+
+    means = {key: mean(values) for key, values in losses.items()}
+    for (init, penalty), loss in means.items():
+        if est is not None:
+            say(est, f"held-out loss {loss:.4f}: init {init}, penalty {penalty:g}")
+    best = min(means, key=lambda key: means[key])
+    for key in means:
+        if key[0] != best[0]:
+            continue
+        excess = losses[key] - losses[best]
+        error = np.sqrt(mean((excess - mean(excess)) ** 2) / weights.sum())
+        if mean(excess) <= N_ERRORS * error:
+            break
+    alpha, A, _ = paths[0][key]
+    return Selected(key[0], alpha, A)
+
+
+def candidates(est: Any, problem: Problem) -> dict[str, FloatArray]:
+    """Return the starts to try, by name, each at its best scale."""
+    X, d, init = problem.X, est.n_components, est.init
+    if is_warm(est, X):
+        A = est.components_
+        square = _is_diagonal(est) and len(A) == A.shape[1]
+        return {"warm": np.diag(A).copy() if square else A}
+    if _is_diagonal(est):
+        starts = candidate_diagonals(init, X)
+    elif d == "auto":
+        starts = {"full rank": shortened(est, problem)}
+    elif getattr(est, "anneal", False):
+        starts = {"annealed": annealed(est, problem, problem.objective(), 0.0)}
+    else:
+        starts = candidate_starts(
+            init,
+            X,
+            problem.codes,
+            d,
+            check_random_state(est.random_state),
+            problem.targets,
+            problem.weights,
+            effective_n_threads(est.n_jobs),
+        )
+    if not isinstance(init, str):
+        return starts
+    return scaled_starts(problem.scale_objective(), starts)
+
+
+def selected_start(est: Any, problem: Problem, selected: Selected) -> FloatArray:
+    """Return the map to go on from; a start that is kept is made from more rows."""
+    computed = selected.init not in ("warm", "reduced", "given")
+    if not (computed and np.isinf(selected.alpha)):
+        return selected.components
+    rows = sample_indices(np.random.default_rng(0), len(problem.X), 10_000)
+    again = candidates(est, problem.subproblem(rows))
+    return again.get(selected.init, selected.components)
+
+
+def alpha_max(A: FloatArray) -> float:
+    """Return the strongest penalty of the path, for a start of this size."""
+    size = float(np.square(A).sum())
+    return PENALTIES[0] / size if size > 0 else 0.0
+
+
+def _check_spread(X: Any) -> None:
+    """Raise ValueError if the penalty of a map for these points would overflow."""
+    least, most = X.min(axis=0), X.max(axis=0)
+    if issparse(X):
+        least, most = least.toarray(), most.toarray()
+    spread = np.max(most / 2 - least / 2, initial=0)
+    if 0 < spread < 1e-140:
+        raise ValueError(
+            f"X varies by {spread:.0e} only, and squares of the entries of its map "
+            "would overflow. Scale the data, for instance with StandardScaler."
+        )
+
+
+# --- early stopping, messages
+
+
+def _held_out_score(
+    est: Any, train: Problem, held: Problem, objective: Any, optimizer: Any
+) -> Any:
+    """Return the function that scores a map on held-out rows."""
+    if optimizer.is_stochastic:
+        return lambda A: held_out_accuracy(train, held, A)
+
+    def score(A: FloatArray) -> float:
+        proba = objective.class_probabilities(A, held.X)
+        p = proba[np.arange(len(held.X)), held.codes].astype(np.float64)
+        if est.objective == "log":
+            p = np.log(np.maximum(p, np.finfo(held.X.dtype).tiny))
+        return float(np.average(p, weights=held.weights))
+
+    return score
+
+
+def warn_unless_learned(est: Any, result: OptimizeResult) -> None:
+    """Warn if the fit did not converge or learned nothing."""
+    if result.get("success", True):
+        return
+    begun, ended = result.curve[0], result.curve[-1]
+    # A smaller gain, relative to the objective, is rounding.
+    gained = abs(ended - begun) > 1e-9 * max(abs(begun), abs(ended))
+    if result.reason == "max_iter":
+        advice = (
+            f"did not converge in {result.nit} iterations ({result.message}); raise "
+            "max_iter or tol, or standardise X."
+        )
+    elif gained:
+        advice = (
+            f"stopped after {result.nit} iterations, before it converged "
+            f"({result.message}). The map is the best that was found; more iterations "
+            "would not change it. Standardise X, raise alpha, or use float64."
+        )
+    else:
+        advice = (
+            "has learned nothing: no step from the start raises the objective "
+            f"({result.message}). The map is the start. Standardise X, or give another "
+            "init."
+        )
+    warn_caller(f"{type(est).__name__} {advice}", ConvergenceWarning)
+
+
+def say(est: Any, line: str) -> None:
+    """Print a line if the estimator is verbose."""
+    if est.verbose:
+        sys.stdout.write(f"[{type(est).__name__}] {line}\n")
+        sys.stdout.flush()
+
+
+def check_diagonal(est: Any, n_features: int) -> None:
+    """Raise ValueError if a diagonal map is asked to reduce the dimension."""
+    if _is_diagonal(est) and est.n_components not in (None, n_features):
+        raise ValueError(
+            "form='diagonal' keeps all features: n_components must be None, not "
+            f"{est.n_components!r}."
+        )
+
+
+def _is_diagonal(est: Any) -> bool:
+    return getattr(est, "form", "full") == "diagonal"
+
+
+def seed_of(est: Any) -> int:
+    """Draw a seed from the estimator's random_state."""
+    return int(check_random_state(est.random_state).randint(2**31 - 1))

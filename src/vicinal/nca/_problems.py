@@ -1,0 +1,419 @@
+"""Learning problems: validated rows and labels, objectives, held-out losses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import gen_batches
+from sklearn.utils.multiclass import check_classification_targets
+
+from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.callers import warn_caller
+from vicinal.base.metric import unscale_components
+from vicinal.base.validation import check_sample_weight, validate_data
+from vicinal.neighborhood import (
+    NeighborWeights,
+    average,
+    center_float32,
+    effective_n_threads,
+)
+from vicinal.objectives import NCAObjective, TargetObjective
+from vicinal.objectives.base import PairObjective
+from vicinal.objectives.nca import check_class_prior
+from vicinal.objectives.soft_labels import (
+    SoftMatchObjective,
+    check_matches,
+    check_soft_labels,
+)
+
+HELD_OUT, N_FOLDS, FEW_ROWS, FEWEST_ROWS, MOST_ROWS = 0.2, 3, 400, 40, 1000
+"""Share of rows held out; folds for up to FEW_ROWS rows, else one; fewer than
+FEWEST_ROWS are not divided; at most MOST_ROWS take part. From `benchmarks.defaults`."""
+# Floor of a held-out probability, so that no single row decides.
+_LEAST_PROBABILITY = 1e-4
+
+
+class SparseRows(csr_array):
+    """Sparse rows with a length."""
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Rows of positive weight and what fit knows of them.
+
+    Attributes
+    ----------
+    X : ndarray or sparse array of shape (n_rows, n_features)
+        The rows; float32 rows far from the origin are centered.
+    weights : ndarray of shape (n_rows,)
+        Sample weights.
+    kept : ndarray of bool
+        Which of the given rows these are.
+    given : tuple
+        X and y as given to fit, for callbacks.
+    loss : str or PairLoss
+        The objective.
+    n_jobs : int or None
+        Threads.
+    offset : ndarray of shape (n_features,) or None
+        Subtracted from the given rows.
+    codes : ndarray of int or None
+        Classes, if there are any.
+    targets : ndarray or None
+        Standardized targets of a regression.
+    """
+
+    X: Any
+    weights: FloatArray
+    kept: NDArray[np.bool_]
+    given: tuple[Any, Any]
+    loss: Any
+    n_jobs: int | None
+    offset: FloatArray | None = None
+    codes: IntArray | None = None
+    targets: FloatArray | None = None
+
+    def objective(self) -> PairObjective:
+        """Return the objective of these rows."""
+        raise NotImplementedError
+
+    def scale_objective(self) -> PairObjective:
+        """Return the objective that decides on the scale of a start."""
+        return self.objective()
+
+    def part(self, rows: IntArray) -> Self:
+        """Return some of the rows, with the same classes."""
+        return replace(
+            self,
+            X=self.X[rows],
+            weights=self.weights[rows],
+            codes=None if self.codes is None else self.codes[rows],
+            targets=None if self.targets is None else self.targets[rows],
+        )
+
+    def subproblem(self, rows: IntArray) -> Self:
+        """Return some of the rows, with the classes that these have."""
+        return self.part(rows)
+
+    def folds(self) -> "list[Fold]":
+        """Return rows to learn from, with losses on held-out rows."""
+        raise NotImplementedError
+
+    def mapped(self, A: FloatArray) -> FloatArray:
+        """Return the mapped rows."""
+        Z: FloatArray = self.X @ A.T
+        return Z
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Rows to learn from, and the losses of a map on held-out rows."""
+
+    problem: Problem
+    losses: Callable[[FloatArray], FloatArray]
+    weights: FloatArray
+
+
+@dataclass(frozen=True)
+class ClassProblem(Problem):
+    """Rows with classes as integers from 0."""
+
+    prior: Any = None
+    classes: Any = None
+
+    @classmethod
+    def validate(
+        cls, est: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> Self:
+        """Validate what an estimator's fit was given."""
+        points, labels = validate_data(
+            est, X, y, dtype=FLOATS, accept_sparse=["csr"], ensure_min_samples=2
+        )
+        if issparse(points):
+            points = SparseRows(points)
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        points, (codes,), weights, kept = _positive_rows(points, sample_weight, codes)
+        present, codes = np.unique(codes, return_inverse=True)
+        if len(present) == 1:
+            warn_caller(
+                f"y has one class only, {classes[present[0]]!s}; nothing is learned."
+            )
+        points, offset = center_float32(points)
+        return cls(
+            points, weights, kept, (X, y), est.objective, est.n_jobs, offset, codes,
+            prior=class_prior(est.class_prior, classes, present, codes, weights),
+            classes=classes[present],
+        )  # fmt: skip
+
+    def objective(self) -> NCAObjective:
+        return NCAObjective.from_codes(
+            self.X, self.codes, self.loss, self.weights, self.prior, self.n_jobs
+        )
+
+    def subproblem(self, rows: IntArray) -> Self:
+        assert self.codes is not None  # noqa: S101  for mypy
+        present, codes = np.unique(self.codes[rows], return_inverse=True)
+        prior = self.prior[present]
+        return replace(
+            self.part(rows),
+            codes=codes,
+            prior=prior / prior.sum(),
+            classes=self.classes[present],
+        )
+
+    def folds(self) -> list[Fold]:
+        assert self.codes is not None  # noqa: S101  for mypy
+        found = []
+        for learn, held in hash_folds(self.X, self.weights):
+            # A class that is not learned from cannot judge.
+            known = held[np.isin(self.codes[held], self.codes[learn])]
+            if not len(known) or len(np.unique(self.codes[learn])) < 2:
+                continue
+            part, judges = self.subproblem(learn), self.part(known)
+            objective = part.objective()
+            truth = np.searchsorted(part.classes, self.classes[judges.codes])
+
+            def losses(
+                A: FloatArray,
+                objective: NCAObjective = objective,
+                rows: Any = judges.X,
+                truth: IntArray = truth,
+            ) -> FloatArray:
+                p = objective.class_probabilities(A, rows)[np.arange(len(truth)), truth]
+                return -np.log(np.maximum(p.astype(np.float64), _LEAST_PROBABILITY))
+
+            found.append(Fold(part, losses, judges.weights))
+        return found
+
+
+@dataclass(frozen=True)
+class RegressionProblem(Problem):
+    """Rows with targets in units of their standard deviation."""
+
+    middle: float = 0.0
+    unit: float = 1.0
+    width: float = 1.0
+
+    @classmethod
+    def validate(
+        cls, est: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> Self:
+        """Validate what an estimator's fit was given."""
+        points, targets = validate_data(
+            est, X, y, dtype=FLOATS, y_numeric=True, ensure_min_samples=2
+        )
+        targets = targets.astype(np.float64)
+        points, (targets,), weights, kept = _positive_rows(
+            points, sample_weight, targets
+        )
+        middle, unit = _location_and_unit(targets, weights)
+        points, offset = center_float32(points)
+        return cls(
+            points, weights, kept, (X, y), est.objective, est.n_jobs, offset,
+            targets=(targets - middle) / unit,
+            middle=middle,
+            unit=unit,
+            width=1 / 3 if isinstance(est.width, str) else est.width / unit,
+        )  # fmt: skip
+
+    def objective(self) -> TargetObjective:
+        return TargetObjective.from_validated(
+            self.X, self.targets, self.loss, self.width, self.weights, self.n_jobs
+        )
+
+    def scale_objective(self) -> TargetObjective:
+        # The squared error is what predicts, whatever is optimized.
+        return replace(self, loss="squared-error", width=1.0).objective()
+
+    def folds(self) -> list[Fold]:
+        found = []
+        for learn, held in hash_folds(self.X, self.weights):
+            part, judges = self.part(learn), self.part(held)
+
+            def losses(
+                A: FloatArray,
+                part: "RegressionProblem" = part,
+                judges: "RegressionProblem" = judges,
+            ) -> FloatArray:
+                components = unscale_components(A, 1.0, part.X.dtype)
+                means = part.predict(components, judges.mapped(components))
+                return np.square(means - judges.targets)
+
+            found.append(Fold(part, losses, judges.weights))
+        return found
+
+    def predict(self, A: FloatArray, queries: FloatArray) -> FloatArray:
+        """Return the mean standardized target of mapped queries' soft neighbors."""
+        dtype = self.X.dtype
+        assert self.targets is not None  # noqa: S101  for mypy
+        targets = self.targets.astype(dtype)[:, None]
+        weights = NeighborWeights.build(self.weights, np.ones(len(self.X)), dtype)
+        threads = effective_n_threads(self.n_jobs)
+        means = average(queries, self.mapped(A), targets, weights, threads)
+        return means[:, 0].astype(np.float64)
+
+
+@dataclass(frozen=True)
+class MatchProblem(Problem):
+    """Rows with soft labels, a match matrix, or pairs."""
+
+    labels: Any = None
+
+    @classmethod
+    def validate(
+        cls, est: Any, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None
+    ) -> Self:
+        """Validate rows with soft labels, or with a sparse matrix of matches."""
+        points: FloatArray = validate_data(est, X, dtype=FLOATS, ensure_min_samples=2)
+        labels = check_soft_labels(Y, len(points))
+        needed = {
+            "anneal": False, "early_stopping": False, "n_neighbors": "all",
+            "class_prior": None,
+        }  # fmt: skip
+        if est.objective not in ("expected", "log"):
+            raise ValueError(
+                f"objective={est.objective!r} needs a class for each row, not soft "
+                "labels; use 'expected' or 'log'."
+            )
+        for name, value in {**needed, "n_components": "auto", "alpha": "auto"}.items():
+            found = getattr(est, name)
+            if (found == value) if name not in needed else (found != value):
+                raise ValueError(
+                    f"{name}={found!r} needs a class for each row, not soft labels."
+                )
+        points, (labels,), weights, kept = _positive_rows(points, sample_weight, labels)
+        codes = None  # matches alone make no start
+        if issparse(labels):
+            labels = labels[:, kept]
+            check_matches(labels)
+        else:
+            codes = np.unique(labels.argmax(axis=1), return_inverse=True)[1]
+        points, offset = center_float32(points)
+        return cls(
+            points, weights, kept, (X, Y), est.objective, est.n_jobs, offset, codes,
+            labels=labels,
+        )  # fmt: skip
+
+    def objective(self) -> SoftMatchObjective:
+        return SoftMatchObjective(
+            self.X, self.labels, self.loss, counts=self.weights, n_jobs=self.n_jobs
+        )
+
+
+def is_soft(y: Any) -> bool:
+    """Return whether y is a match matrix or has a column for each class."""
+    if issparse(y):
+        return True
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y, dtype=object).shape
+    return len(shape) == 2 and shape[1] > 1
+
+
+def class_prior(
+    prior: Any,
+    classes: NDArray[Any],
+    present: IntArray,
+    codes: IntArray,
+    weights: FloatArray,
+) -> FloatArray:
+    """Return p(c) of the classes that are present."""
+    sizes = np.bincount(codes, weights=weights).astype(np.float64)
+    if prior is None or isinstance(prior, str):
+        return check_class_prior(prior, sizes)
+    given = check_class_prior(prior, np.ones(len(classes)))[present]
+    return given / given.sum()
+
+
+def _positive_rows(
+    X: Any, sample_weight: ArrayLike | None, *labels: Any
+) -> tuple[Any, tuple[Any, ...], FloatArray, NDArray[np.bool_]]:
+    """Return the rows of positive weight; a weight of 0 is the same as no row."""
+    weights = check_sample_weight(sample_weight, X)
+    kept = weights > 0
+    if not kept.all():
+        X, weights = X[kept], weights[kept]
+        labels = tuple(one[kept] for one in labels)
+    if X.shape[0] < 2:
+        raise ValueError("Fewer than two rows have a weight above 0.")
+    return X, labels, weights, kept
+
+
+def _location_and_unit(targets: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Return mean and standard deviation of the targets; 1 if they do not vary."""
+    size = float(np.abs(targets).max()) or 1.0
+    if size > np.finfo(np.float64).max / 4:
+        raise ValueError(
+            "y has values too large to compute with: their differences overflow. "
+            "Scale the targets."
+        )
+    # In units of the largest, so that squares neither overflow nor vanish.
+    relative = targets / size
+    middle = float(np.average(relative, weights=weights))
+    spread = float(np.sqrt(np.average((relative - middle) ** 2, weights=weights)))
+    unit = size * spread
+    return size * middle, unit if spread > np.finfo(float).eps and unit > 0 else 1.0
+
+
+def hash_folds(X: Any, weights: FloatArray) -> list[tuple[IntArray, IntArray]]:
+    """Return folds of rows to learn from and rows held out.
+
+    A hash of each row decides, so that duplicates are on the same side and a weight of
+    2 is the same as a row that occurs twice.
+
+    Parameters
+    ----------
+    X : ndarray or sparse array of shape (n_samples, n_features)
+        The rows.
+    weights : ndarray of shape (n_samples,)
+        Sample weights.
+    """
+    n_points = float(weights.sum())
+    if n_points < FEWEST_ROWS:
+        return []
+    draw = _hash_to_uniform(X) * max(1.0, n_points / MOST_ROWS, len(X) / MOST_ROWS)
+    taken = draw < 1
+    found = []
+    for k in range(N_FOLDS if n_points <= FEW_ROWS else 1):
+        held = (k * HELD_OUT <= draw) & (draw < (k + 1) * HELD_OUT)
+        if 0 < 2 * weights[held].sum() <= weights[taken].sum():
+            found.append((np.flatnonzero(taken & ~held), np.flatnonzero(held)))
+    if found and np.count_nonzero(taken) <= 2 * MOST_ROWS:
+        return found
+    # Few distinct rows, or weights that are not counts: use the rows' positions.
+    order = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
+    n_held = max(1, round(HELD_OUT * len(order)))
+    return [(np.sort(order[n_held:]), np.sort(order[:n_held]))]
+
+
+def _hash_to_uniform(X: Any) -> FloatArray:
+    """Hash each row to [0, 1), deterministically; duplicates have the same value.
+
+    Rows are rounded to three digits of each feature's range, so that rounding to
+    float32, or another unit or origin of the data, seldom changes the hash.
+    """
+    rng = np.random.default_rng(0)
+    if issparse(X):
+        directions = rng.standard_normal(X.shape[1])
+        X = (csr_array(X, dtype=np.float64) @ directions)[:, None]
+        rng = np.random.default_rng(0)
+    factors = rng.integers(2**63, size=X.shape[1], dtype=np.uint64) * 2 + 1
+    least = X.min(axis=0).astype(np.float64)
+    # Half of the range, since the whole may overflow.
+    half = X.max(axis=0).astype(np.float64) / 2 - least / 2
+    unit = np.where(half > 0, half, 1.0)
+    mixed = np.empty(len(X), dtype=np.uint64)
+    for rows in gen_batches(len(X), max(1, 2**18 // X.shape[1])):
+        half = X[rows].astype(np.float64) / 2 - least / 2
+        digits = np.rint(1000 * (half / unit))
+        mixed[rows] = digits.astype(np.int64).view(np.uint64) @ factors  # modulo 2⁶⁴
+    # The finalizer of MurmurHash3: every bit of the sum changes every bit.
+    for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
+        mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(factor)
+    uniform: FloatArray = (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return uniform

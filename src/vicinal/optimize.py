@@ -1,0 +1,1153 @@
+"""Solvers: maximize an objective over maps, from a start.
+
+An objective has `value_and_gradient(components)`, a solver has
+`maximize(objective, start, callback)` and returns SciPy's `OptimizeResult`.
+`Ridge` adds a penalty, `Reparametrized` changes coordinates. Solvers know nothing of
+labels, rows or estimators.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeAlias
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+from scipy.optimize import OptimizeResult, minimize
+
+from vicinal._typing import FloatArray
+
+
+class Objective(Protocol):
+    """What a solver maximizes: a number and its gradient at a map.
+
+    See Also
+    --------
+    vicinal.objectives.NCAObjective : One of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.optimize import LBFGS
+    >>> class Hill:
+    ...     def value_and_gradient(self, components):
+    ...         return -float(np.sum(components**2)), -2 * components
+    >>> solution = LBFGS().maximize(Hill(), np.eye(2), on_iteration=lambda *_: False)
+    >>> bool(np.allclose(solution.x, 0, atol=1e-3))
+    True
+    """
+
+    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
+        """Return the value at the map and the derivative, of the map's shape."""
+
+
+OnIteration: TypeAlias = Callable[[FloatArray, list[float]], bool]
+"""Called after each iteration with the map and the curve so far; True stops."""
+
+
+StopReason: TypeAlias = Literal[
+    "converged", "callback", "max_iter", "line_search", "not_finite", "stale"
+]
+"""Why a solver stopped.
+
+- "converged": the gain or the gradient is within `tol`, or a fixed schedule is done;
+- "callback": `on_iteration` returned True;
+- "max_iter": the iterations are used up; more of them would go on from here;
+- "line_search": no step along the search direction raises the objective enough, which
+  is what rounding does near a maximum; more iterations would change nothing;
+- "not_finite": the objective or its gradient is NaN or infinite;
+- "stale": each refresh of the objective takes back what was gained since the last.
+"""
+
+
+def solution(
+    components: FloatArray,
+    n_iter: int,
+    curve: list[float],
+    reason: StopReason,
+    message: str,
+) -> OptimizeResult:
+    """Return SciPy's OptimizeResult, with the curve and the reason for stopping."""
+    return OptimizeResult(
+        x=components,
+        fun=curve[-1] if curve else np.nan,
+        nit=n_iter,
+        curve=curve,
+        reason=reason,
+        message=message,
+        success=reason in ("converged", "callback"),
+    )
+
+
+class Solver(Protocol):
+    """A method of optimisation, with its settings in the constructor."""
+
+    def maximize(
+        self, objective: Objective, start: FloatArray, on_iteration: OnIteration
+    ) -> OptimizeResult:
+        """Maximize the objective from a start.
+
+        Parameters
+        ----------
+        objective : Objective
+            What to maximize.
+        start : ndarray
+            The first map, of any shape.
+        on_iteration : callable
+            Called after each iteration with the map and the objective's values so
+            far, the start's first; True stops.
+
+        Returns
+        -------
+        OptimizeResult
+            The best map is `x`; `curve` has the objective at the start and after each
+            iteration, `reason` a `StopReason`.
+        """
+
+
+def relative_change(before: float, after: float) -> float:
+    """Return how much an iteration changed the objective, relative to it.
+
+    |f_{k+1} − f_k| / max(|f_k|, |f_{k+1}|, 1), which SciPy's L-BFGS-B stops on, too.
+    """
+    return abs(after - before) / max(abs(before), abs(after), 1.0)
+
+
+def power_of_two(size: float) -> float:
+    """Return the power of two nearest to a size: dividing by it rounds nothing."""
+    fraction, exponent = np.frexp(size)
+    nearest = int(exponent) - int(fraction < np.sqrt(0.5))
+    return float(np.ldexp(1.0, min(nearest, 1023)))  # no float is larger
+
+
+@dataclass(frozen=True)
+class LBFGS:
+    """Limited-memory BFGS, SciPy's L-BFGS-B.
+
+    Parameters
+    ----------
+    max_iter : int, default=50
+        Iterations at most.
+    tol : float, default=1e-5
+        Stop when an iteration gains less than this, relative to the objective, or
+        when no entry of the gradient is larger.
+
+    See Also
+    --------
+    vicinal.optimize.ConjugateGradient : Two evaluations an iteration, often a little
+        higher.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.optimize import LBFGS
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = NCAObjective(X, [0, 0, 1, 1])
+    >>> solution = LBFGS(max_iter=20).maximize(
+    ...     objective, np.eye(2), on_iteration=lambda *_: False
+    ... )
+    >>> solution.curve[-1] >= solution.curve[0]
+    True
+    """
+
+    max_iter: int = 50
+    tol: float = 1e-5
+
+    def maximize(
+        self, objective: Objective, start: FloatArray, on_iteration: OnIteration
+    ) -> OptimizeResult:
+        """Maximize the objective from a start; see `Solver`."""
+        return _maximize(
+            objective,
+            start,
+            on_iteration,
+            method="L-BFGS-B",
+            tol=self.tol,
+            # Iterations are the limit; SciPy has one on evaluations, too.
+            options={"maxiter": self.max_iter, "maxfun": 100 * (self.max_iter + 1)},
+        )
+
+
+@dataclass(frozen=True)
+class ConjugateGradient:
+    """Conjugate gradients of Polak and Ribière, SciPy's CG (thesis, section 3.3.1).
+
+    Each iteration searches along a line for a map that satisfies Wolfe's conditions,
+    which takes about two evaluations of the objective.
+
+    Parameters
+    ----------
+    max_iter : int, default=50
+        Iterations at most.
+    tol : float, default=1e-5
+        Stop when an iteration gains less than this, relative to the objective, or
+        when no entry of the gradient is larger.
+
+    See Also
+    --------
+    vicinal.optimize.LBFGS : Fewer evaluations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.optimize import ConjugateGradient
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = NCAObjective(X, [0, 0, 1, 1])
+    >>> solution = ConjugateGradient(max_iter=20).maximize(
+    ...     objective, np.eye(2), on_iteration=lambda *_: False
+    ... )
+    >>> solution.curve[-1] >= solution.curve[0]
+    True
+    """
+
+    max_iter: int = 50
+    tol: float = 1e-5
+
+    def maximize(
+        self, objective: Objective, start: FloatArray, on_iteration: OnIteration
+    ) -> OptimizeResult:
+        """Maximize the objective from a start; see `Solver`."""
+        return _maximize(
+            objective,
+            start,
+            on_iteration,
+            # SciPy's CG knows a bound on the gradient only, which is a sum over points.
+            is_enough=lambda curve: relative_change(*curve[-2:]) <= self.tol,
+            method="CG",
+            options={"maxiter": self.max_iter, "gtol": self.tol},
+        )
+
+
+def _maximize(
+    objective: Objective,
+    start: FloatArray,
+    on_iteration: OnIteration,
+    is_enough: Callable[[list[float]], bool] = lambda _: False,
+    **how: Any,
+) -> OptimizeResult:
+    """Maximize with `scipy.optimize.minimize`.
+
+    Parameters
+    ----------
+    objective, start, on_iteration
+        As for any solver's `maximize`.
+    is_enough : callable
+        Given the curve, whether the last iteration gained too little to go on; for
+        methods to which SciPy gives no such rule.
+    **how
+        SciPy's method, tolerance and options.
+
+    Returns
+    -------
+    Solution
+        The last map, which is the best: no iteration lowers the objective.
+    """
+    curve: list[float] = []
+    stopped: tuple[StopReason, str] | None = None
+
+    def negated(flat: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = objective.value_and_gradient(flat.reshape(start.shape))
+        if not curve:
+            curve.append(value)
+        # SciPy's line searches want float64, whatever the objective computes in.
+        return -value, -gradient.ravel().astype(np.float64)
+
+    def after_iteration(intermediate_result: OptimizeResult) -> None:
+        nonlocal stopped
+        curve.append(-float(intermediate_result.fun))
+        components = intermediate_result.x.reshape(start.shape).copy()
+        if on_iteration(components, curve):
+            stopped = "callback", "stopped by a callback"
+        elif is_enough(curve):
+            stopped = "converged", "an iteration gained less than tol"
+        if stopped:
+            raise StopIteration
+
+    # Norms of gradients that SciPy takes may overflow; `_reason` then says so.
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = minimize(
+            negated,
+            start.ravel().astype(np.float64),
+            jac=True,
+            callback=after_iteration,
+            **how,
+        )
+    reason, message = stopped or (_reason(result), str(result.message))
+    components = result.x.reshape(start.shape)
+    return solution(components, int(result.nit), curve, reason, message)
+
+
+def _reason(result: OptimizeResult) -> StopReason:
+    """Return why SciPy's L-BFGS-B or CG stopped by itself."""
+    if result.success:
+        return "converged"
+    if not (np.isfinite(result.fun) and np.isfinite(result.jac).all()):
+        return "not_finite"
+    # Status 1 is a limit on iterations (or on evaluations, which nobody sets); beyond
+    # it both methods know failed line searches only.
+    return "max_iter" if result.status == 1 else "line_search"
+
+
+# A step that changes the map by less than this part of it leads nowhere.
+_NEGLIGIBLE = 1e-10
+
+
+class Place(NamedTuple):
+    """A map, and the objective there."""
+
+    components: FloatArray
+    value: float
+    gradient: FloatArray
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the value and the gradient are finite."""
+        return bool(np.isfinite([self.value, _norm(self.gradient)]).all())
+
+
+def evaluate(objective: Objective, components: FloatArray) -> Place:
+    """Evaluate the objective at a map, in float64 whatever it computes in."""
+    value, gradient = objective.value_and_gradient(components)
+    return Place(components, float(value), gradient.astype(np.float64))
+
+
+def natural_step(place: Place) -> float:
+    """Return the η whose step is as long as the map itself.
+
+    In this unit, step sizes do not depend on the units of the objective or the data.
+    A map of zeros has no length; its first step is measured against 1.
+    """
+    return (_norm(place.components) or 1.0) / _norm(place.gradient)
+
+
+class StepSizes(Protocol):
+    """The step sizes of one run, which change from step to step."""
+
+    @property
+    def eta(self) -> float | FloatArray:
+        """η of the next step: one for all entries of the map, or one for each."""
+
+    def after_move(self, gradient: FloatArray) -> None:
+        """Adapt after a step that was taken, to the gradient where it led."""
+
+    def after_retreat(self) -> None:
+        """Shorten the steps, after one that was taken back."""
+
+
+@dataclass(frozen=True)
+class GradientAscent(ABC):
+    """Follow the gradient, A ← A + η ∂f/∂A, with η by some rule.
+
+    One iteration is one evaluation of the objective. A step that loses too much, or
+    leads to where the objective is not finite, is taken back: the next one starts from
+    the best map, and is shorter.
+
+    See Also
+    --------
+    vicinal.optimize.BoldDriver : A rule.
+    vicinal.optimize.DeltaBarDelta : A rule.
+    vicinal.optimize.DecayingSteps : A rule.
+
+    Examples
+    --------
+    >>> from vicinal.optimize import BoldDriver, GradientAscent
+    >>> issubclass(BoldDriver, GradientAscent)
+    True
+    """
+
+    max_iter: int = 50
+    tol: float = 1e-5
+    first_step: float = 0.1
+
+    tolerated_loss: ClassVar[float] = 0.0
+    """How much may be lost before a step is taken back, as part of the gain so far."""
+
+    @abstractmethod
+    def step_sizes(self, objective: Objective, start: Place) -> StepSizes:
+        """Return the rule's step sizes for a run from a start."""
+
+    def maximize(
+        self, objective: Objective, start: FloatArray, on_iteration: OnIteration
+    ) -> OptimizeResult:
+        """Maximize the objective from a start; see `Solver`."""
+        first = here = best = evaluate(objective, start.astype(np.float64))
+        curve = [first.value]
+
+        def end(message: str, reason: StopReason = "converged") -> OptimizeResult:
+            return solution(best.components, len(curve) - 1, curve, reason, message)
+
+        if not first.is_finite:
+            return end("the objective is not finite at the start", "not_finite")
+        if _norm(first.gradient) == 0:
+            return end("the gradient is zero at the start")
+
+        sizes = self.step_sizes(objective, first)
+        n_idle = 0
+        while len(curve) <= self.max_iter:
+            step = sizes.eta * here.gradient
+            if _norm(step) <= _NEGLIGIBLE * _norm(here.components):
+                return end("the step has become negligible")
+            there = evaluate(objective, here.components + step)
+            floor = best.value - self.tolerated_loss * (best.value - first.value)
+            moved = there.is_finite and there.value >= floor
+            if moved:
+                here = there
+                best = max(best, here, key=lambda place: place.value)
+                sizes.after_move(here.gradient)
+            else:
+                here = best
+                sizes.after_retreat()
+            curve.append(here.value)
+            if on_iteration(here.components.copy(), curve):
+                return end("stopped by a callback", "callback")
+            # Stop only after two small gains in a row: one may be an overshoot, across
+            # the maximum along this direction to a point about as high.
+            if moved:
+                small = relative_change(*curve[-2:]) <= self.tol
+                n_idle = n_idle + 1 if small else 0
+            if n_idle == 2:
+                return end("two iterations in a row gained less than tol")
+        return end("the iterations are used up", "max_iter")
+
+
+def _norm(entries: FloatArray) -> float:
+    with np.errstate(over="ignore"):  # beyond all numbers is infinite, no error
+        return float(np.linalg.norm(entries.ravel()))
+
+
+# How many steps the search for t_0 tries beyond the first; each doubles or halves it.
+_N_TRIALS = 10
+
+
+@dataclass(frozen=True)
+class BoldDriver(GradientAscent):
+    """Gradient ascent with steps that grow while they gain (thesis, 3.3.1; [1]_).
+
+    A step that does not descend makes the next one longer. One that does is taken back,
+    and halved until the objective rises again.
+
+    Parameters
+    ----------
+    max_iter : int, default=50
+        Iterations at most; each is one evaluation, of a step taken or taken back.
+    tol : float, default=1e-5
+        Stop when two steps in a row gain less than this, relative to the objective.
+    first_step : float, default=0.1
+        Length of the first step, relative to the map.
+    rho : float, default=1.1
+        ρ > 1, what the step size is multiplied with after a success.
+    sigma : float, default=0.5
+        σ < 1, what it is multiplied with after a failure.
+
+    See Also
+    --------
+    vicinal.optimize.DeltaBarDelta : A step size for each entry.
+    vicinal.optimize.GradientAscent : What they share.
+
+    References
+    ----------
+    .. [1] Vogl, Mangis, Rigler, Zink, Alkon. Accelerating the convergence of the
+       back-propagation method. Biological Cybernetics 59, 1988.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.optimize import BoldDriver
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = NCAObjective(X, [0, 0, 1, 1])
+    >>> solution = BoldDriver(max_iter=20).maximize(
+    ...     objective, np.eye(2), on_iteration=lambda *_: False
+    ... )
+    >>> solution.curve[-1] >= solution.curve[0]
+    True
+    """
+
+    rho: float = 1.1
+    sigma: float = 0.5
+
+    def step_sizes(self, objective: Objective, start: Place) -> StepSizes:  # noqa: ARG002
+        """Return one step size, that of the first step."""
+        return _Bold(self.first_step * natural_step(start), self.rho, self.sigma)
+
+
+@dataclass
+class _Bold:
+    eta: float
+    rho: float
+    sigma: float
+
+    def after_move(self, gradient: FloatArray) -> None:  # noqa: ARG002
+        self.eta *= self.rho
+
+    def after_retreat(self) -> None:
+        self.eta *= self.sigma
+
+
+@dataclass(frozen=True)
+class DeltaBarDelta(GradientAscent):
+    """Gradient ascent with a step size for each entry of the map [1]_.
+
+    With δ the gradient and δ̄ the running average of past ones,
+    δ̄ ← (1 − θ) δ + θ δ̄, an entry's step size grows by κ where δ̄ and δ have the same
+    sign, and shrinks by the part φ of it where they have not. A drop by more than a
+    tenth of the gain so far sends it back to the best map, with η and κ halved.
+
+    Parameters
+    ----------
+    max_iter : int, default=50
+        Iterations at most; each is one evaluation.
+    tol : float, default=1e-5
+        Stop when two steps in a row change the objective by less than this, relative
+        to it.
+    first_step : float, default=0.1
+        Length of the first step, relative to the map.
+    kappa : float, default=1.0
+        κ, in units of the first step size.
+    phi : float, default=0.3
+        φ.
+    theta : float, default=0.7
+        θ.
+
+    See Also
+    --------
+    vicinal.optimize.BoldDriver : One step size for all.
+    vicinal.optimize.GradientAscent : What they share.
+
+    References
+    ----------
+    .. [1] Jacobs. Increased rates of convergence through learning rate adaptation.
+       Neural Networks 1, 1988.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.optimize import DeltaBarDelta
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = NCAObjective(X, [0, 0, 1, 1])
+    >>> solution = DeltaBarDelta(max_iter=20).maximize(
+    ...     objective, np.eye(2), on_iteration=lambda *_: False
+    ... )
+    >>> solution.curve[-1] >= solution.curve[0]
+    True
+    """
+
+    tolerated_loss: ClassVar[float] = 0.1
+
+    kappa: float = 1.0
+    phi: float = 0.3
+    theta: float = 0.7
+
+    def step_sizes(self, objective: Objective, start: Place) -> StepSizes:  # noqa: ARG002
+        """Return step sizes that are all that of the first step."""
+        first = self.first_step * natural_step(start)
+        return _OneForEach(
+            eta=np.full_like(start.gradient, first),
+            average=start.gradient,
+            kappa=self.kappa * first,
+            phi=self.phi,
+            theta=self.theta,
+        )
+
+
+@dataclass
+class _OneForEach:
+    eta: FloatArray
+    average: FloatArray
+    kappa: float
+    phi: float
+    theta: float
+
+    def after_move(self, gradient: FloatArray) -> None:
+        agreement = np.sign(self.average) * np.sign(gradient)
+        shrunk = np.where(agreement < 0, (1 - self.phi) * self.eta, self.eta)
+        self.eta = np.where(agreement > 0, self.eta + self.kappa, shrunk)
+        self.average = (1 - self.theta) * gradient + self.theta * self.average
+
+    def after_retreat(self) -> None:
+        self.eta = self.eta / 2
+        # Where the gradient is larger than at the start, κ alone would overshoot again.
+        self.kappa /= 2
+
+
+@dataclass(frozen=True)
+class DecayingSteps(GradientAscent):
+    """Gradient ascent with η = η_0 / (t + t_0) in iteration t (thesis, section 3.3.1).
+
+    t_0, after which the steps begin to drop off, is found by an exponential search
+    before the first iteration: of first steps η_0 / t_0, each twice or half as long as
+    the one before, it keeps the one that raises the objective most. A drop by more than
+    a tenth of the gain so far sends it back to the best map, with η halved.
+
+    Parameters
+    ----------
+    max_iter : int, default=50
+        Iterations at most; each is one evaluation. The search takes up to 11 more.
+    tol : float, default=1e-5
+        Stop when two steps in a row change the objective by less than this, relative
+        to it.
+    first_step : float, default=0.1
+        Length of the first step that the search tries, relative to the map.
+    eta_0 : float, default=300.0
+        η_0, in units of the step size that moves the map by its own length. A first
+        step as long as the map makes t_0 = 300.
+
+    See Also
+    --------
+    vicinal.optimize.BoldDriver : Steps that depend on success.
+    vicinal.optimize.GradientAscent : What they share.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.optimize import DecayingSteps
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = NCAObjective(X, [0, 0, 1, 1])
+    >>> solution = DecayingSteps(max_iter=20).maximize(
+    ...     objective, np.eye(2), on_iteration=lambda *_: False
+    ... )
+    >>> solution.curve[-1] >= solution.curve[0]
+    True
+    """
+
+    tolerated_loss: ClassVar[float] = 0.1
+
+    eta_0: float = 300.0
+
+    def step_sizes(self, objective: Objective, start: Place) -> StepSizes:
+        """Search for t_0."""
+        eta_0 = self.eta_0 * natural_step(start)
+
+        def height(t_0: float) -> float:
+            there = evaluate(objective, start.components + eta_0 / t_0 * start.gradient)
+            return there.value if there.is_finite else -np.inf
+
+        t_0 = self.eta_0 / self.first_step
+        highest = height(t_0)
+        factor = 0.5 if highest > start.value else 2.0
+        for _ in range(_N_TRIALS):
+            value = height(factor * t_0)
+            if start.value < highest >= value:
+                break
+            t_0, highest = factor * t_0, value
+        return _Decaying(eta_0, t_0)
+
+
+@dataclass
+class _Decaying:
+    eta_0: float
+    t: float  # t + t_0 of the rule
+
+    @property
+    def eta(self) -> float:
+        return self.eta_0 / self.t
+
+    def after_move(self, gradient: FloatArray) -> None:  # noqa: ARG002
+        self.t += 1
+
+    def after_retreat(self) -> None:
+        self.t *= 2
+
+
+# Adam's memory of the gradient and of its square, as its authors chose them.
+_MEAN, _SQUARE = 0.9, 0.999
+_WARM_UP = 0.05
+# Gradients that have grown by more than this are measured in another unit.
+_GROWTH = 2.0**100
+
+
+class Sampled(Protocol):
+    """An objective that is a sum, of which mini-batches can be drawn."""
+
+    def draw(self, rng: Generator) -> Objective:
+        """Return a mini-batch: its value and gradient estimate those of the whole."""
+
+
+@dataclass
+class Adam:
+    """The direction of Adam's next step, from the gradients so far.
+
+    Each entry moves by its mean gradient in units of the gradient's own size, so that
+    the objective's unit cancels. With `size_held`, a step changes the map's direction
+    and keeps its size (Frobenius norm).
+    """
+
+    size_held: bool = False
+    n_steps: int = 0
+    unit: float = 1.0
+    mean: FloatArray = field(default_factory=lambda: np.zeros(()))
+    square: FloatArray = field(default_factory=lambda: np.zeros(()))
+
+    def step(
+        self, components: FloatArray, gradient: FloatArray, eta: float
+    ) -> FloatArray:
+        """Return the map after a step; entries move by about η at most."""
+        self.n_steps += 1
+        self._find_unit(gradient)
+        gradient = gradient / self.unit
+        self.mean = _MEAN * self.mean + (1 - _MEAN) * gradient
+        self.square = _SQUARE * self.square + (1 - _SQUARE) * gradient**2
+        mean = self.mean / (1 - _MEAN**self.n_steps)
+        size = np.sqrt(self.square / (1 - _SQUARE**self.n_steps))
+        # An entry whose gradient has always been zero does not move.
+        moved = components + eta * mean / np.maximum(size, 1e-8 * size.max() + 1e-300)
+        if not self.size_held:
+            return moved
+        if not (moved.any() and components.any()):
+            return components.copy()
+        return moved * (typical_entry(components) / typical_entry(moved))
+
+    def in_unit(self, unit: float) -> Self:
+        """Return the same memory of gradients measured in another unit."""
+        if not self.mean.any():  # nothing seen yet: any unit will do
+            return replace(self, unit=unit)
+        factor = self.unit / unit
+        return replace(
+            self, unit=unit, mean=self.mean * factor, square=self.square * factor**2
+        )
+
+    def _find_unit(self, gradient: FloatArray) -> None:
+        """Measure gradients in a unit in which squares neither overflow nor vanish."""
+        largest = float(np.abs(gradient).max(initial=0))
+        begun = bool(self.mean.any())
+        if not largest or (begun and largest <= _GROWTH * self.unit):
+            return
+        unit = power_of_two(largest)
+        if begun:
+            grown = self.in_unit(unit)
+            self.mean, self.square = grown.mean, grown.square
+        self.unit = unit
+
+
+def schedule(progress: float) -> float:
+    """Return the part of the largest step to take: a short rise, and a long fall.
+
+    Parameters
+    ----------
+    progress : float
+        How many of the steps are done, from 0 to 1.
+    """
+    rise = min(1.0, (progress + 1e-3) / _WARM_UP)
+    return float(rise * 0.5 * (1 + np.cos(np.pi * progress)))
+
+
+class Progress(NamedTuple):
+    """Where some steps have led.
+
+    Attributes
+    ----------
+    components : ndarray
+        The map.
+    adam : Adam
+        What the next steps need to know of these.
+    batch_values : list of float
+        The mini-batches' values, each before its step.
+    finite : bool
+        Whether all values and gradients were; otherwise the map is that before the
+        first one which was not, or a mean of such.
+    n_paths : int
+        How many maps, led there by different steps, this is the mean of.
+    """
+
+    components: FloatArray
+    adam: Adam
+    batch_values: list[float]
+    finite: bool = True
+    n_paths: int = 1
+
+
+TakeSteps = Callable[[Any, FloatArray, Adam, Sequence[float], Generator], Progress]
+"""Takes a step of each size, as `take_steps` does."""
+
+
+def take_steps(
+    objective: Sampled,
+    components: FloatArray,
+    adam: Adam,
+    etas: Sequence[float],
+    rng: Generator,
+) -> Progress:
+    """Take steps, each on another mini-batch.
+
+    Parameters
+    ----------
+    objective : Sampled
+        What mini-batches are drawn from.
+    components : ndarray of float64
+        The map to start from.
+    adam : Adam
+        Of the steps before; it is not changed.
+    etas : sequence of float
+        The size of each step.
+    rng : Generator
+        Draws the mini-batches.
+    """
+    adam, values = copy(adam), []
+    for eta in etas:
+        part = objective.draw(rng)
+        # Of data at the edge of what floats hold a step may be too long.
+        with np.errstate(over="ignore"):
+            value, gradient = part.value_and_gradient(components)
+        values.append(value)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return Progress(components, adam, values, finite=False)
+        components = adam.step(components, gradient.astype(np.float64), eta)
+    return Progress(components, adam, values)
+
+
+def average(*some: Progress) -> Progress:
+    """Return the mean of maps that as many steps each have led from one place.
+
+    Adam's memories are averaged, too. A map that is itself a mean counts as many times
+    as its `n_paths`, so that means of means are those of all.
+    """
+    n = sum(one.n_paths for one in some)
+    shares = [one.n_paths / n for one in some]
+
+    def mean(parts: Iterable[Any]) -> Any:
+        weighed = (k * np.asarray(part) for k, part in zip(shares, parts, strict=True))
+        return reduce(np.add, weighed)
+
+    # Who has seen no gradient but zeros has no unit of his own.
+    units = [one.adam.unit for one in some if one.adam.mean.any()]
+    unit = max(units, default=1.0)
+    adams = [one.adam.in_unit(unit) for one in some]
+    adam = replace(
+        adams[0],
+        mean=mean(one.mean for one in adams),
+        square=mean(one.square for one in adams),
+    )
+    A = mean(one.components for one in some)
+    if adam.size_held:  # a mean is shorter than what it is the mean of
+        size = mean(typical_entry(one.components) for one in some)
+        A *= size / typical_entry(A)
+    n_values = min(len(one.batch_values) for one in some)
+    values = mean(one.batch_values[:n_values] for one in some).tolist()
+    return Progress(A, adam, values, all(one.finite for one in some), n)
+
+
+@dataclass(frozen=True)
+class Stochastic:
+    """Adam's steps, each on a random mini-batch of the objective.
+
+    Steps rise shortly, then fall along a cosine to nothing, so that the end is as good
+    as an average over the last steps. An iteration is a number of steps; the curve has
+    their mean value.
+
+    Parameters
+    ----------
+    max_iter : int, default=50
+        Iterations; all of them are done.
+    seed : int, default=0
+        For drawing the mini-batches.
+    steps : int, default=25
+        Steps in an iteration.
+    first_step : float, default=0.3
+        η of the largest step, in units of the start's typical entry.
+    size_held : bool, default=False
+        Leave the map's size as it is at the start.
+    take : callable, default=take_steps
+        Takes an iteration's steps.
+    """
+
+    max_iter: int = 50
+    seed: int = 0
+    steps: int = 25
+    first_step: float = 0.3
+    size_held: bool = False
+    take: TakeSteps = take_steps
+
+    def maximize(
+        self, objective: Sampled, start: FloatArray, on_iteration: OnIteration
+    ) -> OptimizeResult:
+        """Maximize the objective from a start; see `Solver`."""
+        rng = np.random.default_rng(self.seed)
+        A: FloatArray = start.astype(np.float64)
+        unit = typical_entry(A)
+        adam = Adam(self.size_held)
+        curve: list[float] = []
+        n_steps = self.max_iter * self.steps
+        for iteration in range(self.max_iter):
+            first = iteration * self.steps
+            etas = [
+                self.first_step * unit * schedule(t / n_steps)
+                for t in range(first, first + self.steps)
+            ]
+            A, adam, values, finite, _ = self.take(objective, A, adam, etas, rng)
+            if not finite:
+                message = "the objective is not finite"
+                last = curve or values[-1:]
+                return solution(A, iteration, last, "not_finite", message)
+            curve += [values[0]] if not curve else []
+            curve.append(float(np.mean(values)))
+            if on_iteration(A.copy(), curve):
+                message = "stopped by a callback"
+                return solution(A, iteration + 1, curve, "callback", message)
+        return solution(A, self.max_iter, curve, "converged", "the schedule is done")
+
+
+def typical_entry(A: FloatArray) -> float:
+    """Return the root mean square of the entries; 1 for a map of zeros."""
+    largest = float(np.abs(A).max(initial=0))
+    if not largest:
+        return 1.0
+    unit = power_of_two(largest)
+    return unit * float(np.sqrt(np.mean((A / unit) ** 2)))
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """Run a solver a few iterations at a time, and refresh the objective before each.
+
+    For objectives that are approximated around one map, as sums over the nearest
+    neighbours there. A round after which the refreshed objective is lower than before
+    is taken back, and those that follow are half as long.
+
+    Parameters
+    ----------
+    refresh : callable
+        Approximates the objective around a map.
+    is_stale : callable
+        Whether a map is too far from the last refresh; that ends the round.
+    how : dict
+        Arguments of `maximize`: solver, max_iter over all rounds, tol, unit. A whole
+        round that gains less than tol, relative to the objective, is the last.
+    length : int, default=10
+        Iterations in a round, at first.
+    """
+
+    refresh: Callable[[FloatArray], None]
+    is_stale: Callable[[FloatArray], bool]
+    how: dict[str, Any]
+    length: int = 10
+
+    def maximize(
+        self, objective: Objective, start: FloatArray, on_iteration: OnIteration
+    ) -> OptimizeResult:
+        """Maximize the objective from a start; see `Solver`."""
+        A, stopped, ends = start, False, False
+        length, max_iter = self.length, self.how["max_iter"]
+        curve: list[float] = []
+        n_done, before = 0, 0
+        reason: StopReason = "converged"
+        message = ""
+        good, height = start, -np.inf
+
+        def watch(components: FloatArray, latest: list[float]) -> bool:
+            nonlocal stopped, n_done
+            n_done += 1
+            curve.extend(latest[-1:] if curve else latest)
+            stopped = on_iteration(components, curve)
+            return stopped or self.is_stale(components)
+
+        while True:
+            self.refresh(A)
+            value = objective.value_and_gradient(A)[0]
+            if value >= height:
+                good, height = A, value
+            else:
+                # The gain vanished with the refresh: reject the round, halve its
+                # length.
+                A, length = good, length // 2
+                del curve[max(before, 1) :]
+                self.refresh(A)
+                if not length:
+                    reason = "stale"
+                    message = "neighbours change faster than the map can; keep more"
+            if ends or not length:
+                return solution(A, max(len(curve) - 1, 0), curve, reason, message)
+            before = len(curve)
+            left = min(length, max_iter - n_done)
+            how = {**self.how, "max_iter": left}
+            reached = maximize(objective, A, callback=watch, **how)
+            A, message = reached.x, reached.message
+            curve = curve or reached.curve
+            gain = relative_change(reached.curve[0], reached.curve[-1])
+            if stopped:
+                ends, reason = True, "callback"
+            elif reached.nit == 0:
+                ends, reason = True, reached.reason
+            elif gain <= self.how["tol"]:
+                ends = True
+            elif n_done >= max_iter:
+                ends, reason = True, "max_iter"
+                message = "the iterations are used up"
+
+
+class Ridge:
+    """An objective minus λ_i times the squared size of each row i of the map.
+
+    g(A) = f(A) − Σ_i λ_i Σ_j A_ij² (thesis, eq. 3.26 and 3.27); with one λ for all rows
+    it is eq. 3.22 and 3.23. Without it nothing keeps the map from growing.
+
+    Parameters
+    ----------
+    objective : Objective
+        The objective without the penalty.
+    penalty : float or array-like of shape (n_components,)
+        λ, or one for each row.
+    center : ndarray or float, default=0.0
+        The map that costs nothing.
+
+    See Also
+    --------
+    vicinal.objectives.NCAObjective : What is penalised.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.optimize import Ridge
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> plain = NCAObjective(X, [0, 0, 1, 1])
+    >>> less = Ridge(plain, 0.1).value_and_gradient(np.eye(2))[0]
+    >>> round(plain.value_and_gradient(np.eye(2))[0] - less, 6)
+    0.2
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        penalty: ArrayLike,
+        center: FloatArray | float = 0.0,
+    ) -> None:
+        self.objective = objective
+        self.penalty = np.asarray(penalty, dtype=np.float64)
+        self.center = center
+
+    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
+        """Evaluate at a map; see the unpenalised objective."""
+        value, gradient = self.objective.value_and_gradient(components)
+        moved = components - self.center
+        weighted = (
+            self.penalty[..., None] * moved
+            if self.penalty.ndim
+            else (self.penalty * moved)
+        )
+        return value - float((weighted * moved).sum()), gradient - 2 * weighted
+
+
+class Reparametrized:
+    """An objective in other coordinates: A = P · b, P diag(b) or P Bᵀ.
+
+    Units, whitening and bases are all changes of coordinates.
+
+    Parameters
+    ----------
+    objective : Objective
+        The objective of A.
+    basis : float, ndarray of shape (n_features,) or (n_features, n_coordinates)
+        b or B. Powers of two change no digit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.optimize import Reparametrized
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = NCAObjective(X, [0, 0, 1, 1])
+    >>> halved = Reparametrized(NCAObjective(X / 2, [0, 0, 1, 1]), 2.0)
+    >>> bool(np.isclose(halved.value_and_gradient(np.eye(2))[0],
+    ...                 objective.value_and_gradient(np.eye(2))[0]))
+    True
+    """
+
+    def __init__(self, objective: Objective, basis: FloatArray | float) -> None:
+        self.objective = objective
+        self.basis = np.asarray(basis, dtype=np.float64)
+
+    def expand(self, parameters: FloatArray) -> FloatArray:
+        """Return the map A of these parameters P."""
+        if self.basis.ndim == 2:
+            return parameters @ self.basis.T
+        return parameters * self.basis
+
+    def value_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
+        """Evaluate at P; the gradient is with respect to P."""
+        value, gradient = self.objective.value_and_gradient(self.expand(parameters))
+        if self.basis.ndim == 2:
+            return value, gradient @ self.basis
+        return value, gradient * self.basis
+
+
+SOLVERS: dict[str, Any] = {
+    "lbfgs": LBFGS,
+    "cg": ConjugateGradient,
+    "bold-driver": BoldDriver,
+    "delta-bar-delta": DeltaBarDelta,
+    "decay": DecayingSteps,
+}
+"""Solvers by name; each takes `max_iter` and `tol`."""
+
+
+def maximize(
+    objective: Objective,
+    start: FloatArray,
+    *,
+    solver: Any = "lbfgs",
+    max_iter: int = 50,
+    tol: float = 1e-5,
+    callback: OnIteration | None = None,
+    unit: float = 1.0,
+) -> OptimizeResult:
+    """Maximize an objective from a start.
+
+    Parameters
+    ----------
+    objective : Objective
+        Has `value_and_gradient`.
+    start : ndarray
+        The first map, of any shape.
+    solver : str or Solver, default="lbfgs"
+        A name in `SOLVERS`, or an object with `maximize(objective, start, callback)`.
+    max_iter, tol : int, float
+        Bounds of a solver that is given by name.
+    callback : callable, optional
+        Called after each iteration with the map and the curve so far; True stops.
+    unit : float, default=1.0
+        Unit of the map's entries in which the solver works, a power of two. Tolerances
+        and first steps assume entries between 0.01 and 100 in it; the unit of the start
+        takes its place otherwise.
+
+    Returns
+    -------
+    OptimizeResult
+        With `x`, `fun`, `nit`, `success`, `message`, `curve` and `reason`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import NCAObjective
+    >>> from vicinal.optimize import maximize
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> result = maximize(NCAObjective(X, [0, 0, 1, 1]), np.eye(2), max_iter=20)
+    >>> result.curve[-1] >= result.curve[0]
+    True
+    """
+    if isinstance(solver, str):
+        solver = SOLVERS[solver](max_iter=max_iter, tol=tol)
+    if callback is None:
+        callback = _never_stop
+    size = float(np.abs(start).max(initial=0)) / unit
+    if size > 0 and not 0.01 <= size <= 100:
+        unit *= power_of_two(size)
+    if unit == 1:
+        return solver.maximize(objective, start, callback)
+    result = solver.maximize(
+        Reparametrized(objective, unit),
+        start / unit,
+        lambda components, curve: callback(unit * components, curve),
+    )
+    result.x = unit * result.x
+    return result
+
+
+def _never_stop(_: FloatArray, __: list[float]) -> bool:
+    return False
