@@ -12,7 +12,7 @@ from vicinal._typing import FloatArray
 from vicinal.datasets import load
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import NCAObjective
-from vicinal.solvers import SOLVERS, Objective
+from vicinal.optimize import SOLVERS, Objective
 
 DATASETS = ["iris", "wine", "breast_cancer", "balance_scale", "ionosphere"]
 EVALUATIONS = [10, 30, 100, 300]

@@ -100,7 +100,7 @@ FAMILIES = [
         "solvers",
         "Solvers",
         "How an objective is maximised. The guide is :doc:`/solvers`.",
-        "vicinal.solvers.*",
+        "vicinal.optimize.*",
     ),
     Family(
         "neural",

@@ -180,7 +180,7 @@ def task_seconds(k: int, d: int, n_queries: int = 512) -> float:
     from vicinal.dask._pool import share
     from vicinal.dask._sampling import Rows
     from vicinal.nca._stochastic import N_REFERENCES, STEPS
-    from vicinal.solvers.adam import Adam
+    from vicinal.optimize import Adam
 
     X, y = _rows(60_000, k)
     rows = Rows(X, y, np.arange(len(X)))

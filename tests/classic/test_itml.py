@@ -19,7 +19,7 @@ from vicinal.classic import ITML, MRMR
 from vicinal.classic._gamma import GAMMAS, choose_gamma
 from vicinal.classic._pair_bounds import LogDetObjective, PairBounds
 from vicinal.classic._sampled_pairs import random_pairs
-from vicinal.solvers import SOLVERS, Solution
+from vicinal.optimize import SOLVERS, Solution
 
 X, y = load_iris(return_X_y=True)
 X = scale(X)

@@ -12,7 +12,7 @@ from tests.objectives.differences import by_differences
 from vicinal.classic import SCML, triplets_from_labels
 from vicinal.classic._local_bases import _discriminants
 from vicinal.classic.scml import ROUNDED, OrderedTriplets
-from vicinal.solvers import SOLVERS
+from vicinal.optimize import SOLVERS
 
 X, y = load_iris(return_X_y=True)
 X = scale(X)

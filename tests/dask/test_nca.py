@@ -15,6 +15,7 @@ import dask.dataframe as dd
 import pandas as pd
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
+from vicinal.nca.parts import fitted_scale
 
 import vicinal
 from tests.dask.data import chunked, classes_in_noise
@@ -25,9 +26,8 @@ from vicinal.dask._nca_steps import Batches, StepsOnShares, steps_of_share
 from vicinal.dask._pool import Pool, share
 from vicinal.dask._sampling import Rows
 from vicinal.dask._tasks import InThreads
-from vicinal.nca.parts import fitted_scale
 from vicinal.objectives import MinibatchSampler, NCAObjective
-from vicinal.solvers.adam import Adam
+from vicinal.optimize import Adam
 
 X, y = classes_in_noise(1200)
 SHORT: dict[str, Any] = {"max_iter": 6, "random_state": 0}

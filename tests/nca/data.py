@@ -7,7 +7,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from vicinal import NCA
 from vicinal._typing import FloatArray, IntArray
-from vicinal.nca._data import ClassificationData
+from vicinal.nca._problems import ClassProblem
 
 
 def planted(n: int, seed: int = 0, D: int = 10) -> tuple[FloatArray, IntArray]:
@@ -33,20 +33,22 @@ X, y = planted(600)
 X_TEST, Y_TEST = planted(400, seed=1)
 
 
-def classification_data(
-    points: FloatArray, labels: Any, weights: Any = None
-) -> ClassificationData:
+def class_problem(
+    points: FloatArray, labels: Any, weights: Any = None, loss: str = "log"
+) -> ClassProblem:
     """Return rows as a fit has them after validation."""
     classes, codes = np.unique(labels, return_inverse=True)
     n = len(points)
-    return ClassificationData(
+    return ClassProblem(
         points,
-        codes,
         np.ones(n) if weights is None else weights,
-        np.full(len(classes), 1 / len(classes)),
-        classes,
         np.ones(n, dtype=bool),
         (points, labels),
+        loss,
+        None,
+        codes=codes,
+        prior=np.full(len(classes), 1 / len(classes)),
+        classes=classes,
     )
 
 

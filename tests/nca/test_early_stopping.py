@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 
 from vicinal import NCA
 from vicinal._typing import FloatArray, IntArray
-from vicinal.nca._early_stopping import EarlyStopping, held_out_accuracy, hold_out
+from vicinal.nca._schedules import EarlyStopping, held_out_accuracy, hold_out
 from vicinal.objectives import NCAObjective
 
 X, y = load_iris(return_X_y=True)

@@ -1,3 +1,4 @@
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -6,19 +7,20 @@ from sklearn.datasets import load_iris, make_classification
 from sklearn.metrics import log_loss
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from tests.nca.data import classification_data
+from tests.nca.data import class_problem
 from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal._typing import FloatArray
-from vicinal.nca._model_selection import (
-    ITERATIONS,
+from vicinal.nca._learning import (
     PENALTIES,
+    SELECTION_ITERATIONS,
     Selected,
-    safe_choice,
-    scaled_by_loss,
-    scaled_starts,
-    select,
+    _choose,
+    candidates,
+    fit_path,
+    selected_start,
 )
-from vicinal.nca._trials import Trial
+from vicinal.nca._problems import Fold
+from vicinal.nca._scale import best_loss_scale, scaled_starts
 from vicinal.objectives import NCAObjective
 
 X, y = load_iris(return_X_y=True)
@@ -31,12 +33,12 @@ def test_the_scale_is_that_of_the_best_leave_one_out_loss() -> None:
     def mean(size: float) -> float:
         return float(objective.terms(size * np.eye(4), np.arange(150)).mean())
 
-    A = scaled_by_loss(objective, 1e6 * np.eye(4))
+    A = best_loss_scale(objective, 1e6 * np.eye(4))
     sizes = np.geomspace(0.1, 10, 200)
     best = sizes[np.argmax([mean(size) for size in sizes])]
     assert A[0, 0] == pytest.approx(best, rel=0.1)
     # f is judged by g: its own best scale is the largest.
-    other = scaled_by_loss(NCAObjective(X, y), 1e-6 * np.eye(4))
+    other = best_loss_scale(NCAObjective(X, y), 1e-6 * np.eye(4))
     np.testing.assert_allclose(other, A, rtol=0.1)
 
 
@@ -51,7 +53,7 @@ class Slope:
         return -float(((A - 1) ** 2).sum()) * 100, -200 * (A - 1)
 
 
-def judged(best: float, noise: float = 0.0) -> Trial[Any]:
+def judged(best: float, noise: float = 0.0) -> Fold:
     """Judges a map by how far its first entry is from the best."""
     errors = np.random.default_rng(0).normal(size=50)
     errors = noise * (errors - errors.mean())  # the means are as without noise
@@ -60,11 +62,20 @@ def judged(best: float, noise: float = 0.0) -> Trial[Any]:
         return np.full(50, (A.flat[0] - best) ** 2) + errors * A.flat[0]
 
     objective: Any = Slope()
-    return Trial(classification_data(X, y), objective, losses, np.ones(50))
+    problem: Any = SimpleNamespace(objective=lambda: objective)
+    return Fold(problem, losses, np.ones(50))
 
 
-def choose(trial: Trial[Any], starts: dict[str, FloatArray], *bounds: Any) -> Any:
-    return select([trial], lambda _: starts, *bounds)
+def choose(
+    fold: Fold, starts: dict[str, FloatArray], max_iter: int = 50, tol: float = 1e-9
+) -> Any:
+    return choose_of([(fold, starts)], max_iter, tol)
+
+
+def choose_of(folds: Any, max_iter: int = 50, tol: float = 1e-9) -> Any:
+    est = SimpleNamespace(max_iter=max_iter, tol=tol)
+    paths = [fit_path(est, fold, starts) for fold, starts in folds]
+    return _choose(paths, [fold for fold, _ in folds])
 
 
 def test_the_penalty_that_predicts_best_is_chosen() -> None:
@@ -80,7 +91,6 @@ def test_the_start_is_kept_where_nothing_learned_is_better() -> None:
     starts = {"far": np.array([[9.0]]), "near": np.array([[-1.0]])}
     found = choose(judged(-1.0), starts, 50, 1e-9)
     assert (found.init, found.alpha) == ("near", np.inf)
-    assert found.attributes == {"init_": "near", "alpha_": np.inf}
 
 
 def test_of_equals_the_strongest_penalty() -> None:
@@ -97,7 +107,7 @@ def test_losses_that_are_no_numbers_never_win() -> None:
     def losses(A: FloatArray) -> FloatArray:
         return np.full(50, np.nan) if A.flat[0] > 0 else np.ones(50)
 
-    some = Trial(trial.data, trial.objective, losses, trial.weights)
+    some = Fold(trial.problem, losses, trial.weights)
     found = choose(some, {"start": np.array([[-1.0]])}, 50, 1e-9)
     assert found.alpha == np.inf
 
@@ -105,13 +115,11 @@ def test_losses_that_are_no_numbers_never_win() -> None:
 def test_trials_judge_together() -> None:
     # The one wants a strong penalty, the other none: in between, they lose least.
     start = {"start": np.array([[-1.0]])}
-    both = [judged(0.5), judged(1.0)]
-    found = select(both, lambda _: start, 50, 1e-9)
+    found = choose_of([(judged(0.5), start), (judged(1.0), start)])
     assert 0 < found.alpha < 1
 
 
 def test_a_map_of_zeros_has_no_penalty() -> None:
-    assert safe_choice({"zeros": np.zeros((2, 4))}).alpha == 0.0
     found = choose(judged(1.0), {"zeros": np.zeros((1, 1))}, 50, 1e-9)
     assert found.alpha == 0.0
 
@@ -121,7 +129,7 @@ def test_what_was_chosen_is_told(model: Any) -> None:
     model.fit(X, y)
     assert model.alpha_ >= 0
     assert model.init_ in ("identity", "rca", "linear")
-    assert model.n_iter_ <= ITERATIONS
+    assert model.n_iter_ <= SELECTION_ITERATIONS
     model.set_params(alpha=0.1).fit(X, y)
     assert not hasattr(model, "alpha_")
     assert not hasattr(model, "init_")
@@ -150,7 +158,7 @@ def test_probabilities_are_better_than_those_of_k_nn() -> None:
         {"init": np.eye(2, 4), "n_components": 2},
         {"init": np.ones(4), "form": "diagonal"},
         {"early_stopping": True},
-        {"neighbors": 20},
+        {"n_neighbors": 20},
         {"solver": "stochastic", "batch_size": 50, "n_references": 80},
         {"objective": "class-density", "class_prior": [0.5, 0.3, 0.2]},
     ],
@@ -216,28 +224,19 @@ def test_a_scale_at_which_all_look_alike_is_not_the_end() -> None:
     assert regressor.score(new, goal) > other.score(new, goal) + 0.1
 
 
-def test_starts_that_not_all_trials_have_are_left_out() -> None:
-    trials = [judged(0.5), judged(0.5)]
+def test_starts_that_not_all_folds_have_are_left_out() -> None:
     both = {"start": np.array([[-1.0]])}
-
-    def starts(trial: Any) -> dict[str, FloatArray]:
-        extra = {"other": np.array([[0.5]])} if trial is trials[0] else {}
-        return {**both, **extra}
-
-    assert select(trials, starts, 50, 1e-9).init == "start"
+    more = {**both, "other": np.array([[0.5]])}
+    assert choose_of([(judged(0.5), more), (judged(0.5), both)]).init == "start"
 
 
 def test_a_start_that_is_kept_is_made_again_from_all_rows() -> None:
-    model, data = NCAClassifier(), classification_data(X, y)
-    starts = model._candidates(data)
+    model, problem = NCAClassifier(), class_problem(X, y)
+    starts = candidates(model, problem)
     name = next(iter(starts))
     of_few = np.full_like(starts[name], 0.5)
-    kept = Selected(name, np.inf, of_few, 0.0)
-    found = model._selected_start(data, kept)
+    found = selected_start(model, problem, Selected(name, np.inf, of_few))
     np.testing.assert_array_equal(found, starts[name])
-    # What was learned, or was there before, is not made anew.
-    for other in (
-        Selected(name, 0.1, of_few, 0.0),
-        Selected("warm", np.inf, of_few, 0),
-    ):
-        assert model._selected_start(data, other) is of_few
+    # A learned map, or one that was there before, is kept.
+    for other in (Selected(name, 0.1, of_few), Selected("warm", np.inf, of_few)):
+        assert selected_start(model, problem, other) is of_few

@@ -11,7 +11,7 @@ from vicinal import NCA, NCAClassifier
 from vicinal._typing import FloatArray, IntArray
 from vicinal.nca import _partial_fit
 from vicinal.nca._partial_fit import Reservoir
-from vicinal.nca._preconditioner import Preconditioner
+from vicinal.nca._stochastic import Preconditioner
 
 X, y = planted(1500)
 KINDS = ["expected", "log", "class-density"]
@@ -152,7 +152,7 @@ def test_bad_pieces_change_nothing() -> None:
 
 @pytest.mark.parametrize("parameter", ["anneal", "early_stopping"])
 def test_what_does_not_go_together(parameter: str) -> None:
-    with pytest.raises(ValueError, match=f"does not go with {parameter}=True"):
+    with pytest.raises(ValueError, match=f"cannot be combined with {parameter}=True"):
         NCA(2, **{parameter: True}).partial_fit(X, y)  # type: ignore[arg-type]
 
 
@@ -224,10 +224,11 @@ def test_a_small_first_piece_does_not_settle_the_coordinates() -> None:
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"neighbors": 5}, {"n_components": "auto"}, {"anneal": "magnitude"}]
+    "parameters",
+    [{"n_neighbors": 5}, {"n_components": "auto"}, {"anneal": "magnitude"}],
 )
 def test_what_partial_fit_does_not_go_with(parameters: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="partial_fit does not go with"):
+    with pytest.raises(ValueError, match="partial_fit cannot be combined with"):
         NCA(**parameters).partial_fit(X, y)
 
 

@@ -6,7 +6,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.classic import MLKR
-from vicinal.nca._preconditioner import Preconditioner, sample_rows
+from vicinal.nca._stochastic import Preconditioner, sample_rows
 
 
 def rng() -> np.random.Generator:

@@ -8,8 +8,8 @@ from vicinal.nca._scale import (
     N_NEIGHBORS,
     best_scale,
     fitted_scale,
-    in_sight,
     perplexity,
+    rescale_init,
     to_perplexity,
     typical_distance,
 )
@@ -41,7 +41,7 @@ def test_no_more_than_half_of_the_points() -> None:
 def test_maps_without_a_scale_stay() -> None:
     zeros = np.zeros((2, 13))
     np.testing.assert_array_equal(to_perplexity(OBJECTIVE, zeros, rng()), zeros)
-    np.testing.assert_array_equal(in_sight(OBJECTIVE, zeros, rng(), True), zeros)
+    np.testing.assert_array_equal(rescale_init(OBJECTIVE, zeros, rng(), True), zeros)
     equal = NCAObjective(np.ones((20, 3)), np.arange(20) % 2)
     np.testing.assert_array_equal(to_perplexity(equal, np.eye(3), rng()), np.eye(3))
 
@@ -69,19 +69,19 @@ def test_a_start_that_sees_is_left_alone() -> None:
     assert perplexity(OBJECTIVE, np.eye(13), ALL) > 3
     for ours in (True, False):
         np.testing.assert_array_equal(
-            in_sight(OBJECTIVE, np.eye(13), rng(), ours), np.eye(13)
+            rescale_init(OBJECTIVE, np.eye(13), rng(), ours), np.eye(13)
         )
     # A start of the user's choice may see few; one of ours may not.
     narrow = 2.0 * np.eye(13)
     assert perplexity(OBJECTIVE, narrow, ALL) < 1.5
-    np.testing.assert_array_equal(in_sight(OBJECTIVE, narrow, rng(), False), narrow)
-    scaled = in_sight(OBJECTIVE, narrow, rng(), True)
+    np.testing.assert_array_equal(rescale_init(OBJECTIVE, narrow, rng(), False), narrow)
+    scaled = rescale_init(OBJECTIVE, narrow, rng(), True)
     assert perplexity(OBJECTIVE, scaled, ALL) == pytest.approx(N_NEIGHBORS, rel=0.1)
 
 
 @pytest.mark.parametrize("size", [1e-5, 1e5])
 def test_a_blind_start_is_scaled_whoever_chose_it(size: float) -> None:
-    scaled = in_sight(OBJECTIVE, size * np.eye(13), rng(), False)
+    scaled = rescale_init(OBJECTIVE, size * np.eye(13), rng(), False)
     assert perplexity(OBJECTIVE, scaled, ALL) == pytest.approx(N_NEIGHBORS, rel=0.1)
 
 

@@ -56,7 +56,7 @@ def test_mini_batches_and_weights() -> None:
         ({"alpha": "auto"}, Y, "alpha='auto' needs a class"),
         ({"anneal": True}, Y, "anneal=True needs a class"),
         ({"early_stopping": True}, Y, "early_stopping=True needs a class"),
-        ({"neighbors": 10}, Y, "neighbors=10 needs a class"),
+        ({"n_neighbors": 10}, Y, "n_neighbors=10 needs a class"),
         ({"form": "diagonal", "n_components": 2}, Y, "n_components must be None"),
     ],
 )

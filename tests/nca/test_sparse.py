@@ -37,7 +37,7 @@ def test_objective(kind: str, dtype: Any) -> None:
         {"solver": "stochastic", "max_iter": 3},
         {"early_stopping": True},
         {"alpha": "auto"},
-        {"neighbors": 20},
+        {"n_neighbors": 20},
         {"init": "random"},
         {"init": "identity"},
         {"warm_start": True},

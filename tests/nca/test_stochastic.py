@@ -8,8 +8,8 @@ from tests.nca.data import QUICK, X_TEST, Y_TEST, X, accuracy, y
 from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal._typing import FloatArray, IntArray
 from vicinal.classic import MLKR
-from vicinal.nca._early_stopping import hold_out
 from vicinal.nca._scale import queries_of_all
+from vicinal.nca._schedules import hold_out
 from vicinal.nca._stochastic import StochasticOptimizer
 from vicinal.objectives import NCAObjective
 

@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from tests.nca.data import QUICK, X, planted, y
 from vicinal import NCA, NCAClassifier, NCARegressor
+from vicinal.nca._learning import choose_solver
 from vicinal.nca._stochastic import part_size
 from vicinal.objectives import MinibatchSampler
 
@@ -56,34 +57,38 @@ def test_verbose_names_the_solver(capsys: pytest.CaptureFixture[str]) -> None:
     assert [int(line.split()[1]) for line in lines[2:-1]] == [1, 2]
 
 
+def solver_of(model: NCA | NCARegressor, n: int, D: int, d: int) -> Any:
+    return choose_solver(model, model.objective, n, D, d)
+
+
 def test_auto_chooses_by_size(capsys: pytest.CaptureFixture[str]) -> None:
     nca = NCA(2)
-    assert nca._chosen_solver(1000, 50, 2) == "lbfgs"
-    assert nca._chosen_solver(100_000, 50, 2) == "stochastic"
-    assert nca._chosen_solver(1_000_000, 50, 2) == "stochastic"
-    chosen = [nca._chosen_solver(n, 50, 5) for n in range(1000, 50_000, 1000)]
+    assert solver_of(nca, 1000, 50, 2) == "lbfgs"
+    assert solver_of(nca, 100_000, 50, 2) == "stochastic"
+    assert solver_of(nca, 1_000_000, 50, 2) == "stochastic"
+    chosen = [solver_of(nca, n, 50, 5) for n in range(1000, 50_000, 1000)]
     assert sorted(chosen) == chosen  # "lbfgs" up to some n, "stochastic" from there on
-    assert NCA(2, solver="cg")._chosen_solver(10**6, 50, 2) == "cg"
-    assert NCA(2, solver="stochastic")._chosen_solver(10, 5, 2) == "stochastic"
-    assert NCA(2, anneal=True)._chosen_solver(10**6, 50, 2) == "lbfgs"
-    assert NCA(2, neighbors=5)._chosen_solver(10**6, 50, 2) == "lbfgs"
-    assert NCARegressor(2)._chosen_solver(10**6, 50, 2) == "stochastic"
+    assert solver_of(NCA(2, solver="cg"), 10**6, 50, 2) == "cg"
+    assert solver_of(NCA(2, solver="stochastic"), 10, 5, 2) == "stochastic"
+    assert solver_of(NCA(2, anneal=True), 10**6, 50, 2) == "lbfgs"
+    assert solver_of(NCA(2, n_neighbors=5), 10**6, 50, 2) == "lbfgs"
+    assert solver_of(NCARegressor(2), 10**6, 50, 2) == "stochastic"
     # Small parts cost less: then it pays sooner.
-    assert nca._chosen_solver(4000, 50, 2) == "lbfgs"
+    assert solver_of(nca, 4000, 50, 2) == "lbfgs"
     small = NCA(2, batch_size=32, n_references=64)
-    assert small._chosen_solver(4000, 50, 2) == "stochastic"
+    assert solver_of(small, 4000, 50, 2) == "stochastic"
     NCA(2, solver="stochastic", verbose=1, max_iter=1, random_state=0).fit(X, y)
     assert "solver stochastic" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"anneal": True}, {"neighbors": 5}, {"neighbors": "auto"}],
+    [{"anneal": True}, {"n_neighbors": 5}, {"n_neighbors": "auto"}],
 )
 def test_what_does_not_go_together(parameters: dict[str, Any]) -> None:
     nca = NCA(2, solver="stochastic", **parameters)
     before = dict(vars(nca))
-    with pytest.raises(ValueError, match="does not go with"):
+    with pytest.raises(ValueError, match="cannot be combined with"):
         nca.fit(X, y)
     assert vars(nca) == before
 
@@ -95,8 +100,8 @@ def test_what_does_not_go_together(parameters: dict[str, Any]) -> None:
         {"batch_size": "all"},
         {"n_references": -1},
         {"n_references": 2.5},
-        {"neighbors": 0},
-        {"neighbors": "some"},
+        {"n_neighbors": 0},
+        {"n_neighbors": "some"},
     ],
 )
 def test_wrong_parameters(parameters: dict[str, Any]) -> None:

@@ -1,3 +1,5 @@
+import warnings
+
 """Another unit of X rescales the map and changes nothing else, to the last digit."""
 
 from typing import Any
@@ -30,8 +32,8 @@ FITS: list[tuple[Any, Any]] = [
     (NCA(init="whiten", solver="bold-driver"), y),
     (NCA(2, anneal=True), y),
     (NCA("auto"), y),
-    (NCA(2, neighbors=5), y),
-    (NCA(2, neighbors="auto", init="lda"), y),
+    (NCA(2, n_neighbors=5), y),
+    (NCA(2, n_neighbors="auto", init="lda"), y),
     (NCAClassifier(), y),
     (NCAClassifier(2), y),
     (NCARegressor(), NUMBERS),
@@ -157,3 +159,34 @@ def test_rows_that_are_all_equal_have_no_unit(value: float, container: Any) -> N
     nca = NCA(alpha=0.1, solver="bold-driver", max_iter=3)
     nca.fit(container(points), labels)
     assert np.abs(nca.components_).max() <= 1
+
+
+def test_float32_far_from_the_origin_is_centered_first() -> None:
+    rows = [[58685.51171875], [58685.515625], [58685.51953125], [58685.515625]]
+    points = np.array(rows, dtype=np.float32)
+    labels, A = [0, 0, 1, 1], [[79.0]]
+    found = NCAObjective(points, labels).value_and_gradient(A)
+    exact = NCAObjective(points.astype(np.float64), labels).value_and_gradient(A)
+    assert found[0] == pytest.approx(exact[0], rel=1e-5)
+    np.testing.assert_allclose(found[1], exact[1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e5])
+@pytest.mark.parametrize("kind", [NCA, NCAClassifier])
+def test_the_origin_of_float32_data_does_not_matter(offset: float, kind: Any) -> None:
+    X, y = load_iris(return_X_y=True)
+    far = (X + offset).astype(np.float32)
+    near = (far.astype(np.float64) - offset).astype(np.float32)  # the same numbers
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = kind(random_state=0, max_iter=5).fit(far, y)
+        other = kind(random_state=0, max_iter=5).fit(near, y)
+    np.testing.assert_allclose(
+        one.get_mahalanobis_matrix(),
+        other.get_mahalanobis_matrix(),
+        atol=0.01 * np.abs(other.get_mahalanobis_matrix()).max(),
+    )
+    if kind is NCAClassifier:
+        np.testing.assert_allclose(
+            one.predict_proba(far), other.predict_proba(near), atol=1e-3
+        )

@@ -120,7 +120,7 @@ def learned(seed: int) -> bytes:
         solution = LBFGS(max_iter=4).maximize(
             objective, np.eye(20, 60), lambda *_: False
         )
-    return solution.components.tobytes()
+    return solution.x.tobytes()
 
 
 def test_eight_threads_learn_what_the_main_thread_does(before: list[int]) -> None:

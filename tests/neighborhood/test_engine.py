@@ -155,16 +155,12 @@ def test_what_the_pull_does_not_depend_on(
     shift = rng.normal(size=d) * 10 * scale
     moved = laplacian_product(Z + shift, rule(y, np.float64))
     np.testing.assert_allclose(moved.values, values, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(
-        moved.matrix, product, rtol=1e-6, atol=tolerance
-    )
+    np.testing.assert_allclose(moved.matrix, product, rtol=1e-6, atol=tolerance)
 
     Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
     turned = laplacian_product(Z @ Q, rule(y, np.float64))
     np.testing.assert_allclose(turned.values, values, rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(
-        turned.matrix, product @ Q, rtol=1e-6, atol=tolerance
-    )
+    np.testing.assert_allclose(turned.matrix, product @ Q, rtol=1e-6, atol=tolerance)
 
     # Any order inside a class.
     order = np.lexsort([rng.random(n), y])
@@ -188,9 +184,7 @@ def test_the_block_size_does_not_matter(
         )
         parts = laplacian_product(Z, rule(y, np.float64), n_threads=2)
         np.testing.assert_allclose(parts.values, whole.values, rtol=1e-12)
-        np.testing.assert_allclose(
-            parts.matrix, whole.matrix, rtol=1e-9, atol=1e-12
-        )
+        np.testing.assert_allclose(parts.matrix, whole.matrix, rtol=1e-9, atol=1e-12)
 
 
 def test_memory_is_a_few_blocks_however_many_points() -> None:

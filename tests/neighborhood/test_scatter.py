@@ -9,7 +9,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
     NeighborWeights,
     Responsibilities,
-    Scatter,
+    WeightedPairs,
     laplacian_product,
     log_sums,
     scatter,
@@ -26,14 +26,14 @@ def make(n: int, d: int, dtype: Any = np.float64) -> FloatArray:
     return np.random.default_rng(n).normal(size=(n, d)).astype(dtype)
 
 
-def naive(Z: FloatArray, scattered: FloatArray, queries: IntArray) -> Scatter:
+def naive(Z: FloatArray, scattered: FloatArray, queries: IntArray) -> WeightedPairs:
     d2 = np.square(Z[queries, None] - Z[None]).sum(axis=2)
     d2[np.arange(len(queries)), queries] = np.inf
     values = logsumexp(-d2, axis=1)
     weights = np.exp(-d2 - values[:, None])
     differences = scattered[queries, None] - scattered[None]
     matrix = np.einsum("ij,ijk,ijl->kl", weights, differences, differences)
-    return Scatter(values, matrix)
+    return WeightedPairs(values, matrix)
 
 
 @pytest.mark.parametrize(("n", "d"), [(2, 1), (5, 3), (300, 4), (900, 2)])

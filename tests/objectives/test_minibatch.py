@@ -5,11 +5,11 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import (
     MinibatchSampler,
     NCAObjective,
-    Ridge,
     TargetObjective,
 )
-from vicinal.objectives.base import PairObjective
-from vicinal.objectives.minibatch import Minibatch, sample_indices
+from vicinal.objectives.base import PairObjective, sample_indices
+from vicinal.objectives.minibatch import Minibatch
+from vicinal.optimize import Ridge
 
 KINDS = ["expected", "log", "class-density"]
 TARGET_KINDS = ["soft-match", "squared-error"]

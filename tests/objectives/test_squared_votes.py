@@ -63,8 +63,8 @@ def test_a_feature_left_out_stays_out() -> None:
 
 
 def test_truncated_sums_are_refused() -> None:
-    with pytest.raises(ValueError, match="leave neighbors at 'all'"):
-        NCA(objective="squared-error", neighbors=5).fit(X, y)
+    with pytest.raises(ValueError, match="use n_neighbors='all'"):
+        NCA(objective="squared-error", n_neighbors=5).fit(X, y)
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "stochastic"])

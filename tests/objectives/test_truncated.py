@@ -12,8 +12,6 @@ from tests.objectives.differences import by_differences
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import NCAObjective, TruncatedNCA
 from vicinal.objectives.truncated import TOLERATED
-from vicinal.optimize import LBFGS
-from vicinal.optimize import Refreshed
 
 KINDS = ["expected", "log", "class-density"]
 D = 4
@@ -61,7 +59,7 @@ def nearest(X: FloatArray, y: IntArray, at: FloatArray, k: int) -> list[IntArray
 @pytest.mark.parametrize("k", [1, 4, 20])
 def test_equals_the_truncated_sums(kind: str, case: str, k: int) -> None:
     X, y, counts = awkward(case)
-    objective = TruncatedNCA(X, y, kind, neighbors=k, sample_weight=counts)
+    objective = TruncatedNCA(X, y, kind, n_neighbors=k, sample_weight=counts)
     objective.refresh(A)
     assert objective.n_neighbors == k
     one = class_masses(y, counts) if kind == "class-density" else None
@@ -81,7 +79,7 @@ def test_equals_the_truncated_sums(kind: str, case: str, k: int) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_the_gradient_is_that_of_the_value(kind: str, case: str) -> None:
     X, y, counts = awkward(case)
-    objective = TruncatedNCA(X, y, kind, neighbors=6, sample_weight=counts)
+    objective = TruncatedNCA(X, y, kind, n_neighbors=6, sample_weight=counts)
     B = 0.5 * A
     objective.refresh(B)
     gradient = objective.value_and_gradient(B)[1]
@@ -98,7 +96,7 @@ def test_the_gradient_is_that_of_the_value(kind: str, case: str) -> None:
 @pytest.mark.parametrize("k", [68, 69, 70, 1000])
 def test_with_all_neighbours_it_is_the_whole(kind: str, case: str, k: int) -> None:
     X, y, counts = awkward(case)
-    objective = TruncatedNCA(X, y, kind, neighbors=k, sample_weight=counts)
+    objective = TruncatedNCA(X, y, kind, n_neighbors=k, sample_weight=counts)
     whole = NCAObjective(X, y, kind, sample_weight=counts).value_and_gradient(A)
     before = objective.value_and_gradient(A)
     assert before[0] == whole[0]
@@ -113,36 +111,11 @@ def test_with_all_neighbours_it_is_the_whole(kind: str, case: str, k: int) -> No
         assert objective.lost_mass(A) == 0
 
 
-@pytest.mark.parametrize(
-    ("neighbors", "most", "refreshed"),
-    [
-        (68, 2**24, True),
-        (69, 2**24, False),  # all others
-        (1000, 2**24, False),
-        (68, 70 * 68, True),
-        (68, 70 * 68 - 1, False),  # lists would be too long
-        ("auto", 1, True),
-    ],
-)
-def test_the_solver_refreshes_lists_only_where_there_may_be_any(
-    neighbors: Any, most: int, refreshed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vicinal.objectives.truncated._MAX_LISTED", most)
-    X, y, _ = awkward("plain")
-    objective = TruncatedNCA(X, y, neighbors=neighbors)
-    assert objective.may_truncate == refreshed
-    solver = objective.make_solver(LBFGS, 20, 1e-5)
-    assert isinstance(solver, Refreshed if refreshed else LBFGS)
-    if neighbors != "auto":
-        objective.refresh(A)
-        assert objective.n_neighbors == (neighbors if refreshed else 69)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", ["plain", "counts"])
 def test_the_lost_mass_is_what_is_not_listed(kind: str, case: str) -> None:
     X, y, counts = awkward(case)
-    objective = TruncatedNCA(X, y, kind, neighbors=5, sample_weight=counts)
+    objective = TruncatedNCA(X, y, kind, n_neighbors=5, sample_weight=counts)
     assert objective.lost_mass(A) == 0
     objective.refresh(A)
     one = class_masses(y, counts) if kind == "class-density" else None
@@ -173,7 +146,7 @@ def test_auto_loses_less_than_a_thousandth(kind: str, case: str, scale: float) -
     if case == "rare class":
         y[rng.permutation(len(X))[:8]] = 7
     B = scale * np.eye(2, D)
-    objective = TruncatedNCA(X, y, kind, neighbors="auto", sample_weight=counts)
+    objective = TruncatedNCA(X, y, kind, n_neighbors="auto", sample_weight=counts)
     objective.refresh(B)
     assert objective.n_neighbors < len(X) / 2
     order = np.argsort(y, kind="stable")
@@ -189,7 +162,7 @@ def test_auto_loses_less_than_a_thousandth(kind: str, case: str, scale: float) -
 
 def test_auto_keeps_whole_sums_where_lists_would_not_pay() -> None:
     X, y = spread_out(300)
-    objective = TruncatedNCA(X, y, neighbors="auto")
+    objective = TruncatedNCA(X, y, n_neighbors="auto")
     objective.refresh(0.01 * np.eye(2, D))
     assert objective.n_neighbors == 299
     assert objective.lost_mass(np.eye(2, D)) == 0
@@ -199,8 +172,8 @@ def test_auto_keeps_whole_sums_where_lists_would_not_pay() -> None:
 def test_auto_is_stale_where_too_much_is_lost_and_a_number_never() -> None:
     X, y = spread_out()
     B = 12 * np.eye(2, D)
-    auto = TruncatedNCA(X, y, neighbors="auto")
-    fixed = TruncatedNCA(X, y, neighbors=3)
+    auto = TruncatedNCA(X, y, n_neighbors="auto")
+    fixed = TruncatedNCA(X, y, n_neighbors=3)
     for objective in (auto, fixed):
         objective.refresh(B)
     elsewhere = 12 * np.eye(2, D)[:, ::-1]
@@ -217,7 +190,7 @@ def test_any_number_of_threads_gives_the_same_result(kind: str) -> None:
     X, y = spread_out()
     found = []
     for n_jobs in (1, 2, 4):
-        objective = TruncatedNCA(X, y, kind, neighbors="auto", n_jobs=n_jobs)
+        objective = TruncatedNCA(X, y, kind, n_neighbors="auto", n_jobs=n_jobs)
         objective.refresh(15 * np.eye(2, D))
         found.append(objective.value_and_gradient(15 * np.eye(2, D)))
         assert objective.n_neighbors < 450
@@ -230,7 +203,7 @@ def test_any_number_of_threads_gives_the_same_result(kind: str) -> None:
 def test_a_diagonal_map(kind: str) -> None:
     X, y, counts = awkward("counts")
     a = np.array([1.0, 0.2, 2.0, 0.0])
-    objective = TruncatedNCA(X, y, kind, neighbors=5, sample_weight=counts)
+    objective = TruncatedNCA(X, y, kind, n_neighbors=5, sample_weight=counts)
     objective.refresh(a)
     value, gradient = objective.value_and_gradient(a)
     objective.refresh(np.diag(a))
@@ -244,7 +217,7 @@ def test_a_diagonal_map(kind: str) -> None:
 def test_float32_is_near_the_truth(kind: str, case: str) -> None:
     X, y, counts = awkward(case)
     X = (X + 100).astype(np.float32)
-    given: dict[str, Any] = {"neighbors": 8, "sample_weight": counts}
+    given: dict[str, Any] = {"n_neighbors": 8, "sample_weight": counts}
     single = TruncatedNCA(X, y, kind, **given)
     double = TruncatedNCA(X.astype(np.float64), y, kind, **given)
     single.refresh(A)
@@ -258,7 +231,7 @@ def test_float32_is_near_the_truth(kind: str, case: str) -> None:
 
 def test_terms_of_some_points_are_whole() -> None:
     X, y, _ = awkward("plain")
-    objective = TruncatedNCA(X, y, neighbors=3)
+    objective = TruncatedNCA(X, y, n_neighbors=3)
     objective.refresh(A)
     whole = NCAObjective(X, y)
     queries = np.array([0, 8, 44])

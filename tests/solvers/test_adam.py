@@ -6,9 +6,9 @@ from numpy.random import Generator
 
 from tests.solvers.hills import Hill, Plain, Times, go_on
 from vicinal._typing import FloatArray
-from vicinal.optimize import Objective
 from vicinal.optimize import (
     Adam,
+    Objective,
     Progress,
     Stochastic,
     average,
@@ -229,9 +229,9 @@ def test_climbs_a_noisy_hill_to_its_top(seed: int) -> None:
     assert objective.n_drawn == 60 * 25
     # One step at the size of the first would miss by 0.3; the noise alone moves the
     # top of a part by 2.5 where the hill is flattest.
-    np.testing.assert_allclose(solution.components, Hill.top, atol=0.2)
-    assert solution.converged
-    assert solution.n_iter == 60
+    np.testing.assert_allclose(solution.x, Hill.top, atol=0.2)
+    assert solution.success
+    assert solution.nit == 60
     assert len(solution.curve) == 61
 
 
@@ -253,23 +253,23 @@ def test_an_iteration_is_steps_and_the_curve_has_their_mean() -> None:
     # What is told is the map after the iteration's last step: the next one's first.
     for n in (1, 2, 3):
         np.testing.assert_array_equal(seen[n - 1][0], objective.maps[5 * n])
-    np.testing.assert_array_equal(seen[-1][0], solution.components)
+    np.testing.assert_array_equal(seen[-1][0], solution.x)
 
 
 def test_seeds() -> None:
     first, again, other = (
         Stochastic(5, seed).maximize(Noisy(), START, go_on) for seed in (0, 0, 1)
     )
-    np.testing.assert_array_equal(first.components, again.components)
+    np.testing.assert_array_equal(first.x, again.x)
     assert first.curve == again.curve
-    assert not np.allclose(first.components, other.components)
+    assert not np.allclose(first.x, other.x)
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1e-12, 1e-3, 1e6, 1e200])
 def test_the_unit_of_the_objective_does_not_matter(factor: float) -> None:
     plain = Stochastic(10).maximize(Noisy(), START, go_on)
     scaled = Stochastic(10).maximize(Noisy(factor=factor), START, go_on)
-    np.testing.assert_allclose(scaled.components, plain.components, rtol=1e-6)
+    np.testing.assert_allclose(scaled.x, plain.x, rtol=1e-6)
     np.testing.assert_allclose(scaled.curve, factor * np.array(plain.curve), rtol=1e-6)
 
 
@@ -282,7 +282,7 @@ def test_steps_are_in_units_of_the_start() -> None:
         assert typical_entry(unit * start) == unit * typical_entry(start)
     moved = Stochastic(1, steps=1, first_step=0.5).maximize(Same(Slope()), start, go_on)
     np.testing.assert_allclose(
-        moved.components - start, 0.5 * schedule(0) * np.sqrt(25 / 3), rtol=1e-9
+        moved.x - start, 0.5 * schedule(0) * np.sqrt(25 / 3), rtol=1e-9
     )
 
 
@@ -294,16 +294,16 @@ class Slope:
 def test_a_held_size_stays_through_the_climb() -> None:
     start = np.array([[3.0, 0.0, 0.0], [0.0, 0.5, 0.0]])
     solution = Stochastic(30, size_held=True).maximize(Same(Hill()), start, go_on)
-    assert np.linalg.norm(solution.components) == pytest.approx(np.linalg.norm(start))
+    assert np.linalg.norm(solution.x) == pytest.approx(np.linalg.norm(start))
     start_value = Hill().value_and_gradient(start)[0]
-    assert Hill().value_and_gradient(solution.components)[0] > start_value
+    assert Hill().value_and_gradient(solution.x)[0] > start_value
 
 
 def test_a_callback_stops_it() -> None:
     solution = Stochastic(20).maximize(Noisy(), START, lambda _, c: len(c) == 4)
-    assert solution.n_iter == 3
+    assert solution.nit == 3
     assert len(solution.curve) == 4
-    assert solution.converged
+    assert solution.success
     assert solution.reason == "callback"
     assert "callback" in solution.message
 
@@ -326,18 +326,18 @@ def test_what_is_not_finite_ends_the_climb(what: str, when: int) -> None:
             return value, gradient
 
     solution = Stochastic(10).maximize(Breaks(), START, go_on)
-    assert not solution.converged
+    assert not solution.success
     assert solution.reason == "not_finite"
     assert "not finite" in solution.message
-    assert np.isfinite(solution.components).all()
-    assert solution.n_iter == when // 25
-    assert len(solution.curve) == solution.n_iter + 1
+    assert np.isfinite(solution.x).all()
+    assert solution.nit == when // 25
+    assert len(solution.curve) == solution.nit + 1
 
 
 def test_without_a_slope_the_start_comes_back() -> None:
     start = np.arange(6.0).reshape(2, 3)
     solution = Stochastic(3).maximize(Same(Plain()), start, go_on)
-    np.testing.assert_array_equal(solution.components, start)
+    np.testing.assert_array_equal(solution.x, start)
     assert solution.curve == [3.0] * 4
 
 
@@ -350,5 +350,5 @@ def test_single_precision_in_double_out_and_the_start_is_left_alone() -> None:
 
     start = np.ones((2, 3), dtype=np.float32)
     solution = Stochastic(5).maximize(Same(Coarse()), start, go_on)
-    assert solution.components.dtype == np.float64
+    assert solution.x.dtype == np.float64
     np.testing.assert_array_equal(start, 1)

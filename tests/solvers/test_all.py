@@ -20,7 +20,7 @@ def test_climbs_to_the_summit(name: str) -> None:
     solution = SOLVERS[name](max_iter=2000, tol=0).maximize(Hill(), START, go_on)
     bottom = solution.curve[0]
     assert max(solution.curve) > 1e-4 * bottom
-    np.testing.assert_allclose(solution.components, Hill.top, atol=0.3)
+    np.testing.assert_allclose(solution.x, Hill.top, atol=0.3)
 
 
 def test_tells_the_way(name: str) -> None:
@@ -32,7 +32,7 @@ def test_tells_the_way(name: str) -> None:
 
     start = np.array([[9.0, 0.0, 1.0], [-4.0, 0.0, 1.0]])
     solution = SOLVERS[name](max_iter=20, tol=1e-12).maximize(Hill(), start, note)
-    assert solution.n_iter == len(seen) == len(solution.curve) - 1
+    assert solution.nit == len(seen) == len(solution.curve) - 1
     assert solution.curve[0] == Hill().value_and_gradient(start)[0]
     assert [value for _, value, _ in seen] == solution.curve[1:]
     assert [length for *_, length in seen] == list(range(2, len(seen) + 2))
@@ -44,7 +44,7 @@ def test_returns_the_best_map(name: str) -> None:
     start = np.array([[9.0, 0.0, 1.0], [-4.0, 0.0, 1.0]])
     for max_iter in range(1, 15):
         solution = SOLVERS[name](max_iter=max_iter).maximize(Hill(), start, go_on)
-        value, _ = Hill().value_and_gradient(solution.components)
+        value, _ = Hill().value_and_gradient(solution.x)
         assert value == max(solution.curve) > solution.curve[0]
 
 
@@ -52,7 +52,7 @@ def test_a_callback_can_stop_it(name: str) -> None:
     solution = SOLVERS[name](max_iter=500).maximize(
         Hill(), START, lambda _, curve: curve[-1] > -1000
     )
-    assert solution.converged
+    assert solution.success
     assert solution.reason == "callback"
     assert solution.message == "stopped by a callback"
     assert solution.curve[-1] > -1000
@@ -61,18 +61,18 @@ def test_a_callback_can_stop_it(name: str) -> None:
 
 def test_running_out_of_iterations_is_no_convergence(name: str) -> None:
     solution = SOLVERS[name](max_iter=2, tol=0).maximize(Hill(), START, go_on)
-    assert not solution.converged
+    assert not solution.success
     assert solution.reason == "max_iter"
-    assert solution.n_iter == 2
+    assert solution.nit == 2
 
 
 def test_where_there_is_no_slope_the_start_comes_back(name: str) -> None:
     start = np.arange(6.0).reshape(2, 3)
     solution = SOLVERS[name]().maximize(Plain(), start, go_on)
-    np.testing.assert_array_equal(solution.components, start)
-    assert solution.converged
+    np.testing.assert_array_equal(solution.x, start)
+    assert solution.success
     assert solution.reason == "converged"
-    assert solution.n_iter == 0
+    assert solution.nit == 0
     assert solution.curve == [3.0]
 
 
@@ -84,7 +84,7 @@ def test_an_objective_that_is_not_finite_is_told_from_a_lack_of_iterations(
             return np.nan, np.full_like(A, np.nan)
 
     solution = SOLVERS[name]().maximize(Nowhere(), START, go_on)
-    assert not solution.converged
+    assert not solution.success
     assert solution.reason == "not_finite"
 
 
@@ -98,7 +98,7 @@ def test_a_map_may_be_a_vector(name: str) -> None:
     solution = SOLVERS[name](max_iter=500, tol=1e-9).maximize(
         Diagonal(), np.ones(3), go_on
     )
-    np.testing.assert_allclose(solution.components, [1.0, 2.0, 3.0], atol=0.02)
+    np.testing.assert_allclose(solution.x, [1.0, 2.0, 3.0], atol=0.02)
 
 
 def test_single_precision_in_double_out(name: str) -> None:
@@ -112,7 +112,7 @@ def test_single_precision_in_double_out(name: str) -> None:
 
     start = np.ones((2, 3), dtype=np.float32)
     solution = SOLVERS[name](max_iter=200).maximize(Coarse(), start, go_on)
-    assert solution.components.dtype == np.float64
+    assert solution.x.dtype == np.float64
     assert max(solution.curve) > 1e-3 * solution.curve[0]
     np.testing.assert_array_equal(start, 1)
 
@@ -132,4 +132,4 @@ def test_nca_ends_as_high_as_with_lbfgs(name: str) -> None:
 def test_slopes_too_steep_to_square_are_no_warning(name: str, factor: float) -> None:
     solver = SOLVERS[name](max_iter=5, tol=0)
     solution = solver.maximize(Times(factor, Hill()), START, go_on)
-    assert np.isfinite(solution.components).all()
+    assert np.isfinite(solution.x).all()

@@ -53,7 +53,7 @@ def test_turns_round_where_the_objective_is_not_finite(
     start = np.ones((2, 2))
     solution = rule(max_iter=200).maximize(Fenced(blind), start, go_on)
     assert np.isfinite(solution.curve).all()
-    assert 7.9 < solution.components.sum() == max(solution.curve) < 8
+    assert 7.9 < solution.x.sum() == max(solution.curve) < 8
 
 
 @every_rule
@@ -61,18 +61,18 @@ def test_does_not_begin_where_the_objective_is_not_finite(
     rule: type[GradientAscent],
 ) -> None:
     solution = rule().maximize(Fenced("nan"), np.full((2, 2), 3.0), go_on)
-    assert not solution.converged
-    assert solution.n_iter == 0
+    assert not solution.success
+    assert solution.nit == 0
     assert "not finite" in solution.message
-    np.testing.assert_array_equal(solution.components, 3)
+    np.testing.assert_array_equal(solution.x, 3)
 
 
 @every_rule
 def test_gives_up_when_no_step_is_short_enough(rule: type[GradientAscent]) -> None:
     solution = rule(max_iter=500).maximize(WrongWay(), START, go_on)
     assert solution.message == "the step has become negligible"
-    assert 5 < solution.n_iter < 100
-    np.testing.assert_array_equal(solution.components, START)
+    assert 5 < solution.nit < 100
+    np.testing.assert_array_equal(solution.x, START)
 
 
 @every_rule
@@ -83,22 +83,22 @@ def test_one_small_gain_is_no_convergence(rule: type[GradientAscent]) -> None:
     script = Scripted(map(float, chain(search, values)))
     solution = rule().maximize(script, np.ones((2, 3)), go_on)
     assert solution.curve == [10, 10, 20, 20, 30, 40, 40, 40]
-    assert solution.converged
+    assert solution.success
     assert solution.message == "two iterations in a row gained less than tol"
 
 
 @every_rule
 def test_a_slope_too_small_to_square_is_none(rule: type[GradientAscent]) -> None:
     solution = rule().maximize(Times(1e-200, Hill()), START, go_on)
-    assert solution.converged
-    assert solution.n_iter == 0
+    assert solution.success
+    assert solution.nit == 0
 
 
 @pytest.mark.parametrize("rule", [BoldDriver, DeltaBarDelta])
 def test_finds_the_summit_exactly(rule: type[GradientAscent]) -> None:
     solution = rule(max_iter=2000, tol=1e-12).maximize(Hill(), START, go_on)
-    np.testing.assert_allclose(solution.components, Hill.top, atol=1e-4)
-    assert solution.converged
+    np.testing.assert_allclose(solution.x, Hill.top, atol=1e-4)
+    assert solution.success
 
 
 @pytest.mark.parametrize("rule", [BoldDriver, DeltaBarDelta])
@@ -132,7 +132,7 @@ def test_bold_driver_is_not_stopped_by_steps_taken_back() -> None:
     solver = BoldDriver(max_iter=1000, tol=1e-9, first_step=1e4)
     solution = solver.maximize(Hill(), START, go_on)
     assert solution.curve[:10] == [solution.curve[0]] * 10
-    np.testing.assert_allclose(solution.components, Hill.top, atol=1e-2)
+    np.testing.assert_allclose(solution.x, Hill.top, atol=1e-2)
 
 
 def test_delta_bar_delta_follows_its_rule() -> None:
@@ -175,7 +175,7 @@ def test_a_bad_drop_sends_it_back_to_the_best(rule: type[GradientAscent]) -> Non
     assert solution.curve == [10.0, 60.0, 110.0, 101.0, 110.0, 111.0]
     at_60, best, lower, dropped, again = watched.maps[len(search) :]
     np.testing.assert_array_equal(seen, [at_60, best, lower, best, again])
-    np.testing.assert_array_equal(solution.components, again)
+    np.testing.assert_array_equal(solution.x, again)
     # The slope is 1 everywhere, so that a step is its η.
     np.testing.assert_allclose(again - best, (dropped - lower) / 2)
 

@@ -1,14 +1,11 @@
 from collections.abc import Callable
-from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.solvers.hills import Hill, Plain, WrongWay, go_on
 from vicinal._typing import FloatArray
-from vicinal.optimize import SOLVERS, Objective
-from vicinal.optimize import Refreshed
+from vicinal.optimize import SOLVERS, Objective, Refreshed
 
 START = np.array([[9.0, 0.0, 1.0], [-4.0, 0.0, 1.0]])
 
@@ -35,8 +32,8 @@ def rounds(
     tol: float = 0.0,
     length: int = 10,
 ) -> Refreshed:
-    make: Any = SOLVERS[solver]
-    return Refreshed(hill.refresh, is_stale, make, max_iter, tol, length)
+    how = {"solver": solver, "max_iter": max_iter, "tol": tol}
+    return Refreshed(hill.refresh, is_stale, how, length)
 
 
 def test_looks_at_the_start_every_so_often_and_at_the_end() -> None:
@@ -48,9 +45,9 @@ def test_looks_at_the_start_every_so_often_and_at_the_end() -> None:
         return False
 
     solution = rounds(hill).maximize(hill, START, note)
-    assert solution.n_iter == len(maps) == 25
+    assert solution.nit == len(maps) == 25
     assert len(solution.curve) == 26
-    assert not solution.converged
+    assert not solution.success
     assert solution.reason == "max_iter"
     assert "used up" in solution.message
     assert len(hill.looked_at) == 4
@@ -58,7 +55,7 @@ def test_looks_at_the_start_every_so_often_and_at_the_end() -> None:
         hill.looked_at, [START, maps[9], maps[19], maps[24]], strict=True
     ):
         np.testing.assert_array_equal(looked, at)
-    np.testing.assert_array_equal(solution.components, maps[24])
+    np.testing.assert_array_equal(solution.x, maps[24])
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "cg", "bold-driver"])
@@ -67,8 +64,8 @@ def test_no_more_iterations_than_allowed(solver: str, max_iter: int) -> None:
     hill = Looking()
     climb = rounds(hill, solver=solver, max_iter=max_iter, length=2)
     solution = climb.maximize(hill, START, go_on)
-    assert solution.n_iter <= max_iter
-    assert len(solution.curve) == solution.n_iter + 1
+    assert solution.nit <= max_iter
+    assert len(solution.curve) == solution.nit + 1
 
 
 def test_looks_again_when_stale() -> None:
@@ -80,8 +77,8 @@ def test_looks_again_when_stale() -> None:
         return len(seen) in (3, 4)
 
     solution = rounds(hill, stale, max_iter=10).maximize(hill, START, go_on)
-    assert solution.n_iter == len(seen) == 10
-    places = [START, seen[2], seen[3], solution.components]
+    assert solution.nit == len(seen) == 10
+    places = [START, seen[2], seen[3], solution.x]
     assert len(hill.looked_at) == 4
     for looked, at in zip(hill.looked_at, places, strict=True):
         np.testing.assert_array_equal(looked, at)
@@ -109,11 +106,11 @@ def test_the_curve_goes_on_from_round_to_round() -> None:
 def test_a_callback_stops_it(n: int) -> None:
     hill = Looking()
     solution = rounds(hill).maximize(hill, START, lambda _, curve: len(curve) > n)
-    assert solution.n_iter == n
+    assert solution.nit == n
     assert len(solution.curve) == n + 1
-    assert solution.converged
+    assert solution.success
     assert solution.reason == "callback"
-    np.testing.assert_array_equal(hill.looked_at[-1], solution.components)
+    np.testing.assert_array_equal(hill.looked_at[-1], solution.x)
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "cg"])
@@ -121,36 +118,40 @@ def test_ends_at_the_top_and_says_so(solver: str) -> None:
     hill = Looking()
     climb = rounds(hill, solver=solver, max_iter=500, tol=1e-10, length=3)
     solution = climb.maximize(hill, START, go_on)
-    assert solution.converged
-    assert solution.n_iter < 500
-    np.testing.assert_allclose(solution.components, Hill.top, atol=1e-3)
-    np.testing.assert_array_equal(hill.looked_at[-1], solution.components)
+    assert solution.success
+    assert solution.nit < 500
+    np.testing.assert_allclose(solution.x, Hill.top, atol=1e-3)
+    np.testing.assert_array_equal(hill.looked_at[-1], solution.x)
 
 
 def test_a_round_that_gains_little_is_the_last() -> None:
     hill = Looking()
     solution = rounds(hill, tol=0.9, length=1).maximize(hill, Hill.top + 1e-3, go_on)
-    assert solution.converged
-    assert solution.n_iter < 25
+    assert solution.success
+    assert solution.nit < 25
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "cg"])
 def test_a_solver_that_finds_no_step_at_all_ends_it(solver: str) -> None:
-    make: Any = SOLVERS[solver]
-    climb = Refreshed(lambda _: None, never, make, max_iter=25, tol=1e-5)
+    make = solver
+    climb = Refreshed(
+        lambda _: None, never, {"solver": make, "max_iter": 25, "tol": 1e-5}
+    )
     solution = climb.maximize(WrongWay(), START, go_on)
     assert solution.reason == "line_search"
-    assert not solution.converged
+    assert not solution.success
 
 
 def test_without_a_slope_the_start_comes_back() -> None:
     looked: list[FloatArray] = []
-    make: Any = SOLVERS["lbfgs"]
-    climb = Refreshed(looked.append, never, make, max_iter=9, tol=1e-5)
+    make = "lbfgs"
+    climb = Refreshed(
+        looked.append, never, {"solver": make, "max_iter": 9, "tol": 1e-5}
+    )
     solution = climb.maximize(Plain(), START, go_on)
-    np.testing.assert_array_equal(solution.components, START)
-    assert solution.converged
-    assert solution.n_iter == 0
+    np.testing.assert_array_equal(solution.x, START)
+    assert solution.success
+    assert solution.nit == 0
     assert solution.curve == [3.0]
 
 
@@ -169,11 +170,13 @@ def test_what_is_climbed_may_change_when_it_looks() -> None:
 
     moving = Moving()
     objective: Objective = moving
-    make: Any = partial(SOLVERS["lbfgs"])
-    climb = Refreshed(moving.refresh, never, make, max_iter=100, tol=1e-6)
+    make = "lbfgs"
+    climb = Refreshed(
+        moving.refresh, never, {"solver": make, "max_iter": 100, "tol": 1e-6}
+    )
     solution = climb.maximize(objective, np.zeros((1, 2)), go_on)
-    np.testing.assert_allclose(solution.components, 5, atol=1e-4)
-    assert solution.converged
+    np.testing.assert_allclose(solution.x, 5, atol=1e-4)
+    assert solution.success
 
 
 def test_where_every_look_finds_less_nothing_is_left_of_the_rounds() -> None:
@@ -187,8 +190,8 @@ def test_where_every_look_finds_less_nothing_is_left_of_the_rounds() -> None:
     hill = Sinking()
     solution = rounds(hill, max_iter=100).maximize(hill, START, go_on)
     assert solution.reason == "stale"
-    np.testing.assert_array_equal(solution.components, START)
-    assert solution.n_iter == 0
+    np.testing.assert_array_equal(solution.x, START)
+    assert solution.nit == 0
     assert len(solution.curve) == 1
 
 
@@ -207,16 +210,18 @@ def test_a_round_that_a_fresh_look_finds_lower_is_taken_back() -> None:
             return value, np.full_like(A, 2.0)
 
     mirage = Mirage()
-    make: Any = SOLVERS["bold-driver"]
-    climb = Refreshed(mirage.refresh, never, make, max_iter=200, tol=1e-9)
+    make = "bold-driver"
+    climb = Refreshed(
+        mirage.refresh, never, {"solver": make, "max_iter": 200, "tol": 1e-9}
+    )
     start = np.ones((1, 1))
     solution = climb.maximize(mirage, start, go_on)
     assert solution.reason == "stale"
-    assert not solution.converged
-    assert abs(solution.components[0, 0] - 3) <= 2
-    np.testing.assert_array_equal(mirage.seen_from, solution.components)
-    assert len(solution.curve) == solution.n_iter + 1
+    assert not solution.success
+    assert abs(solution.x[0, 0] - 3) <= 2
+    np.testing.assert_array_equal(mirage.seen_from, solution.x)
+    assert len(solution.curve) == solution.nit + 1
     # Without a look in between, one goes on and on.
     blind = SOLVERS["bold-driver"](max_iter=200, tol=1e-9)
     mirage.refresh(start)
-    assert blind.maximize(mirage, start, go_on).components[0, 0] > 100
+    assert blind.maximize(mirage, start, go_on).x[0, 0] > 100

@@ -7,8 +7,7 @@ from sklearn.datasets import load_iris
 from tests.solvers.hills import Hill, Times, WrongWay, go_on
 from vicinal._typing import FloatArray
 from vicinal.objectives import NCAObjective
-from vicinal.optimize import LBFGS, ConjugateGradient
-from vicinal.optimize import relative_change
+from vicinal.optimize import LBFGS, ConjugateGradient, relative_change
 
 
 def test_lbfgs_finds_the_maximum_and_reports_every_iteration() -> None:
@@ -19,9 +18,9 @@ def test_lbfgs_finds_the_maximum_and_reports_every_iteration() -> None:
         return False
 
     solution = LBFGS(max_iter=100, tol=1e-12).maximize(Hill(), np.zeros((2, 3)), note)
-    np.testing.assert_allclose(solution.components, Hill.top, atol=1e-4)
-    assert solution.converged
-    assert solution.n_iter == len(seen) == len(solution.curve) - 1
+    np.testing.assert_allclose(solution.x, Hill.top, atol=1e-4)
+    assert solution.success
+    assert solution.nit == len(seen) == len(solution.curve) - 1
     assert solution.curve[0] == Hill().value_and_gradient(np.zeros((2, 3)))[0]
     assert [value for _, value in seen] == solution.curve[1:]
     assert np.all(np.diff(solution.curve) >= 0)
@@ -31,10 +30,10 @@ def test_lbfgs_finds_the_maximum_and_reports_every_iteration() -> None:
 
 def test_cg_needs_as_many_iterations_as_a_quadratic_has_curvatures() -> None:
     solution = ConjugateGradient(tol=1e-9).maximize(Hill(), np.zeros((2, 3)), go_on)
-    np.testing.assert_allclose(solution.components, Hill.top, atol=1e-6)
-    assert solution.converged
+    np.testing.assert_allclose(solution.x, Hill.top, atol=1e-6)
+    assert solution.success
     # Three curvatures, each line search not quite exact.
-    assert solution.n_iter <= 6
+    assert solution.nit <= 6
 
 
 def test_cg_never_descends() -> None:
@@ -47,19 +46,19 @@ def test_cg_stops_on_a_small_gain_while_the_gradient_is_large() -> None:
     X, y = load_iris(return_X_y=True)
     objective = Times(1000, NCAObjective(X, y))
     solution = ConjugateGradient(tol=1e-3).maximize(objective, np.eye(2, 4), go_on)
-    assert solution.converged
+    assert solution.success
     assert solution.message == "an iteration gained less than tol"
     *before, last = map(relative_change, solution.curve[:-1], solution.curve[1:])
     assert last <= 1e-3 < min(before)
-    _, gradient = objective.value_and_gradient(solution.components)
+    _, gradient = objective.value_and_gradient(solution.x)
     assert np.abs(gradient).max() > 1e-3
 
 
 def test_cg_stops_where_the_gradient_is_small() -> None:
     near = Hill.top + 1e-4
     solution = ConjugateGradient(tol=0.1).maximize(Hill(), near, go_on)
-    assert solution.converged
-    assert solution.n_iter == 0
+    assert solution.success
+    assert solution.nit == 0
 
 
 @pytest.mark.parametrize("solver", [LBFGS, ConjugateGradient])
@@ -70,5 +69,5 @@ def test_a_line_search_that_finds_nothing_is_told_from_a_lack_of_iterations(
     start = np.zeros((2, 3))
     solution = solver(max_iter=max_iter).maximize(WrongWay(), start, go_on)
     assert solution.reason == "line_search"
-    assert not solution.converged
-    np.testing.assert_array_equal(solution.components, start)
+    assert not solution.success
+    np.testing.assert_array_equal(solution.x, start)

@@ -38,7 +38,7 @@ class _NoContext:
 class Monitor:
     """Watches the iterations of one fit; a solver calls it after each.
 
-    It has what a :class:`vicinal.solvers.Solution` has, so that an interrupted fit can
+    It has what a :class:`vicinal.optimize.Solution` has, so that an interrupted fit can
     keep the best map so far.
 
     Parameters

@@ -289,13 +289,51 @@ def discriminant_rows(
     within: Spread,
     d: int,
     weights: FloatArray | None = None,
+    class_weight: str = "size",
 ) -> FloatArray:
-    """Return d rows that whiten the classes, those that tell them apart first."""
+    """Return d rows that whiten the classes, the most discriminative first.
+
+    Beyond the directions that separate the classes, the whitened data have no direction
+    of their own. The rest follows the principal axes within the classes, largest
+    variance first, so that rounding decides nothing.
+
+    Parameters
+    ----------
+    X, codes, weights
+        As for `class_means`.
+    within : Spread
+        Of the residuals within the classes.
+    d : int
+        Number of rows.
+    class_weight : {"size", "equal"}, default="size"
+        Weight of each class in the scatter between classes: its size, or 1.
+    """
     white = within.whitening()
+    n_axes = white.shape[1]
     apart = (class_means(X, codes, weights) - mean(X, weights)) @ white
-    apart *= np.sqrt(np.bincount(codes, weights))[:, None]
-    directions = np.linalg.svd(apart, full_matrices=d > min(apart.shape))[2]
-    return filled((white @ directions[:d].T).T, d)
+    if class_weight == "size":
+        apart *= np.sqrt(np.bincount(codes, weights))[:, None]
+    sizes, directions = np.linalg.svd(apart, full_matrices=False)[1:]
+    kept = sizes > 1e-10 * max(sizes.max(initial=0), 1e-300)
+    directions = directions[kept][:d]
+    if len(directions) < min(d, n_axes):
+        # Gram-Schmidt on the axes in whitened coordinates, by variance within classes.
+        axes = np.eye(n_axes)[np.argsort(-within.variances, kind="stable")]
+        for axis in axes:
+            if len(directions) == min(d, n_axes):
+                break
+            rest = axis - directions.T @ (directions @ axis)
+            rest -= directions.T @ (directions @ rest)
+            if np.linalg.norm(rest) > 0.1:
+                directions = np.vstack([directions, rest / np.linalg.norm(rest)])
+        for axis in axes:  # those that were nearly in the span already
+            if len(directions) == min(d, n_axes):
+                break
+            rest = axis - directions.T @ (directions @ axis)
+            rest -= directions.T @ (directions @ rest)
+            if np.linalg.norm(rest) > 1e-6:
+                directions = np.vstack([directions, rest / np.linalg.norm(rest)])
+    return filled((white @ directions.T).T, d)
 
 
 def filled(rows: FloatArray, d: int) -> FloatArray:

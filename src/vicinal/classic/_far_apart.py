@@ -9,7 +9,6 @@ from vicinal._typing import FloatArray
 from vicinal.base.differences import Differences
 from vicinal.base.metric import of_unscaled
 from vicinal.classic._prior import PriorSpace
-from vicinal.solvers import Solution
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,13 +21,13 @@ class Optimum:
         A with M = AᵀA; of a diagonal M the square roots of its entries.
     space : PriorSpace
         The coordinates.
-    found : Solution
+    found : Any
         How the solver ended.
     """
 
     rows: FloatArray
     space: PriorSpace
-    found: Solution
+    found: Any
 
     def components(self, prior_weight: float, dtype: Any) -> FloatArray:
         """Return the map of (1 − t) M + t I, with an identity of M's trace."""

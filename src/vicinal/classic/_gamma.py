@@ -10,7 +10,7 @@ from vicinal.base.folds import held_out, sample_of_classes
 from vicinal.base.knn_vote import majority, nearest_points, smallest_proven
 from vicinal.base.tuples import Tuples
 from vicinal.classic._pair_bounds import LogDetObjective, PairBounds
-from vicinal.solvers import SOLVERS
+from vicinal.optimize import SOLVERS
 
 GAMMAS = (0.001, 0.01, 0.1, 1.0)
 # The choice is made by a few folds of so many rows, and by maps that are only near

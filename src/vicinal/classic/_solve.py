@@ -7,11 +7,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from vicinal._typing import FloatArray
 from vicinal.base.callers import warn_caller
-from vicinal.solvers import SOLVERS, Solution
-from vicinal.solvers.base import Objective
+from vicinal.optimize import SOLVERS
+from vicinal.optimize import Objective
 
 
-def maximize(estimator: Any, objective: Objective, start: FloatArray) -> Solution:
+def maximize(estimator: Any, objective: Objective, start: FloatArray) -> Any:
     """Maximize by L-BFGS, with the estimator's max_iter, tol and verbose."""
     solver = SOLVERS["lbfgs"](max_iter=estimator.max_iter, tol=estimator.tol)
 
@@ -22,15 +22,15 @@ def maximize(estimator: Any, objective: Objective, start: FloatArray) -> Solutio
             sys.stdout.flush()
         return False
 
-    found: Solution = solver.maximize(objective, start, say)
+    found: Any = solver.maximize(objective, start, say)
     return found
 
 
 def warn_unless_converged(
-    estimator: Any, found: Solution, otherwise: str = "Raise tol"
+    estimator: Any, found: Any, otherwise: str = "Raise tol"
 ) -> None:
     """Warn where the solver ran out of iterations, or could not go on."""
-    if found.converged:
+    if found.success:
         return
     if found.n_iter >= estimator.max_iter:
         advice = f"did not converge in {found.n_iter} iterations; raise max_iter or tol"

@@ -3,20 +3,26 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.callers import warn_caller
-from vicinal.classic._gradient import Evaluate, GradientMetric, at_least_one
+from vicinal.base.metric import LinearMetric
+from vicinal.base.monitor import CallbackSupportMixin
+from vicinal.classic._gradient import (
+    GRADIENT_CONSTRAINTS,
+    Evaluate,
+    at_least_one,
+    fit_by_gradient,
+)
 from vicinal.objectives import LMNNObjective
-from vicinal.solvers import LBFGS, Objective
-from vicinal.solvers.adam import Stochastic
-from vicinal.solvers.refreshed import Refreshed
+from vicinal.optimize import LBFGS, Objective, Refreshed, Stochastic
 
 # Up to so many rows impostors are found anew at each evaluation.
 FEW_ROWS = 8_000
@@ -28,7 +34,7 @@ _STEPS, _KEPT_FOR = 10, 10
 _SAMPLE = 512
 
 
-class LMNN(GradientMetric):
+class LMNN(CallbackSupportMixin, LinearMetric):
     """Large-margin nearest neighbours.
 
     Learns the linear map under which the k nearest points of its own class, fixed
@@ -82,7 +88,7 @@ array-like, default="auto"
     n_iter_ : int
         Iterations, 1 at least.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
-        The loss at the start and after each iteration.
+        Minus the loss at the start and after each iteration.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -130,7 +136,7 @@ array-like, default="auto"
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **GradientMetric._parameter_constraints,
+        **GRADIENT_CONSTRAINTS,
         "n_neighbors": [at_least_one],
         "regularization": [Interval(Real, 0, 1, closed="neither")],
         "batch_size": [at_least_one, StrOptions({"auto"}), None],
@@ -162,6 +168,33 @@ array-like, default="auto"
         self.verbose = verbose
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : array-like of shape (n_samples,)
+            Their classes, two at least.
+
+        Returns
+        -------
+        self
+        """
+        fit_by_gradient(self, X, y)
+        return self
+
+    def _more(self, *_: Any, **__: Any) -> dict[str, Any]:
+        """Return further fitted attributes."""
+        return {}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
     def _problem(
         self, X: FloatArray, codes: IntArray, seed: int
@@ -201,9 +234,7 @@ array-like, default="auto"
         rounds = Refreshed(
             objective.refresh,
             lambda _: False,
-            LBFGS,
-            self.max_iter,
-            self.tol,
+            {"max_iter": self.max_iter, "tol": self.tol},
             _KEPT_FOR,
         )
         return objective, rounds, evaluate

@@ -1,21 +1,24 @@
 """Metric learning by collapsing classes."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.classic._gradient import Evaluate, GradientMetric
+from vicinal.base.metric import LinearMetric
+from vicinal.base.monitor import CallbackSupportMixin
+from vicinal.classic._gradient import GRADIENT_CONSTRAINTS, Evaluate, fit_by_gradient
 from vicinal.objectives import MCMLObjective
-from vicinal.solvers import LBFGS
+from vicinal.optimize import LBFGS
 
 # Points at which the scale of the start is judged.
 _SAMPLE = 512
 
 
-class MCML(GradientMetric):
+class MCML(CallbackSupportMixin, LinearMetric):
     """Metric learning by collapsing classes.
 
     Learns the map under which the neighbours that point i picks,
@@ -57,7 +60,7 @@ array-like, default="auto"
     n_iter_ : int
         Iterations, 1 at least.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
-        What is minimised, at the start and after each iteration.
+        The objective at the start and after each iteration; it rises.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -100,9 +103,7 @@ array-like, default="auto"
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **GradientMetric._parameter_constraints
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**GRADIENT_CONSTRAINTS}
 
     def __init__(
         self,
@@ -124,6 +125,33 @@ array-like, default="auto"
         self.verbose = verbose
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : array-like of shape (n_samples,)
+            Their classes, two at least.
+
+        Returns
+        -------
+        self
+        """
+        fit_by_gradient(self, X, y)
+        return self
+
+    def _more(self, *_: Any, **__: Any) -> dict[str, Any]:
+        """Return further fitted attributes."""
+        return {}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
     def _problem(
         self, X: FloatArray, codes: IntArray, seed: int

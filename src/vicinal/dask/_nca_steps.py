@@ -13,7 +13,7 @@ from vicinal.dask._pool import Pool, Share
 from vicinal.dask._tasks import summed
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import MinibatchSampler, NCAObjective
-from vicinal.solvers.adam import Adam, Progress, average, take_steps
+from vicinal.optimize import Adam, Progress, average, take_steps
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def steps_of_share(
 
 @dataclass(frozen=True)
 class StepsOnShares:
-    """Takes steps in all shares of a pool at once; see `vicinal.solvers.adam`.
+    """Takes steps in all shares of a pool at once; see `vicinal.optimize`.
 
     A step's way to the cluster and back takes longer than its work. So each share takes
     all steps that it is asked for from the same map, with its part of the queries; then

@@ -39,7 +39,7 @@ from vicinal.ldg._validation import (
     without_rounding,
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
-from vicinal.solvers import SOLVERS, Solution
+from vicinal.optimize import SOLVERS
 
 # What set_n_components can reach without a new fit.
 MOST_COMPONENTS = 256
@@ -277,7 +277,7 @@ class LDG(LearnsFromClasses, LinearMetric):
             own, every = scatters(subset, neighbors, priors, n_features, n_threads)
             problem = EigenProblem.build(varying_axes(points, n_threads), own, every)
 
-            def refined(found: Matrix) -> Solution:
+            def refined(found: Matrix) -> Any:
                 objective = LocalGaussianObjective.build(
                     subset, neighbors, priors, n_features, n_threads
                 )
@@ -288,9 +288,9 @@ class LDG(LearnsFromClasses, LinearMetric):
                 refined if self.refine else None,
             )  # fmt: skip
             self.classes_ = classes
-        if solution is not None and not solution.converged:
+        if solution is not None and not solution.success:
             warn_caller(
-                f"Refinement did not converge in {solution.n_iter} iterations "
+                f"Refinement did not converge in {solution.nit} iterations "
                 f"({solution.message}); raise max_iter or tol.",
                 ConvergenceWarning,
             )
@@ -320,8 +320,8 @@ class LDG(LearnsFromClasses, LinearMetric):
         k: int,
         wanted: int,
         to_features: Callable[[Matrix], Matrix],
-        refined: Callable[[Matrix], Solution] | None = None,
-    ) -> Solution | None:
+        refined: Callable[[Matrix], Any] | None = None,
+    ) -> Any | None:
         """Choose γ and the dimension, solve eq. 6, and store what is found.
 
         Parameters
@@ -356,7 +356,7 @@ class LDG(LearnsFromClasses, LinearMetric):
         solution = None
         if refined is not None and problem.rank > wanted:
             solution = refined(found[:, :wanted])
-            subspace = orthonormal(solution.components.T)
+            subspace = orthonormal(solution.x.T)
             values, found = problem.ordered_in(gamma, subspace)
         components = same_signs(completed(to_features(found), wanted))
         self._store(components.astype(points.dtype), values, solution)
@@ -397,17 +397,17 @@ class LDG(LearnsFromClasses, LinearMetric):
         self.n_components_ = int(n_components)
         return self
 
-    def _refined(self, objective: LocalGaussianObjective, start: Matrix) -> Solution:
+    def _refined(self, objective: LocalGaussianObjective, start: Matrix) -> Any:
         """Descend eq. 2 from the eigenvectors."""
         solver = SOLVERS["lbfgs"](max_iter=self.max_iter, tol=self.tol)
-        solution: Solution = solver.maximize(objective, start.T, lambda *_: False)
+        solution: Any = solver.maximize(objective, start.T, lambda *_: False)
         return solution
 
     def _store(
         self,
         components: FloatArray,
         eigenvalues: NDArray[np.float64],
-        solution: Solution | None,
+        solution: Any | None,
     ) -> None:
         self._kept_components = components
         self._kept_eigenvalues = np.zeros(len(components))
@@ -415,5 +415,5 @@ class LDG(LearnsFromClasses, LinearMetric):
         self.n_iter_ = 1
         self.__dict__.pop("objective_curve_", None)
         if solution is not None:
-            self.n_iter_ += solution.n_iter
+            self.n_iter_ += solution.nit
             self.objective_curve_ = -np.array(solution.curve)

@@ -6,6 +6,7 @@ scale, `_stochastic` the steps on mini-batches, `_schedules` annealing and early
 stopping, `_partial_fit` data in pieces.
 """
 
+from vicinal.nca._initialization import STARTS, initial_components
 from vicinal.nca.classifier import NCAClassifier
 from vicinal.nca.nca import NCA
 from vicinal.nca.pairs import PairNCA

@@ -15,6 +15,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import unit_of
 from vicinal.base.whitening import (
+    Spread,
     covariance,
     discriminant_rows,
     filled,
@@ -215,7 +216,8 @@ def _auto(
     n_classes = 0 if codes is None else codes.max() + 1
     if codes is not None and d <= min(n_features, n_classes - 1) and n > n_classes:
         try:
-            return _lda(X, codes, d, n_threads)
+            # As scikit-learn: classes count by their size, and are whitened.
+            return discriminant_rows(X, codes, _within(X, codes, n_threads), d)
         except ValueError:
             pass
     if d < min(n_features, n):
@@ -252,14 +254,25 @@ def _pca(
 
 
 def _lda(X: FloatArray, codes: IntArray, d: int, n_threads: int = 1) -> FloatArray:
-    """Return LDA's directions (eq. 3.16, 3.17), completed by RCA's where they end."""
+    """Return LDA's directions as in eq. 3.16 and 3.17 of the thesis, of unit length.
+
+    Each class has the same weight in the scatter between classes. Beyond the number of
+    classes minus one, directions within the classes follow, largest variance first.
+    """
+    within = _within(X, codes, n_threads)
+    rows = discriminant_rows(X, codes, within, d, class_weight="equal")
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1.0)
+
+
+def _within(X: FloatArray, codes: IntArray, n_threads: int) -> Spread:
     within = spread(X, codes, n_threads=n_threads)
     if not len(within.variances):
         raise ValueError(
             "init='lda' finds no direction: no class has points that differ; use "
             "init='pca' or 'identity'."
         )
-    return discriminant_rows(X, codes, within, d)
+    return within
 
 
 def _whiten(X: FloatArray, d: int, n_threads: int = 1) -> FloatArray:

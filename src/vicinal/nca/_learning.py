@@ -354,17 +354,7 @@ def make_optimizer(est: Any, problem: Problem, alpha: float) -> Any:
         return NoOptimization(seed_of(est))
     n, D = problem.X.shape
     d = int(est.n_components) if isinstance(est.n_components, Integral) else D
-    sizes = part_sizes(est, n)
-    solver = est.solver
-    truncated = getattr(est, "n_neighbors", "all") != "all"
-    if isinstance(solver, str) and solver == "auto":
-        in_two_phases = problem.loss in ("expected", "class-density")
-        exact = _nanoseconds(n**2, n, D, d)
-        part = part_size(n, *sizes, in_two_phases=in_two_phases)
-        # Small blocks are slower for each pair, and a step has a cost of its own.
-        parts = STEPS[1] * (1.5 * _nanoseconds(*part, D, d) + 1e6)
-        whole = truncated or getattr(est, "anneal", False)
-        solver = "lbfgs" if whole or parts >= exact else "stochastic"
+    solver = choose_solver(est, problem.loss, n, D, d)
     if not isinstance(solver, str) or solver != "stochastic":
         # The path of maps was judged after this many iterations each.
         planned = est.alpha == "auto"
@@ -374,7 +364,22 @@ def make_optimizer(est: Any, problem: Problem, alpha: float) -> Any:
     preconditioner = Preconditioner.find(
         problem.X, problem.codes, d, _is_diagonal(est), np.random.default_rng(seed)
     )
-    return StochasticOptimizer(preconditioner, *sizes, est.max_iter, alpha, seed)
+    return StochasticOptimizer(
+        preconditioner, *part_sizes(est, n), est.max_iter, alpha, seed
+    )
+
+
+def choose_solver(est: Any, loss: Any, n: int, D: int, d: int) -> Any:
+    """Return the solver; "auto" is the cheaper one of "lbfgs" and "stochastic"."""
+    if not isinstance(est.solver, str) or est.solver != "auto":
+        return est.solver
+    if getattr(est, "n_neighbors", "all") != "all" or getattr(est, "anneal", False):
+        return "lbfgs"
+    two_phases = isinstance(loss, str) and loss in ("expected", "class-density")
+    part = part_size(n, *part_sizes(est, n), in_two_phases=two_phases)
+    # Small blocks are slower for each pair, and a step has a cost of its own.
+    stochastic = STEPS[1] * (1.5 * _nanoseconds(*part, D, d) + 1e6)
+    return "stochastic" if stochastic < _nanoseconds(n**2, n, D, d) else "lbfgs"
 
 
 def part_sizes(est: Any, n: int) -> tuple[int | None, int | None]:

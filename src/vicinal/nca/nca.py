@@ -87,11 +87,13 @@ default="expected"
         (n_features,).
     init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
 array-like, default="auto"
-        The map to start from. "auto" is "lda" where n_components is below the number
-        of classes, else "pca" where that reduces the dimension, else "identity",
-        both over the unit of the data, a power of two that is 1 where X is
-        standardised: multiplying X by 2 divides the learned map by 2. "rca" and
-        "whiten" give the classes, or all points, unit covariance. An array has shape
+        The map to start from. "lda" has the directions of eq. 3.16 and 3.17 of [2]_,
+        of unit length, each class with the same weight; "rca" and "whiten" give the
+        classes, or all points, unit covariance, the most discriminative directions
+        first. "auto" is scikit-learn's LDA (which weights classes by size, and equals
+        "rca") if n_components is below the number of classes, else "pca" if that
+        reduces the dimension, else "identity"; the last two are divided by the unit of
+        the data, a power of two that is 1 if X is standardized. An array has shape
         (n_components, n_features).
     solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay", \
 "stochastic"} or Solver, default="auto"

@@ -1,6 +1,7 @@
 """Objectives: a number and its gradient at a map. No iterations live here."""
 
 from vicinal.objectives.lmnn import LMNNObjective
+from vicinal.objectives.losses import PairLoss
 from vicinal.objectives.mcml import MCMLObjective
 from vicinal.objectives.minibatch import MinibatchSampler
 from vicinal.objectives.nca import NCAObjective
@@ -16,6 +17,7 @@ __all__ = [
     "MCMLObjective",
     "MinibatchSampler",
     "NCAObjective",
+    "PairLoss",
     "RetrievalObjective",
     "SoftMatchObjective",
     "TargetObjective",

@@ -57,7 +57,7 @@ class PairObjective(ABC):
         mass_of_one: FloatArray,
         n_jobs: int | None,
     ) -> None:
-        self.X, _ = center_float32(X)
+        self.X, self._offset = center_float32(X)
         self._order = order
         self._mass_of_one = mass_of_one
         self._n_threads = effective_n_threads(n_jobs)

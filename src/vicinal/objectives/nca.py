@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from vicinal.neighborhood import (
     average,
 )
 from vicinal.objectives.base import PairObjective
+from vicinal.objectives.losses import CustomRule, PairLoss
 
 _RULES: dict[str, type[ExpectedMatches | SquaredVotes]] = {
     "expected": ExpectedMatches,
@@ -46,7 +47,8 @@ class NCAObjective(PairObjective):
         it could not tell distances apart; anything else in float64.
     y : array-like of shape (n_samples,)
         Their classes.
-    kind : {"expected", "log", "class-density", "squared-error"}, default="expected"
+    kind : {"expected", "log", "class-density", "squared-error"} or PairLoss, \
+default="expected"
         "expected" is f(A) = Σ_i p_i (eq. 3), the expected number of points that are
         classified rightly. "log" is g(A) = Σ_i log p_i (eq. 6); a point alone in its
         class has p_i = 0 under any map, and g leaves its term out. "class-density" is
@@ -87,13 +89,13 @@ class NCAObjective(PairObjective):
         self,
         X: ArrayLike,
         y: ArrayLike,
-        kind: str = "expected",
+        kind: Any = "expected",
         *,
         sample_weight: ArrayLike | None = None,
         class_prior: ArrayLike | str | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        if kind not in _RULES:
+        if not isinstance(kind, PairLoss) and kind not in _RULES:
             raise ValueError(f"kind must be one of {sorted(_RULES)}, got {kind!r}.")
         points, labels = check_X_y(
             X, y, dtype=FLOATS, accept_sparse="csr", ensure_min_samples=2
@@ -115,7 +117,7 @@ class NCAObjective(PairObjective):
         cls,
         X: FloatArray,
         codes: IntArray,
-        kind: str,
+        kind: Any,
         counts: FloatArray,
         prior: FloatArray,
         n_jobs: int | None,
@@ -151,7 +153,7 @@ class NCAObjective(PairObjective):
         X: FloatArray,
         codes: IntArray,
         counts: FloatArray,
-        kind: str,
+        kind: Any,
         prior: FloatArray,
         n_jobs: int | None,
         sizes: FloatArray | None = None,
@@ -174,6 +176,9 @@ class NCAObjective(PairObjective):
         return other
 
     def _make_rule(self, masses: NeighborWeights) -> Rule:
+        if not isinstance(self.kind, str):
+            data = self.kind.prepare(self._codes, self.counts)
+            return CustomRule(self.kind, data, masses.counts)
         return _RULES[self.kind](ClassRuns.from_sorted(self._codes), masses)
 
     def warmup_surrogate(
@@ -184,7 +189,7 @@ class NCAObjective(PairObjective):
         f's gradient vanishes at points far from all of their class; g's does not. No
         function of p_i alone gives a squared error, which does without, too.
         """
-        if _RULES[self.kind] is not ExpectedMatches:
+        if self.kind not in ("expected", "class-density"):
             return None
         other = copy(self)
         other.kind, other._rules = "log", {}
@@ -209,6 +214,8 @@ class NCAObjective(PairObjective):
         Z = self._projected(A)[self._order]
         A = A.astype(Z.dtype)
         queries = check_array(X, dtype=self.X.dtype, accept_sparse="csr")
+        if self._offset is not None:
+            queries = queries - self._offset
         Q = queries * A if A.ndim == 1 else queries @ A.T
         masses, n_classes = self._masses(Z.dtype), int(self._codes.max()) + 1
         return vote(Q, Z, self._codes, n_classes, masses, self._n_threads)

@@ -1,6 +1,6 @@
 """Objectives for continuous targets: soft matches, and kernel regression."""
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from sklearn.utils.validation import _check_sample_weight
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.neighborhood import NeighborWeights, Rule, SoftMatches, SquaredErrors
 from vicinal.objectives.base import PairObjective
+from vicinal.objectives.losses import CustomRule
 
 _RULES: dict[str, type[SoftMatches]] = {
     "soft-match": SoftMatches,
@@ -83,7 +84,7 @@ class TargetObjective(PairObjective):
         cls,
         X: FloatArray,
         targets: FloatArray,
-        kind: str,
+        kind: Any,
         width: float,
         counts: FloatArray,
         n_jobs: int | None,
@@ -97,7 +98,7 @@ class TargetObjective(PairObjective):
         self,
         X: FloatArray,
         targets: FloatArray,
-        kind: str,
+        kind: Any,
         width: float,
         counts: FloatArray,
         n_jobs: int | None,
@@ -106,7 +107,7 @@ class TargetObjective(PairObjective):
             targets = targets / (np.sqrt(2) * width)
         # Only differences count, and those of large numbers lose digits in float32.
         self._targets = targets - targets.mean()
-        self._kind = _RULES[kind]
+        self._kind: Any = _RULES[kind] if isinstance(kind, str) else kind
         n = len(X)
         super().__init__(X, np.arange(n), counts, np.ones(n), n_jobs)
 
@@ -117,4 +118,7 @@ class TargetObjective(PairObjective):
         return other
 
     def _make_rule(self, masses: NeighborWeights) -> Rule:
+        if not isinstance(self._kind, type):
+            data = self._kind.prepare(self._targets, self.counts)
+            return CustomRule(self._kind, data, masses.counts)
         return self._kind(self._targets.astype(masses.log_offsets.dtype), masses)

@@ -5,7 +5,7 @@ from tests.objectives.differences import by_differences
 from tests.solvers.hills import Hill
 from vicinal._typing import FloatArray
 from vicinal.objectives import NCAObjective
-from vicinal.objectives.change_of_basis import InBasis, InUnit
+from vicinal.optimize import Reparametrized
 
 rng = np.random.default_rng(0)
 
@@ -14,7 +14,7 @@ rng = np.random.default_rng(0)
 def test_maps_are_those_of_the_coordinates(n_coordinates: int) -> None:
     basis = rng.normal(size=(3, n_coordinates))
     B = rng.normal(size=(2, n_coordinates))
-    seen = InBasis(Hill(), basis)
+    seen = Reparametrized(Hill(), basis)
     value, gradient = seen.value_and_gradient(B)
     assert value == Hill().value_and_gradient(B @ basis.T)[0]
     np.testing.assert_allclose(gradient, by_differences(seen, B), rtol=1e-5, atol=1e-4)
@@ -23,7 +23,7 @@ def test_maps_are_those_of_the_coordinates(n_coordinates: int) -> None:
 def test_it_is_the_objective_of_points_in_these_coordinates() -> None:
     X, y = rng.normal(size=(30, 4)), rng.integers(3, size=30)
     basis, B = rng.normal(size=(4, 3)), rng.normal(size=(2, 3))
-    value, gradient = InBasis(NCAObjective(X, y), basis).value_and_gradient(B)
+    value, gradient = Reparametrized(NCAObjective(X, y), basis).value_and_gradient(B)
     expected = NCAObjective(X @ basis, y).value_and_gradient(B)
     assert value == pytest.approx(expected[0], rel=1e-10)
     np.testing.assert_allclose(gradient, expected[1], rtol=1e-7, atol=1e-10)
@@ -36,7 +36,7 @@ def test_diagonal_maps() -> None:
             return -float((off**2).sum()), -2 * off
 
     basis, b = np.array([0.5, 2.0, 10.0]), rng.normal(size=3)
-    seen = InBasis(Diagonal(), basis)
+    seen = Reparametrized(Diagonal(), basis)
     value, gradient = seen.value_and_gradient(b)
     assert value == Diagonal().value_and_gradient(b * basis)[0]
     np.testing.assert_allclose(gradient, by_differences(seen, b), rtol=1e-5, atol=1e-5)
@@ -44,7 +44,7 @@ def test_diagonal_maps() -> None:
 
 @pytest.mark.parametrize("unit", [0.125, 1.0, 3.0])
 def test_in_another_unit(unit: float) -> None:
-    objective = InUnit(Hill(), unit)
+    objective = Reparametrized(Hill(), unit)
     A = np.random.default_rng(0).normal(size=(2, 3))
     value, gradient = objective.value_and_gradient(A)
     assert value == Hill().value_and_gradient(unit * A)[0]

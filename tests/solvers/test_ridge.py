@@ -4,7 +4,7 @@ import pytest
 from tests.objectives.differences import by_differences
 from tests.solvers.hills import Hill
 from vicinal._typing import FloatArray
-from vicinal.objectives import Ridge
+from vicinal.optimize import Ridge
 
 
 @pytest.mark.parametrize("penalty", [0.3, np.array([0.0, 2.0])])

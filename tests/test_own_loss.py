@@ -1,0 +1,183 @@
+"""Losses and solvers of one's own, as the guide shows them."""
+
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, attr-defined"
+
+import numpy as np
+import pytest
+from scipy.optimize import OptimizeResult, minimize
+from sklearn.datasets import load_iris, load_wine
+from sklearn.preprocessing import scale
+
+from vicinal import NCA, NCAClassifier, NCARegressor
+from vicinal.objectives import NCAObjective
+from vicinal.testing import check_loss
+
+X, y = load_wine(return_X_y=True)
+X = scale(X)
+
+
+class StudentT:
+    """log p_i with p_ij ∝ 1 / (1 + d²_ij)."""
+
+    def prepare(self, y, sample_weight):
+        return y, sample_weight
+
+    def weigh(self, distances, rows, data):
+        y, weight = data
+        q = weight / (1 + distances)
+        q[np.arange(len(rows)), rows] -= 1  # not its own neighbor
+        same = y[rows][:, None] == y
+        total = q.sum(axis=1, keepdims=True)
+        matched = (q * same).sum(axis=1, keepdims=True)
+        distances[:] = q / (1 + distances) * (1 / total - same / matched)
+        return np.log(matched / total)[:, 0]
+
+
+class Softmax(StudentT):
+    """NCA's own g, to compare with the compiled kernel."""
+
+    def weigh(self, distances, rows, data):
+        y, weight = data
+        e = weight * np.exp(-distances)
+        e[np.arange(len(rows)), rows] -= 1
+        same = y[rows][:, None] == y
+        total = e.sum(axis=1, keepdims=True)
+        matched = (e * same).sum(axis=1, keepdims=True)
+        distances[:] = e * (1 / total - same / matched)
+        return np.log(matched / total)[:, 0]
+
+
+def test_the_checks_pass_for_a_right_loss() -> None:
+    check_loss(StudentT())
+    check_loss(Softmax(), X[:, :5], y)
+
+
+def test_a_loss_agrees_with_the_naive_sum() -> None:
+    A = 0.3 * np.random.default_rng(0).normal(size=(2, 13))
+    Z = X @ A.T
+    q = 1 / (1 + ((Z[:, None] - Z) ** 2).sum(axis=2))
+    np.fill_diagonal(q, 0)
+    p = (q * (y[:, None] == y)).sum(axis=1) / q.sum(axis=1)
+    value = NCAObjective(X, y, StudentT()).value_and_gradient(A)[0]
+    assert value == pytest.approx(np.log(p).sum(), rel=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:NCA did not converge")
+def test_a_softmax_of_ones_own_is_ncas() -> None:
+    ours = NCA(2, objective="log", random_state=0, max_iter=10).fit(X, y)
+    own = NCA(2, objective=Softmax(), random_state=0, max_iter=10).fit(X, y)
+    np.testing.assert_allclose(own.objective_curve_, ours.objective_curve_, rtol=1e-6)
+
+
+class _Wrong(StudentT):
+    def weigh(self, distances, rows, data):
+        before = distances.copy()
+        values = super().weigh(distances, rows, data)
+        self.spoil(distances, before, values, rows, data)
+        return values
+
+
+class WrongGradient(_Wrong):
+    def spoil(self, weights, distances, values, rows, data):
+        weights *= 1.01
+
+
+class KnowsTheBlock(_Wrong):
+    def spoil(self, weights, distances, values, rows, data):
+        values += np.sin(rows) * values  # depends on the order of the rows
+        weights += np.sin(rows)[:, None] * weights
+
+
+class IgnoresWeights(StudentT):
+    def prepare(self, y, sample_weight):
+        return y, np.ones_like(sample_weight)
+
+
+class NotFinite(_Wrong):
+    def spoil(self, weights, distances, values, rows, data):
+        values[:] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        (WrongGradient(), "is not the derivative"),
+        (KnowsTheBlock(), "the order of the rows"),
+        (IgnoresWeights(), "occurs twice"),
+        (NotFinite(), "not finite"),
+    ],
+)
+def test_the_checks_find_a_wrong_loss(loss: object, message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
+        check_loss(loss)
+
+
+@pytest.mark.parametrize("solver", ["auto", "stochastic", "cg"])
+@pytest.mark.parametrize("form", ["full", "diagonal"])
+def test_a_loss_goes_with_every_solver(solver: str, form: str) -> None:
+    model = NCA(objective=StudentT(), solver=solver, form=form, max_iter=8)
+    model.set_params(random_state=0)
+    fitted = model.fit(X, y) if solver == "stochastic" else _quiet(model)
+    assert fitted.objective_curve_[-1] > fitted.objective_curve_[0]
+
+
+def _quiet(model: NCA) -> NCA:
+    with pytest.warns(match="did not converge"):
+        return model.fit(X, y)
+
+
+def test_the_classifier_chooses_its_penalty_with_a_loss_of_ones_own() -> None:
+    iris, labels = load_iris(return_X_y=True)
+    model = NCAClassifier(objective=StudentT(), random_state=0).fit(iris, labels)
+    assert model.score(iris, labels) > 0.95
+    assert model.alpha_ >= 0
+
+
+class Spread:
+    """−Σ_j d²_ij exp(−(t_i − t_j)²): near targets should be near."""
+
+    def prepare(self, y, sample_weight):
+        return y, sample_weight
+
+    def weigh(self, distances, rows, data):
+        t, weight = data
+        near = -weight * np.exp(-((t[rows][:, None] - t) ** 2))
+        values = (near * distances).sum(axis=1)
+        distances[:] = near
+        return values
+
+
+def test_a_loss_of_targets() -> None:
+    model = NCARegressor(2, objective=Spread(), alpha=0.0, max_iter=3, init="pca")
+    with pytest.warns(match="did not converge|before it converged"):
+        model.fit(X, y.astype(float))
+    assert model.objective_curve_[-1] > model.objective_curve_[0]
+
+
+class Newton:
+    """A solver of one's own: SciPy's BFGS."""
+
+    def maximize(self, objective, start, callback):
+        curve = [objective.value_and_gradient(start)[0]]
+
+        def negated(flat):
+            value, gradient = objective.value_and_gradient(flat.reshape(start.shape))
+            return -value, -gradient.ravel()
+
+        result = minimize(negated, start.ravel(), jac=True, method="BFGS")
+        curve.append(-result.fun)
+        x = result.x.reshape(start.shape)
+        callback(x, curve)
+        return OptimizeResult(x=x, nit=1, curve=curve, success=True, message="done")
+
+
+def test_a_solver_of_ones_own() -> None:
+    usual = NCA(2, max_iter=200, random_state=0).fit(X, y)
+    own = NCA(2, solver=Newton(), random_state=0).fit(X, y)
+    assert own.objective_curve_[-1] == pytest.approx(usual.objective_curve_[-1], 1e-3)
+
+
+@pytest.mark.parametrize("wrong", [{"objective": object()}, {"solver": object()}])
+def test_objects_without_the_methods_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        NCA(2, **wrong).fit(X, y)
