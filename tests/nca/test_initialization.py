@@ -41,7 +41,7 @@ def test_lda_is_that_of_the_thesis() -> None:
     between = means.T @ means / 4  # eq. 3.16
     residuals = points - means[codes]
     within = residuals.T @ residuals / 100  # eq. 3.17
-    values, vectors = eigh(between, within)
+    _, vectors = eigh(between, within)
     expected = vectors[:, ::-1][:, :3].T
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     found = initial_components("lda", points, codes, 3, np.random.RandomState(0))
