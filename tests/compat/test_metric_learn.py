@@ -241,7 +241,21 @@ def test_what_means_nothing_warns_once(recwarn: pytest.WarningsRecorder) -> None
         metric_learn.SCML_Supervised(batch_size=20, random_state=0).fit(X, y)
     with pytest.warns(FutureWarning, match="'num_constraints' has been renamed"):
         metric_learn.ITML_Supervised(num_constraints=20, random_state=0).fit(X, y)
+    with pytest.warns(FutureWarning, match="'num_chunks' has been renamed") as seen:
+        metric_learn.RCA_Supervised(num_chunks=20, random_state=0).fit(X, y)
+    assert len(seen) == 1
     assert not recwarn.list
+
+
+def test_subclasses_of_users() -> None:
+    class Mine(metric_learn.ITML_Supervised):
+        pass
+
+    partial = np.where(np.arange(150) % 3, y, -1)
+    np.testing.assert_array_equal(
+        Mine(random_state=0).fit(X, partial).components_,
+        metric_learn.ITML_Supervised(random_state=0).fit(X, partial).components_,
+    )
 
 
 def test_a_default_that_is_given_does_not_warn() -> None:

@@ -31,7 +31,11 @@ from sklearn.utils import _safe_indexing
 from vicinal import classic
 from vicinal import nca as _nca
 from vicinal.compat.metric_learn import base_metric as base_metric
-from vicinal.compat.metric_learn.base_metric import BaseMetricLearner, Parameters
+from vicinal.compat.metric_learn.base_metric import (
+    DEPRECATED,
+    BaseMetricLearner,
+    Parameters,
+)
 from vicinal.compat.metric_learn.constraints import Constraints, wrap_pairs
 
 # The version of metric-learn whose names these are.
@@ -138,11 +142,9 @@ class LFDA(
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and labels."""
-        points, given = self._points(X), self._given_parameters()
-        k = given["k"]
+        points, k, embedding = self._points(X), self.k, self.embedding_type
         if k is None:
             k = max(1, min(7, int(np.shape(points)[1]) - 1))
-        embedding = given["embedding_type"]
         return self._fit(points, y, n_neighbors=k, embedding=embedding, reg=1e-6)
 
 
@@ -324,10 +326,11 @@ class RCA_Supervised(  # noqa: N801
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and labels."""
-        points, given = self._points(X), self._given_parameters()
+        points = self._points(X)
         self._check_points(points)
-        draw, size = Constraints(y).chunks, given["chunk_size"]
-        _fit_chunks(self, points, draw(given["n_chunks"], size, given["random_state"]))
+        n = self.n_chunks if self.num_chunks == DEPRECATED else self.num_chunks
+        chunks = Constraints(y).chunks(n, self.chunk_size, self.random_state)
+        _fit_chunks(self, points, chunks)
         return self
 
 

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.datasets import make_spd_matrix
 from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -92,14 +91,16 @@ class BaseMetricLearner(LinearMetric):
     def __init_subclass__(
         cls,
         *,
-        ours: type,
-        parameters: str,
+        ours: type | None = None,
+        parameters: str = "",
         defaults: Parameters | None = None,
         translate: Translation | None = None,
         learns_from: str = "labels",
         ignored: str = "",
     ) -> None:
         super().__init_subclass__()
+        if ours is None:  # a user's subclass
+            return
         cls._ours, cls._learns_from, cls._ignored = ours, learns_from, ignored.split()
         cls._translate = None if translate is None else staticmethod(translate)
         known = DEFAULTS | (defaults or {})
@@ -160,9 +161,9 @@ class BaseMetricLearner(LinearMetric):
         return self
 
     def _fit_labels(self, X: Any, y: Any, **more: Any) -> Self:
-        """Fit to points and labels."""
+        """Fit to points and labels. Those who draw tuples leave out negative labels."""
         points, labels = self._points(X), np.asarray(y)
-        if type(self).__name__.endswith("_Supervised"):
+        if "preprocessor" in self._ours().get_params(deep=False):
             self._check_points(points)
             more["preprocessor"] = None
             known = labels >= 0 if labels.dtype.kind in "if" else np.array(True)
@@ -233,6 +234,8 @@ class BaseMetricLearner(LinearMetric):
                 "prior must be 'identity', 'covariance', 'random' or a matrix; got "
                 f"{prior!r}."
             )
+        from sklearn.datasets import make_spd_matrix  # slow to import
+
         indices = self._learns_from in TUPLE_SIZES and np.ndim(X) == 2
         n_features = np.shape(self._points(np.ravel(X)[:1]) if indices else X)[-1]
         return make_spd_matrix(
