@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh, qr, solve_triangular
 from scipy.special import logsumexp
 
-from vicinal._typing import FloatArray, IntArray
+from vicinal._typing import FloatArray
 from vicinal.base.row_space import negligible, orthonormal
 from vicinal.ldg.local_gaussians import ClassPoints, summing
 from vicinal.neighborhood.nearest_lists import Neighbors
@@ -108,7 +108,6 @@ def complete_rows(components: Matrix, n_components: int) -> Matrix:
     return components * signs[:, None]
 
 
-@dataclass(frozen=True)
 class LocalGaussianObjective:
     """Minus eq. 2 of the LDG paper as a function of a map: the log posterior.
 
@@ -117,38 +116,34 @@ class LocalGaussianObjective:
     subspace alone. So it needs no constraint: B is an orthonormal basis of the rows of
     any map of full rank.
 
-    Attributes
+    Parameters
     ----------
-    points : ndarray of shape (n_points, n_coordinates)
-        Sorted by class.
-    codes : ndarray of shape (n_points,)
-        Their classes. The only point of a class is left out of the sum.
+    subset : ClassPoints
+        The points. The only point of a class is left out of the sum.
     neighbors : list of ndarray
         The nearest points of each class.
-    variances : ndarray of shape (n_points, n_classes)
-        σ².
     priors : ndarray of shape (n_classes,)
         p(j).
+    n_features : int
+        d, the number of features before any reduction to coordinates.
+    n_threads : int
+        Number of threads. It does not affect the result.
     """
 
-    points: FloatArray
-    codes: IntArray
-    neighbors: Neighbors
-    variances: NDArray[np.float64]
-    priors: FloatArray
-
-    @classmethod
-    def build(
-        cls,
+    def __init__(
+        self,
         subset: ClassPoints,
         neighbors: Neighbors,
         priors: FloatArray,
         n_features: int,
         n_threads: int,
-    ) -> "LocalGaussianObjective":
-        """Build from points and their neighbors."""
-        variances = subset.variances(neighbors, n_features, n_threads)
-        return cls(subset.points, subset.codes, neighbors, variances, priors)
+    ) -> None:
+        self.points, self.codes, self.priors = subset.points, subset.codes, priors
+        self.variances = subset.variances(neighbors, n_features, n_threads)
+        self.averages = [
+            summing(nearest, len(nearest), np.float64) / nearest.shape[1]
+            for nearest in neighbors
+        ]
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Return −f and its derivative with respect to the map.
@@ -162,36 +157,27 @@ class LocalGaussianObjective:
             A map of full rank.
         """
         B, R = qr(np.asarray(components, dtype=np.float64).T, mode="economic")
-        Z = self.points @ B
+        Z, variances = self.points @ B, self.variances
         n, n_components = Z.shape
-        odds = np.log(self.priors) - n_components / 2 * np.log(
-            2 * np.pi * self.variances
-        )
-        averages = [
-            summing(nearest, n, np.float64) / nearest.shape[1]
-            for nearest in self.neighbors
-        ]
-        differences = [average @ Z - Z for average in averages]
-        for j, difference in enumerate(differences):
-            squares = np.einsum("ij,ij->i", difference, difference)
-            odds[:, j] -= squares / (2 * self.variances[:, j])
-        rows = np.arange(n)
+        differences = [average @ Z - Z for average in self.averages]
+        squares = [np.einsum("ij,ij->i", each, each) for each in differences]
+        odds = np.log(self.priors) - n_components / 2 * np.log(2 * np.pi * variances)
+        odds -= np.stack(squares, axis=1) / (2 * variances)
+        own = np.arange(n), self.codes
         counted = np.bincount(self.codes)[self.codes] > 1
         total = logsumexp(odds, axis=1)
-        value = float((total - odds[rows, self.codes])[counted].sum())
+        value = float((odds[own] - total)[counted].sum())
 
         # ∂f/∂log p of each Gaussian: its posterior, minus 1 for the class of the point.
         weights = np.exp(odds - total[:, None])
-        weights[rows, self.codes] -= 1
-        weights *= counted[:, None] / self.variances
+        weights[own] -= 1
+        weights *= counted[:, None] / variances
         by_point = np.zeros_like(Z)
-        for j, (average, difference) in enumerate(
-            zip(averages, differences, strict=True)
-        ):
-            weighted = weights[:, j, None] * difference
+        for j, average in enumerate(self.averages):
+            weighted = weights[:, j, None] * differences[j]
             by_point += average.T @ weighted - weighted
         # The signs cancel: log p = −½‖·‖²/σ² + const, and −f is returned.
         gradient = by_point.T @ self.points
         # Changes within the subspace have no effect.
         gradient -= (gradient @ B) @ B.T
-        return -value, solve_triangular(R, gradient)
+        return value, solve_triangular(R, gradient)

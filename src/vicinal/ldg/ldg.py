@@ -249,7 +249,7 @@ default="empirical"
             problem = EigenProblem.build(varying_axes(points, n_threads), V, A)
             objective = None
             if self.refine:
-                objective = LocalGaussianObjective.build(
+                objective = LocalGaussianObjective(
                     subset, neighbors, priors, n_features, n_threads
                 )
             to_features = span.basis_to_features
