@@ -131,7 +131,7 @@ def choose_n_neighbors(sample: Sample) -> int:
     """Return the k of N_NEIGHBORS for which local QDA is best in five folds.
 
     Of equally good ones the largest. The neighbors for the largest k, found once for
-    each fold, contain those for the others. A k is tried only if a class has so many
+    each fold, contain those for the others. A k is tried only if a class has more
     points.
     """
     points, codes, n_threads = sample.points, sample.codes, sample.n_threads
