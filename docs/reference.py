@@ -120,7 +120,7 @@ FAMILIES = [
     Family(
         "metric-learn",
         "metric-learn's names",
-        "Thin subclasses for scripts that were written for metric-learn: "
+        "The estimators for scripts that were written for metric-learn: "
         ":doc:`/migration-metric-learn`.",
         "vicinal.compat.metric_learn.*",
     ),

@@ -38,14 +38,14 @@ Split = tuple[FloatArray, FloatArray, Any, Any]
 
 METRICS: dict[str, Callable[[], Any]] = {
     "NCA": NCA,
-    "LDG": LDG,
+    "LDG": lambda: LDG(random_state=0),
     "FDA": FDA,
     "LFDA": LFDA,
     "ITML": ITML,
 }
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "NCAClassifier": NCAClassifier,
-    "LocalQDA": LocalQDA,
+    "LocalQDA": lambda: LocalQDA(random_state=0),
 }
 # As their papers have them: they may be worse than not learning, and where is printed.
 CLASSIC: dict[str, Callable[[], Any]] = {

@@ -55,12 +55,12 @@ SETTINGS: dict[type, Callable[[Generator], dict[str, Any]]] = {
     MLKR: _gradient,
     LDG: _settings(
         n_components=["auto", "auto", 1, 2],
-        n_neighbors=["cv", 2, 5],
-        gamma=["cv", 0.3, 1.0],
+        n_neighbors=["auto", 2, 5],
+        gamma=["auto", 0.3, 1.0],
         refine=[False, False, True],
         random_state=[0],
     ),
-    LocalQDA: _settings(n_neighbors=["cv", 2, 5], random_state=[0]),
+    LocalQDA: _settings(n_neighbors=["auto", 2, 5], random_state=[0]),
     LCA: _settings(
         covariance=["full", "full", "diagonal", "spherical", "low-rank", "local"],
         reg=["auto", "cv", 0.0, 0.1],

@@ -23,7 +23,7 @@ MODELS = [
     NCAClassifier(max_iter=3),
     NCARegressor(max_iter=3),
     MLKR(max_iter=3),
-    LDG(),
+    LDG(random_state=0),
     LCA(max_iter=3, reg=0.1),
     ITML(random_state=0),
 ]

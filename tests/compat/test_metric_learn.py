@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import scale
 
 import vicinal.compat.metric_learn as metric_learn
-from vicinal.base.tuple_metric import TupleMetric
-from vicinal.compat.metric_learn._shared import _warned
+from vicinal import classic
+from vicinal.compat.metric_learn.base_metric import BaseMetricLearner
 
 X, y = load_iris(return_X_y=True)
 X = scale(X)
@@ -146,7 +146,6 @@ def test_learning_from_pairs(name: str) -> None:
         )
         by_position = model.calibrate_threshold(pairs, labels, "max_tpr", 0.9)
         assert (by_position.predict(pairs)[labels == -1] == -1).mean() >= 0.9
-    assert isinstance(by_points, TupleMetric)
     assert not hasattr(make(f"{name}_Supervised").fit(X, y), "calibrate_threshold")
     with pytest.raises(ValueError, match="Expected pairs"):
         make(name).fit(X, y)
@@ -231,7 +230,7 @@ def test_priors_and_bounds() -> None:
 
 
 def test_what_means_nothing_warns_once(recwarn: pytest.WarningsRecorder) -> None:
-    _warned.clear()
+    BaseMetricLearner._warned.clear()
     model = metric_learn.MMC_Supervised(max_proj=5, random_state=0)
     with pytest.warns(UserWarning, match=r"MMC_Supervised\(max_proj=…\) has no effect"):
         model.fit(X, y)
@@ -242,14 +241,49 @@ def test_what_means_nothing_warns_once(recwarn: pytest.WarningsRecorder) -> None
         metric_learn.SCML_Supervised(batch_size=20, random_state=0).fit(X, y)
     with pytest.warns(FutureWarning, match="'num_constraints' has been renamed"):
         metric_learn.ITML_Supervised(num_constraints=20, random_state=0).fit(X, y)
+    with pytest.warns(FutureWarning, match="'num_chunks' has been renamed") as seen:
+        metric_learn.RCA_Supervised(num_chunks=20, random_state=0).fit(X, y)
+    assert len(seen) == 1
     assert not recwarn.list
 
 
+def test_subclasses_of_users() -> None:
+    class Mine(metric_learn.ITML_Supervised):
+        pass
+
+    partial = np.where(np.arange(150) % 3, y, -1)
+    np.testing.assert_array_equal(
+        Mine(random_state=0).fit(X, partial).components_,
+        metric_learn.ITML_Supervised(random_state=0).fit(X, partial).components_,
+    )
+
+
 def test_a_default_that_is_given_does_not_warn() -> None:
-    _warned.clear()
+    BaseMetricLearner._warned.clear()
     # Equal to the defaults, and other objects; a warning would be an error.
     given: dict[str, Any] = {"gamma": np.float64(5e-3), "max_iter": np.int64(10_000)}
     metric_learn.SCML_Supervised(**given, random_state=0).fit(X, y)
+
+
+def test_contradictory_tuples_pass() -> None:
+    pairs, _, labels = pairs_of()
+    pairs, labels = np.vstack([pairs, pairs[:2]]), np.append(labels, -labels[:2])
+    for name in ("ITML", "MMC", "SDML"):
+        assert make(name).fit(pairs, labels).score(pairs, labels) > 0.9
+    with pytest.raises(ValueError, match="same two points"):
+        classic.ITML().fit(pairs, labels)
+    triplets = metric_learn.Constraints(y).generate_knntriplets(X, 2, 3)
+    triplets = np.vstack([triplets, [[0, 0, 1]]])
+    assert metric_learn.SCML(random_state=0).fit(X[triplets]).components_.size
+
+
+def test_big_chunks_are_not_taken_for_classes() -> None:
+    chunks = np.where(np.arange(150) % 3, y, -1)  # a warning would be an error
+    inside = chunks >= 0
+    np.testing.assert_allclose(
+        metric_learn.RCA().fit(X, chunks).get_mahalanobis_matrix(),
+        metric_learn.RCA().fit(X[inside], chunks[inside]).get_mahalanobis_matrix(),
+    )
 
 
 def test_failed_fits_leave_no_trace() -> None:

@@ -1,3 +1,4 @@
+import pickle
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tests.ldg.oracles import (
 )
 from vicinal import LDG
 from vicinal._typing import FloatArray
+from vicinal.ldg import SmallClassesWarning
 
 X_wine, y = load_wine(return_X_y=True)
 X = scale(X_wine)
@@ -25,10 +27,14 @@ def test_classes_of_one_and_two_rows() -> None:
     labels = y.copy()
     labels[0], labels[1:3] = 7, 8
     with pytest.warns(
-        UserWarning, match=r"6 neighbours: 7 \(1\), 8 \(2\)\. They give as many"
+        UserWarning, match=r"6 neighbors: 7 \(1\), 8 \(2\)\. They give as many"
     ) as seen:
         ldg = LDG(13, n_neighbors=6, gamma=1.0).fit(X, labels)
     assert seen[0].filename == __file__
+    warning = seen[0].message
+    assert isinstance(warning, SmallClassesWarning)
+    assert (warning.sizes, warning.n_neighbors) == ({7: 1, 8: 2}, 6)
+    assert str(pickle.loads(pickle.dumps(warning))) == str(warning)
     V, A = ldg_scatters(X, labels, 6, ldg.var_floor)
     np.testing.assert_allclose(
         ldg.eigenvalues_, np.linalg.eigvalsh(V - A), rtol=1e-6, atol=1e-6
@@ -41,7 +47,7 @@ def test_classes_of_one_and_two_rows() -> None:
 
 
 def test_more_neighbours_than_a_class_has() -> None:
-    with pytest.warns(UserWarning, match=r"60 neighbours: 0 \(59\), 2 \(48\)"):
+    with pytest.warns(UserWarning, match=r"60 neighbors: 0 \(59\), 2 \(48\)"):
         capped = LDG(2, n_neighbors=60, gamma=1.0).fit(X, y)
     assert capped.n_neighbors_ == 60
     V, A = ldg_scatters(X, y, 60, capped.var_floor)
@@ -136,8 +142,8 @@ def test_any_scale(scale_of_all: float, dtype: type, wide: bool) -> None:
         ({"gamma": -1.0}, "'gamma' parameter"),
         ({"gamma": "loo"}, "'gamma' parameter"),
         ({"refine": 2}, "'refine' parameter"),
-        ({"priors": [1, 2]}, "each of the 3 classes"),
-        ({"priors": [1, 2, np.nan]}, "positive throughout"),
+        ({"class_prior": [1, 2]}, "each of the 3 classes"),
+        ({"class_prior": [1, 2, np.nan]}, "positive throughout"),
         ({"var_floor": 0}, "'var_floor' parameter"),
         ({"n_jobs": 0}, "n_jobs == 0"),
     ],

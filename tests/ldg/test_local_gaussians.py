@@ -3,7 +3,7 @@ import pytest
 
 from tests.ldg.oracles import gaussians_around, ldg_scatters, local_qda_scores
 from vicinal._typing import FloatArray, IntArray
-from vicinal.ldg._local_gaussians import ClassPoints, scatters, summing
+from vicinal.ldg.local_gaussians import ClassPoints, scatters, summing
 
 
 def problem(n: int = 60, d: int = 4) -> tuple[FloatArray, IntArray]:

@@ -14,7 +14,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.ldg.oracles import local_qda_scores
 from vicinal import LocalQDA
 from vicinal._typing import FloatArray, IntArray
-from vicinal.ldg._model_selection import choose_n_neighbors, sampled_rows
+from vicinal.ldg.local_gaussians import ClassPoints
+from vicinal.ldg.selection import Sample, choose_n_neighbors
 
 X, y = load_iris(return_X_y=True)
 # Iris has many points at equal distances, and nearest is then whatever comes first.
@@ -51,8 +52,8 @@ def test_scores_are_the_papers(k: int) -> None:
 
 def test_priors_move_the_odds_and_nothing_else() -> None:
     even = LocalQDA(8).fit(X, y).predict_log_proba(X)
-    qda = LocalQDA(8, priors=[2, 2, 4]).fit(X, y)
-    np.testing.assert_allclose(qda.priors_, [0.25, 0.25, 0.5])
+    qda = LocalQDA(8, class_prior=[2, 2, 4]).fit(X, y)
+    np.testing.assert_allclose(qda.class_prior_, [0.25, 0.25, 0.5])
     tilted = qda.predict_log_proba(X)
     moved = (tilted[:, 2] - tilted[:, 1]) - (even[:, 2] - even[:, 1])
     np.testing.assert_allclose(moved, np.log(2), rtol=1e-6)
@@ -76,13 +77,13 @@ def test_the_choice_of_k(monkeypatch: pytest.MonkeyPatch) -> None:
     points = scale(points)[:, :5] + 0.5
     folds = np.arange(len(labels)) % 5
     monkeypatch.setattr(
-        "vicinal.ldg._model_selection.held_out",
+        "vicinal.ldg.selection.held_out",
         lambda *_: (folds == fold for fold in range(5)),
     )
+    priors, random_state = np.bincount(labels) / len(labels), np.random.RandomState(0)
     chosen = choose_n_neighbors(
-        points, labels, np.bincount(labels) / len(labels), 1e-9, 5,
-        np.random.RandomState(0), 1,
-    )  # fmt: skip
+        Sample(points, labels, priors, 1e-9, 5, random_state, 1)
+    )
     # The largest class has 71 rows: 64 is tried, with what the folds leave of it.
     assert chosen == choice_by_hand(points, labels, folds)
 
@@ -102,10 +103,10 @@ def test_ties_go_to_the_largest() -> None:
 
 def test_many_rows_choose_on_some_of_every_class() -> None:
     codes = np.r_[np.zeros(9000, dtype=int), np.ones(999, dtype=int), 2]
-    some = sampled_rows(codes, np.random.RandomState(0))
-    assert 2990 <= len(some) <= 3010
-    assert np.all(np.diff(some) > 0)
-    assert np.bincount(codes[some]).tolist() == [2700, 300, 1]
+    subset = ClassPoints.build(np.arange(10_000.0)[:, None], codes, 1.0)
+    sample = Sample.draw(subset, np.ones(3) / 3, 1, np.random.RandomState(0), 1)
+    assert np.all(np.diff(sample.points[:, 0]) > 0)
+    assert np.bincount(sample.codes).tolist() == [2700, 300, 1]
 
 
 def test_it_is_worth_having() -> None:
@@ -134,10 +135,10 @@ def test_clone_pickle_float32_and_threads() -> None:
 def test_classes_of_few_rows() -> None:
     labels = y.copy()
     labels[:2], labels[2] = 7, 8
-    with pytest.warns(UserWarning, match=r"to give each point 5 neighbours: 7 \(2\)"):
+    with pytest.warns(UserWarning, match=r"to give each point 5 neighbors: 7 \(2\)"):
         qda = LocalQDA(5).fit(X, labels)
     assert np.isfinite(qda.predict_log_proba(X)).all()
-    with pytest.warns(UserWarning, match=r"4 neighbours: 7 \(2\), 8 \(1\)") as caught:
+    with pytest.warns(UserWarning, match=r"4 neighbors: 7 \(2\), 8 \(1\)") as caught:
         qda = LocalQDA(random_state=0).fit(X, labels)
     assert caught[0].filename == __file__
     assert np.isfinite(qda.predict_log_proba(X)).all()
@@ -161,8 +162,8 @@ def test_equal_points() -> None:
     [
         ({"n_neighbors": 0}, "'n_neighbors' parameter"),
         ({"n_neighbors": "loo"}, "'n_neighbors' parameter"),
-        ({"priors": [0.5, 0.5]}, "each of the 3 classes"),
-        ({"priors": [0.5, 0.5, 0]}, "positive throughout"),
+        ({"class_prior": [0.5, 0.5]}, "each of the 3 classes"),
+        ({"class_prior": [0.5, 0.5, 0]}, "positive throughout"),
         ({"var_floor": 0.0}, "'var_floor' parameter"),
         ({"n_jobs": 0}, "n_jobs == 0"),
     ],

@@ -266,7 +266,7 @@ def test_wrong_targets() -> None:
         ({"gamma": -1.0}, "'gamma' parameter"),
         ({"n_components": 7}, "more than the 6 features"),
         ({"standardize": "yes"}, "'standardize' parameter"),
-        ({"priors": [1, 2]}, "each of the 3 classes"),
+        ({"class_prior": [1, 2]}, "each of the 3 classes"),
     ],
 )
 def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:

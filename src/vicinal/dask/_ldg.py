@@ -7,6 +7,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 import vicinal.ldg
@@ -23,17 +24,11 @@ from vicinal.dask._ldg_scatters import (
 from vicinal.dask._moments import Frame, scatter_of
 from vicinal.dask._sampling import Rows, draw_sample
 from vicinal.dask._tasks import summed
-from vicinal.ldg.parts import (
-    MOST_ROWS,
-    EigenProblem,
-    Matrix,
-    Sample,
-    Scatters,
-    source_of_chance,
-    warn_of_small_classes,
-)
+from vicinal.ldg.eigenproblem import EigenProblem, Matrix
+from vicinal.ldg.local_gaussians import Scatters
+from vicinal.ldg.selection import MOST_ROWS, Sample, warn_of_small_classes
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
-from vicinal.objectives.nca import given_prior
+from vicinal.objectives.nca import check_class_prior
 
 N_EXACT, N_REFERENCES = 20_000, 2**14
 """Up to so many rows all can be neighbours by default, and of more so many."""
@@ -50,7 +45,7 @@ class LDG(OnChunks, vicinal.ldg.LDG):
 
     Parameters
     ----------
-    n_components, n_neighbors, gamma, priors, var_floor, max_iter, tol, verbose, \
+    n_components, n_neighbors, gamma, class_prior, var_floor, max_iter, tol, verbose, \
 random_state, n_jobs
         As for :class:`vicinal.LDG`; what is chosen is chosen on about 3,000 rows.
     refine : False
@@ -106,10 +101,10 @@ n_features_in_, feature_names_in_
         self,
         n_components: int | str = "auto",
         *,
-        n_neighbors: int | str = "cv",
-        gamma: float | str = "cv",
+        n_neighbors: int | str = "auto",
+        gamma: float | str = "auto",
         refine: bool = False,
-        priors: ArrayLike | None = None,
+        class_prior: ArrayLike | str | None = "empirical",
         var_floor: float = 1e-3,
         max_iter: int = 50,
         tol: float = 1e-5,
@@ -124,7 +119,7 @@ n_features_in_, feature_names_in_
             n_neighbors=n_neighbors,
             gamma=gamma,
             refine=refine,
-            priors=priors,
+            class_prior=class_prior,
             var_floor=var_floor,
             max_iter=max_iter,
             tol=tol,
@@ -156,14 +151,12 @@ n_features_in_, feature_names_in_
                     "refine=True is not for chunks of rows: it needs all neighbours at "
                     "once. Leave it False, or use vicinal.LDG on a sample in memory."
                 )
-            random_state = source_of_chance(self.random_state)
+            random_state = check_random_state(self.random_state)
             chunks = self._look(X, y)
             n, n_features = chunks.shape
             wanted = self._wanted(n_features)
             sizes = chunks.counts.sum(axis=0)
-            priors = sizes / n
-            if self.priors is not None:
-                priors = given_prior(self.priors, len(sizes), "priors")
+            priors = check_class_prior(self.class_prior, sizes)
             warn_of_small_classes(chunks.classes, sizes, self.n_neighbors, itself=1)
             frame = Frame.of(chunks)
             reach = frame.reach(chunks)

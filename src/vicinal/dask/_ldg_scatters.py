@@ -20,7 +20,7 @@ from vicinal.dask._chunks import Chunks
 from vicinal.dask._moments import Frame, add
 from vicinal.dask._sampling import Rows
 from vicinal.dask._tasks import Handle, combined
-from vicinal.ldg.parts import ClassPoints, Scatters, scatters, squared_norms
+from vicinal.ldg.local_gaussians import ClassPoints, Scatters, scatters, squared_norms
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.neighborhood.nearest import capped
 

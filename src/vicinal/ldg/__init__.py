@@ -1,11 +1,12 @@
-"""Local discriminative Gaussians: the map, the classifier behind it, transfer.
+"""Local discriminative Gaussians: the map, the local classifier, and transfer.
 
-`_local_gaussians` fits a Gaussian to each class near each point, `_eigenproblem` turns
-them into a map, `_model_selection` chooses neighbours, gamma and dimension.
+`local_gaussians` fits a Gaussian to each class near each point, `eigenproblem` turns
+them into a map, and `selection` chooses neighbors, gamma and dimension.
 """
 
-from vicinal.ldg._ldg import LDG
-from vicinal.ldg._local_qda import LocalQDA
-from vicinal.ldg._transfer import TransferLDG
+from vicinal.ldg.ldg import LDG
+from vicinal.ldg.local_qda import LocalQDA
+from vicinal.ldg.selection import SmallClassesWarning
+from vicinal.ldg.transfer import TransferLDG
 
-__all__ = ["LDG", "LocalQDA", "TransferLDG"]
+__all__ = ["LDG", "LocalQDA", "SmallClassesWarning", "TransferLDG"]

@@ -1,13 +1,12 @@
-"""metric-learn's public names, parameters and shapes, on the estimators of vicinal.
+"""metric-learn's public names, parameters and shapes for the estimators of vicinal.
 
-A script runs with its imports changed::
+Scripts run after a change of their imports::
 
     import vicinal.compat.metric_learn as metric_learn
     from vicinal.compat.metric_learn.constraints import wrap_pairs
 
-Its submodules have their names here, too: `constraints`, `base_metric`, and one for
-each method. What is not the same stands in docs/migration-metric-learn.md. Parameters
-that mean nothing here warn once.
+metric-learn's submodules exist here, too: `constraints`, `base_metric`, and one for
+each method. docs/migration-metric-learn.md lists the differences.
 
 >>> import vicinal.compat.metric_learn as metric_learn
 >>> from sklearn.datasets import load_iris
@@ -21,19 +20,23 @@ that mean nothing here warn once.
 [1, -1]
 """
 
+import sys
+from types import ModuleType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import _safe_indexing
+
+from vicinal import classic
+from vicinal import nca as _nca
 from vicinal.compat.metric_learn import base_metric as base_metric
+from vicinal.compat.metric_learn.base_metric import (
+    DEPRECATED,
+    BaseMetricLearner,
+    Parameters,
+)
 from vicinal.compat.metric_learn.constraints import Constraints, wrap_pairs
-from vicinal.compat.metric_learn.covariance import Covariance
-from vicinal.compat.metric_learn.itml import ITML, ITML_Supervised
-from vicinal.compat.metric_learn.lfda import LFDA
-from vicinal.compat.metric_learn.lmnn import LMNN
-from vicinal.compat.metric_learn.lsml import LSML, LSML_Supervised
-from vicinal.compat.metric_learn.mlkr import MLKR
-from vicinal.compat.metric_learn.mmc import MMC, MMC_Supervised
-from vicinal.compat.metric_learn.nca import NCA
-from vicinal.compat.metric_learn.rca import RCA, RCA_Supervised
-from vicinal.compat.metric_learn.scml import SCML, SCML_Supervised
-from vicinal.compat.metric_learn.sdml import SDML, SDML_Supervised
 
 # The version of metric-learn whose names these are.
 __version__ = "0.7.0"
@@ -60,3 +63,774 @@ __all__ = [
     "__version__",
     "wrap_pairs",
 ]
+
+
+def _small_tol(theirs: Parameters, ours: Parameters) -> Parameters:
+    """Replace tolerances above the default of vicinal, which measures otherwise."""
+    return {"tol": min(theirs["tol"], ours["tol"])}
+
+
+def _double_n_constraints(theirs: Parameters, _: Parameters) -> Parameters:
+    """Count the pairs of both kinds, where metric-learn counts those of each."""
+    return {"n_constraints": 2 * theirs["n_constraints"]}
+
+
+class Covariance(
+    BaseMetricLearner,
+    ours=classic.Covariance,
+    parameters="preprocessor",
+    learns_from="points",
+):
+    """`vicinal.classic.Covariance` with metric-learn's parameters.
+
+    Parameters
+    ----------
+    preprocessor : array-like or callable, default=None
+        The points, if X is an array of indices.
+
+    See Also
+    --------
+    vicinal.classic.Covariance : The same with vicinal's parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> metric_learn.Covariance().fit(X).get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Learn from points, or their indices."""
+        return self._fit(self._points(X), y)
+
+
+class LFDA(
+    BaseMetricLearner,
+    ours=classic.LFDA,
+    parameters="n_components k embedding_type preprocessor",
+    defaults={"k": None, "embedding_type": "weighted"},
+):
+    """`vicinal.classic.LFDA` with metric-learn's parameters.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Number of rows of the map.
+    k : int or None, default=None
+        The neighbor that sets the scale of a point; None is 7, but less than the
+        number of features.
+    embedding_type : {"weighted", "orthonormalized", "plain"}, default="weighted"
+        As `embedding` of :class:`vicinal.classic.LFDA`.
+    preprocessor : array-like or callable, default=None
+        The points, if X is an array of indices.
+
+    See Also
+    --------
+    vicinal.classic.LFDA : The same with vicinal's parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.LFDA(n_components=2).fit(X, y)
+    >>> model.transform(X).shape
+    (150, 2)
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from points, or their indices, and labels."""
+        points, k, embedding = self._points(X), self.k, self.embedding_type
+        if k is None:
+            k = max(1, min(7, int(np.shape(points)[1]) - 1))
+        return self._fit(points, y, n_neighbors=k, embedding=embedding, reg=1e-6)
+
+
+class LMNN(
+    BaseMetricLearner,
+    ours=classic.LMNN,
+    parameters="init n_neighbors min_iter max_iter learn_rate regularization "
+    "convergence_tol verbose preprocessor n_components random_state k",
+    defaults={
+        "n_neighbors": 3,
+        "min_iter": 50,
+        "learn_rate": 1e-7,
+        "regularization": 0.5,
+        "convergence_tol": 1e-3,
+    },
+    translate=lambda theirs, ours: {"tol": min(theirs["convergence_tol"], ours["tol"])},
+    ignored="min_iter learn_rate",
+):
+    """`vicinal.classic.LMNN` with metric-learn's parameters.
+
+    Parameters
+    ----------
+    init, n_neighbors, max_iter, regularization, verbose, n_components, random_state
+        As for :class:`vicinal.classic.LMNN`.
+    min_iter, learn_rate
+        Without effect: the solver chooses its step lengths.
+    convergence_tol : float, default=1e-3
+        Values above 1e-5 stand for 1e-5, since vicinal measures convergence otherwise.
+    preprocessor : array-like or callable, default=None
+        The points, if X is an array of indices.
+    k : int
+        The old name of n_neighbors.
+
+    See Also
+    --------
+    vicinal.classic.LMNN : The same with vicinal's parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.LMNN(max_iter=500, n_components=2).fit(X, y)
+    >>> model.transform(X).shape
+    (150, 2)
+    """
+
+
+class NCA(
+    BaseMetricLearner,
+    ours=_nca.NCA,
+    parameters="init n_components max_iter tol verbose preprocessor random_state",
+    defaults={"max_iter": 100, "tol": None},
+):
+    """`vicinal.NCA` with metric-learn's parameters.
+
+    Parameters
+    ----------
+    init, n_components, max_iter, tol, verbose, random_state
+        As for :class:`vicinal.NCA`; a tol of None is 1e-5.
+    preprocessor : array-like or callable, default=None
+        The points, if X is an array of indices.
+
+    See Also
+    --------
+    vicinal.NCA : The same with vicinal's parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.NCA(max_iter=500, n_components=2).fit(X, y)
+    >>> model.transform(X).shape
+    (150, 2)
+    """
+
+
+class MLKR(
+    BaseMetricLearner,
+    ours=classic.MLKR,
+    parameters="n_components init tol max_iter verbose preprocessor random_state",
+    defaults={"tol": None},
+    translate=lambda _theirs, _ours: {"alpha": 0.0},
+):
+    """`vicinal.classic.MLKR` with metric-learn's parameters and without a penalty.
+
+    Parameters
+    ----------
+    n_components, init, tol, max_iter, verbose, random_state
+        As for :class:`vicinal.classic.MLKR`; a tol of None is 1e-5.
+    preprocessor : array-like or callable, default=None
+        The points, if X is an array of indices.
+
+    See Also
+    --------
+    vicinal.classic.MLKR : The same with vicinal's parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.MLKR(n_components=2, max_iter=500).fit(X, y.astype(float))
+    >>> model.transform(X).shape
+    (150, 2)
+    """
+
+
+class RCA(
+    BaseMetricLearner,
+    ours=classic.RCA,
+    parameters="n_components preprocessor",
+    learns_from="chunks",
+):
+    """`vicinal.classic.RCA` with metric-learn's parameters.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Number of rows of the map.
+    preprocessor : array-like or callable, default=None
+        The points, if X is an array of indices.
+
+    See Also
+    --------
+    vicinal.classic.RCA : The same with vicinal's parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> chunks = metric_learn.Constraints(y).chunks(20, random_state=0)
+    >>> metric_learn.RCA().fit(X, chunks).get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+    def fit(self, X: ArrayLike, chunks: ArrayLike) -> Self:
+        """Learn from points, or their indices, and the chunk of each, or -1."""
+        _fit_chunks(self, self._points(X), np.asarray(chunks))
+        return self
+
+
+class RCA_Supervised(  # noqa: N801
+    BaseMetricLearner,
+    ours=classic.RCA,
+    parameters="n_components n_chunks chunk_size preprocessor random_state num_chunks",
+    defaults={"n_chunks": 100, "chunk_size": 2},
+):
+    """RCA from labels, with random chunks.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Number of rows of the map.
+    n_chunks, chunk_size : int, default=100 and 2
+        Number of chunks to draw, and of points in each.
+    preprocessor : array-like or callable, default=None
+        The points, if X is an array of indices.
+    random_state : int, RandomState or None, default=None
+        Draws the chunks.
+    num_chunks : int
+        The old name of n_chunks.
+
+    See Also
+    --------
+    vicinal.classic.RCA : Also accepts labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.RCA_Supervised(n_chunks=30, random_state=0).fit(X, y)
+    >>> model.get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from points, or their indices, and labels."""
+        points = self._points(X)
+        self._check_points(points)
+        n = self.n_chunks if self.num_chunks == DEPRECATED else self.num_chunks
+        chunks = Constraints(y).chunks(n, self.chunk_size, self.random_state)
+        _fit_chunks(self, points, chunks)
+        return self
+
+
+class ITML(
+    BaseMetricLearner,
+    ours=classic.ITML,
+    parameters="gamma max_iter tol prior verbose preprocessor random_state "
+    "convergence_threshold",
+    learns_from="pairs",
+):
+    """`vicinal.classic.ITML` with metric-learn's parameters.
+
+    Parameters
+    ----------
+    gamma, max_iter, tol, prior, verbose, preprocessor, random_state
+        As for :class:`vicinal.classic.ITML`; the prior may be "random".
+    convergence_threshold : float
+        The old name of tol.
+
+    See Also
+    --------
+    vicinal.classic.ITML : The same with vicinal's parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> pairs, alike = metric_learn.wrap_pairs(
+    ...     X, constraints.positive_negative_pairs(50, random_state=0)
+    ... )
+    >>> metric_learn.ITML().fit(pairs, alike).get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+    def fit(
+        self,
+        pairs: ArrayLike,
+        y: ArrayLike,
+        bounds: ArrayLike | None = None,
+        calibration_params: Parameters | None = None,
+    ) -> Self:
+        """Learn from pairs and 1 or -1 for each; then set the threshold."""
+        return self._fit_tuples(pairs, y, calibration_params, bounds=_bounds(bounds))
+
+
+class ITML_Supervised(  # noqa: N801
+    BaseMetricLearner,
+    ours=classic.ITML,
+    parameters="gamma max_iter tol n_constraints prior verbose preprocessor "
+    "random_state num_constraints convergence_threshold",
+    translate=_double_n_constraints,
+):
+    """ITML from labels.
+
+    Parameters
+    ----------
+    gamma, max_iter, tol, prior, verbose, preprocessor, random_state
+        As for `ITML`.
+    n_constraints : int or None, default=None
+        Number of pairs of one class, and of two classes; None is 20 times the squared
+        number of classes.
+    num_constraints, convergence_threshold
+        Old names of n_constraints and tol.
+
+    See Also
+    --------
+    vicinal.classic.ITML : Also accepts labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.ITML_Supervised(n_constraints=50, random_state=0)
+    >>> model.fit(X, y).get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, bounds: ArrayLike | None = None) -> Self:
+        """Learn from points, or their indices, and labels."""
+        return self._fit_labels(X, y, bounds=_bounds(bounds))
+
+
+MMC_DEFAULTS: Parameters = {
+    "max_iter": 100,
+    "max_proj": 10_000,
+    "init": "identity",
+    "diagonal": False,
+    "diagonal_c": 1.0,
+}
+
+
+def _mmc(theirs: Parameters, ours: Parameters) -> Parameters:
+    form = "diagonal" if theirs["diagonal"] else "full"
+    return _small_tol(theirs, ours) | {"form": form}
+
+
+class MMC(
+    BaseMetricLearner,
+    ours=classic.MMC,
+    parameters="max_iter max_proj tol init diagonal diagonal_c verbose preprocessor "
+    "random_state convergence_threshold",
+    defaults=MMC_DEFAULTS,
+    translate=_mmc,
+    learns_from="pairs",
+    ignored="max_proj init",
+):
+    """`vicinal.classic.MMC` with metric-learn's parameters.
+
+    Parameters
+    ----------
+    max_iter, verbose, preprocessor, random_state
+        As for :class:`vicinal.classic.MMC`.
+    max_proj, init
+        Without effect: the problem has one optimum and is solved without projections.
+    tol : float, default=1e-3
+        Values above 1e-6 stand for 1e-6, since vicinal measures convergence otherwise.
+    diagonal : bool, default=False
+        Whether M is diagonal.
+    diagonal_c : float, default=1.0
+        The scale of a diagonal M: the squared distances of similar pairs sum to half
+        of it.
+    convergence_threshold : float
+        The old name of tol.
+
+    See Also
+    --------
+    vicinal.classic.MMC : The same with vicinal's parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> pairs, alike = metric_learn.wrap_pairs(
+    ...     X, constraints.positive_negative_pairs(50, random_state=0)
+    ... )
+    >>> metric_learn.MMC().fit(pairs, alike).get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+    def fit(
+        self, pairs: ArrayLike, y: ArrayLike, calibration_params: Any = None
+    ) -> Self:
+        """Learn from pairs and 1 or -1 for each; then set the threshold."""
+        _scale_diagonal(self._fit_tuples(pairs, y))
+        return self.calibrate_threshold(pairs, y, **(calibration_params or {}))
+
+
+class MMC_Supervised(  # noqa: N801
+    BaseMetricLearner,
+    ours=classic.MMC,
+    parameters="max_iter max_proj tol n_constraints init diagonal diagonal_c verbose "
+    "preprocessor random_state num_constraints convergence_threshold",
+    defaults=MMC_DEFAULTS | {"tol": 1e-6},
+    translate=lambda theirs, ours: (
+        _mmc(theirs, ours) | _double_n_constraints(theirs, ours)
+    ),
+    ignored="max_proj init",
+):
+    """MMC from labels.
+
+    Parameters
+    ----------
+    max_iter, max_proj, tol, init, diagonal, diagonal_c, verbose, preprocessor, \
+random_state
+        As for `MMC`.
+    n_constraints : int or None, default=None
+        Number of pairs of one class, and of two classes; None is 20 times the squared
+        number of classes.
+    num_constraints, convergence_threshold
+        Old names of n_constraints and tol.
+
+    See Also
+    --------
+    vicinal.classic.MMC : Also accepts labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.MMC_Supervised(n_constraints=50, random_state=0)
+    >>> model.fit(X, y).get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from points, or their indices, and labels."""
+        _scale_diagonal(self._fit_labels(X, y))
+        return self
+
+
+SDML_DEFAULTS: Parameters = {"balance_param": 0.5, "sparsity_param": 0.01}
+
+
+def _sdml(theirs: Parameters, _: Parameters) -> Parameters:
+    sparsity = theirs["sparsity_param"]
+    usual = sparsity == SDML_DEFAULTS["sparsity_param"]
+    return {"sparsity": "auto" if usual else sparsity}
+
+
+class SDML(
+    BaseMetricLearner,
+    ours=classic.SDML,
+    parameters="balance_param sparsity_param prior verbose preprocessor random_state",
+    defaults=SDML_DEFAULTS,
+    translate=_sdml,
+    learns_from="pairs",
+    ignored="balance_param",
+):
+    """`vicinal.classic.SDML` with metric-learn's parameters.
+
+    Parameters
+    ----------
+    balance_param : float, default=0.5
+        Without effect: half of the largest balance that has a solution is used.
+    sparsity_param : float, default=0.01
+        As `sparsity` of :class:`vicinal.classic.SDML`; the default is its "auto".
+    prior, preprocessor, random_state
+        As for :class:`vicinal.classic.SDML`; the prior may be "random".
+    verbose : bool, default=False
+        Without effect.
+
+    See Also
+    --------
+    vicinal.classic.SDML : The same with vicinal's parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> pairs, alike = metric_learn.wrap_pairs(
+    ...     X, constraints.positive_negative_pairs(50, random_state=0)
+    ... )
+    >>> metric_learn.SDML().fit(pairs, alike).get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+    def fit(
+        self, pairs: ArrayLike, y: ArrayLike, calibration_params: Any = None
+    ) -> Self:
+        """Learn from pairs and 1 or -1 for each; then set the threshold."""
+        return self._fit_tuples(pairs, y, calibration_params)
+
+
+class SDML_Supervised(  # noqa: N801
+    BaseMetricLearner,
+    ours=classic.SDML,
+    parameters="balance_param sparsity_param prior n_constraints verbose preprocessor "
+    "random_state num_constraints",
+    defaults=SDML_DEFAULTS,
+    translate=lambda theirs, ours: (
+        _sdml(theirs, ours) | _double_n_constraints(theirs, ours)
+    ),
+    ignored="balance_param",
+):
+    """SDML from labels.
+
+    Parameters
+    ----------
+    balance_param, sparsity_param, prior, verbose, preprocessor, random_state
+        As for `SDML`.
+    n_constraints : int or None, default=None
+        Number of pairs of one class, and of two classes; None is 20 times the squared
+        number of classes.
+    num_constraints : int
+        The old name of n_constraints.
+
+    See Also
+    --------
+    vicinal.classic.SDML : Also accepts labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.SDML_Supervised(n_constraints=50, random_state=0)
+    >>> model.fit(X, y).get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+
+class LSML(
+    BaseMetricLearner,
+    ours=classic.LSML,
+    parameters="tol max_iter prior verbose preprocessor random_state",
+    translate=_small_tol,
+    learns_from="quadruplets",
+):
+    """`vicinal.classic.LSML` with metric-learn's parameters.
+
+    Parameters
+    ----------
+    tol : float, default=1e-3
+        Values above 1e-6 stand for 1e-6, since vicinal measures convergence otherwise.
+    max_iter, prior, verbose, preprocessor, random_state
+        As for :class:`vicinal.classic.LSML`; the prior may be "random".
+
+    See Also
+    --------
+    vicinal.classic.LSML : The same with vicinal's parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> constraints = metric_learn.Constraints(y)
+    >>> a, b, c, d = constraints.positive_negative_pairs(50, random_state=0)
+    >>> quadruplets = X[np.column_stack([a, b, c, d])]
+    >>> metric_learn.LSML().fit(quadruplets).get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+    def fit(self, quadruplets: ArrayLike, weights: ArrayLike | None = None) -> Self:
+        """Learn from quadruplets."""
+        return self._fit_tuples(quadruplets, fit_params={"weights": weights})
+
+
+class LSML_Supervised(  # noqa: N801
+    BaseMetricLearner,
+    ours=classic.LSML,
+    parameters="tol max_iter prior n_constraints weights verbose preprocessor "
+    "random_state num_constraints",
+    translate=_small_tol,
+    ignored="weights",
+):
+    """LSML from labels.
+
+    Parameters
+    ----------
+    tol, max_iter, prior, verbose, preprocessor, random_state
+        As for `LSML`.
+    n_constraints : int or None, default=None
+        Number of quadruplets; None is 20 times the squared number of classes.
+    weights : array-like of shape (n_constraints,) or None, default=None
+        Without effect: the quadruplets are random.
+    num_constraints : int
+        The old name of n_constraints.
+
+    See Also
+    --------
+    vicinal.classic.LSML : Also accepts labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.LSML_Supervised(n_constraints=50, random_state=0)
+    >>> model.fit(X, y).get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+
+SCML_PARAMETERS = (
+    "beta basis n_basis gamma max_iter output_iter batch_size verbose preprocessor "
+    "random_state"
+)
+SCML_DEFAULTS: Parameters = {
+    "k_genuine": 3,
+    "k_impostor": 10,
+    "beta": 1e-5,
+    "basis": "triplet_diffs",
+    "gamma": 5e-3,
+    "max_iter": 10_000,
+    "output_iter": 500,
+    "batch_size": 10,
+}
+SCML_IGNORED = "gamma max_iter output_iter batch_size"
+
+
+def _scml(theirs: Parameters, ours: Parameters) -> Parameters:
+    return {
+        "basis": ours["basis"] if isinstance(theirs["basis"], str) else theirs["basis"],
+        "n_near": theirs.get("k_genuine", ours["n_near"]),
+        "n_far": theirs.get("k_impostor", ours["n_far"]),
+        "max_iter": 500,
+    }
+
+
+class SCML(
+    BaseMetricLearner,
+    ours=classic.SCML,
+    parameters=SCML_PARAMETERS,
+    defaults=SCML_DEFAULTS,
+    translate=_scml,
+    learns_from="triplets",
+    ignored=SCML_IGNORED,
+):
+    """`vicinal.classic.SCML` with metric-learn's parameters.
+
+    Parameters
+    ----------
+    beta, n_basis, verbose, preprocessor, random_state
+        As for :class:`vicinal.classic.SCML`; n_basis of None is "auto".
+    basis : "triplet_diffs", "lda" or array-like, default="triplet_diffs"
+        Directions to combine. Either name chooses them from the data.
+    gamma, max_iter, output_iter, batch_size
+        Without effect: the solver is not stochastic.
+
+    See Also
+    --------
+    vicinal.classic.SCML : The same with vicinal's parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> triplets = metric_learn.Constraints(y).generate_knntriplets(X, 2, 2)
+    >>> model = metric_learn.SCML(random_state=0).fit(X[triplets])
+    >>> model.get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+    def fit(self, triplets: ArrayLike) -> Self:  # type: ignore[override]
+        """Learn from triplets."""
+        return self._fit_tuples(triplets)
+
+
+class SCML_Supervised(  # noqa: N801
+    BaseMetricLearner,
+    ours=classic.SCML,
+    parameters=f"k_genuine k_impostor {SCML_PARAMETERS}",
+    defaults=SCML_DEFAULTS | {"basis": "lda"},
+    translate=_scml,
+    ignored=SCML_IGNORED,
+):
+    """SCML from labels.
+
+    Parameters
+    ----------
+    k_genuine, k_impostor : int, default=3 and 10
+        Number of nearest neighbors of the same class, and of other classes.
+    beta, basis, n_basis, gamma, max_iter, output_iter, batch_size, verbose, \
+preprocessor, random_state
+        As for `SCML`.
+
+    See Also
+    --------
+    vicinal.classic.SCML : Also accepts labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal.compat import metric_learn
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = metric_learn.SCML_Supervised(random_state=0).fit(X, y)
+    >>> model.get_mahalanobis_matrix().shape
+    (4, 4)
+    """
+
+
+def _bounds(bounds: ArrayLike | None) -> tuple[float, float] | None:
+    """Return metric-learn's bounds, any array of two numbers, as a tuple."""
+    if bounds is None:
+        return None
+    low, high = np.ravel(np.asarray(bounds, dtype=float)).tolist()
+    return low, high
+
+
+def _fit_chunks(learner: RCA | RCA_Supervised, points: Any, chunks: Any) -> None:
+    """Fit RCA, like metric-learn without shrinkage if the covariance is invertible."""
+    inside = chunks != -1
+    sizes = np.unique(chunks[inside], return_counts=True)[1]
+    if (sizes - 1).sum() < np.shape(points)[1]:
+        learner._fit(points, chunks, shrinkage="auto")
+        return
+    if (sizes > 1).all():  # without -1, RCA need not ask whether it is a class
+        points, chunks = _safe_indexing(points, inside), chunks[inside]
+    learner._fit(points, chunks, shrinkage=0.0)
+
+
+def _scale_diagonal(learner: Any) -> None:
+    """Scale a diagonal M as metric-learn does."""
+    if learner.diagonal:
+        estimator = learner.estimator_
+        scale = np.sqrt(learner.diagonal_c / 2)
+        estimator.components_ *= estimator.components_.dtype.type(scale)
+
+
+def _add_submodules() -> None:
+    """Make metric-learn's modules importable, such as `itml` with ITML."""
+    for estimator in base_metric.BaseMetricLearner.__subclasses__():
+        name = estimator.__name__.removesuffix("_Supervised").lower()
+        path = f"{__name__}.{name}"
+        module = sys.modules.setdefault(
+            path, ModuleType(path, "metric-learn's module.")
+        )
+        setattr(module, estimator.__name__, estimator)
+        globals()[name] = module
+
+
+_add_submodules()

@@ -1,8 +1,343 @@
-"""metric-learn's module `base_metric`: what its estimators are instances of."""
+"""Base class of the estimators with metric-learn's names and parameters."""
 
-from vicinal.base.metric import LinearMetric as MahalanobisMixin
-from vicinal.compat.metric_learn._shared import MetricLearnNames as BaseMetricLearner
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import Any, ClassVar, Self
 
-MetricTransformer = BaseMetricLearner
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import ClassifierTags, check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from vicinal._typing import FloatArray
+from vicinal.base.callers import warn_caller
+from vicinal.base.metric import LinearMetric
 
 __all__ = ["BaseMetricLearner", "MahalanobisMixin", "MetricTransformer"]
+
+Parameters = dict[str, Any]
+Translation = Callable[[Parameters, Parameters], Parameters]
+DEPRECATED = "deprecated"
+# Old names of parameters, which metric-learn 0.7 still accepts.
+RENAMED = {
+    "convergence_threshold": "tol",
+    "k": "n_neighbors",
+    "num_chunks": "n_chunks",
+    "num_constraints": "n_constraints",
+}
+# metric-learn's most frequent default of each parameter, if it is not None.
+DEFAULTS: Parameters = {
+    **dict.fromkeys(RENAMED, DEPRECATED),
+    "gamma": 1.0,
+    "init": "auto",
+    "max_iter": 1000,
+    "prior": "identity",
+    "tol": 1e-3,
+    "verbose": False,
+}
+TUPLE_SIZES = {"pairs": 2, "triplets": 3, "quadruplets": 4}
+
+
+def _delegated(name: str, doc: str, *kinds: str) -> Any:
+    """Return a method that calls `estimator_`, for learners from the given tuples."""
+
+    def method(self: "BaseMetricLearner", *args: Any, **kwargs: Any) -> Any:
+        check_is_fitted(self)
+        result = getattr(self.estimator_, name)(*args, **kwargs)
+        return self if result is self.estimator_ else result
+
+    method.__name__, method.__doc__ = name, doc
+    return available_if(lambda self: self._learns_from in kinds)(method)
+
+
+class BaseMetricLearner(LinearMetric):
+    """metric-learn's interface to an estimator of vicinal.
+
+    A subclass is a row of a table: an estimator of vicinal, metric-learn's parameters
+    and their translation. `fit` fits the estimator and keeps it in `estimator_`, from
+    where the other fitted attributes are read.
+
+    Parameters of a subclass
+    ------------------------
+    ours : type
+        The estimator of vicinal.
+    parameters : str
+        The names of metric-learn's parameters in their order. Those that `ours` has,
+        too, are passed on.
+    defaults : dict or None
+        Their defaults, if they differ from `DEFAULTS` and None.
+    translate : callable or None
+        Maps the parameters in use and the defaults of `ours` to further parameters of
+        `ours`.
+    learns_from : {"points", "chunks", "labels", "pairs", "triplets", "quadruplets"}
+        The type of training data.
+    ignored : str
+        Parameters without effect. Other values than the default cause a warning.
+    """
+
+    _ours: ClassVar[Any]
+    _defaults: ClassVar[Parameters]
+    _translate: ClassVar[Any]
+    _learns_from: ClassVar[str]
+    _ignored: ClassVar[list[str]]
+    _warned: ClassVar[set[tuple[str, str]]] = set()
+    preprocessor: Any
+    estimator_: Any
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise NotImplementedError  # replaced in each subclass
+
+    def __init_subclass__(
+        cls,
+        *,
+        ours: type | None = None,
+        parameters: str = "",
+        defaults: Parameters | None = None,
+        translate: Translation | None = None,
+        learns_from: str = "labels",
+        ignored: str = "",
+    ) -> None:
+        super().__init_subclass__()
+        if ours is None:  # a user's subclass
+            return
+        cls._ours, cls._learns_from, cls._ignored = ours, learns_from, ignored.split()
+        cls._translate = None if translate is None else staticmethod(translate)
+        known = DEFAULTS | (defaults or {})
+        values = cls._defaults = {name: known.get(name) for name in parameters.split()}
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        each = [Parameter(name, kind, default=value) for name, value in values.items()]
+        signature = Signature(each)
+
+        def init(self: Any, *args: Any, **kwargs: Any) -> None:
+            vars(self).update(values | signature.bind(*args, **kwargs).arguments)
+
+        # scikit-learn's get_params reads the names from here.
+        init.__signature__ = Signature([Parameter("self", kind), *each])  # type: ignore[attr-defined]
+        cls.__init__ = init  # type: ignore[method-assign]
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from points, or their indices, and labels.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples,)
+            The points, or with `preprocessor` their indices.
+        y : array-like of shape (n_samples,)
+            The labels. Classes whose name ends in `_Supervised` leave out negative
+            ones, which stand for unknown labels.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_labels(X, y)
+
+    def __getattr__(self, name: str) -> Any:
+        """Read fitted attributes from `estimator_`."""
+        if name[-1] == "_" and name[0] != "_" and "estimator_" in vars(self):
+            return getattr(self.estimator_, name)
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}.")
+
+    def _fit(
+        self, X: Any, y: Any = None, fit_params: Parameters | None = None, **more: Any
+    ) -> Self:
+        """Fit the estimator of vicinal with translated and more parameters."""
+        defaults, given = self._ours().get_params(deep=False), self._given_parameters()
+        if "n_constraints" in given and given["n_constraints"] is None:
+            given["n_constraints"] = 20 * len(np.unique(np.asarray(y))) ** 2
+        ours = {
+            name: value
+            for name, value in given.items()
+            if name in defaults and name not in self._ignored and value is not None
+        }
+        if self._translate is not None:
+            ours |= self._translate(given, defaults)
+        if "prior" in ours:
+            ours["prior"] = self._prior(X, **given)
+        estimator = self._ours(**(ours | more))
+        estimator._strict = False  # metric-learn accepts contradictory tuples
+        self.estimator_ = estimator.fit(X, y, **(fit_params or {}))
+        return self
+
+    def _fit_labels(self, X: Any, y: Any, **more: Any) -> Self:
+        """Fit to points and labels. Those who draw tuples leave out negative labels."""
+        points, labels = self._points(X), np.asarray(y)
+        if "preprocessor" in self._ours().get_params(deep=False):
+            self._check_points(points)
+            more["preprocessor"] = None
+            known = labels >= 0 if labels.dtype.kind in "if" else np.array(True)
+            if not known.all():
+                points, y = np.asarray(points)[known], labels[known]
+        return self._fit(points, y, **more)
+
+    def _fit_tuples(
+        self, tuples: Any, y: Any = None, calibration: Any = None, **more: Any
+    ) -> Self:
+        """Fit to tuples of points, or with `preprocessor` of indices."""
+        kind = self._learns_from
+        if np.ndim(tuples) != 3 and self.preprocessor is None:
+            raise ValueError(
+                f"Expected {kind}, an array of shape (n_{kind}, {TUPLE_SIZES[kind]}, "
+                "n_features), or with a preprocessor of indices; got shape "
+                f"{np.shape(tuples)}."
+            )
+        self._fit(tuples, y, **more)
+        if calibration:
+            self.calibrate_threshold(tuples, y, **calibration)
+        return self
+
+    def _given_parameters(self) -> Parameters:
+        """Return the parameters by their new names; warn about those without effect."""
+        given = self.get_params(deep=False)
+        for old in [name for name in given if self._defaults[name] == DEPRECATED]:
+            value = given.pop(old)
+            if value != DEPRECATED:
+                warn_renamed(old)
+                given[RENAMED[old]] = value
+        for name in self._ignored:
+            value, default = given[name], self._defaults[name]
+            same = value is default or (np.ndim(value) == 0 and value == default)
+            key = (type(self).__name__, name)
+            if not same and key not in self._warned:
+                self._warned.add(key)
+                warn_caller(
+                    f"{key[0]}({name}=…) has no effect in vicinal; see "
+                    "docs/migration-metric-learn.md."
+                )
+        return given
+
+    def _points(self, X: Any) -> Any:
+        """Return the points of X, which may hold indices for the preprocessor."""
+        if self.preprocessor is None or np.ndim(X) != 1:
+            return X
+        if callable(self.preprocessor):
+            return self.preprocessor(np.asarray(X))
+        return np.asarray(self.preprocessor)[np.asarray(X)]
+
+    def _check_points(self, points: Any) -> None:
+        """Raise ValueError if tuples are given instead of points."""
+        if np.ndim(points) == 3:
+            name = type(self).__name__
+            raise ValueError(
+                f"{name} learns from points of shape (n_samples, n_features) and their "
+                f"labels; got shape {np.shape(points)}. "
+                f"{name.removesuffix('_Supervised')} learns from tuples."
+            )
+
+    def _prior(self, X: Any, prior: Any, random_state: Any, **_: Any) -> Any:
+        """Return a prior for vicinal: "random" becomes a random matrix."""
+        if not isinstance(prior, str) or prior in ("identity", "covariance"):
+            return prior
+        if prior != "random":
+            raise ValueError(
+                "prior must be 'identity', 'covariance', 'random' or a matrix; got "
+                f"{prior!r}."
+            )
+        from sklearn.datasets import make_spd_matrix  # slow to import
+
+        indices = self._learns_from in TUPLE_SIZES and np.ndim(X) == 2
+        n_features = np.shape(self._points(np.ravel(X)[:1]) if indices else X)[-1]
+        return make_spd_matrix(
+            n_features, random_state=check_random_state(random_state)
+        )
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Map the points, or with `preprocessor` the points of indices.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or (n_samples,)
+            The points, or their indices.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        return super().transform(self._points(X))
+
+    def pair_distance(self, pairs: ArrayLike) -> FloatArray:
+        """Return the learned distance of each pair of points, or of their indices.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+            The pairs.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
+        if self.preprocessor is not None and np.ndim(pairs) == 2:
+            pairs = np.stack([self._points(part) for part in np.asarray(pairs).T], 1)
+        return super().pair_distance(pairs)
+
+    def score_pairs(self, pairs: ArrayLike) -> FloatArray:
+        """Return distances, as `pair_distance` does; deprecated by metric-learn.
+
+        Parameters
+        ----------
+        pairs : array-like of shape (n_pairs, 2, n_features) or (n_pairs, 2)
+            The pairs.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs,)
+        """
+        warn_caller(
+            "score_pairs is deprecated; use pair_score for similarities, or "
+            "pair_distance for distances.",
+            FutureWarning,
+        )
+        return self.pair_distance(pairs)
+
+    predict = _delegated("predict", "Return 1 or -1 for each tuple.", *TUPLE_SIZES)
+    decision_function = _delegated(
+        "decision_function", "Return the score of each tuple.", *TUPLE_SIZES
+    )
+    score = _delegated("score", "Return the quality of predictions.", *TUPLE_SIZES)
+    set_threshold = _delegated(
+        "set_threshold", "Set the largest distance of similar pairs.", "pairs"
+    )
+
+    @available_if(lambda self: self._learns_from == "pairs")
+    def calibrate_threshold(
+        self,
+        pairs_valid: ArrayLike,
+        y_valid: ArrayLike,
+        strategy: str = "accuracy",
+        min_rate: float | None = None,
+        beta: float = 1.0,
+    ) -> Self:
+        """Set the threshold that is best on pairs.
+
+        Parameters
+        ----------
+        pairs_valid, y_valid, strategy, min_rate, beta
+            As for `calibrate_threshold` of :class:`vicinal.classic.ITML`.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self.estimator_.calibrate_threshold(
+            pairs_valid, y_valid, strategy, min_rate=min_rate, beta=beta
+        )
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = self._learns_from in ("chunks", "labels", "pairs")
+        if self._learns_from == "pairs":  # scikit-learn then stratifies folds
+            tags.estimator_type = "classifier"
+            tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+
+def warn_renamed(old: str) -> None:
+    """Warn about the old name of a parameter."""
+    warn_caller(f"{old!r} has been renamed to {RENAMED[old]!r}.", FutureWarning)
+
+
+MahalanobisMixin = MetricTransformer = BaseMetricLearner

@@ -1,4 +1,4 @@
-"""metric-learn's module `constraints`, on the draws of vicinal."""
+"""metric-learn's module `constraints`: draws pairs, triplets and chunks."""
 
 from typing import Any
 
@@ -8,22 +8,22 @@ from numpy.typing import ArrayLike, NDArray
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.callers import warn_caller
 from vicinal.classic import chunklets_from_labels, nearest_triplets, pairs_from_labels
-from vicinal.compat.metric_learn._shared import DEPRECATED
+from vicinal.compat.metric_learn.base_metric import DEPRECATED, warn_renamed
 
 __all__ = ["Constraints", "wrap_pairs"]
 
 
 class Constraints:
-    """Pairs, triplets and chunks from labels, of which some may be unknown.
+    """Draws pairs, triplets and chunks from labels, of which some may be unknown.
 
     Parameters
     ----------
     partial_labels : array-like of shape (n_samples,)
-        Whole numbers, of which those below 0 are unknown; or names.
+        Integers, negative if unknown; or strings.
 
     See Also
     --------
-    vicinal.classic.pairs_from_labels : The same in vicinal's own names.
+    vicinal.classic.pairs_from_labels : The same with vicinal's parameters.
 
     Examples
     --------
@@ -34,11 +34,8 @@ class Constraints:
     """
 
     def __init__(self, partial_labels: ArrayLike) -> None:
-        self.partial_labels = _whole_numbers(partial_labels)
-
-    @property
-    def _known(self) -> IntArray:
-        return np.flatnonzero(self.partial_labels >= 0)
+        self.partial_labels = _integer_labels(partial_labels)
+        self._known: IntArray = np.flatnonzero(self.partial_labels >= 0)
 
     def positive_negative_pairs(
         self,
@@ -47,29 +44,29 @@ class Constraints:
         random_state: Any = None,
         num_constraints: Any = DEPRECATED,
     ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Draw pairs of one class, and as many of two.
+        """Draw pairs of one class, and as many of two classes.
 
         Parameters
         ----------
         n_constraints : int
-            How many of each.
+            Number of pairs of each kind.
         same_length : bool, default=False
-            Whether the more frequent kind is cut to the length of the other.
+            Whether to cut the longer list to the length of the other.
         random_state : int, RandomState or None, default=None
-            Where chance comes from.
+            Draws the pairs.
         num_constraints : int
             The old name of n_constraints.
 
         Returns
         -------
         a, b, c, d : ndarray
-            Rows: a and b are pairs of one class, c and d of two.
+            Indices: a and b are pairs of one class, c and d of two.
         """
-        n = _given(num_constraints, n_constraints, "num_constraints")
+        n = _renamed("num_constraints", num_constraints, n_constraints)
         if n is None:
             raise TypeError(
-                "positive_negative_pairs needs n_constraints, how many pairs of each "
-                "kind to draw."
+                "positive_negative_pairs needs n_constraints, the number of pairs of "
+                "each kind."
             )
         known = self._known
         pairs, signs = pairs_from_labels(
@@ -87,19 +84,19 @@ class Constraints:
     def generate_knntriplets(
         self, X: ArrayLike, k_genuine: int, k_impostor: int
     ) -> IntArray:
-        """Return all triplets of a point, a near one of its class and one of others.
+        """Return the triplets of each point with neighbors of its class and of others.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The points.
         k_genuine, k_impostor : int
-            How many nearest of its own class and of others each point has.
+            Number of nearest neighbors of the same class, and of other classes.
 
         Returns
         -------
         ndarray of shape (n_triplets, 3)
-            Rows.
+            Indices.
         """
         known = self._known
         labels = np.unique(self.partial_labels[known], return_inverse=True)[1]
@@ -113,25 +110,25 @@ class Constraints:
         random_state: Any = None,
         num_chunks: Any = DEPRECATED,
     ) -> IntArray:
-        """Draw chunks of rows of one class.
+        """Draw chunks of points of one class.
 
         Parameters
         ----------
         n_chunks : int, default=100
-            How many.
+            Number of chunks.
         chunk_size : int, default=2
-            Rows of each.
+            Number of points in each.
         random_state : int, RandomState or None, default=None
-            Where chance comes from.
+            Draws the chunks.
         num_chunks : int
             The old name of n_chunks.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            The chunk of each row; -1 for rows in none.
+            The chunk of each point; -1 for points in none.
         """
-        n = _given(num_chunks, n_chunks, "num_chunks") or 0
+        n = _renamed("num_chunks", num_chunks, n_chunks) or 0
         known = self._known
         if chunk_size < 2:
             raise ValueError(f"chunk_size must be at least 2; got {chunk_size}.")
@@ -139,8 +136,8 @@ class Constraints:
         most = int((sizes // chunk_size).sum())
         if not 1 <= n <= most:
             raise ValueError(
-                f"n_chunks={n} is not possible: the classes have rows for at most "
-                f"{most} chunks of {chunk_size}; ask for fewer or smaller ones."
+                f"n_chunks={n} is not possible: the classes have points for at most "
+                f"{most} chunks of {chunk_size}."
             )
         found = np.full(len(self.partial_labels), -1, dtype=np.intp)
         found[known] = chunklets_from_labels(
@@ -162,18 +159,18 @@ def wrap_pairs(
     X : ndarray of shape (n_samples, n_features)
         The points.
     constraints : tuple of four ndarray
-        Rows a, b, c and d.
+        Indices a, b, c and d.
 
     Returns
     -------
     pairs : ndarray of shape (n_pairs, 2, n_features)
-        The points.
+        The pairs.
     y : ndarray of shape (n_pairs,)
         1 for pairs of one class, -1 for others.
 
     See Also
     --------
-    vicinal.compat.metric_learn.Constraints : Draws the rows.
+    vicinal.compat.metric_learn.Constraints : Draws the pairs.
 
     Examples
     --------
@@ -192,8 +189,8 @@ def wrap_pairs(
     return X[rows], np.repeat([1, -1], [len(a), len(c)])
 
 
-def _whole_numbers(labels: ArrayLike) -> IntArray:
-    """Return labels as whole numbers: names by their order, all of them known."""
+def _integer_labels(labels: ArrayLike) -> IntArray:
+    """Return labels as integers. Strings, all of them known, get their rank."""
     given = np.asanyarray(labels)
     if given.dtype.kind in "OUS":
         try:
@@ -201,12 +198,13 @@ def _whole_numbers(labels: ArrayLike) -> IntArray:
         except (TypeError, ValueError):
             return np.unique(given.astype(str), return_inverse=True)[1]
     if given.dtype.kind == "f" and not np.array_equal(given, np.rint(given)):
-        raise ValueError("Labels are classes: whole numbers or names, not fractions.")
+        raise ValueError("Labels must be integers or strings, not fractions.")
     return given.astype(int)
 
 
-def _given(old: Any, new: int | None, name: str) -> int | None:
+def _renamed(old_name: str, old: Any, new: int | None) -> int | None:
+    """Return the value of a parameter that may be given by its old name."""
     if isinstance(old, str) and old == DEPRECATED:
         return new
-    warn_caller(f"{name!r} has been renamed to 'n_{name[4:]}'.", FutureWarning)
+    warn_renamed(old_name)
     return int(old)

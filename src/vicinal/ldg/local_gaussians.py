@@ -1,7 +1,7 @@
-"""Local Gaussians: means and variances of the points near a point.
+"""Local Gaussians, section 2 of the LDG paper.
 
-Section 2 of the LDG paper: around each query, each class is a Gaussian made of its
-nearest points, with a scaled identity for its covariance.
+Around each query, each class is a Gaussian fitted to its nearest points, with a scaled
+identity as covariance.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,25 +23,16 @@ from vicinal.neighborhood.parallel import (
 )
 
 
-class LocalGaussians(NamedTuple):
-    """One Gaussian for each query, made of points of one class."""
-
-    means: FloatArray
-    """μ, of shape (n_queries, n_features)."""
-    spreads: NDArray[np.float64]
-    """d σ², of shape (n_queries,): the neighbours' mean squared distance from μ."""
-
-
 @dataclass(frozen=True)
 class ClassPoints:
-    """Points that can be neighbours, sorted by class.
+    """Points sorted by class, the candidates for neighbors.
 
     Attributes
     ----------
     points : ndarray of shape (n_points, n_features)
-        Sorted by class, with their origin in the middle.
+        Centered.
     bounds : ndarray of shape (n_classes + 1,)
-        Where each class begins, and the end.
+        The first point of each class, and the number of points.
     squared_norms : ndarray of shape (n_points,)
         ‖x‖², in float64.
     least_spread : float
@@ -63,8 +54,7 @@ class ClassPoints:
     ) -> "ClassPoints":
         """Build from points sorted by class and their codes.
 
-        Without a number of classes, there are as many as the codes say; only queries
-        may lack a class.
+        Only queries may lack a class; they need `n_classes`.
         """
         n_classes = codes[-1] + 1 if n_classes is None else n_classes
         bounds = np.searchsorted(codes, np.arange(n_classes + 1))
@@ -72,7 +62,7 @@ class ClassPoints:
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return len(self.bounds) - 1
 
     @property
@@ -90,18 +80,18 @@ class ClassPoints:
 
     def gaussians(
         self, neighbors: NDArray[np.int32], sizes: Sequence[int]
-    ) -> Iterator[LocalGaussians]:
-        """Yield the maximum-likelihood Gaussians of the nearest k points, for each k.
+    ) -> Iterator[tuple[FloatArray, NDArray[np.float64]]]:
+        """Yield μ and d σ² of the nearest k points of each query, for each k.
 
-        σ² is the mean over neighbours and over features of the squared deviation from
-        μ, and no less than the floor.
+        The estimates are those of maximum likelihood: d σ² is the mean squared
+        distance of the neighbors from μ, but at least `least_spread`.
 
         Parameters
         ----------
         neighbors : ndarray of shape (n_queries, k)
-            Numbers of the neighbours, nearest first.
+            Indices of the neighbors, nearest first.
         sizes : sequence of int
-            The ks, ascending. Each costs only what it adds to the one before.
+            The values of k, ascending. Sums are updated from one to the next.
         """
         points = self.points
         sums = np.zeros((len(neighbors), points.shape[1]), dtype=points.dtype)
@@ -114,7 +104,7 @@ class ClassPoints:
                 before = k
             means = sums / points.dtype.type(k)
             spreads = self._spreads(neighbors[:, :k], means)
-            yield LocalGaussians(means, np.maximum(spreads, self.least_spread))
+            yield means, np.maximum(spreads, self.least_spread)
 
     def log_densities(
         self,
@@ -128,16 +118,16 @@ class ClassPoints:
 
         Parameters
         ----------
-        queries : ndarray of shape (n_queries, n_features)
-            Where to evaluate.
+        queries : ndarray of shape (n_queries, n_coordinates)
+            The x.
         neighbors : list of ndarray
             The nearest points of each class.
         sizes : sequence of int
-            The ks, ascending.
+            The values of k, ascending.
         n_features : int
-            d; more than the queries have where their space was reduced exactly.
+            d; larger than n_coordinates if X has more features than rows.
         n_threads : int
-            The result is the same for any number.
+            Number of threads. It does not affect the result.
 
         Returns
         -------
@@ -147,35 +137,36 @@ class ClassPoints:
 
         def evaluate(_: int, rows: slice) -> None:
             for j, nearest in enumerate(neighbors):
-                for a, local in enumerate(self.gaussians(nearest[rows], sizes)):
-                    variances = local.spreads / n_features
+                local = self.gaussians(nearest[rows], sizes)
+                for a, (means, spreads) in enumerate(local):
+                    variances = spreads / n_features
                     found[a, rows, j] = -0.5 * (
-                        squared_norms(local.means - queries[rows]) / variances
+                        squared_norms(means - queries[rows]) / variances
                         + n_features * np.log(2 * np.pi * variances)
                     )
 
-        run_in_threads(lambda: evaluate, row_blocks(len(queries), queries), n_threads)
+        run_in_threads(lambda: evaluate, _row_blocks(len(queries), queries), n_threads)
         return found
 
     def variances(
         self, neighbors: Neighbors, n_features: int, n_threads: int
     ) -> NDArray[np.float64]:
-        """Return σ² of all neighbours given, of shape (n_queries, n_classes)."""
+        """Return σ² of the given neighbors, of shape (n_queries, n_classes)."""
         n = len(neighbors[0])
         found = np.empty((n, self.n_classes))
 
         def evaluate(_: int, rows: slice) -> None:
             for j, nearest in enumerate(neighbors):
                 k = nearest.shape[1]
-                found[rows, j] = next(self.gaussians(nearest[rows], [k])).spreads
+                found[rows, j] = next(self.gaussians(nearest[rows], [k]))[1]
 
-        run_in_threads(lambda: evaluate, row_blocks(n, self.points), n_threads)
+        run_in_threads(lambda: evaluate, _row_blocks(n, self.points), n_threads)
         return found / n_features
 
     def _spreads(
         self, neighbors: NDArray[np.int32], means: FloatArray
     ) -> NDArray[np.float64]:
-        """Return the mean ‖x‖² minus ‖μ‖²; from differences where that is rounding."""
+        """Return mean ‖x‖² − ‖μ‖², or the mean ‖x − μ‖² if that would cancel."""
         mean_norms = self.squared_norms[neighbors].mean(axis=1)
         spreads: NDArray[np.float64] = mean_norms - squared_norms(means)
         noise = 1e4 * np.finfo(means.dtype).eps
@@ -191,12 +182,12 @@ class ClassPoints:
 
 
 class Scatters(NamedTuple):
-    """The two matrices of LDG (between eq. 4 and 5)."""
+    """The matrices V and A of LDG (between eq. 4 and 5)."""
 
     own: FloatArray
-    """V = Σ_i Δ Δᵀ / σ² of the Gaussians of the queries' own classes."""
+    """V = Σ_i Δ Δᵀ / σ², with the Gaussian of the class of x_i."""
     every: FloatArray
-    """A = Σ_i Σ_j p(j) Δ Δᵀ / σ² of the Gaussians of all classes."""
+    """A = Σ_i Σ_j p(j) Δ Δᵀ / σ², with the Gaussians of all classes."""
 
 
 def scatters(
@@ -212,24 +203,23 @@ def scatters(
     Parameters
     ----------
     subset : ClassPoints
-        The points that the neighbours are.
+        The points among which the neighbors are.
     neighbors : list of ndarray
         The nearest points of each class for each query.
     priors : ndarray of shape (n_classes,)
         p(j).
     n_features : int
-        d, which σ² is a mean over.
+        d, the number of features before any reduction to coordinates.
     n_threads : int
-        The result is the same for any number.
+        Number of threads. It does not affect the result.
     queries : ClassPoints or None
-        The x_i; None is the points themselves. The only point of a class is then its
-        own neighbour: its Δ is 0, and so its term is left out.
+        The x_i; None means the points themselves. The only point of a class is then
+        its own neighbor: Δ = 0, so it contributes nothing.
     """
     centers = subset if queries is None else queries
     n, d = centers.points.shape
     own, every = ReproducibleSum(np.zeros((d, d))), ReproducibleSum(np.zeros((d, d)))
-    # Sums of d×d numbers cost as much as many rows: no small blocks, and of small
-    # classes several at once.
+    # Adding d×d matrices is expensive: use large blocks, and several classes at once.
     size = max(4 * d, 1024)
     at_once = max(1, size // min(n, size))
     codes = centers.codes
@@ -261,7 +251,7 @@ def scatters(
 
 
 def summing(neighbors: NDArray[np.int32], n_points: int, dtype: Any) -> csr_array:
-    """Return the matrix that takes points to the sums over each row's neighbours."""
+    """Return the matrix that maps points to the sums over each row's neighbors."""
     n, k = neighbors.shape
     starts = np.arange(0, neighbors.size + 1, k)
     ones = np.ones(neighbors.size, dtype=dtype)
@@ -274,7 +264,17 @@ def squared_norms(points: FloatArray) -> NDArray[np.float64]:
     return norms
 
 
-def row_blocks(n_rows: int, points: FloatArray) -> Iterator[slice]:
-    """Yield blocks of rows whose means and differences stay small."""
+def least_spread(points: FloatArray, var_floor: float) -> float:
+    """Return the floor of d σ²: var_floor times the total variance of the points.
+
+    If all points are equal, any positive number will do.
+    """
+    mean = points.mean(axis=0, dtype=np.float64)
+    total = squared_norms(points).mean() - mean @ mean
+    return float(var_floor * max(total, 0.0)) or 1.0
+
+
+def _row_blocks(n_rows: int, points: FloatArray) -> Iterator[slice]:
+    """Return blocks of rows whose means and differences fit the working memory."""
     size = rows_per_block(n_rows, 4 * points.shape[1] * points.itemsize)
     return blocks(slice(0, n_rows), size)

@@ -1,53 +1,52 @@
 """Local quadratic discriminant analysis: the classifier behind LDG."""
 
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import unchanged_on_error
 from vicinal.base.row_space import centered
 from vicinal.base.validation import labeled, validate_data
-from vicinal.ldg._local_gaussians import ClassPoints
-from vicinal.ldg._model_selection import choose_n_neighbors, sampled_rows
-from vicinal.ldg._validation import (
-    LOCAL_CONSTRAINTS,
-    checked_priors,
-    least_spread,
-    source_of_chance,
-    warn_of_small_classes,
-)
+from vicinal.ldg.local_gaussians import ClassPoints, least_spread
+from vicinal.ldg.selection import Sample, choose_n_neighbors, warn_of_small_classes
 from vicinal.neighborhood import effective_n_threads
+from vicinal.objectives.nca import check_class_prior
 
 
 class LocalQDA(ClassifierMixin, BaseEstimator):
     """Local quadratic discriminant analysis.
 
-    Around each point x to be classified, each class j is a Gaussian N(μ_j, σ_j² I)
-    made of the k points of the class that are nearest to x; x gets the class with the
-    largest p(j) N(x; μ_j, σ_j² I) (section 2 of [1]_). Nothing is trained: the work is
-    done where a prediction is wanted.
+    Around each point x to be classified, each class j is a Gaussian N(μ_j, σ_j² I),
+    fitted to the k points of the class nearest to x. The prediction is the class with
+    the largest p(j) N(x; μ_j, σ_j² I) (section 2 of [1]_). There is no training: the
+    work is done at prediction.
 
     Parameters
     ----------
-    n_neighbors : int or "cv", default="cv"
-        k. "cv" takes the best of 4, 8, 16, 32, 64 and 128 in five folds, and the
-        largest of equals; above 3,000 rows it is chosen on 3,000 of them. A class
-        with fewer points gives all it has.
-    priors : array-like of shape (n_classes,) or None, default=None
-        p(j), in the order of the sorted labels; None is each class's share of rows.
+    n_neighbors : int or "auto", default="auto"
+        k. "auto" takes the best of 4, 8, 16, 32, 64 and 128 in five folds, the largest
+        if several are; above 3,000 rows, it is chosen on 3,000 of them. A class with
+        fewer points gives all it has.
+    class_prior : array-like of shape (n_classes,), "empirical" or None, \
+default="empirical"
+        p(j), in the order of the sorted labels. "empirical" is each class's share of
+        the rows; None is uniform.
     var_floor : float, default=1e-3
-        The least σ_j², as a part of the features' mean variance in X. Neighbours that
-        coincide, or a single one, have no variance of their own.
+        The smallest σ_j², relative to the mean variance of the features. Neighbors
+        that coincide, or a single one, have no variance.
     random_state : int, RandomState or None, default=None
-        For the folds of n_neighbors="cv". None draws the same ones each time.
+        Draws the folds for n_neighbors="auto".
     n_jobs : int or None, default=None
-        Threads. None is as many as BLAS would use; −1 is all cores. The result is
-        the same for any number.
+        Number of threads. None uses as many as BLAS would; −1 uses all cores. The
+        result does not depend on it.
 
     Attributes
     ----------
@@ -55,12 +54,12 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         The labels, sorted.
     n_neighbors_ : int
         The k in use.
-    priors_ : ndarray of shape (n_classes,)
+    class_prior_ : ndarray of shape (n_classes,)
         p(j).
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has string names.
 
     See Also
     --------
@@ -68,7 +67,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Cost: a fit chooses k in five folds, O(n²D); predicting m rows takes O(mnD).
+    Cost: O(n²D) to choose k; O(mnD) to predict m rows.
 
     References
     ----------
@@ -85,29 +84,38 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = LOCAL_CONSTRAINTS
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_neighbors": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
+        "class_prior": ["array-like", StrOptions({"empirical"}), None],
+        "var_floor": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
     classes_: NDArray[Any]
     n_neighbors_: int
-    priors_: NDArray[np.float64]
+    class_prior_: FloatArray
 
     def __init__(
         self,
-        n_neighbors: int | str = "cv",
+        n_neighbors: int | str = "auto",
         *,
-        priors: ArrayLike | None = None,
+        class_prior: ArrayLike | str | None = "empirical",
         var_floor: float = 1e-3,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_neighbors = n_neighbors
-        self.priors = priors
+        self.class_prior = class_prior
         self.var_floor = var_floor
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Store the points, and choose k where that was asked for.
+        """Store the points, and choose k if n_neighbors="auto".
 
         Parameters
         ----------
@@ -121,30 +129,24 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         self
         """
         n_threads = effective_n_threads(self.n_jobs)
-        random_state = source_of_chance(self.random_state)
+        random_state = check_random_state(self.random_state)
         with unchanged_on_error(self):
             points, classes, codes = labeled(self, X, y)
-            priors = checked_priors(self.priors, codes)
-            warn_of_small_classes(
-                classes, np.bincount(codes), self.n_neighbors, itself=0
-            )
+            sizes = np.bincount(codes)
+            priors = check_class_prior(self.class_prior, sizes.astype(float))
+            warn_of_small_classes(classes, sizes, self.n_neighbors, itself=0)
 
             order = np.argsort(codes, kind="stable")
-            points, codes = points[order], codes[order]
-            moved = centered(points)
-            points = moved.points
-            floor = least_spread(points, self.var_floor)
-            if isinstance(self.n_neighbors, str):
-                sample = sampled_rows(codes, random_state)
-                k = choose_n_neighbors(
-                    points[sample], codes[sample], priors, floor, points.shape[1],
-                    random_state, n_threads,
-                )  # fmt: skip
-            else:
-                k = self.n_neighbors
-            self.n_neighbors_, self.classes_, self.priors_ = k, classes, priors
-            self._moved = moved._replace(points=points[:0])
-            self._references = ClassPoints.build(points, codes, floor)
+            moved = centered(points[order])
+            floor = least_spread(moved.points, self.var_floor)
+            subset = ClassPoints.build(moved.points, codes[order], floor)
+            k, d = self.n_neighbors, points.shape[1]
+            if isinstance(k, str):
+                sample = Sample.draw(subset, priors, d, random_state, n_threads)
+                k = choose_n_neighbors(sample)
+            self.n_neighbors_, self.classes_, self.class_prior_ = k, classes, priors
+            self._moved = moved._replace(points=moved.points[:0])
+            self._references = subset
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -153,7 +155,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New points. A training point is one of its own neighbours.
+            New points. A training point is one of its own neighbors.
 
         Returns
         -------
@@ -168,20 +170,20 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New points. A training point is one of its own neighbours.
+            New points. A training point is one of its own neighbors.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Classes in the order of `classes_`. With many features the probabilities
-            are close to 0 and 1, as those of all Gaussians are.
+            Classes in the order of `classes_`. With many features, the probabilities of
+            Gaussians are close to 0 and 1.
         """
         scores = self._joint_log_likelihood(X)
         proba: FloatArray = softmax(scores, axis=1)
         return proba.astype(self._references.points.dtype, copy=False)
 
     def predict_log_proba(self, X: ArrayLike) -> FloatArray:
-        """Return the logarithms of `predict_proba`, also where those are 0.
+        """Return log p(j | x), which is finite even if p(j | x) underflows.
 
         Parameters
         ----------
@@ -196,7 +198,7 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         return scores.astype(self._references.points.dtype, copy=False)
 
     def _joint_log_likelihood(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return log p(j) N(x; μ_j, σ_j² I), but for a constant."""
+        """Return log p(j) N(x; μ_j, σ_j² I) up to a constant."""
         check_is_fitted(self)
         points: FloatArray = validate_data(self, X, reset=False, dtype=FLOATS)
         subset, n_threads = self._references, effective_n_threads(self.n_jobs)
@@ -204,4 +206,4 @@ class LocalQDA(ClassifierMixin, BaseEstimator):
         k, d = self.n_neighbors_, queries.shape[1]
         neighbors = subset.nearest(k, queries, n_threads)
         found = subset.log_densities(queries, neighbors, [k], d, n_threads)[0]
-        return found + np.log(self.priors_)
+        return found + np.log(self.class_prior_)
