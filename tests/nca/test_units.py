@@ -1,7 +1,6 @@
-import warnings
-
 """Another unit of X rescales the map and changes nothing else, to the last digit."""
 
+import warnings
 from typing import Any
 
 import numpy as np

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import OptimizeResult
 from scipy.sparse import issparse
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
@@ -38,7 +39,7 @@ from vicinal.ldg.selection import (
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives.nca import check_class_prior
-from vicinal.solvers import SOLVERS, Solution
+from vicinal.optimize import SOLVERS
 
 # The directions that set_n_components can choose from without a new fit.
 MOST_COMPONENTS = 256
@@ -255,9 +256,9 @@ default="empirical"
             to_features = span.basis_to_features
             solution = self._solve(problem, sample, k, wanted, to_features, objective)
             self.classes_ = classes
-        if solution is not None and not solution.converged:
+        if solution is not None and not solution.success:
             warn_caller(
-                f"Refinement did not converge in {solution.n_iter} iterations "
+                f"Refinement did not converge in {solution.nit} iterations "
                 f"({solution.message}); increase max_iter or tol.",
                 ConvergenceWarning,
             )
@@ -285,7 +286,7 @@ default="empirical"
         wanted: int,
         to_features: Callable[[Matrix], Matrix],
         objective: LocalGaussianObjective | None = None,
-    ) -> Solution | None:
+    ) -> OptimizeResult | None:
         """Choose γ and the dimension, solve eq. 6, refine, and store the map.
 
         Parameters
@@ -312,12 +313,12 @@ default="empirical"
         if self.n_components == "grow":
             Z = points @ found.astype(points.dtype)
             wanted = max(1, grow_dimension(Z, sample.codes, sample.n_threads))
-        solution: Solution | None = None
+        solution: OptimizeResult | None = None
         if objective is not None and problem.rank > wanted:
             solver = SOLVERS["lbfgs"](max_iter=self.max_iter, tol=self.tol)
             start = found[:, :wanted].T
             solution = solver.maximize(objective, start, lambda *_: False)
-            subspace = orthonormal(solution.components.T)
+            subspace = orthonormal(solution.x.T)
             values, found = problem.ordered_in(gamma, subspace)
         components = complete_rows(to_features(found), wanted).astype(points.dtype)
         self._kept_components = components
@@ -326,7 +327,7 @@ default="empirical"
         self.n_neighbors_, self.gamma_, self.n_iter_ = k, float(gamma), 1
         self.__dict__.pop("objective_curve_", None)
         if solution is not None:
-            self.n_iter_ += solution.n_iter
+            self.n_iter_ += solution.nit
             self.objective_curve_ = np.array(solution.curve)
         self.set_n_components(wanted)
         if self.verbose:
