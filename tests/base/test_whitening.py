@@ -5,7 +5,7 @@ import pytest
 from sklearn.covariance import empirical_covariance
 
 from vicinal.base import whitening
-from vicinal.base.whitening import (
+from vicinal.base.linalg import (
     class_means,
     covariance,
     deviations,

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.blas_pools import blas_threads_now
 from vicinal.neighborhood import blas
-from vicinal.neighborhood.blas import blas_threads, single_threaded_blas
+from vicinal.neighborhood.threads import blas_threads, single_threaded_blas
 from vicinal.objectives import NCAObjective
 from vicinal.optimize import LBFGS
 
@@ -257,7 +257,7 @@ import resource
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy.linalg.blas import dsymv
-from vicinal.neighborhood.blas import single_threaded_blas
+from vicinal.neighborhood.threads import single_threaded_blas
 
 resource.setrlimit(resource.RLIMIT_AS, (2**36, 2**36))
 matrix = np.ones((300, 300))

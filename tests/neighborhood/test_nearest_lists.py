@@ -7,9 +7,8 @@ import pytest
 
 from vicinal._typing import FloatArray
 from vicinal.neighborhood import nearest, nearest_lists
-from vicinal.neighborhood.nearest import nearest_of_each_class
-from vicinal.neighborhood.nearest_lists import Neighbors
-from vicinal.neighborhood.parallel import run_in_threads
+from vicinal.neighborhood.nearest import Neighbors, nearest_of_each_class
+from vicinal.neighborhood.threads import run_in_threads
 
 
 def on_a_grid(n: int, dtype: type) -> FloatArray:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from tests.blas_pools import blas_threads_now
 from vicinal.neighborhood import parallel
-from vicinal.neighborhood.parallel import (
+from vicinal.neighborhood.threads import (
     ReproducibleSum,
     back_project,
     blocks,

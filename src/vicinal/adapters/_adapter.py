@@ -26,7 +26,7 @@ from vicinal.adapters._vectors import (
     has_unit_length,
     to_unit_length,
 )
-from vicinal.base.callers import warn_caller
+from vicinal.base.metric import warn_caller
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives import RetrievalObjective
 

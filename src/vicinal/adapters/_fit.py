@@ -10,7 +10,7 @@ from vicinal._typing import FloatArray
 from vicinal.adapters._evaluation import Evaluation
 from vicinal.adapters._optimizer import Optimizer, fit_temperature
 from vicinal.adapters._selection import DECISIVE, FACTORS, select
-from vicinal.base.callers import warn_caller
+from vicinal.base.metric import warn_caller
 from vicinal.objectives import RetrievalObjective
 
 # Fewer queries cannot tell whether learning helps.

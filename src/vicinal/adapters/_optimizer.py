@@ -14,10 +14,7 @@ from scipy.optimize import minimize_scalar
 from vicinal._typing import FloatArray
 from vicinal.objectives import Penalized, RetrievalObjective
 from vicinal.objectives.retrieval import draw_batch
-from vicinal.optimize import Objective
-from vicinal.optimize import Stochastic
-from vicinal.optimize import OnIteration, Solution
-from vicinal.optimize import LBFGS
+from vicinal.optimize import LBFGS, Objective, OnIteration, Solution, Stochastic
 
 # An evaluation over all documents of more multiplications than this is sampled.
 _WORTH_SAMPLING = 2e10

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
+from vicinal.neighborhood.threads import blocks, rows_per_block, run_in_threads
 
 # Up to so many relevant documents, counting those ahead of each beats sorting all.
 _FEW = 16

@@ -10,10 +10,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import LinearMetric
+from vicinal.base.metric import LinearMetric, labeled, warn_caller
 from vicinal.base.tuples import NAMES, Preprocessor, Tuples, are_tuples, check_tuples
-from vicinal.base.validation import labeled
 from vicinal.neighborhood import single_threaded_blas
 
 __all__ = ["TupleMetric", "of_tuples"]

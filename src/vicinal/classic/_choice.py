@@ -7,9 +7,8 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.folds import held_out, sample_of_classes
-from vicinal.base.knn_vote import majority, nearest_points
-from vicinal.base.row_space import centered
+from vicinal.base.linalg import centered
+from vicinal.base.selection import held_out, majority, nearest_points, sample_of_classes
 from vicinal.neighborhood import effective_n_threads
 
 MOST_ROWS, N_FOLDS = 1_500, 3

@@ -7,7 +7,7 @@ import numpy as np
 
 from vicinal._typing import FloatArray
 from vicinal.base.differences import Differences
-from vicinal.base.metric import of_unscaled
+from vicinal.base.metric import unscale_components
 from vicinal.classic._prior import PriorSpace
 
 
@@ -39,7 +39,7 @@ class Optimum:
             kept = kept[np.argsort(-weights[kept], kind="stable")]
             components = np.zeros((len(kept), len(weights)))
             components[np.arange(len(kept)), kept] = weights[kept]
-            return of_unscaled(components, self.space.unit, dtype)
+            return unscale_components(components, self.space.unit, dtype)
         if t == 0:
             return self.space.to_unscaled_map(self.rows, dtype)
         M = (1 - t) * self.rows.T @ self.rows
@@ -50,7 +50,7 @@ class Optimum:
         root = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
         if self.space.span is not None:
             root = self.space.span.basis_to_features(root)
-        return of_unscaled(root, self.space.unit, dtype)
+        return unscale_components(root, self.space.unit, dtype)
 
 
 class FarApart:

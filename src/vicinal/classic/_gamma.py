@@ -6,8 +6,13 @@ import numpy as np
 from numpy.random import RandomState
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.folds import held_out, sample_of_classes
-from vicinal.base.knn_vote import majority, nearest_points, smallest_proven
+from vicinal.base.selection import (
+    held_out,
+    majority,
+    nearest_points,
+    sample_of_classes,
+    smallest_proven,
+)
 from vicinal.base.tuples import Tuples
 from vicinal.classic._pair_bounds import LogDetObjective, PairBounds
 from vicinal.optimize import SOLVERS

@@ -5,9 +5,9 @@ from numpy.random import RandomState
 from scipy.linalg import cholesky, eigh, solve_triangular
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.knn_vote import nearest_points
+from vicinal.base.linalg import class_means
+from vicinal.base.selection import nearest_points
 from vicinal.base.tuples import Tuples
-from vicinal.base.whitening import class_means
 
 # How many points of each class a region has; with more features, more.
 SCALES, WIDE_SCALES, WIDE = (10, 20), (20, 50), 50

@@ -3,7 +3,7 @@
 import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.parallel import blocks, run_in_threads
+from vicinal.neighborhood.threads import blocks, run_in_threads
 
 # Where the neighbours of each class are one point, this part of their whole spread
 # stands for that within the classes.

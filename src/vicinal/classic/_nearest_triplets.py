@@ -3,7 +3,7 @@
 import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.knn_vote import nearest_points
+from vicinal.base.selection import nearest_points
 from vicinal.neighborhood import effective_n_threads
 
 

@@ -13,7 +13,7 @@ from numpy.random import RandomState
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.tuples import Tuples
 from vicinal.classic._sampled_pairs import random_pairs
-from vicinal.neighborhood.parallel import back_project, project
+from vicinal.neighborhood.threads import back_project, project
 
 PERCENTILES = (5, 95)
 PAIRS_FOR_PERCENTILES = 10_000

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray
-from vicinal.base.metric import of_unscaled
-from vicinal.base.row_space import RowSpace, span_of
+from vicinal.base.linalg import RowSpace, span_of
+from vicinal.base.metric import unscale_components
 
 PRIORS = {"identity", "covariance"}
 
@@ -52,11 +52,13 @@ class PriorSpace(NamedTuple):
 
         But a prior that was taken from the data is in their unit.
         """
-        return of_unscaled(self.rows(A), self.unit if self.of_data else 1.0, dtype)
+        return unscale_components(
+            self.rows(A), self.unit if self.of_data else 1.0, dtype
+        )
 
     def to_unscaled_map(self, A: FloatArray, dtype: Any) -> FloatArray:
         """Return the map of a metric whose scale is that of the data."""
-        return of_unscaled(self.rows(A), self.unit, dtype)
+        return unscale_components(self.rows(A), self.unit, dtype)
 
 
 def prior_space(points: FloatArray, prior: str | ArrayLike) -> PriorSpace:

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import linalg
 
 from vicinal._typing import FloatArray
-from vicinal.base.row_space import RowSpace, span_of
+from vicinal.base.linalg import RowSpace, span_of
 
 
 def scattered_span(X: FloatArray) -> RowSpace:

@@ -6,9 +6,8 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from vicinal._typing import FloatArray
-from vicinal.base.callers import warn_caller
-from vicinal.optimize import SOLVERS
-from vicinal.optimize import Objective
+from vicinal.base.metric import warn_caller
+from vicinal.optimize import SOLVERS, Objective
 
 
 def maximize(estimator: Any, objective: Objective, start: FloatArray) -> Any:

@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.exceptions import ConvergenceWarning
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.callers import warn_caller
+from vicinal.base.metric import warn_caller
 
 SPARSITY = 0.01
 LARGEST_BLOCK = 200

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import LinearMetric
-from vicinal.base.validation import LearnsFromClasses, labeled
+from vicinal.base.metric import LearnsFromClasses, LinearMetric, labeled
 from vicinal.neighborhood import single_threaded_blas
 
 

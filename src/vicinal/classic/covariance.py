@@ -9,11 +9,9 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.metric import LinearMetric, of_unscaled
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import centered, orthonormal
-from vicinal.base.validation import validate_data
-from vicinal.base.whitening import spread
+from vicinal.base.linalg import centered, orthonormal, spread
+from vicinal.base.metric import LinearMetric, unscale_components, validate_data
+from vicinal.base.selection import checked_n_components
 from vicinal.neighborhood import single_threaded_blas
 
 
@@ -102,7 +100,7 @@ class Covariance(LinearMetric):
                 units = np.where(np.isfinite(total.units), total.units, 0.0)
                 varying = orthonormal(units[:, None] * total.axes)
                 white = varying @ (varying.T @ white)
-            self.components_ = of_unscaled(
+            self.components_ = unscale_components(
                 _by_variance(white)[:d], float(unit), points.dtype
             )
         return self

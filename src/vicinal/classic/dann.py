@@ -11,10 +11,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.knn_vote import nearest_points
-from vicinal.base.metric import unchanged_on_error
-from vicinal.base.row_space import Centered, centered
-from vicinal.base.validation import LearnsFromClasses, labeled, validate_data
+from vicinal.base.linalg import Centered, centered
+from vicinal.base.metric import (
+    LearnsFromClasses,
+    labeled,
+    unchanged_on_error,
+    validate_data,
+)
+from vicinal.base.selection import nearest_points
 from vicinal.classic._local_metrics import local_roots, nearest_under
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 

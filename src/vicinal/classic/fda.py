@@ -10,11 +10,9 @@ from scipy import linalg
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.knn_vote import first_as_good
-from vicinal.base.metric import of_unscaled
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import RowSpace, unit_of
-from vicinal.base.whitening import deviations, within_class_residuals
+from vicinal.base.linalg import RowSpace, deviations, unit_of, within_class_residuals
+from vicinal.base.metric import unscale_components
+from vicinal.base.selection import checked_n_components, first_as_good
 from vicinal.classic._choice import hits_of_maps
 from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
 from vicinal.classic._supervised import SupervisedMetric
@@ -132,7 +130,7 @@ class FDA(SupervisedMetric):
         varying = (X[0] != X).any(axis=0)
         values, rows, units = self._directions(X[:, varying], codes, shrinkage, every)
         components = np.zeros((len(rows), X.shape[1]), dtype=X.dtype)
-        components[:, varying] = of_unscaled(rows, units, X.dtype)
+        components[:, varying] = unscale_components(rows, units, X.dtype)
         return values, components
 
     def _directions(

@@ -8,10 +8,9 @@ from scipy import linalg
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.knn_vote import nearest_points
-from vicinal.base.metric import of_unscaled
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import RowSpace
+from vicinal.base.linalg import RowSpace
+from vicinal.base.metric import unscale_components
+from vicinal.base.selection import checked_n_components, nearest_points
 from vicinal.classic._choice import hits_of_maps
 from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
 from vicinal.classic._supervised import SupervisedMetric
@@ -142,7 +141,7 @@ class LFDA(SupervisedMetric):
         within[np.diag_indices_from(within)] += self.reg * size / min(n - 1, n_features)
         values, vectors = _leading(between, within, d)
         rows, unit = _embedded(values, vectors, seen, embedding)
-        return values, of_unscaled(rows, unit, X.dtype)
+        return values, unscale_components(rows, unit, X.dtype)
 
 
 def _embedded(

@@ -12,10 +12,9 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import unchanged_on_error
-from vicinal.base.row_space import unit_of
-from vicinal.base.validation import LearnsFromClasses, labeled
-from vicinal.neighborhood.parallel import blocks, rows_per_block
+from vicinal.base.linalg import unit_of
+from vicinal.base.metric import LearnsFromClasses, labeled, unchanged_on_error
+from vicinal.neighborhood.threads import blocks, rows_per_block
 
 # Counts are exact in float32 as long as they are below this.
 EXACT_IN_FLOAT32 = 2**24

@@ -11,13 +11,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import LinearMetric, of_unscaled
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import centered
-from vicinal.base.validation import validate_data
-from vicinal.base.whitening import spread
-from vicinal.neighborhood.parallel import (
+from vicinal.base.linalg import centered, spread
+from vicinal.base.metric import (
+    LinearMetric,
+    unscale_components,
+    validate_data,
+    warn_caller,
+)
+from vicinal.base.selection import checked_n_components
+from vicinal.neighborhood.threads import (
     ReproducibleSum,
     blocks,
     effective_n_threads,
@@ -156,7 +158,7 @@ class NGCA(LinearMetric):
             chosen = vectors[:, kept] if enough else vectors
             values, axes = np.linalg.eigh(chosen @ chosen.T / chosen.shape[1])
             rows = axes[:, ::-1][:, :d].T @ whitening
-            self.components_ = of_unscaled(rows, unit, points.dtype)
+            self.components_ = unscale_components(rows, unit, points.dtype)
             self.eigenvalues_ = values[::-1][:d]
             self.n_vectors_ = int(kept.sum())
         if not enough:

@@ -11,16 +11,20 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import LinearMetric, of_unscaled
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import RowSpace
-from vicinal.base.validation import LearnsFromClasses, validate_data
-from vicinal.base.whitening import (
+from vicinal.base.linalg import (
+    RowSpace,
     deviations,
     relevant_components,
     within_class_residuals,
 )
+from vicinal.base.metric import (
+    LearnsFromClasses,
+    LinearMetric,
+    unscale_components,
+    validate_data,
+    warn_caller,
+)
+from vicinal.base.selection import checked_n_components
 from vicinal.classic._choice import hits_of_maps
 from vicinal.classic._scatter import scattered_span
 from vicinal.neighborhood import single_threaded_blas
@@ -162,7 +166,9 @@ class RCA(LearnsFromClasses, LinearMetric):
             self.n_components, n_coordinates, f"the {n_coordinates} dimensions of X"
         )
         found = (relevant_components(Z, codes[inside], d, one) for one in shrinkages)
-        return [of_unscaled(seen.to_features(A.T), seen.unit, dtype) for A in found]
+        return [
+            unscale_components(seen.to_features(A.T), seen.unit, dtype) for A in found
+        ]
 
     def _best_shrinkage(self, X: FloatArray, codes: IntArray, seen: RowSpace) -> float:
         """Return the shrinkage that is best for rows held out, or Ledoit and Wolf's."""

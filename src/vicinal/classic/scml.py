@@ -11,9 +11,9 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import of_unscaled
+from vicinal.base.linalg import centered
+from vicinal.base.metric import unscale_components
 from vicinal.base.order_classifier import TripletClassifier
-from vicinal.base.row_space import centered
 from vicinal.base.tuples import Preprocessor, Tuples
 from vicinal.classic._local_bases import local_discriminants, triplet_discriminants
 from vicinal.classic._nearest_triplets import nearest_triplets
@@ -242,7 +242,7 @@ default=None
         sizes = np.linalg.norm(rows, axis=1)
         # M has no more rank than directions with a weight.
         rows = rows[sizes > 1e-7 * sizes[0]]
-        self.components_ = of_unscaled(rows, unit, dtype)
+        self.components_ = unscale_components(rows, unit, dtype)
         self.n_basis_ = int(kept.sum())
         self.n_iter_ = max(1, found.n_iter)
         self.objective_curve_ = -np.array(found.curve)

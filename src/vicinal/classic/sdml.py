@@ -10,9 +10,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import of_unscaled
+from vicinal.base.linalg import span_of
+from vicinal.base.metric import unscale_components
 from vicinal.base.pair_classifier import PairClassifier
-from vicinal.base.row_space import span_of
 from vicinal.base.tuples import Preprocessor, Tuples
 from vicinal.base.tuples_from_labels import pairs_from_labels
 from vicinal.classic._prior import prior_space
@@ -187,7 +187,7 @@ default=None
         # R of M = RᵀR; the prior of the data was taken in their unit.
         factor = np.linalg.cholesky(M).T
         scale = unit if of_data else 1.0
-        self.components_ = of_unscaled(factor, scale, pairs.points.dtype)
+        self.components_ = unscale_components(factor, scale, pairs.points.dtype)
         with np.errstate(over="ignore", under="ignore"):
             self.precision_ = (M / scale / scale).astype(pairs.points.dtype)
         self.balance_, self.sparsity_, self.n_iter_ = balance, sparsity, n_iter

@@ -10,8 +10,8 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from vicinal._typing import FLOATS
-from vicinal.base.domains import source_of
-from vicinal.base.validation import LearnsFromClasses, encoded, validate_data
+from vicinal.base.linalg import source_of
+from vicinal.base.metric import LearnsFromClasses, encoded, validate_data
 from vicinal.classic._logdet_metric import LogDetMetric
 from vicinal.classic.itml import ITML
 from vicinal.neighborhood import single_threaded_blas

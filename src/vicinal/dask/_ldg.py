@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 import vicinal.ldg
-from vicinal.base.row_space import axes_of_scatter
+from vicinal.base.linalg import axes_of_scatter
 from vicinal.dask._chunks import Chunks
 from vicinal.dask._estimator import OnChunks
 from vicinal.dask._ldg_scatters import (

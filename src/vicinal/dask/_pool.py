@@ -19,7 +19,7 @@ from vicinal._typing import FloatArray
 from vicinal.dask._chunks import Chunks
 from vicinal.dask._sampling import Place, Rows, draw_parts, join
 from vicinal.dask._tasks import Handle
-from vicinal.objectives.minibatch import sample_indices
+from vicinal.objectives.base import sample_indices
 
 POOL_BYTES = 2**26
 """The pool's size, unless a share would be too small: see `FEWEST_PER_REFERENCE`."""

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import of_unscaled
-from vicinal.base.row_space import unit_of
+from vicinal.base.linalg import unit_of
+from vicinal.base.metric import unscale_components
 from vicinal.neighborhood import back_project, effective_n_threads
 
 # Of fewer distinct rows than this, copies are most of what there is to learn from.
@@ -275,7 +275,7 @@ class ScaledData:
 
     def map_of_data(self, rows: FloatArray) -> FloatArray:
         """Return the rows of a map of U as those of a map of X, of X's type."""
-        return of_unscaled(rows, self.units.scale, self.U.dtype)
+        return unscale_components(rows, self.units.scale, self.U.dtype)
 
 
 def covariance_of(U: FloatArray, n_threads: int) -> FloatArray:

@@ -11,8 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.validation import validate_data
+from vicinal.base.metric import validate_data, warn_caller
 from vicinal.neighborhood import effective_n_threads
 
 # Beyond this, thresholds are set by a random part of the training points.

@@ -10,9 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import LinearMetric
-from vicinal.base.monitor import CallbackSupportMixin, Monitor
+from vicinal.base.metric import CallbackSupportMixin, LinearMetric, Monitor, warn_caller
 from vicinal.lca._data import ScaledData
 from vicinal.lca._density_mixin import DensityMixin, KnownScores
 from vicinal.lca._e_step import Kernel, expectation

@@ -11,8 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.monitor import Monitor
-from vicinal.base.validation import validate_data
+from vicinal.base.metric import Monitor, validate_data
 from vicinal.lca._background import Background, MixtureDensity
 from vicinal.lca._data import ScaledData
 from vicinal.lca._density import ProductDensity

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.validation import validate_data
+from vicinal.base.metric import validate_data
 from vicinal.lca._background import Background, MixtureDensity
 from vicinal.lca._data import ScaledData
 from vicinal.lca._density import ProductDensity

@@ -15,7 +15,7 @@ import numpy as np
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.engine import for_each_block
-from vicinal.neighborhood.parallel import ReproducibleSum
+from vicinal.neighborhood.threads import ReproducibleSum
 
 # Numbers in all the covariances together.
 MOST_NUMBERS = 10**8

@@ -11,7 +11,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.lca._data import Copies, Scaler
 from vicinal.lca._e_step import Kernel
 from vicinal.lca._local_covariance import LocalKernels
-from vicinal.neighborhood.parallel import blocks, run_in_threads
+from vicinal.neighborhood.threads import blocks, run_in_threads
 
 # Numbers in a block of mean shift's exponents.
 BLOCK_NUMBERS = 2**20

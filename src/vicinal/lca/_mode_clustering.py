@@ -13,9 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import unchanged_on_error
-from vicinal.base.validation import validate_data
+from vicinal.base.metric import unchanged_on_error, validate_data, warn_caller
 from vicinal.lca._density_mixin import DensityMixin
 from vicinal.lca._lca import LCA
 

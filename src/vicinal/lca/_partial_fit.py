@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from vicinal._typing import FLOATS
-from vicinal.base.validation import validate_data
+from vicinal.base.metric import validate_data
 from vicinal.lca._data import ScaledData
 from vicinal.lca._em import Model, Reached, Start
 from vicinal.lca._ridge_path import STREAM_RIDGE

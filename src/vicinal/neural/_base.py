@@ -19,9 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import unchanged_on_error
-from vicinal.base.monitor import CallbackSupportMixin
+from vicinal.base.metric import CallbackSupportMixin, unchanged_on_error, warn_caller
 from vicinal.neural._columns import ColumnEncoder, Columns, EncodedRows
 from vicinal.neural._explain import Explanation, effective_neighbors, explained
 from vicinal.neural._inputs import TableInput, checked_device, checked_weights

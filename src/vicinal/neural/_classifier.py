@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray
-from vicinal.base.validation import encoded
+from vicinal.base.metric import encoded
 from vicinal.nca import NCAClassifier
 from vicinal.neural._base import NeuralEstimator, Targets
 from vicinal.neural._partial_fit import PartialFitMixin

@@ -16,7 +16,7 @@ from sklearn.utils import (
 from sklearn.utils.validation import _check_sample_weight
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.validation import validate_data
+from vicinal.base.metric import validate_data
 from vicinal.neural._columns import (
     ColumnEncoder,
     Columns,

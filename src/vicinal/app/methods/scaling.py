@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from vicinal.app.methods.one_hot import CategoryScaler
-from vicinal.base.knn_vote import majority, nearest_points
+from vicinal.base.selection import majority, nearest_points
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

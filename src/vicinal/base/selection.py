@@ -1,18 +1,61 @@
-"""The nearest points of points, and what their classes say.
+"""Choices on labelled rows: folds, numbers of components, votes of neighbors."""
 
-Exact and in blocks, for maps whose leading dimensions are maps themselves: distances
-in more dimensions begin with those in fewer.
-"""
-
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.row_space import unit_of
-from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
+from vicinal.base.linalg import unit_of
+from vicinal.neighborhood.threads import blocks, rows_per_block, run_in_threads
+
+
+def sample_of_classes(
+    codes: IntArray, n_rows: int, random_state: RandomState
+) -> IntArray:
+    """Return so many row numbers or a few more, ascending, some of every class.
+
+    Each class gives its share, and two rows at least, as far as it has them.
+    """
+    n = len(codes)
+    if n <= n_rows:
+        return np.arange(n)
+    chosen = []
+    for j in range(codes.max() + 1):
+        rows = np.flatnonzero(codes == j)
+        share_of_class = max(2, round(n_rows * len(rows) / n))
+        chosen.append(random_state.permutation(rows)[:share_of_class])
+    return np.sort(np.concatenate(chosen))
+
+
+def held_out(
+    codes: IntArray, random_state: RandomState, n_folds: int = 5
+) -> Iterator[NDArray[np.bool_]]:
+    """Yield which rows are held out in each fold, each class as even as it can be.
+
+    The last that is left of a class is never held out, and no fold is empty.
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
+
+    sizes = np.bincount(codes)
+    n_folds = min(n_folds, len(codes))
+    if n_folds < 2:
+        return
+    # Classes that are all smaller than that cannot be shared out evenly.
+    kind = StratifiedKFold if sizes.max() >= n_folds else KFold
+    folds = kind(n_folds, shuffle=True, random_state=random_state)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        split = list(folds.split(codes, codes))
+    for _, rows in split:
+        held = np.zeros(len(codes), dtype=bool)
+        held[rows] = True
+        held &= np.bincount(codes[~held], minlength=len(sizes))[codes] > 0
+        if held.any():
+            yield held
 
 
 def nearest_points(
@@ -188,3 +231,69 @@ def _smallest(values: FloatArray, k: int) -> IntArray:
         values[rows, columns[:, a]] = np.inf
     values[rows[:, None], columns] = taken
     return columns
+
+
+_ENOUGH_POINTS = 10_000
+
+
+def checked_n_components(
+    asked: int | None, most: int, of_what: str, otherwise: str = "None for all"
+) -> int:
+    """Return how many components to learn: what was asked for, or else the most.
+
+    Parameters
+    ----------
+    asked : int or None
+        What the user gave.
+    most : int
+        How many there can be.
+    of_what, otherwise : str
+        Of what there are no more, and what else could be given.
+    """
+    if asked is not None and asked > most:
+        raise ValueError(
+            f"n_components={asked} is more than {of_what}; choose at most {most}, or "
+            f"{otherwise}."
+        )
+    return asked or most
+
+
+def ordered_by_size(components: FloatArray) -> FloatArray:
+    """Turn a map so that its rows are ordered by their singular values.
+
+    The distances stay as they are: A = U S Vᵀ, and S Vᵀ is as good a map.
+    """
+    _, sizes, axes = np.linalg.svd(components, full_matrices=False)
+    turned: FloatArray = sizes[:, None] * axes
+    return turned
+
+
+def enough_components(
+    X: FloatArray, codes: IntArray, components: FloatArray, n_neighbors: int = 3
+) -> int:
+    """Return the least number of leading rows that do as well as any, leaving one out.
+
+    "As well" is within one standard error of the best accuracy: without that, noise
+    would decide between numbers that do not differ. Of many points every so-many-th is
+    looked at.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The points.
+    codes : ndarray of shape (n_samples,)
+        Their classes.
+    components : ndarray of shape (n_components, n_features)
+        A map with rows in the order of their importance.
+    n_neighbors : int, default=3
+        The k of k-NN.
+    """
+    step = -(-len(X) // _ENOUGH_POINTS)
+    X, codes = X[::step], codes[::step]
+    candidates = path_of_dimensions(len(components))
+    k = min(n_neighbors, len(X) - 1)
+    Z = X @ components.T
+    accuracies = leave_one_out_hits(Z, codes, k, dimensions=candidates).mean(axis=1)
+    best = float(accuracies.max())
+    error = np.sqrt(best * (1 - best) / len(X))
+    return candidates[int((accuracies >= best - error).argmax())]
