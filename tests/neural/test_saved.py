@@ -115,6 +115,11 @@ def changed(header: Any, where: str, value: Any) -> Any:
         ("architecture/n_components", 2**31 - 1),
         ("architecture/hidden_size", 2**30),
         ("architecture/n_components", 6.0),
+        ("architecture/n_frequencies", 0),
+        ("architecture/n_frequencies", 2**31 - 1),
+        ("architecture/embedding_size", -1),
+        ("architecture/embedding_size", 0),
+        ("architecture/frequency_scale", float("inf")),
         ("architecture/embedding", "spline"),
         ("architecture/dropout", 2.0),
         ("architecture/n_categories", [10**9]),
@@ -142,6 +147,24 @@ def test_headers_that_lie(fitted: Any, where: str, value: Any) -> None:
     header, arrays = to_parts(fitted)
     with pytest.raises(ValueError, match=r"\w"):
         from_parts(changed(header, where, value), arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("n_frequencies", 0), ("embedding_size", -1)]
+)
+def test_a_file_with_an_impossible_architecture_is_refused(
+    fitted: Any, name: str, value: int, tmp_path: Path
+) -> None:
+    from safetensors.numpy import save_file
+
+    header, arrays = to_parts(fitted)
+    header = changed(header, f"architecture/{name}", value)
+    arrays = {key: np.asarray(one, order="C") for key, one in arrays.items()}
+    text = json.dumps({"format": 1, **header})
+    path = tmp_path / "model.safetensors"
+    save_file(arrays, path, {KEY: text, "sha256": _digest(text, arrays)})
+    with pytest.raises(ValueError, match=f"not a model to trust.*{name}"):
+        vicinal.load(path)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any, get_type_hints
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import validate_parameter_constraints
 
 from vicinal.neural._base import NeuralEstimator
 from vicinal.neural._classifier import NeuralNCAClassifier
@@ -202,9 +203,14 @@ def _architecture(given: Any, encoder: ColumnEncoder) -> Architecture:
             _demand(type(given[name]) is hint, f"the architecture's {name}")
         if hint is int:
             _demand(0 <= given[name] < 2**31, f"the architecture's {name}")
+    # The ranges of the estimators' parameters of the same names.
+    constraints = NeuralEstimator._parameter_constraints
+    validate_parameter_constraints(
+        {name: constraints[name] for name in set(given) & set(constraints)},
+        {name: given[name] for name in set(given) & set(constraints)},
+        "The network's architecture",
+    )
     found = Architecture.from_dict(given)
-    _demand(found.embedding in ("periodic", "none"), "the architecture's embedding")
-    _demand(0 <= found.dropout < 1, "the architecture's dropout")
     fits = (
         found.n_numbers == len(encoder.numeric)
         and found.n_flags == len(encoder.flagged)
