@@ -19,8 +19,8 @@ X, y = waves(60)
     [
         ({"device": "cuda"}, "Use device='cpu'"),
         ({"device": "abacus"}, "Use device='cpu'"),
-        ({"categorical_features": [5]}, "no column of X"),
-        ({"categorical_features": ["age"]}, "no column of X"),
+        ({"categorical_features": [5]}, "not a column of X"),
+        ({"categorical_features": ["age"]}, "not a column of X"),
         ({"categorical_features": [True]}, "1 booleans"),
         ({"embedding": "spline"}, "embedding"),
         ({"embedding_size": 1}, "embedding_size"),

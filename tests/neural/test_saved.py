@@ -77,7 +77,7 @@ def test_what_was_never_trained_comes_back(tmp_path: Path) -> None:
 def test_code_is_not_kept(tmp_path: Path) -> None:
     own = torch.nn.Linear(3, 2)
     model = NeuralNCA(module=own, max_iter=1).fit(X, y)
-    with pytest.raises(ValueError, match="code, which a file"):
+    with pytest.raises(ValueError, match="is code, which a model file"):
         vicinal.save(tmp_path / "model.safetensors", model)
     assert not list(tmp_path.iterdir())
 
@@ -111,19 +111,18 @@ def changed(header: Any, where: str, value: Any) -> Any:
     [
         ("kind", "os.system"),
         ("more", 1),
-        ("architecture/n_blocks", 10**9),
-        ("architecture/n_components", 2**31 - 1),
-        ("architecture/hidden_size", 2**30),
-        ("architecture/n_components", 6.0),
-        ("architecture/n_frequencies", 0),
-        ("architecture/n_frequencies", 2**31 - 1),
-        ("architecture/embedding_size", -1),
-        ("architecture/embedding_size", 0),
-        ("architecture/frequency_scale", float("inf")),
-        ("architecture/embedding", "spline"),
-        ("architecture/dropout", 2.0),
-        ("architecture/n_categories", [10**9]),
-        ("architecture/more", 1),
+        ("network/n_blocks", 10**9),
+        ("network/n_components", 2**31 - 1),
+        ("network/hidden_size", 2**30),
+        ("network/n_components", 6.0),
+        ("network/n_frequencies", 0),
+        ("network/n_frequencies", 2**31 - 1),
+        ("network/embedding_size", -1),
+        ("network/embedding_size", 0),
+        ("network/frequency_scale", float("inf")),
+        ("network/embedding", "spline"),
+        ("network/dropout", 2.0),
+        ("network/more", 1),
         ("temperatures", []),
         ("temperatures", [0.0, 1.0]),
         ("temperatures", [1.0] * 10**4),
@@ -132,7 +131,8 @@ def changed(header: Any, where: str, value: Any) -> Any:
         ("classes", [["no"], ["yes"]]),
         ("classes", None),
         ("n_features", 10**9),
-        ("numeric", [0, 1]),
+        ("categorical", [0, 1]),
+        ("categorical", [7]),
         ("categorical", ["kind"]),
         ("categories", [[None]]),
         ("flagged", [7]),
@@ -152,13 +152,13 @@ def test_headers_that_lie(fitted: Any, where: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("n_frequencies", 0), ("embedding_size", -1)]
 )
-def test_a_file_with_an_impossible_architecture_is_refused(
+def test_a_file_with_an_impossible_network_is_refused(
     fitted: Any, name: str, value: int, tmp_path: Path
 ) -> None:
     from safetensors.numpy import save_file
 
     header, arrays = to_parts(fitted)
-    header = changed(header, f"architecture/{name}", value)
+    header = changed(header, f"network/{name}", value)
     arrays = {key: np.asarray(one, order="C") for key, one in arrays.items()}
     text = json.dumps({"format": 1, **header})
     path = tmp_path / "model.safetensors"
