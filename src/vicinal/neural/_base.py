@@ -52,6 +52,8 @@ from vicinal.neural._training import (
     train,
 )
 
+_COUNT = Interval(Integral, 1, None, closed="left")
+_POSITIVE = Interval(Real, 0, None, closed="neither")
 # linear_vote="auto" fits a linear map up to this size; a larger one takes longer to fit
 # than the networks.
 MAX_LINEAR_ROWS = 10_000
@@ -92,16 +94,16 @@ class NeuralEstimator(
     _linear_by_default: ClassVar[bool] = False
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [_COUNT],
         "embedding": [StrOptions({"periodic", "none"})],
-        "n_frequencies": [Interval(Integral, 1, None, closed="left")],
+        "n_frequencies": [_COUNT],
         "embedding_size": [Interval(Integral, 2, None, closed="left")],
-        "frequency_scale": [Interval(Real, 0, None, closed="neither")],
+        "frequency_scale": [_POSITIVE],
         "categorical_features": [StrOptions({"auto"}), "array-like", None],
         "categories": [StrOptions({"learned", "one-hot"})],
         "scale": [StrOptions({"column", "common", "none"})],
         "n_blocks": [Interval(Integral, 0, None, closed="left")],
-        "hidden_size": [Interval(Integral, 1, None, closed="left")],
+        "hidden_size": [_COUNT],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "module": [nn.Module, None],
         "distance": [StrOptions({"plain", "squared"})],
@@ -110,16 +112,13 @@ class NeuralEstimator(
             StrOptions({"auto"}),
         ],
         "n_references": [Interval(Integral, 0, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [_POSITIVE],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [_COUNT],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "n_estimators": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
+        "n_iter_no_change": [_COUNT],
+        "n_estimators": [_COUNT, StrOptions({"auto"})],
         "linear_vote": ["boolean", StrOptions({"auto"})],
         "calibrate": ["boolean"],
         "warm_start": ["boolean"],
@@ -231,23 +230,16 @@ class NeuralEstimator(
         with unchanged_on_error(self):
             raw, labels = self._check_rows(X, y)
             weights = _check_weights(sample_weight, labels)
-            target, state = self._encode_target(labels, weights=weights)
             before = self._members_to_continue(raw)
             if before:
                 encoder = self._encoder
             else:
                 counted = raw if weights is None else raw[np.flatnonzero(weights)]
                 encoder = ColumnEncoder.fit(counted, self.scale)
-            known = TargetRows(
-                encoder.transform(raw),
-                target,
-                len(state.get("classes_", ())),
-                None if weights is None else torch.from_numpy(weights),
-            )
+            known, state = self._encode(raw, labels, encoder, weights=weights)
             if self.linear_vote is True and self._linear_class is not None:
                 check_one_hot(encoder.sizes.n_categories)
-            validation = self._check_validation(X_val, y_val, encoder, state)
-            state |= {"_known": known, "_encoder": encoder}
+            validation = self._check_validation(X_val, y_val, state)
             n_networks = len(before) or self._n_networks(len(known.counted))
             members, runs = self._train_networks(
                 X, y, state, before, n_networks, validation
@@ -275,23 +267,18 @@ class NeuralEstimator(
         """
         first = not hasattr(self, "_members")
         with unchanged_on_error(self):
-            raw, labels = self._check_rows(X, y, reset=first)
-            target, state = self._encode_target(labels, state)
+            raw, labels = self._check_rows(X, y, None if first else self._encoder)
             encoder = ColumnEncoder.fit(raw, self.scale) if first else self._encoder
-            rows = encoder.transform(raw)
-            known = TargetRows(rows, target, len(state.get("classes_", ())))
+            new, state = self._encode(raw, labels, encoder, state)
+            before: list[Member] = [] if first else self._members
             linear, share = None, 0.0
-            before: list[Member] = []
             if not first:
-                known = self._known.append(known)
-                before, share = self._members, self.linear_share_
-                linear = self._linear and self._linear.with_rows(known)
-            n_networks = len(before) or (
-                1 if isinstance(self.n_estimators, str) else self.n_estimators
-            )
-            state |= {"_known": known, "_encoder": encoder}
+                state["_known"] = self._known.append(new)
+                share = self.linear_share_
+                linear = self._linear and self._linear.with_rows(state["_known"])
+            n_first = 1 if isinstance(self.n_estimators, str) else self.n_estimators
             members, runs = self._train_networks(
-                X, y, state, before, n_networks, n_new=len(rows)
+                X, y, state, before, len(before) or n_first, n_new=len(new)
             )
             self._set_fitted(state, members, runs, linear, share)
         self._warn_if_diverged(runs)
@@ -383,24 +370,15 @@ class NeuralEstimator(
         return tags
 
     def _check_rows(
-        self,
-        X: Any,
-        y: ArrayLike,
-        *,
-        reset: bool = True,
-        categorical: list[int] | None = None,
+        self, X: Any, y: ArrayLike, encoder: ColumnEncoder | None = None
     ) -> tuple[RawRows, NDArray[Any]]:
-        """Return validated rows and labels.
-
-        Without `reset`, the columns must be as before. `categorical` overrides the
-        positions of the categorical columns.
-        """
+        """Return validated rows and labels; with `encoder`, the columns are known."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is "
                 "None."
             )
-        table = self._check_table(X, reset)
+        table = self._check_table(X, reset=encoder is None)
         listed = np.asarray(y, dtype=object if isinstance(y, (list, tuple)) else None)
         if listed.dtype.kind == "O" and any(map(is_missing, listed.ravel())):
             raise ValueError(
@@ -408,19 +386,16 @@ class NeuralEstimator(
             )
         labels = _check_y(y, y_numeric=is_regressor(self), estimator=self)
         check_consistent_length(table, labels)
-        if reset and len(labels) < 2:
+        if encoder is not None:
+            return split_columns(table, encoder.categorical), labels
+        if len(labels) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 rows, got n_samples = 1."
             )
-        if categorical is None:
-            categorical = (
-                categorical_columns(table, self.categorical_features)
-                if reset
-                else self._encoder.categorical
-            )
+        categorical = categorical_columns(table, self.categorical_features)
         return split_columns(table, categorical), labels
 
-    def _check_table(self, X: Any, reset: bool) -> Any:
+    def _check_table(self, X: Any, *, reset: bool) -> Any:
         """Return X as a numeric array, or unchanged if it may hold text."""
         mixed = is_frame(X) or (
             not isinstance(self.categorical_features, str | None)
@@ -440,8 +415,28 @@ class NeuralEstimator(
 
     def _encode_rows(self, X: Any) -> EncodedRows:
         """Return new rows as the networks take them, in X's dtype."""
-        raw = split_columns(self._check_table(X, False), self._encoder.categorical)
+        raw = split_columns(
+            self._check_table(X, reset=False), self._encoder.categorical
+        )
         return self._encoder.transform(raw, raw.numbers.dtype)
+
+    def _encode(
+        self,
+        raw: RawRows,
+        labels: NDArray[Any],
+        encoder: ColumnEncoder,
+        state: dict[str, Any] | None = None,
+        weights: FloatArray | None = None,
+    ) -> tuple[TargetRows, dict[str, Any]]:
+        """Return encoded rows, and the fitted attributes that follow from them.
+
+        If `state` is given, its attributes encode the labels.
+        """
+        target, state = self._encode_target(labels, state, weights)
+        rows, n_classes = encoder.transform(raw), len(state.get("classes_", ()))
+        row_weights = None if weights is None else torch.from_numpy(weights)
+        known = TargetRows(rows, target, n_classes, row_weights)
+        return known, state | {"_known": known, "_encoder": encoder}
 
     def _encode_target(
         self,
@@ -468,11 +463,7 @@ class NeuralEstimator(
         return torch.from_numpy(codes.astype(np.int64)), {"classes_": classes}
 
     def _check_validation(
-        self,
-        X: Any,
-        y: ArrayLike | None,
-        encoder: ColumnEncoder,
-        state: dict[str, Any],
+        self, X: Any, y: ArrayLike | None, state: dict[str, Any]
     ) -> TargetRows | None:
         """Return the validation rows given by the user, if any."""
         if X is None and y is None:
@@ -481,13 +472,9 @@ class NeuralEstimator(
             raise ValueError("X_val and y_val need each other: give both or none.")
         if not self.early_stopping:
             raise ValueError("X_val requires early_stopping=True.")
-        raw, labels = self._check_rows(
-            X, y, reset=False, categorical=encoder.categorical
-        )
-        target, state = self._encode_target(labels, state)
-        return TargetRows(
-            encoder.transform(raw), target, len(state.get("classes_", ()))
-        )
+        encoder = state["_encoder"]
+        raw, labels = self._check_rows(X, y, encoder)
+        return self._encode(raw, labels, encoder, state)[0]
 
     def _members_to_continue(self, raw: RawRows) -> list[Member]:
         """Return the networks to continue from; none without warm_start."""
@@ -581,46 +568,46 @@ class NeuralEstimator(
             return {**state, "_members": [member], **no_linear}
 
         members, runs = [], []
-        n_epochs = n_networks * max_iter
-        with EpochMonitor(self, X, y, fitted_attributes, n_epochs) as monitor:
-            for i in range(n_networks):
-                # With a fixed random_state, each piece has other draws.
-                seed = int(seeds[i]) if n_new is None else (int(seeds[i]) + len(known))
-                old = before[i] if before else None
-                with torch_state(seed % 2**31, self.n_jobs):
-                    network = self._new_network(encoder, old).to(device)
-                    held_out, judges = np.zeros(0, dtype=np.intp), validation
-                    if validation is None and n_new is None and self.early_stopping:
-                        held_out = self._hold_out(known, seed, old)
-                        judges = known[held_out] if len(held_out) else None
-                    run = train(
-                        network,
-                        known[np.setdiff1d(known.counted, held_out)],
-                        judges,
-                        loss,
-                        batch_size=batch_size,
-                        n_references=self.n_references,
-                        learning_rate=self.learning_rate,
-                        weight_decay=self.weight_decay,
-                        max_iter=max_iter,
-                        n_iter_no_change=self.n_iter_no_change,
-                        device=device,
-                        after_epoch=monitor,
-                        n_new=n_new,
-                    )
-                    kept = self.warm_start and n_new is None and i + 1 == n_networks
-                    if run.interruption is not None and not kept:
-                        raise run.interruption
-                    points = embed(network, known.rows, device)
-                    member = Member(network, points, kernel, held_out)
-                    if self.calibrate and judges is not None:
-                        member = member.calibrated(judges, known)
-                    elif old is not None and (self.calibrate or n_new is not None):
-                        member = member.with_temperature_of(old)
-                members.append(member)
-                runs.append(run)
-                if monitor.stopped and not before:
-                    break
+        monitor = EpochMonitor(self, X, y, fitted_attributes, n_networks * max_iter)
+        for i in range(n_networks):
+            # With a fixed random_state, each piece has other draws.
+            seed = int(seeds[i]) if n_new is None else (int(seeds[i]) + len(known))
+            old = before[i] if before else None
+            with torch_state(seed % 2**31, self.n_jobs):
+                network = self._new_network(encoder, old).to(device)
+                held_out, judges = np.zeros(0, dtype=np.intp), validation
+                if validation is None and n_new is None and self.early_stopping:
+                    held_out = self._hold_out(known, seed, old)
+                    judges = known[held_out] if len(held_out) else None
+                run = train(
+                    network,
+                    known[np.setdiff1d(known.counted, held_out)],
+                    judges,
+                    loss,
+                    batch_size=batch_size,
+                    n_references=self.n_references,
+                    learning_rate=self.learning_rate,
+                    weight_decay=self.weight_decay,
+                    max_iter=max_iter,
+                    n_iter_no_change=self.n_iter_no_change,
+                    device=device,
+                    after_epoch=monitor,
+                    n_new=n_new,
+                )
+                kept = self.warm_start and n_new is None and i + 1 == n_networks
+                if run.interruption is not None and not kept:
+                    raise run.interruption
+                points = embed(network, known.rows, device)
+                member = Member(network, points, kernel, held_out)
+                if self.calibrate and judges is not None:
+                    member = member.calibrated(judges, known)
+                elif old is not None and (self.calibrate or n_new is not None):
+                    member = member.with_temperature_of(old)
+            members.append(member)
+            runs.append(run)
+            if monitor.stopped and not before:
+                break
+        monitor.finish()
         return members, runs
 
     def _hold_out(self, known: TargetRows, seed: int, old: Member | None) -> IntArray:

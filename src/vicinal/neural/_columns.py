@@ -113,16 +113,11 @@ class TargetRows:
 
     def equals(self, other: "TargetRows") -> bool:
         """Return whether both hold the same rows in the same order."""
-        if self.weights is None or other.weights is None:
-            same_weights = self.weights is other.weights
-        else:
-            same_weights = torch.equal(self.weights, other.weights)
-        return (
-            same_weights
-            and torch.equal(self.target, other.target)
-            and np.array_equal(self.rows.numbers, other.rows.numbers)
-            and np.array_equal(self.rows.codes, other.rows.codes)
+        mine, theirs = (
+            (one.rows.numbers, one.rows.codes, one.target, one.weights)
+            for one in (self, other)
         )
+        return all(map(np.array_equal, mine, theirs))
 
     def append(self, new: "TargetRows") -> "TargetRows":
         """Return these rows followed by new ones of weight 1."""

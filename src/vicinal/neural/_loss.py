@@ -375,14 +375,12 @@ class NCALoss(nn.Module):
         kernel = Kernel(self.distance == "plain", self.temperature, self.max_pairs)
         points = _at_least_float32(points)
         if self.objective == "pairs":
-            if references is not None or own is not None:
+            if any(
+                one is not None for one in (references, own, weights, reference_weights)
+            ):
                 raise ValueError(
-                    'objective="pairs" takes no references: it uses all points.'
-                )
-            if weights is not None or reference_weights is not None:
-                raise ValueError(
-                    'With objective="pairs" the only weights are those of the pairs, '
-                    "given as reference_target."
+                    'objective="pairs" uses all points: it takes no references, and '
+                    "its only weights are those of the pairs, in reference_target."
                 )
             return self._pair_cost(points, target, reference_target, kernel)
         if references is None:
@@ -498,22 +496,26 @@ def _check_shapes(
     own: Tensor | None,
 ) -> None:
     """Raise a ValueError if the shapes of tensors do not match."""
-    if not len(points) or not len(references):
-        raise ValueError("The loss needs at least one query and one reference.")
-    if len(target) != len(points) or len(other) != len(references):
-        raise ValueError(
-            f"{len(points)} points have {len(target)} targets, and {len(references)} "
-            f"references {len(other)}: each needs one."
-        )
-    if target.ndim != other.ndim or target.shape[1:] != other.shape[1:]:
-        raise ValueError(
-            f"Targets of queries and references are of different shape: "
-            f"{tuple(target.shape)} and {tuple(other.shape)}."
-        )
-    if references.shape[1:] != points.shape[1:]:
-        raise ValueError(
-            f"points have {points.shape[1]} components, references "
-            f"{references.shape[1]}."
-        )
-    if own is not None and own.shape != target.shape[:1]:
-        raise ValueError(f"own must have one position for each of {len(points)} points")
+    problems = {
+        "The loss needs at least one query and one reference.": (
+            not len(points) or not len(references)
+        ),
+        f"{len(points)} points have {len(target)} targets, and {len(references)} "
+        f"references {len(other)}: each needs one.": (
+            len(target) != len(points) or len(other) != len(references)
+        ),
+        "Targets of queries and references are of different shape: "
+        f"{tuple(target.shape)} and {tuple(other.shape)}.": (
+            target.shape[1:] != other.shape[1:]
+        ),
+        "points and references have different numbers of components: "
+        f"{tuple(points.shape)} and {tuple(references.shape)}.": (
+            references.shape[1:] != points.shape[1:]
+        ),
+        f"own must have one position for each of {len(points)} points.": (
+            own is not None and own.shape != target.shape[:1]
+        ),
+    }
+    for message, wrong in problems.items():
+        if wrong:
+            raise ValueError(message)

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import joblib
 import numpy as np
@@ -332,29 +331,23 @@ class EpochMonitor:
         self._fitted_attributes = fitted_attributes
         self._data = {"estimator": estimator, "X": X, "y": y}
         self._context = estimator._init_callback_context(max_subtasks=n_epochs)
-        self._latest: TrainingState | None = None
+        self._latest: Callable[[], dict[str, Any]] | None = None
         self._start = time.perf_counter()
-
-    def __enter__(self) -> Self:
         self._context.call_on_fit_task_begin(**self._data)
         self._print("network", "epoch", "loss", "score", "seconds")
-        return self
 
     def __call__(self, state: TrainingState) -> bool:
         """Report an epoch; return True to stop."""
-        self._latest = state
         epoch = len(state.losses)
         self._n_networks += epoch == 1
         score = f"{state.scores[-1]:.5g}" if state.scores else ""
         seconds = f"{time.perf_counter() - self._start:.1f}"
         self._print(self._n_networks, epoch, f"{state.losses[-1]:.5g}", score, seconds)
+        self._latest = lambda: self._fitted_attributes(state.network)
         task = self._context.subcontext(task_name="epoch")
         task.call_on_fit_task_begin(**self._data)
-        stop = bool(
-            task.call_on_fit_task_end(
-                **self._data, reconstruction_attributes=self._latest_attributes
-            )
-        )
+        latest = {"reconstruction_attributes": self._latest}
+        stop = bool(task.call_on_fit_task_end(**self._data, **latest))
         if self._estimator.callback is not None:
             try:
                 self._estimator.callback(state, epoch)
@@ -363,21 +356,10 @@ class EpochMonitor:
         self.stopped |= stop
         return stop
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if kind is None:
-            known = None if self._latest is None else self._latest_attributes
-            self._context.call_on_fit_task_end(
-                **self._data, reconstruction_attributes=known
-            )
-
-    def _latest_attributes(self) -> dict[str, Any]:
-        assert self._latest is not None  # noqa: S101 -- for the type checker
-        return self._fitted_attributes(self._latest.network)
+    def finish(self) -> None:
+        """Tell scikit-learn's callbacks that all networks are trained."""
+        latest = {"reconstruction_attributes": self._latest}
+        self._context.call_on_fit_task_end(**self._data, **latest)
 
     def _print(self, *cells: Any) -> None:
         """Print a line of the progress table if `verbose`."""
