@@ -26,10 +26,7 @@ _KEYS = {
     *("classes", "feature_names", "n_features", "linear_share"),
     *("flagged", "categorical", "categories", "squash"),
 }
-_ARRAYS = {
-    *("middle", "unit", "numbers", "codes", "target", "target_unit"),
-    *("effective_neighbors", "objective_curve", "validation_scores"),
-}
+_CURVES = ("objective_curve", "validation_scores", "effective_neighbors")
 # Parameters that are code, or depend on the session.
 _NOT_SAVED = ("module", "callback", "categorical_features", "random_state")
 
@@ -79,9 +76,7 @@ def to_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "target_unit": np.array(
             [getattr(estimator, name, 0.0) for name in ("_middle", "_unit")]
         ),
-        "effective_neighbors": estimator.effective_neighbors_,
-        "objective_curve": estimator.objective_curve_,
-        "validation_scores": estimator.validation_scores_,
+        **{name: getattr(estimator, f"{name}_") for name in _CURVES},
     }
     if known.weights is not None:
         arrays["weights"] = known.weights.numpy()
@@ -104,7 +99,6 @@ def from_parts(header: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         If they are inconsistent.
     """
     _require(isinstance(header, dict) and set(header) == _KEYS, "the header's keys")
-    _require(set(arrays) >= _ARRAYS, "arrays are missing")
     kind = _KINDS.get(str(header["kind"]))
     if kind is None:
         raise ValueError("the kind of estimator")
@@ -117,7 +111,8 @@ def from_parts(header: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     known = _set_known(estimator, header, arrays)
     _require(_is_count(header["n_iter"]), "the number of epochs")
     estimator.n_iter_ = header["n_iter"]
-    for name in ("objective_curve", "validation_scores", "effective_neighbors"):
+    for name in _CURVES:
+        _require(name in arrays, f"{name} is missing")
         setattr(estimator, f"{name}_", arrays[name])
 
     sizes, settings = estimator._encoder.sizes, header["network"]
@@ -138,16 +133,16 @@ def from_parts(header: Any, arrays: dict[str, NDArray[Any]]) -> Any:
         with torch.device("meta"):  # shapes only: a hostile file costs no memory
             try:
                 network = TableNetwork(sizes, **settings)
-            except (RuntimeError, TypeError) as error:
+            except (RuntimeError, TypeError, ArithmeticError) as error:
                 raise ValueError("the network's size") from error
         kernel = Kernel(header["plain"] is True, temperature)
         estimator._members.append(_member(network, weights, len(known), kernel))
 
     share, weights = header["linear_share"], _of_member(arrays, "linear")
     _require(type(share) is float and 0 <= share <= 1, "the linear map's share")
-    estimator.linear_share_, estimator._linear = share, None
     _require(not weights or kind._linear_class is not None, "a linear map")
     _require(bool(weights) or share == 0, "the linear map is missing")
+    estimator.linear_share_, estimator._linear = share, None
     if weights:
         shape = np.shape(weights.get("points", 0))
         _require(len(shape) == 2 and shape[1] > 0, "the linear map's points")
@@ -163,28 +158,26 @@ def _set_columns(
 ) -> None:
     """Set the encoder and the attributes of the columns."""
     n, names = header["n_features"], header["feature_names"]
+    categorical, categories = header["categorical"], header["categories"]
     _require(_is_count(n) and n > 0, "the number of features")
     estimator.n_features_in_ = n
     if names is not None:
         _require(_are(names, str) and len(names) == n, "the features' names")
         estimator.feature_names_in_ = np.array(names, dtype=object)
-    categorical, categories = header["categorical"], header["categories"]
-    middle, unit = arrays["middle"], arrays["unit"]
-    _require(middle.ndim == 1 and middle.shape == unit.shape, "the shape of the scales")
-    _require(bool(np.isfinite(middle).all() and np.isfinite(unit).all()), "the scales")
-    _require(bool((unit > 0).all()), "the scales")
     _require(_are(categorical, int), "the columns")
-    _require(len(middle) + len(categorical) == n, "the columns")
-    # Sorted, distinct and in range, without a list of the size that the file claims.
     _require(sorted(set(categorical)) == categorical, "the columns")
     _require(all(0 <= c < n for c in categorical), "the columns")
+    n_numbers = n - len(categorical)
+    middle, unit = (
+        _array(arrays, name, (n_numbers,), np.float64) for name in ("middle", "unit")
+    )
+    _require(bool((unit > 0).all()), "the scales")
     good = isinstance(categories, list) and len(categories) == len(categorical)
     good = good and all(_are(one, (str, float, int)) for one in categories)
     _require(good, "the categories")
-    flagged = header["flagged"]
+    flagged, squash = header["flagged"], header["squash"] is True
     _require(_are(flagged, int), "the flags")
-    _require(all(0 <= c < len(middle) for c in flagged), "the flags")
-    squash = header["squash"] is True
+    _require(all(0 <= c < n_numbers for c in flagged), "the flags")
     estimator._encoder = ColumnEncoder(
         middle, unit, flagged, categorical, categories, squash
     )
@@ -195,39 +188,35 @@ def _set_known(
 ) -> TargetRows:
     """Set and return the training rows, and set the attributes of the target."""
     sizes, classes = estimator._encoder.sizes, header["classes"]
-    rows, codes, target = (arrays[name] for name in ("numbers", "codes", "target"))
-    _require(target.ndim == 1 and len(target) > 0, "the target's shape")
-    n = len(target)
-    _require(rows.shape == (n, sizes.n_numbers + sizes.n_flags), "the rows' shape")
-    _require(bool(np.isfinite(rows).all()), "the rows")
-    _require(codes.shape == (n, len(sizes.n_categories)), "the codes' shape")
-    _require(codes.dtype == np.int64, "the codes' type")
+    n = len(arrays.get("target", ()))
+    _require(n > 0, "the target is missing")
+    width = sizes.n_numbers + sizes.n_flags
+    numbers = _array(arrays, "numbers", (n, width), np.float32)
+    codes = _array(arrays, "codes", (n, len(sizes.n_categories)), np.int64)
     most = np.array(sizes.n_categories, dtype=np.int64)
     _require(bool(((codes >= 0) & (codes <= most)).all()), "the codes")
     n_classes = 0
     if isinstance(estimator, NeuralNCARegressor):
-        _require(classes is None and target.dtype == np.float32, "the target's type")
-        _require(bool(np.isfinite(target).all()), "the target")
-        _require(arrays["target_unit"].shape == (2,), "the target's unit")
-        middle, unit = arrays["target_unit"].tolist()
-        _require(np.isfinite(middle) and _is_positive(unit), "the target's unit")
+        _require(classes is None, "the classes")
+        target = _array(arrays, "target", (n,), np.float32)
+        middle, unit = _array(arrays, "target_unit", (2,), np.float64).tolist()
+        _require(unit > 0, "the target's unit")
         estimator._middle, estimator._unit = middle, unit
     else:
         same = isinstance(classes, list) and len({type(one) for one in classes}) == 1
         _require(same and isinstance(classes[0], (str, int, float)), "the classes")
         n_classes = len(classes)
         _require(n_classes > 1 and sorted(set(classes)) == classes, "the classes")
-        _require(target.dtype == np.int64, "the target's type")
+        target = _array(arrays, "target", (n,), np.int64)
         _require(bool(((target >= 0) & (target < n_classes)).all()), "the target")
         estimator.classes_ = np.array(classes)
-    weights = arrays.get("weights")
-    if weights is not None:
-        good = weights.shape == (n,) and weights.dtype == np.float64
-        good = good and bool((np.isfinite(weights) & (weights >= 0)).all())
-        _require(good and bool(weights.any()), "the rows' weights")
-        weights = torch.from_numpy(weights)
-    encoded = EncodedRows(rows, codes)
-    known = TargetRows(encoded, torch.from_numpy(target), n_classes, weights)
+    weights = None
+    if "weights" in arrays:
+        given = _array(arrays, "weights", (n,), np.float64)
+        _require(bool((given >= 0).all() and given.any()), "the rows' weights")
+        weights = torch.from_numpy(given)
+    rows = EncodedRows(numbers, codes)
+    known = TargetRows(rows, torch.from_numpy(target), n_classes, weights)
     estimator._known = known
     return known
 
@@ -246,21 +235,27 @@ def _member(
     network: TableNetwork, weights: dict[str, Any], n_rows: int, kernel: Kernel
 ) -> Member:
     """Return a member with the weights of the file, if their shapes match."""
-    points = weights.pop("points", None)
     shape = (n_rows, network.settings["n_components"])
-    _require(points is not None and points.shape == shape, "the shape of the points")
-    _require(points.dtype == np.float32, "the points' type")
-    _require(bool(np.isfinite(points).all()), "the points are not finite")
-    expected = network.state_dict()
-    _require(set(expected) == set(weights), "the names of the weights")
-    for name, array in weights.items():
-        _require(array.shape == tuple(expected[name].shape), f"the shape of {name}")
+    points = _array(weights, "points", shape, np.float32)
+    expected, state = network.state_dict(), {}
+    _require({*expected, "points"} == set(weights), "the names of the weights")
+    for name, tensor in expected.items():
         dtype = np.int64 if "num_batches_tracked" in name else np.float32
-        _require(array.dtype == dtype, f"the type of {name}")
-        _require(bool(np.isfinite(array).all()), f"{name} is not finite")
-    state = {name: torch.from_numpy(array) for name, array in weights.items()}
+        found = _array(weights, name, tuple(tensor.shape), dtype)
+        state[name] = torch.from_numpy(found)
     network.load_state_dict(state, assign=True)
     return Member(network.eval(), torch.from_numpy(points), kernel)
+
+
+def _array(
+    arrays: dict[str, Any], name: str, shape: tuple[int, ...], dtype: type
+) -> NDArray[Any]:
+    """Return a finite array of the given shape and type."""
+    found = arrays.get(name)
+    if found is None or found.shape != shape or found.dtype != dtype:
+        raise ValueError(f"the shape or type of {name}")
+    _require(bool(np.isfinite(found).all()), f"{name} is not finite")
+    return np.asarray(found)
 
 
 def _are(values: Any, kind: Any) -> bool:
