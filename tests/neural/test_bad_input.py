@@ -1,4 +1,4 @@
-"""Wrong input is refused with a message that says what to do."""
+"""Invalid input raises errors with a remedy."""
 
 import subprocess
 import sys
@@ -89,7 +89,7 @@ def test_missing_labels(gap: Any) -> None:
 
 
 @pytest.mark.parametrize("n_neighbors", [-1, 0, 2.5, True])
-def test_explain_of_no_neighbours(n_neighbors: Any) -> None:
+def test_explain_refuses_n_neighbors(n_neighbors: Any) -> None:
     model = NeuralNCAClassifier(2, max_iter=1).fit(X, y)
     with pytest.raises(ValueError, match="n_neighbors must be"):
         model.explain(X, n_neighbors=n_neighbors)

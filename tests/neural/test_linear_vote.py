@@ -1,4 +1,4 @@
-"""A linear map that votes beside the networks, and how many networks there are."""
+"""The linear map that votes with the networks, and the number of networks."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -87,7 +87,7 @@ def test_no_map_where_nothing_judges_or_varies() -> None:
 
 
 class Spy(NCARegressor):
-    """Notes what it is given to learn from."""
+    """Records the data of each fit."""
 
     given: ClassVar[list[tuple[Any, Any, Any]]] = []
 
