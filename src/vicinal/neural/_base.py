@@ -27,10 +27,13 @@ from sklearn.utils.validation import (
 from torch import Tensor, nn
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import unchanged_on_error
-from vicinal.base.monitor import CallbackSupportMixin
-from vicinal.base.validation import encoded, validate_data
+from vicinal.base.metric import (
+    CallbackSupportMixin,
+    encoded,
+    unchanged_on_error,
+    validate_data,
+    warn_caller,
+)
 from vicinal.neural._columns import (
     ColumnEncoder,
     EncodedRows,
