@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal.app.report.page import environment, policy
-from vicinal.app.report.sanitize import short
 from vicinal.app.report.sections import versions
+from vicinal.app.report.text import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["adapter_page"]
 
-# How many queries that gained or lost are shown, and how much of a text.
-_MOST_SHOWN = 10
-_LONGEST = 400
 _NAMES = {"mrr": "reciprocal rank", "map": "average precision"}
 
 
@@ -33,6 +30,7 @@ def adapter_page(
     relevance: Any = None,
     score: str = "map",
     command: str | None = None,
+    n_shown: int = 10,
 ) -> str:
     """Return a fitted adapter's evidence as a page of HTML with all it needs inside.
 
@@ -49,7 +47,9 @@ def adapter_page(
     score : str, default="map"
         By which queries are said to gain or lose.
     command : str, optional
-        That made the page.
+        The command that made the page.
+    n_shown : int, default=10
+        The number of queries with the largest gains and losses to show.
 
     Returns
     -------
@@ -92,8 +92,8 @@ def adapter_page(
             "gain": f"{gains[place]:+.3f}",
         }
 
-    gained = [line(i) for i in order[:_MOST_SHOWN] if gains[i] > 0]
-    lost = [line(i) for i in order[::-1][:_MOST_SHOWN] if gains[i] < 0]
+    gained = [line(i) for i in order[:n_shown] if gains[i] > 0]
+    lost = [line(i) for i in order[::-1][:n_shown] if gains[i] < 0]
     text: str = made.get_template("adapter.html.j2").render(
         title=short(title, 120),
         policy=policy(style, ""),
@@ -178,4 +178,4 @@ def _first_relevant(relevance: Any) -> dict[int, int]:
 def _text(texts: Sequence[str] | None, number: int, kind: str) -> str:
     if texts is None:
         return f"{kind} {number}"
-    return short(texts[number], _LONGEST) or f"{kind} {number}, an empty text"
+    return short(texts[number], 400) or f"{kind} {number}, an empty text"

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vicinal.app.comparison import METHODS
-from vicinal.app.report.sanitize import short
+from vicinal.app.report.text import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["Ran", "fit_command", "read_command", "shell_command", "shown_command"]
 
-_LONGEST = 4000
 # What `vicinal fit` understands as `vicinal compare` does: how the table is read.
 _OVERRIDES = ("--drop", "--categorical", "--number", "--date", "--decimal")
 _SHARED = ("--target", "--task", "--n-components", "--seed", "--jobs", *_OVERRIDES)
@@ -57,18 +56,22 @@ def _escaped(character: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in raw)
 
 
-def shown_command(command: str | Sequence[str] | None) -> dict[str, Any] | None:
+def shown_command(
+    command: str | Sequence[str] | None, max_length: int = 4000
+) -> dict[str, Any] | None:
     """Return a command as the page shows it, and whether it is whole.
 
     Parameters
     ----------
     command : str, sequence of str or None
         A line, or its arguments.
+    max_length : int, default=4000
+        The largest number of characters to show.
     """
     if command is None:
         return None
     line = command if isinstance(command, str) else shell_command(command)
-    shown = short(line, _LONGEST)
+    shown = short(line, max_length)
     return {"line": shown, "whole": shown == line}
 
 

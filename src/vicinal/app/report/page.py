@@ -13,15 +13,16 @@ from sklearn.utils import check_consistent_length
 
 from vicinal.app.comparison import METHODS
 from vicinal.app.comparison.verdict import used_test, useful, verdict
-from vicinal.app.report import figures, sections
-from vicinal.app.report.before_after import before_and_after
-from vicinal.app.report.cells import column_data, names_of_rows
+from vicinal.app.report import sections
 from vicinal.app.report.commands import fit_command, read_command, shown_command
-from vicinal.app.report.displayed import select_rows
-from vicinal.app.report.fitted import fit_metrics
-from vicinal.app.report.map_data import map_data
-from vicinal.app.report.sanitize import as_json, short
-from vicinal.app.report.source_columns import find_source_columns
+from vicinal.app.report.fitted import before_and_after, fit_metrics, map_data
+from vicinal.app.report.rows import (
+    column_data,
+    find_source_columns,
+    names_of_rows,
+    select_rows,
+)
+from vicinal.app.report.text import as_json, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -184,7 +185,7 @@ def page(
         table=sections.table(comparison),
         references=sections.references(comparison),
         test=used_test(comparison),
-        dots=figures.dots(comparison),
+        dots=sections.dots(comparison),
         measure=comparison.measure,
         maps=[sections.card(one, comparison) for one in metrics],
         pair=sections.pair(comparison, list(shown), pair),
