@@ -64,6 +64,8 @@ class VectorMap:
         A function from vectors, one per row, to as many mapped vectors.
     drop : sequence of str, default=()
         Columns that are not part of the vectors. Unknown names are ignored.
+    stem : str, default="x"
+        The names of mapped columns, before their number.
 
     See Also
     --------
@@ -81,6 +83,7 @@ class VectorMap:
 
     function: Callable[[FloatArray], FloatArray]
     drop: Sequence[str] = ()
+    stem: str = "x"
     target: None = None
 
     def transform(self, frame: Any) -> FloatArray:
@@ -101,7 +104,7 @@ class VectorMap:
 
 
 def transform_file(
-    model: SavedModel,
+    model: SavedModel | VectorMap,
     source: str,
     path: str | os.PathLike[str],
     *,
@@ -113,7 +116,7 @@ def transform_file(
 
     Parameters
     ----------
-    model : SavedModel
+    model : SavedModel or VectorMap
         The map.
     source : str
         The table, as for `vicinal.app.tables.reading.read_table`; read in pieces.
@@ -154,9 +157,11 @@ def transform_file(
     ...     transform_file(model, "iris", Path(folder) / "mapped.parquet")
     150
     """
+    import polars as pl
 
     def mapped(piece: pl.DataFrame) -> pl.DataFrame:
-        return _as_columns(model.transform(piece), model.names_out)
+        columns = enumerate(model.transform(piece).T)
+        return pl.DataFrame([pl.Series(f"{model.stem}{i}", one) for i, one in columns])
 
     return write_rows(
         source,
@@ -229,27 +234,10 @@ def transform_vectors(
     ...     transform_vectors(lambda vectors: 2 * vectors, source, path)
     3
     """
-    vector_map = VectorMap(function, drop)
-
-    def mapped(piece: pl.DataFrame) -> pl.DataFrame:
-        new = vector_map.transform(piece)
-        return _as_columns(new, [f"{stem}{index}" for index in range(new.shape[1])])
-
-    return write_rows(
-        source,
-        path,
-        mapped,
-        keep=keep,
-        keep_all=keep_all,
-        endings=(*TABLES, *ARRAYS),
-        on_rows=on_rows,
+    vector_map = VectorMap(function, drop, stem)
+    return transform_file(
+        vector_map, source, path, keep=keep, keep_all=keep_all, on_rows=on_rows
     )
-
-
-def _as_columns(rows: FloatArray, names: Sequence[str]) -> pl.DataFrame:
-    import polars as pl
-
-    return pl.DataFrame([pl.Series(name, rows[:, i]) for i, name in enumerate(names)])
 
 
 class NeighborPredictor:

@@ -91,10 +91,14 @@ class SavedModel:
     versions: dict[str, str] = field(default_factory=dict)
 
     @property
+    def stem(self) -> str:
+        """The names of mapped columns, before their number."""
+        return self.method.replace("-", "_")
+
+    @property
     def names_out(self) -> list[str]:
         """The names of the columns that `transform` returns."""
-        stem = self.method.replace("-", "_")
-        return [f"{stem}{index}" for index in range(len(self.components))]
+        return [f"{self.stem}{index}" for index in range(len(self.components))]
 
     def transform(self, frame: Any) -> FloatArray:
         """Map rows to points whose Euclidean distance is the learned metric.

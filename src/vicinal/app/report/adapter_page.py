@@ -1,4 +1,4 @@
-"""An adapter's evidence as one page: scores, and the queries that changed most."""
+"""The evaluation of an adapter as one page, with the queries that changed most."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.report.page import environment, policy
+from vicinal.app.report.page import environment, policy, template_text
 from vicinal.app.report.sections import versions
 from vicinal.app.report.text import short
 
@@ -32,7 +32,7 @@ def adapter_page(
     command: str | None = None,
     n_shown: int = 10,
 ) -> str:
-    """Return a fitted adapter's evidence as a page of HTML with all it needs inside.
+    """Return the evaluation of a fitted adapter as a self-contained HTML page.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ def adapter_page(
     title : str, default="Adapter"
         The heading.
     query_texts, document_texts : sequence of str, optional
-        What the vectors were made of; rows are called by their numbers without.
+        The texts of the vectors; without them, rows are named by number.
     relevance : array-like of shape (n_pairs, 2 or 3), optional
         Pairs of positions: the first relevant document of a query is shown with it.
     score : str, default="map"
-        By which queries are said to gain or lose.
+        The score by which queries gain or lose.
     command : str, optional
         The command that made the page.
     n_shown : int, default=10
@@ -54,14 +54,14 @@ def adapter_page(
     Returns
     -------
     str
-        Nothing in it runs, and nothing is fetched. All texts are escaped.
+        The page, without scripts and network access. All texts are escaped.
 
     Raises
     ------
     ValueError
-        When the adapter has no evaluation.
+        If the adapter has no evaluation.
     ImportError
-        When Jinja is not installed.
+        If Jinja is not installed.
     """
     if not hasattr(adapter, "evaluation_"):
         raise ValueError(
@@ -70,7 +70,7 @@ def adapter_page(
         )
     evaluation = adapter.evaluation_
     made = environment()
-    style = _style()
+    style = template_text("report.css")
     before, after = evaluation.before[score], evaluation.after[score]
     gains = after - before
     numbers = (
@@ -113,13 +113,6 @@ def adapter_page(
         versions=versions(),
     )
     return text
-
-
-def _style() -> str:
-    from importlib.resources import files
-
-    folder = files("vicinal.app.report") / "templates"
-    return (folder / "report.css").read_text("utf-8")
 
 
 def _row(name: str, change: Change) -> dict[str, Any]:

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Ran", "fit_command", "read_command", "shell_command", "shown_command"]
 
-# What `vicinal fit` understands as `vicinal compare` does: how the table is read.
+# Options of `vicinal compare` that `vicinal fit` also has.
 _OVERRIDES = ("--drop", "--categorical", "--number", "--date", "--decimal")
 _SHARED = ("--target", "--task", "--n-components", "--seed", "--jobs", *_OVERRIDES)
 _FLAGS = ("--no-target",)
 
 
 def shell_command(arguments: Sequence[str]) -> str:
-    r"""Return arguments as a line for a shell, each quoted where it has to be.
+    r"""Return arguments as a line for a shell, each quoted if needed.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def shell_command(arguments: Sequence[str]) -> str:
 def _quoted(argument: str) -> str:
     if argument == short(argument, max(len(argument), 1)):
         return shlex.quote(argument)
-    # What cannot be printed is written in the escapes that bash, zsh and ksh know.
+    # Unprintable characters are written as escapes of bash, zsh and ksh.
     escaped = "".join(
         c if short(c) == c and c not in "\\'" else _escaped(c) for c in argument
     )
@@ -77,18 +77,18 @@ def shown_command(
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command ``vicinal compare DATA …`` was asked.
+    """The arguments of a command ``vicinal compare DATA …``.
 
     Attributes
     ----------
     data : str
-        What it read.
+        The table.
     kept : tuple of str
         The options that `vicinal fit` understands in the same way.
     target : str or None
-        The target's column, where it was named.
+        The column of the target, if it was named.
     overrides : dict
-        What was said of columns, as `vicinal.compare` takes it.
+        The overrides of columns, as for `vicinal.compare`.
     """
 
     data: str
@@ -130,7 +130,7 @@ def read_command(command: Any) -> Ran | None:
     }
     if "decimal" in overrides:
         overrides["decimal"] = overrides["decimal"][-1]
-    # A file whose name begins with a dash is one all the same.
+    # The name of a file may begin with a dash.
     source = f"./{data[0]}" if data[0].startswith("-") else data[0]
     target = values.get("--target", [None])[-1]
     return Ran(source, tuple(kept), target, overrides)
@@ -139,17 +139,16 @@ def read_command(command: Any) -> Ran | None:
 def fit_command(
     command: Any, method: str, target: str | None = None
 ) -> list[str] | None:
-    """Return how to learn the recommended metric on the same table.
+    """Return the command that learns the recommended metric on the same table.
 
     Parameters
     ----------
     command : object
-        The arguments of ``vicinal compare DATA …``; nothing comes of anything else.
+        The arguments of ``vicinal compare DATA …``; for others the result is None.
     method : str
-        What to learn; one of `METHODS`, or nothing comes of it.
+        The method. The result is None unless it is one of `METHODS`.
     target : str, optional
-        The target's column, where the command does not name it: it may have been
-        found, or asked for.
+        The column of the target, if the command does not name it.
 
     Examples
     --------

@@ -35,9 +35,9 @@ __all__ = [
     "map_data",
 ]
 
-# Metrics that have learned nothing but units.
+# Metrics that learn units alone.
 PLAIN = ("euclidean", "standardised")
-# What fits may raise on rows that are of no use to them; all else is a bug.
+# Errors of a fit on unsuitable rows; all others are bugs.
 FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError)
 
 
@@ -48,19 +48,19 @@ class FittedMetric:
     Attributes
     ----------
     name : str
-        The method's.
+        The name of the method.
     points : ndarray of shape (n_shown, n_components)
         The rows under it, in as many dimensions as were compared.
     picture : ndarray of shape (n_shown, 2)
         The rows in the plane.
     caption : str
-        How they came there.
+        How the plane was obtained.
     neighbors : ndarray of int of shape (n_shown, n_listed)
         The nearest other rows among `points`, nearest first.
     components : ndarray of shape (n_components, n_features)
         The map of features in units of their standard deviations.
     effective_neighbors : ndarray of shape (n_known,) or None
-        The effective number of neighbours of each row, where the method knows it.
+        The effective number of neighbors of each row, if the method has one.
     """
 
     name: str
@@ -77,28 +77,28 @@ def fit_metrics(
     rows: DisplayedRows,
     on_progress: Callable[[int, int, str], object] | None = None,
 ) -> tuple[list[FittedMetric], list[str]]:
-    """Learn every metric of a comparison on the rows of the page.
+    """Fit every metric of a comparison on the rows of the page.
 
     Parameters
     ----------
     comparison : Comparison
-        Which metrics.
+        The metrics.
     rows : DisplayedRows
-        Which rows.
+        The rows.
     on_progress : callable, optional
         Called after each metric as ``on_progress(done, total, method)``.
 
     Returns
     -------
     metrics : list of FittedMetric
-        In the comparison's order, without those that could not be learned; before
-        them plain standardised features, where no plain metric was compared.
+        In the order of the comparison, without those that failed; after standardized
+        features, if no plain metric was compared.
     left_out : list of str
-        A sentence for each of these.
+        A sentence for each that failed.
     """
     names = [result.name for result in comparison.results]
     if not set(names).intersection(PLAIN):
-        # Nothing is seen of "after" without a "before".
+        # A plain metric to compare with.
         names = ["standardised", *names]
     found, left_out = [], []
     for done, name in enumerate(names, start=1):
@@ -142,7 +142,7 @@ def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
 def fit_pipeline(
     name: str, X: FloatArray, target: Any, setting: Setting, n_components: int | None
 ) -> tuple[Pipeline, list[str]]:
-    """Return a method's fitted pipeline, and what it warned about as sentences.
+    """Return the fitted pipeline of a method, and its warnings as sentences.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def _in_standard_units(pipeline: Pipeline, X: FloatArray) -> FloatArray:
         return np.linalg.lstsq(rows, points - points.mean(axis=0), rcond=None)[0].T
     found = linear_map(pipeline)
     filled = np.where(np.isnan(X), found.median, X)
-    # A constant feature has no spread, and what the map makes of it changes nothing.
+    # A constant feature has no spread and does not change distances.
     return found.components * (filled.std(axis=0, dtype=np.float64) / found.scale)
 
 
@@ -235,7 +235,7 @@ def _is_network(pipeline: Pipeline) -> bool:
 
 
 def before_and_after(comparison: Comparison, shown: Sequence[str]) -> tuple[str, str]:
-    """Return the names of two metrics to look at the same rows under.
+    """Return the names of the two metrics to compare side by side.
 
     Parameters
     ----------
@@ -247,12 +247,11 @@ def before_and_after(comparison: Comparison, shown: Sequence[str]) -> tuple[str,
     Returns
     -------
     before : str
-        Standardised features, or the raw ones where no others are shown or where
-        standardising is what is recommended.
+        Standardized features; the raw ones if no others are shown, or if
+        standardizing is recommended.
     after : str
-        The recommended metric. Where it is the plain one, the best that learns, for
-        the reader to see what it would change. Both are the same where there is no
-        other.
+        The recommended metric. If that is a plain one, the best learned metric, to
+        show the difference. The same as `before` if there is no other.
     """
     ranked = sorted(comparison.results, key=lambda result: -result.mean)
     by_score = [result.name for result in ranked if result.name in shown]
@@ -279,7 +278,7 @@ def map_data(
     names: Sequence[str] | None = None,
     target: str = "target",
 ) -> dict[str, Any]:
-    """Return all that the maps and the lists of neighbours are drawn from.
+    """Return the data of the maps and the lists of neighbors, for the script.
 
     Parameters
     ----------
@@ -292,9 +291,9 @@ def map_data(
     columns : sequence of dict
         The values of the rows, from `vicinal.app.report.rows.column_data`.
     names : sequence of str, optional
-        What the rows are called.
+        The names of the rows.
     target : str, default="target"
-        What the target is called.
+        The name of the target.
     """
     shown = [metric.name for metric in metrics]
     last = metrics[shown.index(after)]
@@ -332,8 +331,8 @@ def map_data(
 def color_stops(target: FloatArray) -> tuple[list[float], bool]:
     """Return five numbers at even steps of the colours, and whether ranks decide.
 
-    Where half of the numbers would share a sixth of the colours or less, they are
-    the quartiles: otherwise a few large numbers would leave all others one colour.
+    If half of the numbers share a sixth of the colors or less, the stops are the
+    quartiles: otherwise a few large numbers would leave one color for all others.
 
     Parameters
     ----------
@@ -349,8 +348,8 @@ def color_stops(target: FloatArray) -> tuple[list[float], bool]:
 def in_view(picture: FloatArray) -> FloatArray:
     """Return points in units of the first view, which goes from 0 to 1.
 
-    It shows all points, or most of them where a few lie so far out that the others
-    would shrink to a dot.
+    It shows all points, or most of them if a few outliers would shrink the others to
+    a dot.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class Pixels:
     shape : tuple of int
         Height and width of the pictures as they were given.
     of_features : ndarray of int of shape (n_features,) or None
-        Which pixel each feature is, where features are pixels.
+        The pixel of each feature, if features are pixels.
     """
 
     thumbnails: NDArray[np.uint8]
@@ -58,19 +58,19 @@ class DisplayedRows:
     Attributes
     ----------
     X : ndarray of shape (n_shown, n_features)
-        NaN where a value is missing.
+        The features; missing values are NaN.
     target : ndarray of shape (n_shown,) or None
         Classes as integers from 0, numbers as float64.
     classes : list of str
         Names of the classes.
     numbers : ndarray of int of shape (n_shown,)
-        Where the rows were among those given to the comparison.
+        The numbers of the rows among those given to the comparison.
     pixels : Pixels or None
-        Where rows are pictures.
+        The images, if rows are images.
     of_all : int
-        How many rows took part in the comparison.
+        The number of compared rows.
     positions : ndarray of int of shape (n_shown,)
-        Where the rows are among these.
+        The positions of the rows among these.
     """
 
     X: FloatArray
@@ -94,23 +94,23 @@ def select_rows(
     image_shape: tuple[int, int] | None,
     images: ArrayLike | None,
 ) -> DisplayedRows:
-    """Choose the rows for the page: all, or a random part with all classes in it.
+    """Choose the rows of the page: all, or a random part with all classes.
 
     Parameters
     ----------
     setting : Setting
         Of the comparison.
     max_points : int
-        At most how many rows; two of each class are shown all the same.
+        The largest number of rows, except that two of each class are always shown.
     image_shape : tuple of two int or None
-        Height and width, where rows are pictures.
+        Height and width, if rows are images.
     images : array-like of shape (n_samples, height * width) or None
         Their pixels; by default the features are.
 
     Raises
     ------
     ValueError
-        When pixels and shape do not fit each other.
+        If pixels and shape do not fit each other.
     """
     n = len(setting.X)
     # Numbered anew, to find the pixels of the rows that are left.
@@ -142,9 +142,9 @@ def _pixels(
     pixels = setting.X if images is None else np.asarray(images, dtype=np.float64)
     wanted = (len(setting.X), height * width)
     if min(height, width) < 1 or pixels.shape != wanted:
-        what = "X" if images is None else "images"
+        source = "X" if images is None else "images"
         raise ValueError(
-            f"image_shape {height}x{width} needs {what} of shape {wanted}, "
+            f"image_shape {height}x{width} needs {source} of shape {wanted}, "
             f"got {pixels.shape}."
         )
     return pixels.reshape(-1, height, width)
@@ -188,10 +188,10 @@ class SourceColumns:
     names : list of str
         Of the columns, in the order of their first features.
     of_features : ndarray of int of shape (n_features,)
-        Which of them each feature came from.
+        The column of each feature, by position.
     values : list of str or None
-        Of each feature: the value that it stands for, where a column of text has
-        become several features.
+        The value that each feature stands for, if a column of text became several
+        features.
     """
 
     names: list[str]
@@ -221,7 +221,7 @@ def find_source_columns(
     split: Iterable[str] | None = None,
     given: Sequence[str] | None = None,
 ) -> SourceColumns:
-    """Tell which features belong together.
+    """Group the features by the column that they came from.
 
     Parameters
     ----------
@@ -231,10 +231,10 @@ def find_source_columns(
         The features.
     split : iterable of str, optional
         The columns that have become features called ``column=value``, ``column
-        missing`` or ``column[0]``, where that is known. Otherwise features called
-        ``column=…`` belong together where each row has at most one of them.
+        missing`` or ``column[0]``, if they are known. Otherwise features called
+        ``column=…`` belong together if each row has at most one of them.
     given : sequence of str, optional
-        The column of each feature, where that is known.
+        The column of each feature, if it is known.
 
     Examples
     --------
@@ -297,16 +297,16 @@ def column_data(
     *,
     max_columns: int = 40,
 ) -> list[dict[str, Any]]:
-    """Return the values of the rows, column by column, as the page's script wants them.
+    """Return the values of the rows by column, for the script of the page.
 
     Parameters
     ----------
     rows : DisplayedRows
         The rows of the page.
     columns : SourceColumns
-        Where their features came from.
+        The columns of the features.
     metric : FittedMetric
-        Columns come in the order of what they contribute to it.
+        Columns are ordered by their contribution to this metric.
     frame : mapping, data frame or None
         The original values of the compared rows; None shows the features.
     max_columns : int, default=40
@@ -315,10 +315,9 @@ def column_data(
     Returns
     -------
     list of dict
-        With a name, the distinct values as text, which of them each row has, and how
-        far they are apart in standard deviations: a number for each row (``at``, in
-        128ths), or for each value what it adds where it is one of two that differ
-        (``weights``).
+        With a name, the distinct values as text, their codes by row, and positions in
+        standard deviations: a number for each row (``at``, in 128ths), or a weight
+        for each value (``weights``), which is added if two rows differ.
     """
     share = columns.summed(np.nan_to_num(feature_shares(metric.components)))
     known = set(_names(frame))
@@ -394,15 +393,15 @@ def names_of_rows(
     *,
     max_length: int = 80,
 ) -> list[str] | None:
-    """Return what the shown rows are called, where the table says it.
+    """Return the names of the shown rows, if the table has some.
 
     Parameters
     ----------
     rows : DisplayedRows
         The rows of the page.
     given : array-like of shape (n_samples,) or None
-        A name for each compared row; else a column of names or identifiers is looked
-        for among those that no feature was made of.
+        A name for each compared row. None searches for a column of names or
+        identifiers among those that are not features.
     frame : mapping, data frame or None
         The table of the compared rows.
     decisions : sequence of objects with attributes column and kind

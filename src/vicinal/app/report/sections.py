@@ -32,7 +32,7 @@ _REFERENCES = {
 
 
 def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
-    """Return what was compared, in a few words each."""
+    """Return short facts on the data and the comparison."""
     s = comparison.setting
     targets = {
         "classification": f"{len(rows.classes)} classes",
@@ -80,7 +80,7 @@ def table(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def references(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return the lines of what the metrics are held against, as in `table`."""
+    """Return the lines of the reference methods, as in `table`."""
     return [
         {
             "name": name,
@@ -97,7 +97,7 @@ def _p(value: float) -> str:
 
 
 def card(metric: FittedMetric, comparison: Comparison) -> dict[str, Any]:
-    """Return what stands around the map of a metric."""
+    """Return the texts around the map of a metric."""
     compared = [result.name for result in comparison.results]
     known = metric.name in compared
     outside = int((np.abs(in_view(metric.picture) - 0.5) > 0.55).any(axis=1).sum())
@@ -126,7 +126,7 @@ def contributions(
     comparison: Comparison,
     columns: SourceColumns,
 ) -> dict[str, Any]:
-    """Return what each metric is made of, columns or pixels; the best metric first."""
+    """Return the contributions of columns or pixels; the best metric first."""
     # Under standardised features, all of them count the same.
     drawn = [metric for metric in metrics if metric.name != "standardised"]
     ranked = sorted(comparison.results, key=lambda result: -result.mean)
@@ -157,7 +157,7 @@ def effective(metrics: Sequence[FittedMetric]) -> list[dict[str, Any]]:
 def confusions(
     comparison: Comparison, rows: DisplayedRows, pair: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the confusions before and after, where both were compared."""
+    """Return the confusion tables of the compared metrics of a pair."""
     compared = [one.name for one in comparison.results]
     return [
         confusion(name, counts, rows.classes)
@@ -167,7 +167,7 @@ def confusions(
 
 
 def residuals(comparison: Comparison, pair: Sequence[str]) -> list[dict[str, Any]]:
-    """Return how far the predictions of numbers are off, before and after."""
+    """Return the residuals of numeric predictions, before and after."""
     if comparison.setting.task != "regression":
         return []
     found = {
@@ -179,7 +179,7 @@ def residuals(comparison: Comparison, pair: Sequence[str]) -> list[dict[str, Any
 def pair(
     comparison: Comparison, shown: Sequence[str], names: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return what stands over the two maps at the top of the page."""
+    """Return the texts above the two maps at the top of the page."""
     compared = [one.name for one in comparison.results]
     return [
         {
@@ -264,12 +264,12 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 def dots(comparison: Comparison) -> dict[str, Any] | None:
     """Return the scores with their 95 % intervals, on a scale from 0 to 1.
 
-    Points of reference are drawn where they lie on the scale of the methods.
+    Reference methods are drawn if they lie on the scale of the others.
 
     Parameters
     ----------
     comparison : Comparison
-        Whose scores.
+        The scores.
     """
     score = comparison.evidence.score
     known = [
@@ -282,7 +282,7 @@ def dots(comparison: Comparison) -> dict[str, Any] | None:
         return None
     low, high = min(ends[0] for ends in compared), max(ends[1] for ends in compared)
     margin = 0.04 * (high - low) or abs(high) or 1.0
-    # An axis ends where scores do.
+    # The axis does not exceed the range of the score.
     low = max(low - margin, score.factor * score.least)
     high = min(high + margin, score.factor * score.most)
 
@@ -317,14 +317,14 @@ def contribution_bars(
     columns: SourceColumns,
     n_bars: int = 15,
 ) -> dict[str, Any] | None:
-    """Return how much each column contributes to a metric, and its main directions.
+    """Return the share of each column in a metric, and its main directions.
 
     Parameters
     ----------
     metric : FittedMetric
-        Whose map.
+        The metric.
     names : sequence of str
-        Of the features.
+        The names of the features.
     columns : SourceColumns
         The columns of the features; features of one column are shown as one.
     n_bars : int, default=15
@@ -489,12 +489,12 @@ def _percent(share: float) -> str:
 def held_out_predictions(
     comparison: Comparison, name: str, max_dots: int = 1500
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Return what a metric predicted of the first split's test rows.
+    """Return the predictions of a metric for the test rows of the first split.
 
     Parameters
     ----------
     comparison : Comparison
-        Of a target of numbers.
+        A comparison with a numeric target.
     name : str
         The metric.
     max_dots : int, default=1500
@@ -503,8 +503,8 @@ def held_out_predictions(
     Returns
     -------
     tuple of two ndarray or None
-        The numbers and their predictions, of a random part where there are many; None
-        where the metric was not compared, or its predictions were not kept.
+        The targets and their predictions; None if the metric was not compared, or
+        its predictions were not kept.
     """
     compared = {result.name: result for result in comparison.results}
     setting = comparison.setting
@@ -521,7 +521,7 @@ def held_out_predictions(
 def residual_figures(
     found: dict[str, tuple[FloatArray, FloatArray]],
 ) -> list[dict[str, Any]]:
-    """Return where the dots of each metric's residuals go; all on the same axes.
+    """Return the coordinates of residuals, for all metrics on the same axes.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["as_json", "packed", "readable", "short"]
 
-# What could end the element that holds the text, or start another.
+# Characters that could end the element of the text, or start another.
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&"}
 # Control, format (among them those that turn the direction of writing), surrogate.
 _UNPRINTABLE = ("Cc", "Cf", "Cs")
@@ -27,14 +27,14 @@ def short(text: object, limit: int = 48) -> str:
     Parameters
     ----------
     text : object
-        Something that `str` makes a text of.
+        Any object.
     limit : int, default=48
-        At most how many characters; what is longer loses its middle.
+        The largest number of characters; longer texts lose their middle.
 
     Returns
     -------
     str
-        It is not escaped: that is the template's part.
+        The text, which the template escapes.
 
     Examples
     --------
@@ -86,20 +86,20 @@ def packed(array: NDArray[Any], kind: str) -> str:
     array : ndarray
         Numbers that fit.
     kind : {"u1", "u2", "u4", "i2", "f4"}
-        Unsigned or signed integers or floating point, and how many bytes each has.
+        The type: unsigned or signed integers, or floating point, and their bytes.
     """
     return b64encode(array.astype(f"<{kind}").tobytes()).decode("ascii")
 
 
 def readable(value: float, digits: int = 4) -> str:
-    """Return a number to be read: with thousands, without needless digits.
+    """Format a number with separated thousands and without needless digits.
 
     Parameters
     ----------
     value : float
         Any.
     digits : int, default=4
-        How many significant digits to keep; whole numbers keep all of theirs.
+        The number of significant digits; whole numbers keep all of theirs.
 
     Examples
     --------
