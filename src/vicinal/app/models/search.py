@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from vicinal.app.tables.reading import pieces
 from vicinal.app.tables.sources import Source, open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import polars as pl
     from numpy.typing import NDArray
@@ -555,13 +556,9 @@ def find_rows(source: str, column: str, values: Sequence[str]) -> list[int]:
     """
     found: dict[str, list[int]] = {value: [] for value in values}
     opened = open_source(source)
-    start = 0
-    for piece in pieces(opened):
-        _check_columns(piece.columns, [column], opened.name)
-        for row, text in enumerate(_texts(piece, column), start=start):
-            if text in found:
-                found[text].append(row)
-        start += piece.height
+    for row, text in enumerate(_all_texts(opened, column)):
+        if text in found:
+            found[text].append(row)
     for value, rows in found.items():
         if not rows:
             raise ValueError(
@@ -603,18 +600,15 @@ def names_of_rows(source: str, column: str, rows: Iterable[int]) -> dict[int, st
     {0: 'setosa', 149: 'virginica'}
     """
     wanted = set(rows)
-    found: dict[int, str] = {}
-    opened = open_source(source)
-    start = 0
-    for piece in pieces(opened):
-        _check_columns(piece.columns, [column], opened.name)
-        inside = sorted(wanted.intersection(range(start, start + piece.height)))
-        texts = _texts(piece[[row - start for row in inside]], column)
-        found |= dict(zip(inside, texts, strict=True))
-        start += piece.height
-        if len(found) == len(wanted):
-            break
-    return found
+    last = max(wanted, default=0)
+    texts = islice(_all_texts(open_source(source), column), last + 1)
+    return {row: text for row, text in enumerate(texts) if row in wanted}
+
+
+def _all_texts(source: Source, column: str) -> Iterator[str]:
+    for piece in pieces(source):
+        _check_columns(piece.columns, [column], source.name)
+        yield from _texts(piece, column)
 
 
 def _texts(piece: pl.DataFrame, column: str) -> list[str]:
