@@ -5,6 +5,7 @@ They need matplotlib: ``pip install 'vicinal[plot]'``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
@@ -73,6 +74,7 @@ def _last_step(estimator: Any, attribute: str) -> Any:
     return last
 
 
+@dataclass(eq=False, repr=False)
 class EmbeddingDisplay(Display):
     """Rows as mapped by a metric, colored by their target.
 
@@ -108,15 +110,9 @@ class EmbeddingDisplay(Display):
     'first dimension'
     """
 
-    def __init__(
-        self,
-        points: FloatArray,
-        y: NDArray[Any] | None = None,
-        axis_names: tuple[str, str] = ("", ""),
-    ) -> None:
-        self.points = points
-        self.y = y
-        self.axis_names = axis_names
+    points: FloatArray
+    y: NDArray[Any] | None = None
+    axis_names: tuple[str, str] = ("", "")
 
     @classmethod
     def from_estimator(
@@ -206,6 +202,7 @@ def _are_numbers(y: NDArray[Any]) -> bool:
     return type_of_target(y) == "continuous" or (y.dtype.kind in "iuf" and many)
 
 
+@dataclass(eq=False, repr=False)
 class NeighborsDisplay(Display):
     """The nearest rows of a row under the Euclidean and under a learned metric.
 
@@ -245,19 +242,11 @@ class NeighborsDisplay(Display):
     (2, 4)
     """
 
-    def __init__(
-        self,
-        query: int,
-        neighbors: IntArray,
-        distances: FloatArray,
-        images: FloatArray | None = None,
-        y: NDArray[Any] | None = None,
-    ) -> None:
-        self.query = query
-        self.neighbors = neighbors
-        self.distances = distances
-        self.images = images
-        self.y = y
+    query: int
+    neighbors: IntArray
+    distances: FloatArray
+    images: FloatArray | None = None
+    y: NDArray[Any] | None = None
 
     @classmethod
     def from_estimator(
@@ -385,6 +374,7 @@ class NeighborsDisplay(Display):
         return PALETTE[0] if same else PALETTE[5]
 
 
+@dataclass(eq=False, repr=False)
 class MetricDisplay(Display):
     """The share of each feature in a map: ‖A e_j‖² / ‖A‖².
 
@@ -425,15 +415,9 @@ class MetricDisplay(Display):
     1.0
     """
 
-    def __init__(
-        self,
-        shares: FloatArray,
-        feature_names: Sequence[str],
-        image_shape: tuple[int, int] | None = None,
-    ) -> None:
-        self.shares = shares
-        self.feature_names = feature_names
-        self.image_shape = image_shape
+    shares: FloatArray
+    feature_names: Sequence[str]
+    image_shape: tuple[int, int] | None = None
 
     @classmethod
     def from_estimator(
@@ -525,6 +509,7 @@ def _feature_names(estimator: Any, last: Any) -> Sequence[str] | None:
     return seen
 
 
+@dataclass(eq=False, repr=False)
 class ConvergenceDisplay(Display):
     """The objective of a fit by iteration.
 
@@ -560,11 +545,8 @@ class ConvergenceDisplay(Display):
     True
     """
 
-    line_: Any
-
-    def __init__(self, curve: FloatArray, name: str | None = None) -> None:
-        self.curve = curve
-        self.name = name
+    curve: FloatArray
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -612,6 +594,7 @@ class ConvergenceDisplay(Display):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class ComparisonDisplay(Display):
     """Mean scores of methods with their 95 % intervals.
 
@@ -649,17 +632,10 @@ class ComparisonDisplay(Display):
     'accuracy (%)'
     """
 
-    def __init__(
-        self,
-        names: Sequence[str],
-        means: FloatArray,
-        intervals: FloatArray,
-        measure: str = "score",
-    ) -> None:
-        self.names = names
-        self.means = means
-        self.intervals = intervals
-        self.measure = measure
+    names: Sequence[str]
+    means: FloatArray
+    intervals: FloatArray
+    measure: str = "score"
 
     @classmethod
     def from_comparison(
