@@ -11,13 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 torch = pytest.importorskip("torch")
 import vicinal  # noqa: E402
 from tests.neural.data import mixed, waves  # noqa: E402
-from vicinal.app.models._neural_file import KEY, _digest  # noqa: E402
 from vicinal.neural import (  # noqa: E402
     NeuralNCA,
     NeuralNCAClassifier,
     NeuralNCARegressor,
 )
 from vicinal.neural.saved import from_parts, to_parts  # noqa: E402
+from vicinal.persistence import digest  # noqa: E402
 
 X, y = waves(80)
 
@@ -199,10 +199,10 @@ def test_a_format_to_come_is_refused(fitted: Any, tmp_path: Path) -> None:
 
     header, arrays = to_parts(fitted)
     arrays = {name: np.asarray(one, order="C") for name, one in arrays.items()}
-    text = json.dumps({"format": 2, **header})
+    text = json.dumps({"type": "neural", "format": 2, **header})
     path = tmp_path / "model.safetensors"
-    save_file(arrays, path, {KEY: text, "sha256": _digest(text, arrays)})
-    with pytest.raises(ValueError, match="format is not 1"):
+    save_file(arrays, path, {"vicinal": text, "sha256": digest(text, arrays)})
+    with pytest.raises(ValueError, match="it has format 2"):
         vicinal.load(path)
 
 

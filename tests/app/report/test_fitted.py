@@ -13,8 +13,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from tests.app.report import comparisons
 from vicinal.app.comparison import METHODS, Comparison
-from vicinal.app.report.displayed import select_rows
 from vicinal.app.report.fitted import FittedMetric, _picture, fit_metrics
+from vicinal.app.report.rows import select_rows
 
 
 def all_of(comparison: Comparison, n: int = 1000) -> dict[str, FittedMetric]:

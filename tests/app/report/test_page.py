@@ -19,7 +19,7 @@ from tests.app.report import comparisons
 from tests.app.report.driving import read_by_a_shell
 from vicinal.app.comparison import METHODS, Comparison, compare
 from vicinal.app.report import page
-from vicinal.app.report.before_after import before_and_after
+from vicinal.app.report.fitted import before_and_after
 
 ALL = [
     comparisons.wine,
