@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import scale
 
 import vicinal.compat.metric_learn as metric_learn
-from vicinal.base.tuple_metric import TupleMetric
+from vicinal.classic.tuples import TupleMetric
 from vicinal.compat.metric_learn._shared import _warned
 
 X, y = load_iris(return_X_y=True)

@@ -22,8 +22,7 @@ from vicinal.base.metric import of_unscaled
 from vicinal.base.monitor import CallbackSupportMixin, Monitor
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import RowSpace
-from vicinal.classic._scatter import scattered_span
-from vicinal.classic._supervised import SupervisedMetric
+from vicinal.classic._shared import SupervisedMetric, scattered_span
 from vicinal.nca import STARTS, initial_components
 from vicinal.solvers import Solution
 

@@ -15,9 +15,12 @@ from vicinal.base.metric import of_unscaled
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import RowSpace, unit_of
 from vicinal.base.whitening import deviations, within_class_residuals
-from vicinal.classic._choice import hits_of_maps
-from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
-from vicinal.classic._supervised import SupervisedMetric
+from vicinal.classic._shared import (
+    SupervisedMetric,
+    cholesky_of_scatter,
+    held_out_hits,
+    scattered_span,
+)
 
 ADVICE = "Use a larger shrinkage."
 
@@ -112,7 +115,7 @@ class FDA(SupervisedMetric):
             )
         shrinkage, every = self.shrinkage, False
         if self.n_components == "auto":
-            chosen = first_as_good(hits_of_maps(X, codes, self._candidates))
+            chosen = first_as_good(held_out_hits(X, codes, self._candidates))
             every = chosen > 0
             shrinkage = 1.0 if chosen > 1 else shrinkage
         self.eigenvalues_, self.components_ = self._map(X, codes, shrinkage, every)

@@ -12,9 +12,12 @@ from vicinal.base.knn_vote import nearest_points
 from vicinal.base.metric import of_unscaled
 from vicinal.base.n_components import checked_n_components
 from vicinal.base.row_space import RowSpace
-from vicinal.classic._choice import hits_of_maps
-from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
-from vicinal.classic._supervised import SupervisedMetric
+from vicinal.classic._shared import (
+    SupervisedMetric,
+    cholesky_of_scatter,
+    held_out_hits,
+    scattered_span,
+)
 from vicinal.neighborhood import (
     Affinities,
     effective_n_threads,
@@ -40,10 +43,10 @@ class LFDA(SupervisedMetric):
     n_neighbors : int, default=7
         The neighbour, in its class, whose distance from a point is that point's scale
         σ_i. A class of no more rows than that uses its last.
-    reg : float, default=0.01
-        What is added to the within-class scatter's diagonal, relative to its mean
-        eigenvalue tr(S) / min(n_samples − 1, n_features). Without it, that scatter
-        has no inverse when there are more features than rows.
+    alpha : float, default=0.01
+        Ridge: added to the diagonal of the within-class scatter, relative to its mean
+        eigenvalue tr(S) / min(n_samples − 1, n_features). With 0, the scatter has no
+        inverse if there are more features than rows.
     embedding : {"auto", "weighted", "orthonormalized", "plain"}, default="auto"
         The rows of the map: generalised eigenvectors times the square roots of their
         eigenvalues; an orthonormal basis of those, which is the Euclidean distance
@@ -98,7 +101,7 @@ class LFDA(SupervisedMetric):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "reg": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
         "embedding": [StrOptions({"auto", "weighted", "orthonormalized", "plain"})],
     }
 
@@ -107,18 +110,18 @@ class LFDA(SupervisedMetric):
         n_components: int | None = None,
         *,
         n_neighbors: int = 7,
-        reg: float = 0.01,
+        alpha: float = 0.01,
         embedding: str = "auto",
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
-        self.reg = reg
+        self.alpha = alpha
         self.embedding = embedding
 
     def _learn(self, X: FloatArray, codes: IntArray) -> None:
         embedding = "weighted" if self.embedding == "auto" else self.embedding
         if self.embedding == "auto" and self.n_components is None:
-            hits = hits_of_maps(
+            hits = held_out_hits(
                 X, codes, lambda X, codes: [self._map(X, codes, "weighted")[1]]
             )
             better = hits.sum(axis=1).argmax()
@@ -139,7 +142,8 @@ class LFDA(SupervisedMetric):
         # Classes without any inner scatter still leave a scale to go by.
         eps = np.finfo(np.float64).eps
         size = max(np.trace(within), eps * np.trace(between))
-        within[np.diag_indices_from(within)] += self.reg * size / min(n - 1, n_features)
+        ridge = self.alpha * size / min(n - 1, n_features)
+        within[np.diag_indices_from(within)] += ridge
         values, vectors = _leading(between, within, d)
         rows, unit = _embedded(values, vectors, seen, embedding)
         return values, of_unscaled(rows, unit, X.dtype)
@@ -217,7 +221,7 @@ def _leading(
     between: FloatArray, within: FloatArray, d: int
 ) -> tuple[FloatArray, FloatArray]:
     """Return the d largest of S_b v = λ S_w v, with vᵀ S_w v = 1."""
-    cholesky_of_scatter(within, "Use a larger reg.")
+    cholesky_of_scatter(within, "Use a larger alpha.")
     last = len(within) - 1
     values, vectors = linalg.eigh(between, within, subset_by_index=(last - d + 1, last))
     return values[::-1], vectors[:, ::-1]

@@ -21,8 +21,10 @@ from vicinal.base.whitening import (
     relevant_components,
     within_class_residuals,
 )
-from vicinal.classic._choice import hits_of_maps
-from vicinal.classic._scatter import scattered_span
+from vicinal.classic._shared import (
+    held_out_hits,
+    scattered_span,
+)
 from vicinal.neighborhood import single_threaded_blas
 
 # Chunklets are small; groups of so many rows are likely classes.
@@ -173,7 +175,7 @@ class RCA(LearnsFromClasses, LinearMetric):
             def learn(X: FloatArray, codes: IntArray) -> list[FloatArray]:
                 return self._maps(scattered_span(X), codes, _SHRINKAGES, X.dtype)
 
-            hits = hits_of_maps(X[inside], codes[inside], learn)[:-1]
+            hits = held_out_hits(X[inside], codes[inside], learn)[:-1]
             if hits.size:
                 return _SHRINKAGES[int(hits.sum(axis=1).argmax())]
         return _ledoit_wolf(seen.coordinates[inside], codes[inside])

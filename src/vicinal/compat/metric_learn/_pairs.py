@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 
-from vicinal.base.pair_classifier import PairClassifier
-from vicinal.base.tuple_metric import of_tuples
+from vicinal.classic.tuples import TupleMetric, of_tuples
 from vicinal.compat.metric_learn._shared import (
     MetricLearnNames,
     check_tuples,
@@ -86,5 +85,5 @@ class LearnsFromLabels:
             **more,
         }
         with self._as_ours(**ours, preprocessor=None):
-            PairClassifier.fit(self, points, y)
+            TupleMetric.fit(self, points, y)
         return self

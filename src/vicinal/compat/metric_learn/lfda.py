@@ -55,6 +55,6 @@ class LFDA(MetricLearnNames, classic.LFDA):
         k = self.k
         if k is None:
             k = max(1, min(7, int(np.shape(points)[1]) - 1))
-        ours = {"n_neighbors": k, "embedding": self.embedding_type, "reg": 1e-6}
+        ours = {"n_neighbors": k, "embedding": self.embedding_type, "alpha": 1e-6}
         with self._as_ours(**ours):
             return super().fit(points, y)

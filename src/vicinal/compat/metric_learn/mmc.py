@@ -47,7 +47,7 @@ class MMC(LearnsFromPairs, classic.MMC):
 
     n_constraints = "auto"
     form = "full"
-    reg = 1.0
+    alpha = 1.0
     prior_weight = "auto"
 
     def __init__(
