@@ -256,24 +256,39 @@ def learn_from_drawn_pairs(
     random_state = check_random_state(estimator.random_state)
     every = X if other_X is None else np.vstack([X, other_X])
     space = PriorSpace(every, estimator.prior)
-    rows, other_rows = np.split(space.rows, [len(X)])
+    rows, others = np.split(space.rows, [len(X)])
     n_classes = 1 + int(codes.max())
-    if other_codes is not None:
+    if other_codes is None:
+        others = rows
+    else:
         n_classes = max(n_classes, 1 + int(other_codes.max()))
     n_pairs = default_n_pairs(estimator.n_constraints, n_classes, space.n_coordinates)
     bounds = _bounds_in_coordinates(bounds, space)
 
-    def learn(Z: FloatArray, codes: IntArray) -> list[FloatArray]:
-        return _gamma_path(
-            *_draw(Z, codes, n_pairs, random_state, bounds, dtype=rows.dtype)[:2]
+    def draw(
+        rows: FloatArray,
+        others: FloatArray,
+        codes: IntArray,
+        other_codes: IntArray | None = None,
+        coordinates: Callable[[FloatArray], FloatArray] = np.asarray,
+    ) -> Pairs:
+        near = random_pairs(codes, other_codes, n_pairs, True, random_state)
+        if not len(near[0]):
+            raise ValueError("No two rows that could be paired are of one class.")
+        far = random_pairs(codes, other_codes, n_pairs, False, random_state)
+        anyone = [random_state.randint(len(A), size=10_000) for A in (rows, others)]
+        similar, dissimilar, random = (
+            coordinates(rows[i]) - coordinates(others[j])
+            for i, j in (near, far, anyone)
         )
+        return scale_by_bounds(similar, dissimilar, random, bounds, space.rows.dtype)
 
     gamma = estimator.gamma
     if isinstance(gamma, str):
         hits = held_out_hits(
             rows,
             codes,
-            learn,
+            lambda Z, codes: _gamma_path(*draw(Z, Z, codes)[:2]),
             prepare=space.coordinates,
             max_rows=2_000,
             single_fold=n_pairs * space.n_coordinates**2 > 1e8,
@@ -282,43 +297,8 @@ def learn_from_drawn_pairs(
         best = smallest_proven(hits) if hits.size else -1
         # A metric that changes the prediction of no row is not proven.
         gamma = (*GAMMAS, 0.0)[best] if (hits[best] != hits[-1]).any() else 0.0
-    pairs = _draw(
-        rows,
-        codes,
-        n_pairs,
-        random_state,
-        bounds,
-        dtype=rows.dtype,
-        coordinates=space.coordinates,
-        other_rows=None if other_X is None else other_rows,
-        other_codes=other_codes,
-    )
+    pairs = draw(rows, others, codes, other_codes, space.coordinates)
     _fit_logdet(estimator, *pairs, gamma, space, X.dtype)
-
-
-def _draw(
-    rows: FloatArray,
-    codes: IntArray,
-    n_pairs: int,
-    random_state: RandomState,
-    bounds: Bounds | None,
-    *,
-    dtype: Any,
-    coordinates: Callable[[FloatArray], FloatArray] = np.asarray,
-    other_rows: FloatArray | None = None,
-    other_codes: IntArray | None = None,
-) -> Pairs:
-    """Draw pairs of both kinds, and random pairs for the bounds."""
-    second = rows if other_rows is None else other_rows
-    near = random_pairs(codes, other_codes, n_pairs, True, random_state)
-    if not len(near[0]):
-        raise ValueError("No two rows that could be paired are of one class.")
-    far = random_pairs(codes, other_codes, n_pairs, False, random_state)
-    anyone = [random_state.randint(len(some), size=10_000) for some in (rows, second)]
-    similar, dissimilar, random = (
-        coordinates(rows[i]) - coordinates(second[j]) for i, j in (near, far, anyone)
-    )
-    return scale_by_bounds(similar, dissimilar, random, bounds, dtype)
 
 
 def _given(
