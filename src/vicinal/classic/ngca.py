@@ -134,10 +134,6 @@ class NGCA(LinearMetric):
         """
         with self._unchanged_on_error():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            most = min(points.shape[1], len(points) - 1)
-            checked_n_components(
-                self.n_components, most, f"X of shape {points.shape} allows"
-            )
             centered_points, _, unit = centered(points)
             wide = centered_points.astype(np.float64, copy=False)
             wide -= wide.mean(axis=0)  # float32 does not hold all of the mean

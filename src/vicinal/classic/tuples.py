@@ -468,7 +468,7 @@ class TupleMetric(LinearMetric):
                     _check_consistent_pairs(tuples, signs)
                 if not (signs == 1).any():
                     raise ValueError("Expected similar pairs, but no y is 1.")
-                self._learn_pairs(tuples, signs, **options)
+                self._learn_pairs(tuples, signs)
                 lengths = tuples.lengths(self.components_, 0, 1)
                 self.threshold_ = best_threshold(lengths, signs == 1)
             else:
