@@ -31,7 +31,7 @@ def test_scikit_learn_slices_pairs(by_index: bool) -> None:
     assert auc.mean() > 0.9
     accuracy = cross_val_score(model, given, ALIKE, scoring="accuracy", cv=cv)
     assert accuracy.mean() > 0.8
-    search = GridSearchCV(model, {"reg": [0.1, 1.0]}, cv=3).fit(given, ALIKE)
+    search = GridSearchCV(model, {"alpha": [0.1, 1.0]}, cv=3).fit(given, ALIKE)
     assert search.best_score_ > 0.9
     parts = train_test_split(given, ALIKE, random_state=0)
     trained = clone(model).fit(parts[0], parts[2])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vicinal.base.thresholds import STRATEGIES, best_threshold
+from vicinal.classic.tuples import STRATEGIES, best_threshold
 
 
 def rates(distances: Any, alike: Any, threshold: float) -> dict[str, float]:

@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.preprocessing import scale
 
-from vicinal.base.tuples import check_tuples
 from vicinal.classic import (
     ITML,
     LSML,
@@ -20,6 +19,7 @@ from vicinal.classic import (
     quadruplets_from_labels,
     triplets_from_labels,
 )
+from vicinal.classic.tuples import check_tuples
 
 X, y = load_iris(return_X_y=True)
 X = scale(X) + np.random.default_rng(0).normal(size=X.shape) / 100
@@ -195,9 +195,9 @@ def test_pairs_that_contradict_each_other(learner: Any) -> None:
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (None, "1 for pairs that are alike and -1 for others"),
+        (None, "1 for similar pairs and -1 for others"),
         (np.resize([0, 1, 2], 120), r"-1 for others; got values like \[0, 1, 2\]"),
-        (np.resize([0, 1], 120), r"like \[0, 1\]. Of 0 and 1, 2 \* y - 1 makes them"),
+        (np.resize([0, 1], 120), r"like \[0, 1\]. Use 2 \* y - 1 for labels 0 and 1"),
         (np.resize(["a", "b"], 120), "-1 for others; got values"),
         (np.ones(119, dtype=int), "inconsistent numbers of samples: 120 pairs"),
         (-np.ones(120, dtype=int), "no y is 1"),
