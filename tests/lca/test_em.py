@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
-from tests.lca.oracles import local_covariance
+from tests.lca.oracles import local_covariance, subsampled_em
 from vicinal import LCA, LCAGauss
 from vicinal.lca import _fit
 from vicinal.lca._data import ScaledData, Scaler
@@ -20,23 +20,19 @@ X = load_iris().data
 points = make_blobs(1500, 4, centers=8, random_state=0)[0]
 
 
-@pytest.mark.parametrize(("n_references", "batch_size"), [(50, 10), (90, 90), (150, 7)])
-def test_a_draw_is_the_batch_and_others_without_repeats(
+@pytest.mark.parametrize(
+    ("n_references", "batch_size"), [(50, 10), (90, 90), (150, 7), (20, 50), (1, 5)]
+)
+def test_groups_of_locations_have_n_distinct_references(
     n_references: int, batch_size: int
 ) -> None:
     rng = np.random.RandomState(0)
     batch = rng.permutation(150)[:batch_size]
-    drawn = Sampling(batch_size, n_references, 0.6).draw(batch, 150, rng)
-    np.testing.assert_array_equal(drawn[:batch_size], batch)
-    assert len(np.unique(drawn)) == len(drawn) == n_references
-    assert drawn.min() >= 0
-    assert drawn.max() < 150
-
-
-def test_fewer_neighbours_than_locations_are_never_none() -> None:
-    rng = np.random.RandomState(0)
-    drawn = Sampling(1, 1, 0.6).draw(np.array([3]), 10, rng)
-    assert len(drawn) == 2
+    locations = []
+    for rows, n_locations in Sampling(9, n_references, 0.6).groups(batch, 150, rng):
+        locations.extend(rows[:n_locations])
+        assert len(np.unique(rows)) == len(rows) == max(n_references, 2)
+    np.testing.assert_array_equal(locations, batch)
 
 
 def test_an_update_is_equation_7() -> None:
@@ -113,6 +109,23 @@ def test_the_kernel_is_scaled_to_all_neighbours() -> None:
     assert sizes[1] == pytest.approx(sizes[0], rel=0.15)
 
 
+@pytest.mark.parametrize(("n_references", "ratio"), [(50, 2.1), (100, 1.5)])
+@pytest.mark.parametrize("batch_size", [10, 40, "all"])
+def test_references_are_honored_for_any_batch_size(
+    n_references: int, ratio: float, batch_size: int | str
+) -> None:
+    """Section 5.2: fewer references widen the kernels, by as much as in naive EM."""
+    some = points[:300, :2]
+    naive = subsampled_em(some, n_references, 20, np.random.default_rng(0))
+    exact = np.trace(LCA(reg=0.0).fit(some).covariance_)
+    assert np.trace(naive) == pytest.approx(ratio * exact, rel=0.1)
+    fast = LCA(reg=0.0, n_references=n_references, batch_size=batch_size)
+    fast.set_params(rescale=False, random_state=0).fit(some)
+    assert np.trace(fast.covariance_) == pytest.approx(np.trace(naive), rel=0.2)
+    fast.set_params(rescale=True).fit(some)
+    assert np.trace(fast.covariance_) == pytest.approx(exact, rel=0.15)
+
+
 def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     for shape, expected in {
         (20_001, 4): Sampling(100, 3000, 0.6),
@@ -186,7 +199,7 @@ def test_what_partial_fit_cannot_do() -> None:
 
 
 def test_the_search_by_batches_moves_directions_over() -> None:
-    fast = LCAGauss("search", batch_size=50, n_references=100, random_state=0).fit(X)
+    fast = LCAGauss("search", batch_size=50, n_references=140, random_state=0).fit(X)
     assert fast.n_gaussian_ == 1  # as by all pairs
 
 

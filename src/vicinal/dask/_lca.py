@@ -96,8 +96,8 @@ class LCA(OnChunks, vicinal.lca.LCA):
 
     Parameters
     ----------
-    covariance, reg, n_components, smoothing, discount, contamination, cv, rtol, \
-warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
+    covariance, reg, n_components, smoothing, discount, rescale, contamination, cv, \
+rtol, warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.LCA`; covariance="local" and reg="cv" need all rows in
         memory, and contamination is a share of the rows that have a kernel.
     batch_size : int or None, default=None
@@ -153,6 +153,7 @@ offset_, n_features_in_, feature_names_in_
         batch_size: int | str | None = None,
         n_references: int | str | None = None,
         discount: float = 0.6,
+        rescale: bool = True,
         contamination: float | str = 0.1,
         cv: Any = None,
         rtol: float = 1e-4,
@@ -173,6 +174,7 @@ offset_, n_features_in_, feature_names_in_
             batch_size=batch_size,
             n_references=n_references,
             discount=discount,
+            rescale=rescale,
             contamination=contamination,
             cv=cv,
             rtol=rtol,
@@ -308,7 +310,7 @@ offset_, n_features_in_, feature_names_in_
             return super()._em(data, model, start, on_iteration, seed)
         batch_size = int(self.batch_size or N_TASKS * LOCATIONS_PER_TASK)
         n_references = int(self.n_references or N_REFERENCES)
-        sampling = Sampling(batch_size, n_references, self.discount)
+        sampling = Sampling(batch_size, n_references, self.discount, self.rescale)
         n = min(data.chunks.shape[0], LOCATIONS_PER_ITERATION)
         n_updates = -(-n // batch_size)
         pool = Pool(

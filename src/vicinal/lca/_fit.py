@@ -34,6 +34,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
         "batch_size": [at_least_one, StrOptions({"all"}), None],
         "n_references": [at_least_one, StrOptions({"all"}), None],
         "discount": [Interval(Real, 0, 1, closed="left")],
+        "rescale": ["boolean"],
         "contamination": [
             StrOptions({"auto"}),
             Interval(Real, 0, 0.5, closed="right"),
@@ -53,6 +54,7 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
     batch_size: int | str | None
     n_references: int | str | None
     discount: float
+    rescale: bool
     contamination: float | str
     cv: Any
     rtol: float
@@ -143,7 +145,11 @@ class ParzenMetric(CallbackSupportMixin, DensityMixin, LinearMetric):
     def _minibatches(self, data: ScaledData) -> Sampling:
         """Return how to draw mini-batches."""
         return sampling_of(
-            self.batch_size, self.n_references, self.discount, data.U.shape
+            self.batch_size,
+            self.n_references,
+            self.discount,
+            data.U.shape,
+            self.rescale,
         )
 
     def _scatter_at(self, data: ScaledData, kernel: Kernel) -> FloatArray:

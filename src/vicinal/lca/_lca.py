@@ -70,12 +70,17 @@ default="full"
         20,000 points, and beyond that the paper's 100, or 4 for each feature or a
         thousandth of the points where that is more.
     n_references : int, "all" or None, default=None
-        N, the random points that these locations have as neighbours, including the
-        locations themselves. None is "all" up to 20,000 points, and beyond that the
+        N, the random points that each of these locations has as neighbours, including
+        the location itself. None is "all" up to 20,000 points, and beyond that the
         paper's 3000.
     discount : float, default=0.6
         γ: the weight that the old C_L has after a pass through the data in the fast
         form; after one update it is γ^(B/n) (eq. 7).
+    rescale : bool, default=True
+        Whether the fast form ends with a fit of the scale of Σ to all points as
+        references. With N references the nearest ones are further away than among all
+        points, so that Σ is too wide for the density of all points. False keeps the
+        paper's estimate, in which that acts as a regularizer (section 5.2).
     contamination : "auto" or float, default=0.1
         Where outliers begin. A number is the share of the training points that
         `predict` calls outliers. "auto" sets the threshold for new points, by the
@@ -186,6 +191,7 @@ default="full"
         batch_size: int | str | None = None,
         n_references: int | str | None = None,
         discount: float = 0.6,
+        rescale: bool = True,
         contamination: float | str = 0.1,
         cv: Any = None,
         rtol: float = 1e-4,
@@ -204,6 +210,7 @@ default="full"
         self.batch_size = batch_size
         self.n_references = n_references
         self.discount = discount
+        self.rescale = rescale
         self.contamination = contamination
         self.cv = cv
         self.rtol = rtol

@@ -1,6 +1,6 @@
 """The fast form of EM (LCA, section 5): batches of locations, random neighbours."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,26 +45,40 @@ class Sampling:
         N, the random neighbours that the locations of an update look at.
     discount : float
         γ: the weight that C_L keeps over a pass through the data (eq. 7).
+    rescale : bool, default=True
+        Whether the final C_L is scaled to all points as references.
     """
 
     batch_size: int
     n_references: int
     discount: float
+    rescale: bool = True
 
-    def draw(self, batch: IntArray, n: int, rng: RandomState) -> IntArray:
-        """Return the batch, followed by random others: N points together.
+    def groups(
+        self, locations: IntArray, n: int, rng: RandomState
+    ) -> Iterator[tuple[IntArray, int]]:
+        """Yield groups of at most N locations, each followed by random other rows.
 
-        The locations are neighbours of each other, which saves mapping as many.
+        A group and its other rows are N rows together, all of them references of each
+        location in the group. The locations are references of each other, which saves
+        mapping other rows.
+
+        Yields
+        ------
+        rows : ndarray of shape (N,)
+            The locations of the group, then the other rows.
+        n_locations : int
+            The size of the group.
         """
-        n_wanted = max(min(self.n_references, n), len(batch), 2)
-        found = batch
-        while len(found) < n_wanted:
-            # Few of many are drawn twice: it is cheaper to draw again than to check.
-            many = 2 * n_wanted < n
-            drawn = rng.randint(n, size=n_wanted) if many else rng.permutation(n)
-            found = np.concatenate([found, drawn])
-            found = found[np.sort(np.unique(found, return_index=True)[1])]
-        return found[:n_wanted]
+        N = max(min(self.n_references, n), 2)
+        for group in np.array_split(locations, -(-len(locations) // N)):
+            rows = group
+            while len(rows) < N:
+                # Drawing few of many rows again is cheaper than a permutation.
+                drawn = rng.randint(n, size=N) if 2 * N < n else rng.permutation(n)
+                rows = np.concatenate([rows, drawn])
+                rows = rows[np.sort(np.unique(rows, return_index=True)[1])]
+            yield rows[:N], len(group)
 
     def batches(self, locations: IntArray) -> list[IntArray]:
         """Return the locations in parts of B or a few less."""
@@ -110,9 +124,12 @@ class Sampling:
         n_threads: int,
     ) -> FloatArray:
         """Return Ĉ_L, the mean local covariance at a batch of locations."""
-        points = U[self.draw(batch, len(U), rng)]
-        Y = to_float32_if_safe(mapped(points, kernel, n_threads))
-        return expectation_of(Y, kernel, n_threads, np.arange(len(batch))).C
+        C = np.zeros_like(kernel.map)
+        for rows, n_locations in self.groups(batch, len(U), rng):
+            Y = to_float32_if_safe(mapped(U[rows], kernel, n_threads))
+            seen = expectation_of(Y, kernel, n_threads, np.arange(n_locations))
+            C += seen.C * (n_locations / len(batch))
+        return C
 
     def weight_of_start(self, n: int) -> float:
         """Return the weight of a C_L that nothing was learned from: one batch's."""
@@ -124,12 +141,13 @@ def sampling_of(
     n_references: int | str | None,
     discount: float,
     shape: tuple[int, ...],
+    rescale: bool = True,
 ) -> Sampling:
     """Return how to draw batches from points of this shape.
 
     Parameters
     ----------
-    batch_size, n_references, discount
+    batch_size, n_references, discount, rescale
         As for `LCA`; None is chosen here.
     shape : tuple
         How many points and features.
@@ -141,7 +159,7 @@ def sampling_of(
     if n_references is None:
         n_references = N_REFERENCES
     B, N = (n if k == "all" else min(int(k), n) for k in (batch_size, n_references))
-    return Sampling(B, N, discount)
+    return Sampling(B, N, discount, rescale)
 
 
 def sampled_rows(n: int) -> IntArray | None:
@@ -193,12 +211,11 @@ def stochastic_em(
     judges = sample_without_replacement(
         len(U), min(len(U), N_JUDGES), random_state=rng
     ).astype(np.intp)
-    field = U[sampling.draw(judges, len(U), rng)]
+    judged = [(U[rows], k) for rows, k in sampling.groups(judges, len(U), rng)]
 
     def height(kernel: Kernel) -> float:
-        return objective(
-            log_means(field, kernel, n_threads, np.arange(len(judges))), kernel
-        )
+        found = [log_means(V, kernel, n_threads, np.arange(k)) for V, k in judged]
+        return objective(np.concatenate(found), kernel)
 
     kernel, C, learned = start
     curve = [height(kernel)]
@@ -212,7 +229,7 @@ def stochastic_em(
         if on_iteration(reached) or converged:
             converged = True
             break
-    if sampling.n_references < len(U):
+    if sampling.rescale and sampling.n_references < len(U):
         kernel, C = _rescale(model, U, kernel, C, judges, n_threads)
     return Reached(kernel, C, curve, converged)
 
