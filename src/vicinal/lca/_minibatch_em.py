@@ -75,7 +75,7 @@ class Sampling:
             rows = group
             while len(rows) < N:
                 # Drawing few of many rows again is cheaper than a permutation.
-                drawn = rng.randint(n, size=N) if 2 * N < n else rng.permutation(n)
+                drawn = rng.randint(n, size=N) if n > 2 * N else rng.permutation(n)
                 rows = np.concatenate([rows, drawn])
                 rows = rows[np.sort(np.unique(rows, return_index=True)[1])]
             yield rows[:N], len(group)
