@@ -10,11 +10,17 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tests.lca.oracles import local_covariance, subsampled_em
 from vicinal import LCA, LCAGauss
-from vicinal.lca import _fit
-from vicinal.lca._data import ScaledData, Scaler
-from vicinal.lca._e_step import expectation, to_float32_if_safe
-from vicinal.lca._m_step import CovarianceModel, Full, LowRank, form_of
-from vicinal.lca._minibatch_em import Sampling, sampling_of
+from vicinal.lca import _shared, lca_gauss
+from vicinal.lca.data import ScaledData, Scaler
+from vicinal.lca.em import (
+    CovarianceMStep,
+    Form,
+    Sampling,
+    expectation,
+    form_of,
+    sampling_of,
+    to_float32_if_safe,
+)
 
 X = load_iris().data
 points = make_blobs(1500, 4, centers=8, random_state=0)[0]
@@ -37,7 +43,7 @@ def test_groups_of_locations_have_n_distinct_references(
 
 def test_an_update_is_equation_7() -> None:
     problem = ScaledData.of(Scaler.of(X, isotropic=False), X, 1, (X, None))
-    model = CovarianceModel(Full(), np.zeros(4))
+    model = CovarianceMStep(Form("full"), np.zeros(4))
     kernel = model.fit(problem.covariance)
     rng = np.random.RandomState(0)
     sampling = Sampling(150, 150, 0.6)
@@ -55,7 +61,7 @@ def test_an_update_is_equation_7() -> None:
 def test_an_update_keeps_the_root_of_what_a_pass_keeps() -> None:
     """Eq. 7 with two batches in a pass: γ^(B/n) is γ^½."""
     problem = ScaledData.of(Scaler.of(X, isotropic=False), X, 1, (X, None))
-    model = CovarianceModel(Full(), np.zeros(4))
+    model = CovarianceMStep(Form("full"), np.zeros(4))
     first = model.fit(problem.covariance)
     order = np.random.RandomState(1).permutation(150)
     kept = np.sqrt(0.6)
@@ -137,12 +143,12 @@ def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> N
         Scaler.of(points, isotropic=False), points, 1, (points, None)
     )
     assert LCA()._sampling(problem) is None
-    monkeypatch.setattr(_fit, "N_EXACT", 1500)
+    monkeypatch.setattr(_shared, "N_EXACT", 1500)
     assert LCA()._sampling(problem) is None
-    monkeypatch.setattr(_fit, "N_EXACT", 1499)
+    monkeypatch.setattr(_shared, "N_EXACT", 1499)
     assert LCA()._sampling(problem) == Sampling(100, 1500, 0.6)
     assert LCA(batch_size="all", n_references="all")._sampling(problem) is None
-    monkeypatch.setattr(_fit, "N_EXACT", 1000)
+    monkeypatch.setattr(_shared, "N_EXACT", 1000)
     first, again, other = (
         LCA(random_state=seed, tol=0.1).fit(points).covariance_ for seed in (0, 0, 1)
     )
@@ -199,7 +205,7 @@ def test_what_partial_fit_cannot_do() -> None:
 
 
 def test_the_search_by_batches_moves_directions_over() -> None:
-    fast = LCAGauss("search", batch_size=50, n_references=140, random_state=0).fit(X)
+    fast = LCAGauss(search=True, batch_size=50, n_references=140, random_state=0).fit(X)
     assert fast.n_gaussian_ == 1  # as by all pairs
 
 
@@ -209,7 +215,7 @@ def test_a_fixed_number_of_gaussian_directions_needs_no_look_at_all_pairs(
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(_fit, "expectation", never)
+    monkeypatch.setattr(lca_gauss, "expectation", never)
     fast = LCAGauss(2, batch_size=50, n_references=100, random_state=0).fit(X)
     assert fast.n_gaussian_ == 2
 
@@ -241,7 +247,7 @@ def test_searched_numbers_are_judged_by_the_same_points(
         return em(model, *given)
 
     monkeypatch.setattr(LCAGauss, "_em", spy)
-    LCAGauss("search", batch_size=50, n_references=100).fit(X)
+    LCAGauss(search=True, batch_size=50, n_references=100).fit(X)
     *searched, final = seeds
     assert len(searched) > 1
     assert len(set(searched)) == 1
@@ -259,9 +265,7 @@ def test_partial_fit_forgets_what_only_fit_knows() -> None:
 
 def test_a_low_rank_leaves_room_for_the_identity() -> None:
     def rank(given: int | None, n_features: int) -> int:
-        form = form_of("low-rank", given, n_features)
-        assert isinstance(form, LowRank)
-        return form.rank
+        return form_of("low-rank", given, n_features).rank
 
     assert rank(None, 3) == 2
     assert rank(2, 3) == 2
@@ -271,8 +275,6 @@ def test_a_low_rank_leaves_room_for_the_identity() -> None:
 
 @pytest.mark.parametrize(("n_features", "rank"), [(1, 0), (2, 1), (3, 2), (50, 10)])
 def test_a_low_rank_leaves_a_direction_to_the_rest(n_features: int, rank: int) -> None:
-    form = form_of("low-rank", None, n_features)
-    assert isinstance(form, LowRank)
-    assert form.rank == rank
+    assert form_of("low-rank", None, n_features).rank == rank
     with pytest.raises(ValueError, match="leaves nothing for the multiple"):
         form_of("low-rank", max(n_features, 2), max(n_features, 2))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from vicinal.lca._regularization import (
+from vicinal.lca._selection import (
     best_gaussian_ridge,
     best_ridge,
     folds,

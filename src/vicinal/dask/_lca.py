@@ -18,16 +18,13 @@ from vicinal.dask._moments import Frame, scatter_of
 from vicinal.dask._pool import Pool, Share, meeting
 from vicinal.dask._sampling import draw_sample
 from vicinal.dask._tasks import summed
-from vicinal.lca.parts import (
+from vicinal.lca.data import ScaledData, Scaler
+from vicinal.lca.em import (
     N_EXACT,
     N_REFERENCES,
     Kernel,
-    Model,
     OnIteration,
-    Reached,
     Sampling,
-    ScaledData,
-    Scaler,
     Start,
     expectation_of,
     form_of,
@@ -35,6 +32,8 @@ from vicinal.lca.parts import (
     stochastic_em,
     to_float32_if_safe,
 )
+from vicinal.lca.em import EMResult as Reached
+from vicinal.lca.em import MStep as Model
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 
 N_KERNELS = N_EXACT
