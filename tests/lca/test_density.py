@@ -151,7 +151,7 @@ def test_many_points_have_their_threshold_from_some(
 ) -> None:
     points, _ = blobs(900)
     for contamination in ("auto", 0.1):
-        exact = {"batch_size": "all", "n_references": "all"}
+        exact: dict[str, Any] = {"batch_size": "all", "n_references": "all"}
         model = LCA(contamination=contamination, **exact)
         whole = model.fit(points).offset_
         with monkeypatch.context() as patch:

@@ -326,7 +326,7 @@ class LocalDensity(ParzenDensity):
 
     @property
     def _constant(self) -> float:
-        return self.kernel.log_peak - self._log_unit
+        return self.kernel.log_peak - self.units.log_unit
 
     def _mapped(self, U: FloatArray) -> FloatArray:
         return U.astype(np.float64) @ self.kernel.map.T

@@ -161,7 +161,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         def on_iteration(result: EMResult) -> bool:
             nonlocal latest
             latest = result
-            curve = [height - data.log_unit for height in result.curve]
+            curve = [height - data.units.log_unit for height in result.curve]
             return monitor(components_of(result.kernel), curve)
 
         try:

@@ -92,6 +92,11 @@ class Scaler:
             )
         return cls(mean * unit, scale, constant)
 
+    @property
+    def log_unit(self) -> float:
+        """The log-density of scaled points minus that of the data."""
+        return float(np.log(self.scale).sum())
+
     def transform(self, X: FloatArray) -> FloatArray:
         """Return the scaled points; float32 if X is and they do not overflow."""
         scaled: FloatArray = (X - self.origin) / self.scale
@@ -235,11 +240,6 @@ class ScaledData:
         """Take points that are already scaled."""
         n_threads = effective_n_threads(n_jobs)
         return cls(units, U, covariance_of(U, n_threads), n_threads, given)
-
-    @property
-    def log_unit(self) -> float:
-        """The log-density of U minus the log-density of X."""
-        return float(np.log(self.units.scale).sum())
 
     def constant_ridge(self, U: FloatArray | None = None) -> FloatArray:
         """Return the variance added to constant features: 1, and 0 for the others.

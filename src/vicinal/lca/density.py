@@ -204,7 +204,7 @@ class ParzenDensity(ABC):
         parzen = self.kernel_log_density(U, n_threads)
         if self.background is None:
             return parzen
-        gaussian = self.background.log_density(U) - self._log_unit
+        gaussian = self.background.log_density(U) - self.units.log_unit
         return mix(parzen, gaussian, self.weight)
 
     def leave_one_out(self, n_threads: int, rows: IntArray | None = None) -> FloatArray:
@@ -214,7 +214,7 @@ class ParzenDensity(ABC):
             return parzen
         gaussian = self.background.loo_scores
         gaussian = gaussian if rows is None else gaussian[rows]
-        return mix(parzen, gaussian - self._log_unit, self.weight)
+        return mix(parzen, gaussian - self.units.log_unit, self.weight)
 
     def sample(self, n_samples: int, rng: RandomState) -> FloatArray:
         """Draw points from the density."""
@@ -237,7 +237,11 @@ class ParzenDensity(ABC):
         """
         covariance = data.covariance + np.diag(data.constant_ridge())
         background = Background.fit(data.U, covariance, ridge)
-        rows, gaussian, n = None, background.loo_scores - self._log_unit, len(data.U)
+        rows, gaussian, n = (
+            None,
+            background.loo_scores - self.units.log_unit,
+            len(data.U),
+        )
         if n > N_EXACT:
             rows = RandomState(0).choice(n, N_JUDGES, replace=False)
             gaussian = gaussian[rows]
@@ -254,10 +258,6 @@ class ParzenDensity(ABC):
         return replace(
             self, U=self.U[group], duplicates=duplicates, background=background
         )
-
-    @cached_property
-    def _log_unit(self) -> float:
-        return float(np.log(self.units.scale).sum())
 
     def _inverse(self, image: FloatArray) -> FloatArray:
         """Return the points with this image under A, in the data's units and type."""
@@ -321,7 +321,7 @@ class ProductDensity(ParzenDensity):
         self, log_mean: FloatArray, U: FloatArray, n_threads: int
     ) -> FloatArray:
         """Return log p(x) from log mean_j exp(−d²_ij) of scaled points."""
-        constant = self.kernel.log_peak - self._log_unit
+        constant = self.kernel.log_peak - self.units.log_unit
         gaussian = self.kernel.map[self.kernel.n_local :]
         if not len(gaussian):
             return log_mean + constant

@@ -404,7 +404,7 @@ default="full"
             "components_": self._components_of(data, kernel),
             "covariance_": spread @ spread.T,
             "n_iter_": len(result.curve) - 1,
-            "objective_curve_": np.array(result.curve) - data.log_unit,
+            "objective_curve_": np.array(result.curve) - data.units.log_unit,
             "_local_scatter": result.local_scatter,
         }
         if local is None:

@@ -637,7 +637,7 @@ class LCAGauss(ParzenMetric):
             "gaussian_components_": gaussian,
             "n_gaussian_": len(gaussian),
             "n_iter_": len(result.curve) - 1,
-            "objective_curve_": np.array(result.curve) - data.log_unit,
+            "objective_curve_": np.array(result.curve) - data.units.log_unit,
             "_density": density,
             "_local_scatter": result.local_scatter,
         }
