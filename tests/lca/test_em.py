@@ -34,7 +34,7 @@ def test_groups_of_locations_have_n_distinct_references(
 ) -> None:
     rng = np.random.RandomState(0)
     batch = rng.permutation(150)[:batch_size]
-    locations = []
+    locations: list[int] = []
     for rows, n_locations in Sampling(9, n_references, 0.6).groups(batch, 150, rng):
         locations.extend(rows[:n_locations])
         assert len(np.unique(rows)) == len(rows) == max(n_references, 2)
