@@ -18,16 +18,13 @@ from vicinal.dask._moments import Frame, scatter_of
 from vicinal.dask._pool import Pool, Share, meeting
 from vicinal.dask._sampling import draw_sample
 from vicinal.dask._tasks import summed
-from vicinal.lca.parts import (
+from vicinal.lca.data import ScaledData, Scaler
+from vicinal.lca.em import (
     N_EXACT,
     N_REFERENCES,
     Kernel,
-    Model,
     OnIteration,
-    Reached,
     Sampling,
-    ScaledData,
-    Scaler,
     Start,
     expectation_of,
     form_of,
@@ -35,6 +32,8 @@ from vicinal.lca.parts import (
     stochastic_em,
     to_float32_if_safe,
 )
+from vicinal.lca.em import EMResult as Reached
+from vicinal.lca.em import MStep as Model
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 
 N_KERNELS = N_EXACT
@@ -96,8 +95,8 @@ class LCA(OnChunks, vicinal.lca.LCA):
 
     Parameters
     ----------
-    covariance, reg, n_components, smoothing, discount, contamination, cv, rtol, \
-warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
+    covariance, reg, n_components, smoothing, discount, rescale, contamination, cv, \
+rtol, warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.LCA`; covariance="local" and reg="cv" need all rows in
         memory, and contamination is a share of the rows that have a kernel.
     batch_size : int or None, default=None
@@ -153,6 +152,7 @@ offset_, n_features_in_, feature_names_in_
         batch_size: int | str | None = None,
         n_references: int | str | None = None,
         discount: float = 0.6,
+        rescale: bool = True,
         contamination: float | str = 0.1,
         cv: Any = None,
         rtol: float = 1e-4,
@@ -173,6 +173,7 @@ offset_, n_features_in_, feature_names_in_
             batch_size=batch_size,
             n_references=n_references,
             discount=discount,
+            rescale=rescale,
             contamination=contamination,
             cv=cv,
             rtol=rtol,
@@ -308,7 +309,7 @@ offset_, n_features_in_, feature_names_in_
             return super()._em(data, model, start, on_iteration, seed)
         batch_size = int(self.batch_size or N_TASKS * LOCATIONS_PER_TASK)
         n_references = int(self.n_references or N_REFERENCES)
-        sampling = Sampling(batch_size, n_references, self.discount)
+        sampling = Sampling(batch_size, n_references, self.discount, self.rescale)
         n = min(data.chunks.shape[0], LOCATIONS_PER_ITERATION)
         n_updates = -(-n // batch_size)
         pool = Pool(

@@ -1,4 +1,4 @@
-"""Clusters as the basins of a density's modes."""
+"""Clustering by the modes of a density."""
 
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -7,15 +7,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator, ClusterMixin, _fit_context, clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors, radius_neighbors_graph
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.metric import unchanged_on_error, validate_data, warn_caller
-from vicinal.lca._density_mixin import DensityMixin
-from vicinal.lca._lca import LCA
+from vicinal.base.metric import unchanged_on_error
+from vicinal.base.validation import validate_data
+from vicinal.lca._shared import ParzenMetric
+from vicinal.lca.lca import LCA
+
+__all__ = ["ModeClustering"]
 
 positive = Interval(Real, 0, None, closed="neither")
 
@@ -23,25 +25,24 @@ positive = Interval(Real, 0, None, closed="neither")
 class ModeClustering(ClusterMixin, BaseEstimator):
     """Clustering by mean shift under a learned kernel.
 
-    Each point ascends the density that :class:`vicinal.LCA` has learned to one of its
-    modes; the points that arrive at one mode are a cluster. The number of clusters
-    comes with the density, and clusters may have any shape.
+    Each point ascends the density of :class:`vicinal.LCA` to one of its modes; the
+    points that arrive at the same mode form a cluster. The density determines the
+    number of clusters, and clusters may have any shape.
 
     Parameters
     ----------
     density : estimator or None, default=None
-        What learns the density: an :class:`vicinal.LCA` or :class:`vicinal.LCAGauss`;
-        None is LCA with its defaults.
+        The density estimator: a :class:`vicinal.LCA` or :class:`vicinal.LCAGauss`; None
+        is LCA with its defaults.
     width : float, default=2.0
-        The kernels are taken this many times as wide as they were learned: what is
-        best for a density has more modes than there are clusters. The wider, the fewer
-        clusters.
+        Factor by which the kernels are widened. The best kernels for a density have
+        more modes than there are clusters; wider kernels give fewer clusters.
     merge : float, default=0.5
-        Modes nearer to each other than this, in widths of a kernel, are the same.
+        Modes closer to each other than this, in kernel widths, are merged.
     max_iter : int, default=500
-        Steps of mean shift at most.
+        Maximum number of mean-shift steps.
     tol : float, default=1e-4
-        A point has arrived when a step is shorter than this, in widths of a kernel.
+        A point stops when a step is shorter than this, in kernel widths.
 
     Attributes
     ----------
@@ -52,7 +53,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     density_ : estimator
         The fitted density.
     n_iter_ : int
-        The steps of mean shift until the last point had arrived.
+        The number of mean-shift steps until the last point stopped.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -60,8 +61,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
 
     See Also
     --------
-    vicinal.LCA : The density that it ascends.
-    sklearn.cluster.MeanShift : Round kernels of a bandwidth that is given.
+    vicinal.LCA : The density.
+    sklearn.cluster.MeanShift : Spherical kernels with a given bandwidth.
 
     Notes
     -----
@@ -78,7 +79,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "density": [DensityMixin, None],
+        "density": [ParzenMetric, None],
         "width": [positive],
         "merge": [positive],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -121,14 +122,8 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             )
             density = LCA() if self.density is None else clone(self.density)
             density.fit(points)
-            modes, n_steps = self._ascend(density, points)
-            if n_steps > self.max_iter:
-                warn_caller(
-                    f"Some points have not reached a mode in {self.max_iter} steps; "
-                    "raise max_iter, tol or width.",
-                    ConvergenceWarning,
-                )
-            # Where many points arrive, one place is enough to look at.
+            modes, n_iter = self._ascend(density, points)
+            # Points that arrived at the same place are compared once.
             mapped = _mapped(density, modes)
             rounded = np.round(mapped / (self.merge * self.width / 8))
             _, first, place = np.unique(
@@ -148,7 +143,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         self.labels_: IntArray = labels
         self.cluster_centers_: FloatArray = modes[highest[starts]]
         self.density_ = density
-        self.n_iter_ = min(n_steps, self.max_iter)
+        self.n_iter_ = n_iter
         return self
 
     def predict(self, X: ArrayLike) -> IntArray:
@@ -162,7 +157,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            The cluster with the centre that is nearest to the mode.
+            The cluster whose center is nearest to the mode.
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=FLOATS)
@@ -172,13 +167,13 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         return nearest.kneighbors(arrived, return_distance=False)[:, 0]
 
     def _ascend(self, density: Any, points: FloatArray) -> tuple[FloatArray, int]:
-        found: tuple[FloatArray, int] = density._shift(
+        found: tuple[FloatArray, int] = density._ascend(
             points, self.width, self.max_iter, self.tol
         )
         return found
 
 
 def _mapped(density: Any, points: FloatArray) -> FloatArray:
-    """Return points where the kernels are round; a Gaussian has but one such place."""
+    """Map points so that the kernels are spherical; all to 0 if there are none."""
     mapped: FloatArray = density.transform(points)
     return mapped if mapped.shape[1] else np.zeros((len(points), 1))
