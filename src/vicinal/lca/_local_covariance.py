@@ -18,8 +18,8 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.lca.data import DuplicateRows
 from vicinal.lca.density import ParzenDensity
 from vicinal.lca.em import EMResult, OnIteration
-from vicinal.neighborhood.pairs import BlockConsumer, for_each_block, pass_by
-from vicinal.neighborhood.parallel import (
+from vicinal.neighborhood.engine import BlockConsumer, for_each_block, pass_by
+from vicinal.neighborhood.threads import (
     ReproducibleSum,
     blocks,
     rows_per_block,
@@ -174,7 +174,7 @@ class LocalKernels:
         own : ndarray of int or None
             The kernel that each query leaves out.
         make_consumer, n_threads
-            As for `vicinal.neighborhood.pairs.for_each_block`.
+            As for `vicinal.neighborhood.engine.for_each_block`.
         """
         coefficients = self.coefficients.copy()
         coefficients[:, -1] += log_peaks

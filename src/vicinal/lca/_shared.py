@@ -13,10 +13,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import LinearMetric, of_unscaled
-from vicinal.base.monitor import CallbackSupportMixin, Monitor
-from vicinal.base.validation import validate_data
+from vicinal.base.metric import warn_caller
+from vicinal.base.metric import LinearMetric, unscale_components
+from vicinal.base.metric import CallbackSupportMixin, Monitor
+from vicinal.base.metric import validate_data
 from vicinal.lca.data import ScaledData
 from vicinal.lca.density import LEAST_RIDGE, ParzenDensity
 from vicinal.lca.em import (
@@ -543,4 +543,4 @@ def learned_nothing(density: ParzenDensity, n_parameters: int) -> bool:
 
 def scaled_components(rows: FloatArray, data: ScaledData) -> FloatArray:
     """Convert components for scaled points to components for X, in the type of X."""
-    return of_unscaled(rows, data.units.scale, data.U.dtype)
+    return unscale_components(rows, data.units.scale, data.U.dtype)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.row_space import unit_of
+from vicinal.base.linalg import unit_of
 from vicinal.neighborhood import back_project, effective_n_threads
 
 
