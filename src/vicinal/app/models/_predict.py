@@ -98,7 +98,8 @@ class NeighborPredictor:
         if model.target not in frame.columns:
             hint = near(model.target, frame.columns) or ", which is to be predicted."
             raise ValueError(f"{table.name} has no column {model.target!r}{hint}")
-        read = read_target(frame.get_column(model.target), task=model.task)
+        column = frame.get_column(model.target)
+        read = read_target(column, task=model.task, decimal=table.decimal)
         labeled = frame.filter(read.kept)
         if n_neighbors > labeled.height:
             raise ValueError(

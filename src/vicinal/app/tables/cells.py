@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vicinal.app.tables.notation import (
     decisive,
     grouped_by_points,
+    number_form,
     possible_forms,
     read_numbers,
 )
@@ -38,15 +39,15 @@ class Cells:
     forms : dict of str to str
         How these were written, where no program writes them so: see
         `vicinal.app.tables.notation`.
-    decimal : str
-        The decimal sign of the numbers in `forms`: a comma, a point, or nothing.
+    decimal : {",", "."}
+        The decimal sign of numbers in text whose cells do not show it.
     unsure : tuple of str
         Columns like ``1,234``, which may mean two numbers.
     """
 
     frame: pl.DataFrame
     forms: dict[str, str] = field(default_factory=dict)
-    decimal: str = ""
+    decimal: str = "."
     unsure: tuple[str, ...] = ()
 
 
@@ -91,6 +92,7 @@ def typed(
     decimal: str | None = None,
     likely: str = ".",
     skip: Collection[str] = (),
+    number: Collection[str] = (),
 ) -> Cells:
     """Turn columns of text whose cells are all numbers into numbers.
 
@@ -104,6 +106,9 @@ def typed(
         What it is where no cell tells.
     skip : collection of str, default=()
         Columns to leave as they are.
+    number : collection of str, default=()
+        Columns of numbers by the user's word. If some of their cells are not numbers,
+        they stay text, and `Cells.forms` has the form of the others.
 
     Returns
     -------
@@ -143,7 +148,7 @@ def typed(
         # What keeps them from being numbers, wherever it stands.
         odd = columns[index].filter(numbers[index].is_null())
         samples[index] = _sample(odd.drop_nulls())
-    forms, sign, unsure = _forms(text, fractions, samples, decimal, likely)
+    forms, sign, unsure, is_known = _forms(text, fractions, samples, decimal, likely)
     for form in sorted(set(forms.values())):
         own = [index for index, one in forms.items() if one == form]
         numbers, read = _read(frame, own, lambda x, form=form: read_numbers(x, form))  # type: ignore[misc]
@@ -155,13 +160,20 @@ def typed(
     for index in text:
         if looks_like_vectors(samples[index]):
             columns[index] = _vectors(columns[index])
+    for index in text:
+        if frame.columns[index] in number and columns[index].dtype == pl.String:
+            cells = _sample(columns[index])
+            if (found := number_form(cells, sign, decimal)) is not None and found[0]:
+                forms[index], is_sure = found
+                if not (is_sure or is_known):
+                    unsure.append(index)
     result = pl.DataFrame(columns)
     # polars would call a column without a name column_0.
     result.columns = names = frame.columns
     return Cells(
         result,
         {names[index]: form for index, form in sorted(forms.items())},
-        sign if forms else "",
+        sign,
         tuple(names[index] for index in unsure if index in forms),
     )
 
@@ -199,16 +211,22 @@ def _forms(
     samples: dict[int, list[str]],
     decimal: str | None,
     likely: str,
-) -> tuple[dict[int, str], str, list[int]]:
+) -> tuple[dict[int, str], str, list[int], bool]:
     """Choose how the numbers of each column are written, by what some cells show."""
     possible = {}
+    spoiled = set()
     for index in text:
         if able := possible_forms(samples[index]):
             possible[index] = able
+        elif len(samples[index]) > 1:
+            # A column of numbers but for a few cells.
+            readable = [one for one in samples[index] if possible_forms([one])]
+            if 2 * len(readable) >= len(samples[index]):
+                spoiled |= {decisive(readable)} - {""}
     shown = {index: decisive(samples[index]) for index in [*possible, *fractions]}
     if decimal is None:
         # Only a column whose cells allow no other reading speaks for the others.
-        single = {able[0][0] for able in possible.values() if len(able) == 1}
+        single = {able[0][0] for able in possible.values() if len(able) == 1} | spoiled
         seen = {one for one in shown.values() if one} | single
         if seen and "," in {*single, *(shown[index] for index in possible)}:
             sign = ","
@@ -227,7 +245,7 @@ def _forms(
         for index in fractions:
             if not shown[index] and grouped_by_points(samples[index]):
                 forms[index] = ","
-    return forms, sign, unsure
+    return forms, sign, unsure, bool(seen)
 
 
 def _comma(cells: list[str]) -> bool:

@@ -9,8 +9,9 @@ import numpy as np
 
 from vicinal.app.tables.dates import ASKED, find_form
 from vicinal.app.tables.dates import commonest_form as commonest_date_form
-from vicinal.app.tables.mixed_cells import commonest_form, mixed_cells
+from vicinal.app.tables.mixed_cells import mixed_cells
 from vicinal.app.tables.names import printable
+from vicinal.app.tables.notation import number_form
 from vicinal.app.tables.text_vectors import why_no_vectors
 from vicinal.app.tables.values import (
     NO,
@@ -177,7 +178,8 @@ def _form_of(present: pl.Series, kind: str) -> str:
         return ""
     distinct = present.unique(maintain_order=True)
     if kind == "number":
-        return commonest_form(distinct) or ""
+        chosen = number_form(distinct.head(1000).to_list())
+        return "" if chosen is None else chosen[0]
     found = find_form(distinct, ASKED)
     return commonest_date_form(distinct, ASKED) or "" if found is None else found[0]
 

@@ -111,7 +111,8 @@ class Columns:
             if said is None:
                 found = kind_of(column)
             else:
-                found = asked_kind(column, said, asked.date.get(name, ""))
+                form = asked.date.get(name, "") or known.get(name, "")
+                found = asked_kind(column, said, form)
             form = known.get(name, "") if found.kind == "number" else ""
             decision = Decision(
                 name, found.kind, found.reason, found.form or form, said is not None

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from vicinal.app.tables.dates import commonest_form as commonest_date_form
 from vicinal.app.tables.dates import read_dates
 from vicinal.app.tables.names import printable
-from vicinal.app.tables.notation import possible_forms, read_numbers
+from vicinal.app.tables.notation import number_form, read_numbers
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Mixed", "commonest_form", "mixed_cells"]
+__all__ = ["Mixed", "mixed_cells"]
 
 # So many distinct cells show what most of them are.
 _SAMPLE = 200
@@ -52,7 +51,7 @@ class Mixed(NamedTuple):
         )
 
 
-def mixed_cells(present: pl.Series) -> Mixed | None:
+def mixed_cells(present: pl.Series, decimal: str = ".") -> Mixed | None:
     """Find out whether most cells of a column of text are numbers or dates.
 
     Parameters
@@ -60,6 +59,8 @@ def mixed_cells(present: pl.Series) -> Mixed | None:
     present : polars.Series
         Cells that are not missing, of a column of a frame that
         `vicinal.app.tables.cells.clean` returned.
+    decimal : {",", "."}, default="."
+        Decimal sign of cells like ``1,234`` if no other cell tells.
 
     Returns
     -------
@@ -80,9 +81,11 @@ def mixed_cells(present: pl.Series) -> Mixed | None:
         return None
     sample = present.head(10 * _SAMPLE).unique(maintain_order=True).head(_SAMPLE)
     for kind in ("number", "date"):
-        form = (
-            commonest_form(sample) if kind == "number" else commonest_date_form(sample)
-        )
+        if kind == "number":
+            chosen = number_form(sample.to_list(), decimal)
+            form = None if chosen is None else chosen[0]
+        else:
+            form = commonest_date_form(sample)
         # A few cells first: most text is neither.
         if form is None or 2 * _is_read(sample, kind, form).sum() < len(sample):
             continue
@@ -92,28 +95,6 @@ def mixed_cells(present: pl.Series) -> Mixed | None:
             others = present.filter(~read).unique(maintain_order=True)
             return Mixed(kind, form, n_read, len(present), _listed(others))
     return None
-
-
-def commonest_form(values: pl.Series) -> str | None:
-    """Return the form in which most of some cells are numbers, or None.
-
-    Parameters
-    ----------
-    values : polars.Series
-        Distinct cells of a column of text.
-
-    Returns
-    -------
-    str or None
-        See `vicinal.app.tables.notation`.
-    """
-    sample = values.head(1000)
-    counts = Counter(form for one in sample.to_list() for form in possible_forms([one]))
-    plain = int(sample.cast(float, strict=False).is_not_null().sum())
-    form, most = max(counts.items(), key=lambda x: (x[1], x[0]), default=("", 0))
-    if not plain and not most:
-        return None
-    return form if most > plain else ""
 
 
 def _is_read(cells: pl.Series, kind: str, form: str) -> pl.Series:

@@ -9,6 +9,7 @@ later is read in the same way.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,7 +17,14 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["FORMS", "decisive", "grouped_by_points", "possible_forms", "read_numbers"]
+__all__ = [
+    "FORMS",
+    "decisive",
+    "number_form",
+    "grouped_by_points",
+    "possible_forms",
+    "read_numbers",
+]
 
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
 _SYMBOLS = "$€£¥₹₽₩₺₪₫฿₴₦₱"
@@ -108,6 +116,58 @@ def decisive(cells: Iterable[str]) -> str:
         if any(pattern.fullmatch(one) for one in texts):
             return decimal
     return ""
+
+
+def number_form(
+    cells: Iterable[str], sign: str = ".", decimal: str | None = None
+) -> tuple[str, bool] | None:
+    """Choose the form that reads most of some cells as numbers.
+
+    Parameters
+    ----------
+    cells : iterable of str
+        Distinct cells of one column; some may be no numbers.
+    sign : {",", "."}, default="."
+        Decimal sign of cells like ``1,234`` if no other cell tells.
+    decimal : {",", "."}, default=None
+        Decimal sign that the user has stated; it precedes all other evidence.
+
+    Returns
+    -------
+    form : str
+        The form, empty for plain numbers.
+    is_sure : bool
+        Whether the cells or `decimal` determine the decimal sign.
+
+    Examples
+    --------
+    >>> number_form(["2,793", "n/a"], sign=","), number_form(["red"])
+    ((',', False), None)
+    """
+    readable = {one: found for one in cells if (found := possible_forms([one]))}
+    counts = Counter(form for forms in readable.values() for form in forms)
+    plain = sum(map(_is_plain, cells))
+    if not counts:
+        return ("", True) if plain else None
+    most = max(counts.values())
+    stated = [form for form in counts if form[0] == decimal]
+    if any(2 * counts[form] >= most for form in stated):
+        counts = Counter({form: counts[form] for form in stated})
+    shown = decimal or decisive(readable)
+    form = max(counts, key=lambda one: (counts[one], one[0] == (shown or sign)))
+    if counts[form] <= plain:
+        grouped = (shown or sign) == "," and grouped_by_points(readable)
+        return ("," if grouped else ""), True
+    other = {".": ",", ",": "."}[form[0]] + form[1:]
+    return form, bool(shown) or counts[other] < counts[form]
+
+
+def _is_plain(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
 
 
 def grouped_by_points(cells: Iterable[str]) -> bool:

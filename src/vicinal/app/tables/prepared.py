@@ -157,7 +157,7 @@ def prepare(
     y: NDArray[Any] | None = None
     found = "none"
     if column is not None:
-        read = read_target(column, task=task)
+        read = read_target(column, task=task, decimal=table.decimal)
         notes += read.notes
         y, found = read.values, read.task
         if not read.kept.all():

@@ -46,6 +46,8 @@ class Table:
     names : tuple of str
         Columns that hold names, by their type or a person's word, and are never read as
         numbers.
+    decimal : {",", "."}
+        The decimal sign of numbers in text whose cells do not show it.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Table:
     forms: dict[str, str] = field(default_factory=dict)
     overrides: Overrides = field(default_factory=Overrides)
     names: tuple[str, ...] = ()
+    decimal: str = "."
 
     def part(self, kept: NDArray[np.bool_]) -> Table:
         """Return some rows; what was text for the sake of others may be numbers.
@@ -71,7 +74,11 @@ class Table:
         """
         asked = self.overrides
         cells = typed(
-            self.frame.filter(kept), decimal=asked.decimal, skip=set(self.names)
+            self.frame.filter(kept),
+            decimal=asked.decimal,
+            likely=self.decimal,
+            skip=set(self.names),
+            number=asked.number,
         )
         return replace(self, frame=cells.frame, forms=self.forms | cells.forms)
 
@@ -129,6 +136,7 @@ def read_table(
         decimal=asked.decimal,
         likely=opened.decimal,
         skip=(names := {*declared, *asked.categorical, *asked.date}),
+        number=asked.number,
     )
     notes += _decimal_notes(cells)
     return Table(
@@ -139,6 +147,7 @@ def read_table(
         cells.forms,
         asked,
         tuple(sorted(names)),
+        cells.decimal,
     )
 
 

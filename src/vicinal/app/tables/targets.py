@@ -60,7 +60,9 @@ class Target:
     notes: tuple[str, ...]
 
 
-def read_target(column: pl.Series, *, task: str | None = None) -> Target:
+def read_target(
+    column: pl.Series, *, task: str | None = None, decimal: str = "."
+) -> Target:
     """Read the labels, and tell classes from measurements.
 
     Parameters
@@ -69,6 +71,8 @@ def read_target(column: pl.Series, *, task: str | None = None) -> Target:
         The label's column, of a frame that `vicinal.app.tables.cells.typed` returned.
     task : {"classification", "regression"}, default=None
         By default, `names_classes` tells.
+    decimal : {",", "."}, default="."
+        Decimal sign of cells like ``1,234`` beside cells that are no numbers.
 
     Returns
     -------
@@ -106,7 +110,10 @@ def read_target(column: pl.Series, *, task: str | None = None) -> Target:
             f"Column {name!r} is {printable(present[0])!r} in every row; a target "
             "needs at least two values."
         )
-    if task != "classification" and (mixed := mixed_cells(present)) is not None:
+    if (
+        task != "classification"
+        and (mixed := mixed_cells(present, decimal)) is not None
+    ):
         column, task = _mixed_target(column, mixed, task, notes)
         present, kept = column.drop_nulls(), column.is_not_null()
     if task is None:
