@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_writable", "is_same_file", "remove_unfinished", "written_whole"]
+__all__ = ["check_writable", "is_same_file", "remove_unfinished", "atomic_write"]
 
 _unfinished: set[Path] = set()
 
@@ -73,7 +73,7 @@ def _resolved(path: Path) -> Path:
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary file to write to, and rename it to `path` when all is well.
 
     Parameters
@@ -95,9 +95,9 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from vicinal._files import written_whole
+    >>> from vicinal._files import atomic_write
     >>> with TemporaryDirectory() as folder:
-    ...     with written_whole(Path(folder) / "a.txt") as temporary:
+    ...     with atomic_write(Path(folder) / "a.txt") as temporary:
     ...         _ = temporary.write_text("whole")
     ...     [path.name for path in Path(folder).iterdir()]
     ['a.txt']

@@ -10,7 +10,7 @@ import pytest
 
 from vicinal import compare
 from vicinal.app.comparison.tables import read_rows
-from vicinal.app.tables.target_choice import NoTargetError
+from vicinal.app.tables.targets import NoTargetError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,28 +7,25 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vicinal.app.cli.errors import report_errors, warnings_printed
-from vicinal.app.cli.options import threads_of
-from vicinal.app.cli.output_paths import (
+from vicinal._files import atomic_write
+from vicinal.app.cli.display import report_errors, waiting, warnings_printed
+from vicinal.app.cli.options import (
+    Jobs,
+    check_at_least_one,
+    check_choice,
     check_distinct,
     check_output_path,
-    check_page_path,
+    threads_of,
 )
-from vicinal.app.cli.progress import waiting
 from vicinal.app.tables.names import near, printable
 
 if TYPE_CHECKING:
     from vicinal.adapters import RetrievalAdapter
     from vicinal.app.tables.embeddings import Embeddings
 
-__all__ = ["register"]
+__all__ = ["adapt"]
 
 _VECTORS = "a column of vectors or a column for each number, and perhaps id and text"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(adapt)
 
 
 def adapt(
@@ -80,9 +77,7 @@ def adapt(
         typer.Option(help="A column of either table to leave out; may be repeated."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(help="Number of threads; -1 for all cores.")
-    ] = None,
+    jobs: Jobs = None,
 ) -> None:
     """Adapt embeddings: learn from queries and what they should have found.
 
@@ -92,12 +87,19 @@ def adapt(
     with report_errors():
         check_distinct({"--output": output, "--report": report, "--onnx": onnx})
         for path in (output, report, onnx):
-            check = check_page_path if path is report else check_output_path
+            endings = (".html", ".htm") if path is report else ()
             for source in (queries, documents, relevance):
                 if path is not None:
-                    check(path, source)
+                    check_output_path(path, source, *endings)
         threads = threads_of(jobs)
-        _check_choices(side, n_components, metric)
+        check_choice("--side", side, "query", "both", "two")
+        check_choice("--metric", metric, "auto", "cosine", "euclidean")
+        check_at_least_one(n_components=n_components)
+        if n_components is not None and side == "query":
+            raise ValueError(
+                "--n-components is for --side both or two: with --side query, "
+                "documents keep all their dimensions."
+            )
         with waiting("reading vectors"):
             from vicinal.app.tables.embeddings import read_embeddings, read_relevance
 
@@ -128,13 +130,10 @@ def adapt(
             say("writing")
             save_adapter(output, adapter)
             if onnx is not None:
-                from vicinal._files import written_whole
-
                 content = to_onnx(adapter).SerializeToString()
-                with written_whole(onnx) as temporary:
+                with atomic_write(onnx) as temporary:
                     temporary.write_bytes(content)
             if report is not None:
-                from vicinal._files import written_whole
                 from vicinal.app.report.adapter_page import adapter_page
 
                 text = adapter_page(
@@ -145,7 +144,7 @@ def adapt(
                     relevance=pairs,
                     command=shlex.join(["vicinal", *sys.argv[1:]]),
                 )
-                with written_whole(report) as temporary:
+                with atomic_write(report) as temporary:
                     temporary.write_text(text, encoding="utf-8")
         typer.echo(_choices_line(adapter))
         typer.echo(str(adapter.evaluation_))
@@ -178,24 +177,6 @@ def _choices_line(adapter: "RetrievalAdapter") -> str:
         f"{said}; metric {adapter.metric_}; penalty {adapter.alpha_:g}, temperature "
         f"{adapter.temperature_:.3g}, both chosen on queries held out"
     )
-
-
-def _check_choices(side: str, n_components: int | None, metric: str) -> None:
-    """Raise ValueError where an option has no such value, before anything is read."""
-    for name, given, known in (
-        ("--side", side, ("query", "both", "two")),
-        ("--metric", metric, ("auto", "cosine", "euclidean")),
-    ):
-        if given not in known:
-            listed = f"{', '.join(known[:-1])} or {known[-1]}"
-            raise ValueError(f"{name} is {listed}, not {given!r}.")
-    if n_components is not None and n_components < 1:
-        raise ValueError(f"--n-components must be at least 1, not {n_components}.")
-    if n_components is not None and side == "query":
-        raise ValueError(
-            "--n-components is for --side both or two: with --side query, documents "
-            "keep all their dimensions."
-        )
 
 
 def _check_dropped(drop: list[str], tables: "list[Embeddings]") -> None:

@@ -9,37 +9,42 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal._files import written_whole
-from vicinal.app.cli.column_summary import print_decisions
-from vicinal.app.cli.errors import report_errors
+from vicinal._files import atomic_write
+from vicinal.app.cli.display import (
+    print_decisions,
+    progress_bar,
+    report_errors,
+    with_option,
+)
 from vicinal.app.cli.options import (
     Categorical,
     Data,
     Date,
     Decimal,
     Drop,
+    Jobs,
+    NoTarget,
     Number,
+    Target,
+    Task,
     ask_for_target,
-    check_task,
+    check_at_least_one,
+    check_choice,
+    check_distinct,
+    check_output_path,
     overrides_of,
     seconds_of,
     shape_of,
     threads_of,
 )
-from vicinal.app.cli.output_paths import (
-    check_distinct,
-    check_output_path,
-    check_page_path,
-)
-from vicinal.app.cli.progress import progress_bar
 from vicinal.app.tables.names import printable
 
 if TYPE_CHECKING:
     from vicinal.app.comparison import Comparison
-    from vicinal.app.tables.overrides import Overrides
+    from vicinal.app.tables.columns import Overrides
     from vicinal.app.tables.prepared import Prepared
 
-__all__ = ["register"]
+__all__ = ["compare"]
 
 # The names of the methods, which the help must not load: a test compares them.
 _METHODS = (
@@ -55,24 +60,11 @@ _WIDE = 7
 _FOR_THE_REPORT = 0.35
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command()(compare)
-
-
 def compare(
     data: Data,
-    target: Annotated[
-        str | None,
-        typer.Option(help="The label's column; by default target, label, class or y."),
-    ] = None,
-    no_target: Annotated[
-        bool, typer.Option("--no-target", help="Compare densities, without a label.")
-    ] = False,
-    task: Annotated[
-        str | None,
-        typer.Option(help="classification or regression; default: by its values."),
-    ] = None,
+    target: Target = None,
+    no_target: NoTarget = False,
+    task: Task = None,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -107,9 +99,7 @@ def compare(
         str | None, typer.Option(help="The rows are images of this size, like 28x28.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random splits.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(help="Number of threads; -1 for all cores.")
-    ] = None,
+    jobs: Jobs = None,
     drop: Drop = None,
     categorical: Categorical = None,
     number: Number = None,
@@ -128,10 +118,13 @@ def compare(
         budget = seconds_of(time_budget)
         shape = None if image_shape is None else shape_of(image_shape)
         threads = threads_of(jobs)
-        check_task(task)
+        check_choice("--task", task, "classification", "regression")
+        check_at_least_one(
+            splits=splits, neighbors=neighbors, n_components=n_components
+        )
         check_distinct({"--report": report, "--json": json})
         if report is not None:
-            check_page_path(report, data)
+            check_output_path(report, data, ".html", ".htm")
         if json is not None and not piped:
             check_output_path(json, data)
         said = overrides_of(drop, categorical, number, date, decimal)
@@ -164,7 +157,7 @@ def compare(
         from vicinal.app.tables.prepared import spoiled_columns
 
         for line in spoiled_columns(prepared.decisions):
-            typer.echo(f"But: {printable(line, None)}")
+            typer.echo(f"But: {printable(with_option(line), None)}")
         _print_next(result, prepared)
         _print_table(result)
         if report is not None:
@@ -172,7 +165,7 @@ def compare(
                 result.to_html(
                     report,
                     decisions=prepared.decisions,
-                    notes=prepared.notes,
+                    notes=[with_option(one) for one in prepared.notes],
                     image_shape=shape,
                     images=None if images is None else images[result.setting.rows],
                     row_numbers=prepared.rows[result.setting.rows],
@@ -185,7 +178,7 @@ def compare(
         # Last: where the report fails, nothing is left of the run.
         text = _as_json(result, prepared)
         if json is not None and not piped:
-            with written_whole(json) as temporary:
+            with atomic_write(json) as temporary:
                 temporary.write_text(text, encoding="utf-8")
     if piped:
         typer.echo(text, nl=False)
@@ -298,5 +291,5 @@ def _as_json(result: "Comparison", prepared: "Prepared") -> str:
         {"column": one.column, "kind": one.kind, "reason": one.reason}
         for one in prepared.decisions
     ]
-    found["notes"] = [*prepared.notes, *found["notes"]]
+    found["notes"] = [*map(with_option, prepared.notes), *found["notes"]]
     return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

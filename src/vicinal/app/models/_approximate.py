@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.tables.cell_error import located
+from vicinal.app.tables.names import add_line_number
 from vicinal.app.tables.reading import pieces
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def approximate_search(
     # About the queries' middle: float32 must tell near rows apart.
     middle = queries.mean(axis=0)
     for piece in pieces(source):
-        with located(source, start):
+        with add_line_number(source, start):
             Z = _single(model.transform(piece) - middle)
         index.add(np.arange(start, start + len(Z)), Z)
         start += len(Z)

@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal.app.methods.linear_map import affine_map
 from vicinal.app.models._learn import versions
 from vicinal.app.models._saved import SavedModel
-from vicinal.app.tables.columns import Columns
-from vicinal.app.tables.decisions import Decision
+from vicinal.app.tables.columns import Columns, Decision
 from vicinal.app.tables.names import distinct_names
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal.app.tables.cell_error import located
 from vicinal.app.tables.cells import clean
-from vicinal.app.tables.names import counted
+from vicinal.app.tables.names import add_line_number, counted
 from vicinal.app.tables.reading import pieces
 from vicinal.app.tables.sources import Source, open_source
 
@@ -131,13 +130,13 @@ def nearest_rows(
         raise ValueError(f"Ask for at least 1 neighbour, not {n_neighbors}.")
     opened = open_source(source)
     row = _row(opened, query)
-    with located(opened, query):
+    with add_line_number(opened, query):
         asked = model.prepare(row)
     asked_mapped = model.map(asked)
     best = [_TopK(n_neighbors), _TopK(n_neighbors)]
     start = 0
     for piece in pieces(opened):
-        with located(opened, start):
+        with add_line_number(opened, start):
             X = model.prepare(piece)
         labels = _labels(piece, model.target)
         for one, Z, center in (

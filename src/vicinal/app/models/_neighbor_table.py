@@ -20,8 +20,7 @@ from vicinal.app.models._approximate import (
 )
 from vicinal.app.models._row_names import check_columns, texts_of
 from vicinal.app.models._search import search
-from vicinal.app.tables.cell_error import located
-from vicinal.app.tables.names import counted
+from vicinal.app.tables.names import add_line_number, counted
 from vicinal.app.tables.reading import pieces
 from vicinal.app.tables.sources import open_source
 
@@ -168,7 +167,7 @@ class _Queries:
                 here = here[np.isin(here, [row for row in wanted if 0 <= row < start])]
             if here.size:
                 part = piece[(here - (start - piece.height)).tolist()]
-                with located(source, here):
+                with add_line_number(source, here):
                     points.append(model.transform(part))
                 numbers.append(here)
                 names += [] if name is None else texts_of(part, name)

@@ -13,9 +13,8 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from vicinal.app.models._write_rows import write_rows
-from vicinal.app.tables.cell_error import located
 from vicinal.app.tables.cells import clean
-from vicinal.app.tables.names import counted, near
+from vicinal.app.tables.names import add_line_number, counted, near
 from vicinal.app.tables.reading import read_table
 from vicinal.app.tables.targets import read_target
 
@@ -109,7 +108,7 @@ class NeighborPredictor:
         self.model = model
         self.classes = model.task == "classification"
         kind = KNeighborsClassifier if self.classes else KNeighborsRegressor
-        with located(among, np.flatnonzero(read.kept)):
+        with add_line_number(among, np.flatnonzero(read.kept)):
             points = model.transform(labeled)
         self._knn = kind(n_neighbors).fit(points, read.values)
 

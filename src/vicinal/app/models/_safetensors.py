@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal._files import written_whole
+from vicinal._files import atomic_write
 from vicinal.app.models._from_estimator import from_estimator
 from vicinal.app.models._neural_file import KEY, is_neural, pack, unpack
 from vicinal.app.models._saved import SavedModel
@@ -123,7 +123,7 @@ def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
     """
     if is_neural(model):
         content = pack(model)
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_bytes(content)
         return
     if not isinstance(model, SavedModel):
@@ -146,7 +146,7 @@ def save(path: str | os.PathLike[str], model: SavedModel | Any) -> None:
     _model(json.loads(text), tensors)
     metadata = {"vicinal": text, "sha256": _digest(text, tensors)}
     content = packed(tensors, metadata)
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(content)
 
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.tables.cell_error import CellError
 from vicinal.app.tables.cells import clean
-from vicinal.app.tables.frames import is_frame, to_polars
+from vicinal.app.tables.names import CellError
+from vicinal.app.tables.sources import is_frame, to_polars
 
 if TYPE_CHECKING:
     from vicinal._typing import FloatArray

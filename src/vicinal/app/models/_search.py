@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from vicinal.app.tables.cell_error import located
+from vicinal.app.tables.names import add_line_number
 from vicinal.app.tables.reading import pieces
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def search(
     distances = np.full((len(queries), k), np.inf)
     start = 0
     for piece in pieces(source):
-        with located(source, start):
+        with add_line_number(source, start):
             Z = model.transform(piece)
         for block in _blocks(len(queries), len(Z)):
             found = cdist(queries[block], Z)

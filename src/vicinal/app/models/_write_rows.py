@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal._files import check_writable, written_whole
-from vicinal.app.tables.cell_error import located
-from vicinal.app.tables.names import near
+from vicinal._files import atomic_write, check_writable
+from vicinal.app.tables.names import add_line_number, near
 from vicinal.app.tables.reading import pieces
 from vicinal.app.tables.sources import open_source
 
@@ -85,7 +84,7 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     goal = Path(path)
     check_goal(goal)
     suffix = goal.suffix.lower()
-    with written_whole(goal) as temporary:
+    with atomic_write(goal) as temporary:
         if suffix in _DELIMITERS:
             text = frame.write_csv(separator=_DELIMITERS[suffix])
             temporary.write_text(text, encoding="utf-8", newline="")
@@ -143,7 +142,7 @@ def write_rows(
     if first is None or first.height == 0:
         raise ValueError(f"{source} has a header but no rows; add some.")
     kept = first.columns if keep_all else list(dict.fromkeys(keep))
-    with located(opened, 0):
+    with add_line_number(opened, 0):
         made = new(first)
     _check_kept(first.columns, kept, made.columns)
     if goal.suffix.lower() == ".npz":
@@ -155,7 +154,7 @@ def write_rows(
         )
     rows = _Rows(opened, kept, new, on_rows)
     sample = rows.joined(first, made)
-    with written_whole(goal) as temporary:
+    with atomic_write(goal) as temporary:
         try:
             _write(rows, sample, temporary, goal.suffix.lower())
         except OSError as error:
@@ -194,7 +193,7 @@ class _Rows:
         self.done = 0
         try:
             for piece in pieces(self.source):
-                with located(self.source, self.done):
+                with add_line_number(self.source, self.done):
                     made = self.new(piece)
                 yield self.joined(piece, made)
                 self.done += piece.height

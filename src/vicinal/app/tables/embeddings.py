@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.tables.cells import clean
+from vicinal.app.tables.cells import as_names, clean, vector_length, vectors
 from vicinal.app.tables.names import counted, near, printable
 from vicinal.app.tables.reading import read_table
-from vicinal.app.tables.values import as_names, vector_length, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
