@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_writable", "is_same_file", "remove_unfinished", "atomic_write"]
+__all__ = ["atomic_write", "check_writable", "is_same_file", "remove_unfinished"]
 
 _unfinished: set[Path] = set()
 

@@ -178,7 +178,7 @@ def test_columns_that_a_few_cells_spoil_are_named_together(tmp_path: Path) -> No
     found = prepare(str(path), target="y")
     assert [line for line in found.notes if "a few cells" in line] == [
         "Not used as numbers, because a few cells are not numbers: age, net worth. "
-        "Name them as numbers to take those cells as missing"
+        "Name them as numbers to take those cells as missing."
     ]
     note = next(line for line in found.notes if isinstance(line, Note))
     assert (note.option, note.value) == ("number", "age,net worth")

@@ -221,8 +221,8 @@ def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
     import numpy as np
 
     # A known label is no pixel either where it is not the target of this run.
-    labels = [one.column for one in prepared.decisions if one.kind == "target"]
-    pixels = prepared.frame.drop(labels)
+    names = [one.column for one in prepared.decisions if one.kind != "target"]
+    pixels = prepared.frame[names]
     height, width = shape
     if pixels.width != height * width:
         raise ValueError(

@@ -170,7 +170,7 @@ def _labels(piece: pl.DataFrame, target: str | None) -> list[str] | None:
 
     if target is None or target not in piece.columns:
         return None
-    labels = clean(piece.get_column(target).to_frame()).to_series()
+    labels = clean(piece.get_column(target).alias("column").to_frame()).to_series()
     return labels.cast(pl.String).fill_null("").to_list()
 
 

@@ -210,7 +210,7 @@ def _cells(
     frame = pl.concat(parts)
     places = np.searchsorted(wanted, rows[rows >= 0])
     return {
-        name: frame.to_series(index).gather(places.tolist())
+        name: frame.to_series(index).alias("column").gather(places.tolist()).alias(name)
         for index, name in enumerate(columns)
     }
 

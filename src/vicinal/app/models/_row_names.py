@@ -117,7 +117,7 @@ def texts_of(piece: pl.DataFrame, column: str) -> list[str]:
     """Return what the cells of a column read; nothing where they are missing."""
     import polars as pl
 
-    cells = clean(piece.get_column(column).to_frame()).to_series()
+    cells = clean(piece.get_column(column).alias("column").to_frame()).to_series()
     return cells.cast(pl.String).fill_null("").to_list()
 
 

@@ -42,6 +42,7 @@ __all__ = [
     "numbers",
     "sample",
     "typed",
+    "unnamed",
     "vector_length",
     "vectors",
     "yes_or_no",
@@ -162,7 +163,9 @@ def typed(
     """
     import polars as pl
 
-    names, columns = frame.columns, frame.get_columns()
+    names, frame = frame.columns, frame.clone()
+    frame.columns = [str(index) for index in range(frame.width)]
+    columns = frame.get_columns()
     text = [
         index
         for index, one in enumerate(columns)
@@ -418,13 +421,14 @@ def yes_or_no(column: pl.Series, _form: str = "", *, asked: bool = False) -> Flo
     """
     import polars as pl
 
+    name, column = unnamed(column)
     if column.dtype != pl.String:
         return numbers(column)
     words = column.str.to_lowercase()
     is_yes = words.is_in([*YES, "1"])
     understood = is_yes | words.is_in([*NO, "0"])
     if not asked:
-        _check_cells(column, understood, "yes/no")
+        _check_cells(name, column, understood, "yes/no")
     return np.where(understood.fill_null(False).to_numpy(), numbers(is_yes), np.nan)
 
 
@@ -452,14 +456,15 @@ def numbers(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatA
     """
     import polars as pl
 
+    name, column = unnamed(column)
     if column.dtype == pl.String:
         cells = pl.DataFrame({"text": column})
         parsed = cells.select(read_numbers(pl.col("text"), form))["text"]
         if not asked:
-            _check_cells(column, parsed.is_not_null(), "number", form)
+            _check_cells(name, column, parsed.is_not_null(), "number", form)
         column = parsed
     elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-        raise _changed_type(column, "numbers")
+        raise _changed_type(name, column, "numbers")
     if column.dtype not in (pl.Float32, pl.Float64):
         column = column.cast(pl.Float64)
     # By NumPy, where a null is NaN: polars is slower for many short columns.
@@ -495,6 +500,7 @@ def days(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatArra
     """
     import polars as pl
 
+    name, column = unnamed(column)
     if asked and column.dtype.is_integer():
         column = column.cast(pl.String)
     dtype = column.dtype
@@ -503,7 +509,7 @@ def days(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatArra
     if dtype == pl.String:
         parsed = read_dates(column, form)
         if not asked:
-            _check_cells(column, parsed.is_not_null(), "date", form)
+            _check_cells(name, column, parsed.is_not_null(), "date", form)
         microseconds = parsed.dt.epoch("us")
     elif dtype == pl.Time:
         microseconds = column.cast(pl.Int64) / 1000
@@ -512,7 +518,7 @@ def days(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatArra
     elif dtype.is_temporal():
         microseconds = column.dt.epoch("us")
     else:
-        raise _changed_type(column, "dates")
+        raise _changed_type(name, column, "dates")
     return numbers(microseconds / (timedelta(days=1) / timedelta(microseconds=1)))
 
 
@@ -538,10 +544,11 @@ def vectors(column: pl.Series, length: int) -> FloatArray:
     """
     import polars as pl
 
+    name, column = unnamed(column)
     if column.dtype == pl.String:
         # From a text file, which is read in pieces.
         read = read_vectors(column)
-        _check_cells(column, read.list.len() == length, "vector", str(length))
+        _check_cells(name, column, read.list.len() == length, "vector", str(length))
         column = read
     single = getattr(column.dtype, "inner", None) == pl.Float32
     result = np.full((len(column), length), np.nan, "f4" if single else "f8")
@@ -551,7 +558,7 @@ def vectors(column: pl.Series, length: int) -> FloatArray:
     found, reason = vector_length(present)
     if found != length:
         raise ValueError(
-            f"Column {column.name!r} held vectors of {length:,} numbers, but now "
+            f"Column {name!r} held vectors of {length:,} numbers, but now "
             f"holds {reason or f'vectors of {found:,}'}; correct it."
         )
     flat = numbers(present.explode().cast(pl.Float32 if single else pl.Float64))
@@ -606,15 +613,30 @@ def as_names(column: pl.Series) -> pl.Series:
     """
     import polars as pl
 
+    name, column = unnamed(column)
     if not column.dtype.is_float():
-        return column.cast(pl.String)
+        return column.cast(pl.String).alias(name)
     column = column.cast(pl.Float64)
     labels = column.drop_nulls().unique().to_list()
     # Digits beyond 1e16 would be made up: 64 bits do not hold them.
     names = [
         str(int(x)) if x.is_integer() and abs(x) < 1e16 else repr(x) for x in labels
     ]
-    return column.replace_strict(labels, names, return_dtype=pl.String)
+    return column.replace_strict(labels, names, return_dtype=pl.String).alias(name)
+
+
+def unnamed(column: pl.Series) -> tuple[str, pl.Series]:
+    """Return the name of a column, and the column under a neutral name.
+
+    polars looks up the column of a method of Series by its name, and takes names like
+    ``^a.*$`` for patterns.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Any type.
+    """
+    return column.name, column.alias("column")
 
 
 def dtype_in_words(dtype: pl.DataType) -> str:
@@ -640,18 +662,18 @@ def dtype_in_words(dtype: pl.DataType) -> str:
     return next((word for holds, word in words if holds), str(dtype))
 
 
-def _changed_type(column: pl.Series, before: str) -> TableError:
+def _changed_type(name: str, column: pl.Series, before: str) -> TableError:
     return TableError(
-        f"Column {column.name!r} held {before} and now holds "
+        f"Column {name!r} held {before} and now holds "
         f"{dtype_in_words(column.dtype)}; write {before} there."
     )
 
 
 def _check_cells(
-    column: pl.Series, understood: pl.Series, kind: str, form: str = ""
+    name: str, column: pl.Series, understood: pl.Series, kind: str, form: str = ""
 ) -> None:
     """Raise CellError at the first cell that is present and not understood."""
     wrong = (~understood.fill_null(False) & column.is_not_null()).arg_true()
     if len(wrong):
         row = int(wrong[0])
-        raise CellError(column.name, row, column[row], kind, form)
+        raise CellError(name, row, column[row], kind, form)

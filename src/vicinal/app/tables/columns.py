@@ -21,6 +21,7 @@ from vicinal.app.tables.cells import (
     dtype_in_words,
     mixed_cells,
     numbers,
+    unnamed,
     vector_length,
     vectors,
     yes_or_no,
@@ -249,13 +250,13 @@ def kind_of(column: pl.Series) -> Decision:
     """
     import polars as pl
 
-    name = column.name
+    name, column = unnamed(column)
     present = column.drop_nulls() if column.null_count() else column
     if len(present) == 0:
         return Decision(name, "empty", "no values")
     dtype = present.dtype
     if dtype.is_numeric():
-        return _kind_of_numbers(present, len(column))
+        return _kind_of_numbers(name, present, len(column))
     missing = _missing(len(column) - len(present))
     if dtype in (pl.List, pl.Array):
         length, reason = vector_length(present)
@@ -276,13 +277,13 @@ def kind_of(column: pl.Series) -> Decision:
         reason = _join("in days", written, missing)
         option = "date" if len(forms) > 1 else ""
         return Decision(name, "date", reason, forms[0], option=option)
-    return _kind_of_text(present, missing)
+    return _kind_of_text(name, present, missing)
 
 
-def _kind_of_numbers(present: pl.Series, n_rows: int) -> Decision:
+def _kind_of_numbers(name: str, present: pl.Series, n_rows: int) -> Decision:
     import polars as pl
 
-    name, n_infinite = present.name, 0
+    n_infinite = 0
     if present.dtype.is_float():
         # By NumPy: a call of polars takes longer for a short column.
         values = present.to_numpy()
@@ -310,8 +311,8 @@ def _kind_of_numbers(present: pl.Series, n_rows: int) -> Decision:
     return Decision(name, "number", _join(infinite if n_infinite else "", missing))
 
 
-def _kind_of_text(present: pl.Series, missing: str) -> Decision:
-    name, n, n_distinct = present.name, len(present), present.n_unique()
+def _kind_of_text(name: str, present: pl.Series, missing: str) -> Decision:
+    n, n_distinct = len(present), present.n_unique()
     if reason := why_no_vectors(present):
         return Decision(name, "text", reason)
     mixed = mixed_cells(present)
@@ -346,7 +347,8 @@ def _join(*parts: str) -> str:
 
 def _asked_kind(column: pl.Series, kind: str, form: str) -> Decision:
     """Decide on a column by the user's word; raise TableError if it cannot be so."""
-    name, present = column.name, column.drop_nulls()
+    name, column = unnamed(column)
+    present = column.drop_nulls()
     if kind == "dropped":
         return Decision(name, kind, "asked for", asked=True)
     if len(present) == 0:
@@ -467,16 +469,17 @@ class Columns:
         decisions, kept = [], []
         categories: dict[str, tuple[str, ...]] = {}
         lengths: dict[str, int] = {}
-        for column in frame.iter_columns():
-            name, form = column.name, known.get(column.name, "")
+        for named in frame.iter_columns():
+            name, column = unnamed(named)
+            form = known.get(name, "")
             if name == target:
                 decisions.append(Decision(name, "target"))
                 continue
             said = asked.kind(name)
             if said is None:
-                one = kind_of(column)
+                one = kind_of(named)
             else:
-                one = _asked_kind(column, said, asked.date.get(name, "") or form)
+                one = _asked_kind(named, said, asked.date.get(name, "") or form)
             if one.kind == "number" and not one.form:
                 one = replace(one, form=form)
             decisions.append(one)
@@ -680,7 +683,7 @@ def _indicators(column: pl.Series, values: tuple[str, ...]) -> FloatArray:
     """Return one feature for two categories, and one each for more."""
     import polars as pl
 
-    text = as_names(column)
+    text = as_names(unnamed(column)[1])
     names = [value for value in values if value]
     # One pass over the text: the category of each row, or -1.
     codes = text.replace_strict(

@@ -261,7 +261,7 @@ def spoiled_columns(decisions: Iterable[Decision]) -> list[str]:
             said = (
                 f"Not used as {kind}s, because a few cells are not {kind}s: "
                 f"{', '.join(names)}. Name them as {kind}s to take those cells as "
-                "missing"
+                "missing."
             )
             notes.append(Note(said, kind, ",".join(names)))
     return notes

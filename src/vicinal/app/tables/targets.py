@@ -14,6 +14,7 @@ from vicinal.app.tables.cells import (
     dtype_in_words,
     mixed_cells,
     numbers,
+    unnamed,
 )
 from vicinal.app.tables.columns import kind_of
 from vicinal.app.tables.names import (
@@ -104,7 +105,10 @@ def uncut_hint(frame: pl.DataFrame) -> str:
     """
     if frame.width != 1:
         return ""
-    cells = [frame.columns[0], *frame.to_series().cast(str).drop_nulls().head(20)]
+    cells = [
+        frame.columns[0],
+        *unnamed(frame.to_series())[1].cast(str).drop_nulls().head(20),
+    ]
     if any(all(sign in cell.strip() for cell in cells) for sign in " :^~#/\\\x01"):
         return (
             "; is its delimiter a comma, a semicolon, a tab or a bar? Other delimiters "
@@ -204,8 +208,8 @@ def read_target(
     >>> target.notes[1]
     "class 'c' left out: it has a single row"
     """
-    column = _check_type(column)
-    name = column.name
+    name, column = unnamed(column)
+    column = _check_type(name, column)
     present = column.drop_nulls()
     if len(present) == 0:
         raise TableError(f"Column {name!r} has no values; name another target.")
@@ -220,14 +224,14 @@ def read_target(
     mixed = None if task == "classification" else mixed_cells(present, decimal)
     is_sure = mixed is None or mixed.is_sure
     if mixed is not None and mixed.kind == "number":
-        column, task, note = _mixed_target(column, mixed, task)
+        column, task, note = _mixed_target(name, column, mixed, task)
         notes.append(note)
         present = column.drop_nulls()
     if task is None:
         classes = names_classes(present.to_numpy())
         task = "classification" if classes else "regression"
     if task == "classification":
-        return _classes(column, notes)
+        return _classes(name, column, notes)
     if not present.dtype.is_numeric():
         raise TableError(
             f"Column {name!r} holds names like {printable(present[0])!r}, not "
@@ -239,7 +243,7 @@ def read_target(
     return Target(task, values, kept, tuple(notes), is_sure)
 
 
-def _check_type(column: pl.Series) -> pl.Series:
+def _check_type(name: str, column: pl.Series) -> pl.Series:
     """Replace infinite numbers by null; raise TableError for dates and lists."""
     import polars as pl
 
@@ -249,19 +253,19 @@ def _check_type(column: pl.Series) -> pl.Series:
         column = column.set(~column.is_finite(), None)
     if column.dtype.is_temporal() or column.dtype.is_nested():
         raise TableError(
-            f"Column {column.name!r} holds {dtype_in_words(column.dtype)}, which are "
+            f"Column {name!r} holds {dtype_in_words(column.dtype)}, which are "
             "neither classes nor numbers; name another target."
         )
     return column
 
 
 def _mixed_target(
-    column: pl.Series, mixed: Mixed, task: str | None
+    name: str, column: pl.Series, mixed: Mixed, task: str | None
 ) -> tuple[pl.Series, str | None, Note]:
     """Take the numbers alone if the target is numeric."""
     import polars as pl
 
-    said = f"column {column.name!r}: {mixed}"
+    said = f"column {name!r}: {mixed}"
     values = numbers(column, mixed.form, asked=True)
     mostly = 10 * mixed.n_read >= 9 * mixed.n_cells
     if task == "regression" or (
@@ -323,10 +327,8 @@ def names_classes(
     return bool(codes and counts.min() >= max(min_count, min_share * counts.max()))
 
 
-def _classes(column: pl.Series, notes: list[str]) -> Target:
-    name = column.name
-    # polars would refuse to count a column called count.
-    text = as_names(column).rename("")
+def _classes(name: str, column: pl.Series, notes: list[str]) -> Target:
+    text = as_names(column)
     counts = text.drop_nulls().value_counts()
     known = len(text) - text.null_count()
     if counts.height == known:
