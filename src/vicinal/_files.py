@@ -68,7 +68,7 @@ def _resolved(path: Path) -> Path:
     # RuntimeError until Python 3.12, OSError since.
     except (RuntimeError, OSError) as error:
         raise ValueError(
-            f"{path} is a link that leads to itself; write to another file."
+            f"{path} is a link that leads nowhere but to itself; write to another file."
         ) from error
 
 

@@ -2,26 +2,19 @@
 
 import shlex
 import sys
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vicinal._files import atomic_write
+from vicinal.app.cli import options
 from vicinal.app.cli.display import report_errors, waiting, warnings_printed
-from vicinal.app.cli.options import (
-    Jobs,
-    check_at_least_one,
-    check_choice,
-    check_distinct,
-    check_output_path,
-    threads_of,
-)
 from vicinal.app.tables.names import near, printable
 
 if TYPE_CHECKING:
     from vicinal.adapters import RetrievalAdapter
-    from vicinal.app.tables.embeddings import Embeddings
 
 __all__ = ["adapt"]
 
@@ -43,9 +36,7 @@ def adapt(
             show_default=False,
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write: model.safetensors.")
-    ],
+    output: options.ModelOutput,
     report: Annotated[
         Path | None, typer.Option(help="Page to write: report.html.")
     ] = None,
@@ -76,8 +67,8 @@ def adapt(
         list[str] | None,
         typer.Option(help="A column of either table to leave out; may be repeated."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
-    jobs: Jobs = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
 ) -> None:
     """Adapt embeddings: learn from queries and what they should have found.
 
@@ -85,16 +76,15 @@ def adapt(
     as they are, and so does the file say.
     """
     with report_errors():
-        check_distinct({"--output": output, "--report": report, "--onnx": onnx})
-        for path in (output, report, onnx):
+        options.check_distinct({"--output": output, "--report": report, "--onnx": onnx})
+        written = [path for path in (output, report, onnx) if path is not None]
+        for path, source in product(written, (queries, documents, relevance)):
             endings = (".html", ".htm") if path is report else ()
-            for source in (queries, documents, relevance):
-                if path is not None:
-                    check_output_path(path, source, *endings)
-        threads = threads_of(jobs)
-        check_choice("--side", side, "query", "both", "two")
-        check_choice("--metric", metric, "auto", "cosine", "euclidean")
-        check_at_least_one(n_components=n_components)
+            options.check_output_path(path, source, *endings)
+        threads = options.threads_of(jobs)
+        options.check_choice("--side", side, "query", "both", "two")
+        options.check_choice("--metric", metric, "auto", "cosine", "euclidean")
+        options.check_at_least_one(n_components=n_components)
         if n_components is not None and side == "query":
             raise ValueError(
                 "--n-components is for --side both or two: with --side query, "
@@ -105,17 +95,19 @@ def adapt(
 
             asking = read_embeddings(queries, text=query_text, drop=drop or [])
             found = read_embeddings(documents, text=document_text, drop=drop or [])
-            _check_dropped(drop or [], [asking, found])
+            known = [*asking.all_columns, *found.all_columns]
+            if unknown := [name for name in drop or [] if name not in known]:
+                hint = near(unknown[0], known) or "."
+                raise ValueError(f"There is no column {unknown[0]!r}{hint}")
             judged = read_relevance(relevance, asking, found)
             pairs = judged.pairs
-        for what, one in (
-            (("query", "queries"), asking),
-            (("document", "documents"), found),
+        for one, n, noun in (
+            (asking, len(asking.ids), "queries"),
+            (found, len(found.ids), "documents"),
+            (judged, len(pairs), "pairs"),
         ):
-            typer.echo(_file_line(one.name, len(one.vectors), what, one.columns))
-        typer.echo(
-            _file_line(judged.name, len(pairs), ("pair", "pairs"), judged.columns)
-        )
+            line = f"{one.name}: {n:,} {noun}; {one.columns}"
+            typer.echo(printable(line, None))
         with waiting("learning") as say, warnings_printed():
             from vicinal.adapters import RetrievalAdapter, save_adapter, to_onnx
 
@@ -139,8 +131,8 @@ def adapt(
                 text = adapter_page(
                     adapter,
                     title=f"Adapter of {asking.name} to {found.name}",
-                    query_texts=asking.texts or _called("query", asking),
-                    document_texts=found.texts or _called("document", found),
+                    query_texts=asking.texts or [f"query {x}" for x in asking.ids],
+                    document_texts=found.texts or [f"document {x}" for x in found.ids],
                     relevance=pairs,
                     command=shlex.join(["vicinal", *sys.argv[1:]]),
                 )
@@ -148,19 +140,9 @@ def adapt(
                     temporary.write_text(text, encoding="utf-8")
         typer.echo(_choices_line(adapter))
         typer.echo(str(adapter.evaluation_))
-        for made, path in (("model", output), ("onnx", onnx), ("report", report)):
-            if path is not None:
-                typer.echo(f"{made}: {printable(path, None)}")
-
-
-def _file_line(name: str, n: int, what: tuple[str, str], columns: str) -> str:
-    """Say what a file holds, and which of its columns were taken for what."""
-    return printable(f"{name}: {n:,} {what[n != 1]}; {columns}", None)
-
-
-def _called(what: str, table: "Embeddings") -> list[str]:
-    """Return what to call rows without texts."""
-    return [f"{what} {one}" for one in table.ids]
+        for kind, file in (("model", output), ("onnx", onnx), ("report", report)):
+            if file is not None:
+                typer.echo(f"{kind}: {printable(file, None)}")
 
 
 def _choices_line(adapter: "RetrievalAdapter") -> str:
@@ -177,10 +159,3 @@ def _choices_line(adapter: "RetrievalAdapter") -> str:
         f"{said}; metric {adapter.metric_}; penalty {adapter.alpha_:g}, temperature "
         f"{adapter.temperature_:.3g}, both chosen on queries held out"
     )
-
-
-def _check_dropped(drop: list[str], tables: "list[Embeddings]") -> None:
-    known = [column for one in tables for column in one.all_columns]
-    for one in drop:
-        if one not in known:
-            raise ValueError(f"There is no column {one!r}{near(one, known) or '.'}")

@@ -10,38 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vicinal._files import atomic_write
+from vicinal.app.cli import options
 from vicinal.app.cli.display import (
     print_decisions,
     progress_bar,
     report_errors,
     with_option,
 )
-from vicinal.app.cli.options import (
-    Categorical,
-    Data,
-    Date,
-    Decimal,
-    Drop,
-    Jobs,
-    NoTarget,
-    Number,
-    Target,
-    Task,
-    ask_for_target,
-    check_at_least_one,
-    check_choice,
-    check_distinct,
-    check_output_path,
-    overrides_of,
-    seconds_of,
-    shape_of,
-    threads_of,
-)
 from vicinal.app.tables.names import printable
 
 if TYPE_CHECKING:
     from vicinal.app.comparison import Comparison
-    from vicinal.app.tables.columns import Overrides
     from vicinal.app.tables.prepared import Prepared
 
 __all__ = ["compare"]
@@ -54,17 +33,17 @@ _METHODS = (
     "kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target); with "
     "PyTorch, neural-nca (classes or numbers)"
 )
-# So many columns have no room for two blanks between them.
+# Tables with this number of columns have one blank between them.
 _WIDE = 7
-# Of the time budget, the part that is kept back to draw the report.
+# Share of the time budget for drawing the report.
 _FOR_THE_REPORT = 0.35
 
 
 def compare(
-    data: Data,
-    target: Target = None,
-    no_target: NoTarget = False,
-    task: Task = None,
+    data: options.Data,
+    target: options.Target = None,
+    no_target: options.NoTarget = False,
+    task: options.Task = None,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -82,9 +61,7 @@ def compare(
             "auto is the second where one class has four fifths of the rows."
         ),
     ] = "auto",
-    n_components: Annotated[
-        int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
-    ] = None,
+    n_components: options.Components = None,
     time_budget: Annotated[
         str, typer.Option(help="Like 60s, 5m or 1h; or none for no limit.")
     ] = "60s",
@@ -98,13 +75,13 @@ def compare(
     image_shape: Annotated[
         str | None, typer.Option(help="The rows are images of this size, like 28x28.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random splits.")] = 0,
-    jobs: Jobs = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    number: Number = None,
-    date: Date = None,
-    decimal: Decimal = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    number: options.Number = None,
+    date: options.Date = None,
+    decimal: options.Decimal = None,
 ) -> None:
     """Measure which metric helps nearest neighbours most, on the same random splits.
 
@@ -112,23 +89,32 @@ def compare(
     values are filled inside each split. What was decided is printed first.
     """
     started = time.perf_counter()
-    # Where the scores go to standard output, nothing else does.
+    # If the scores go to standard output, nothing else does.
     piped = json is not None and str(json) == "-"
     with report_errors(), redirect_stdout(sys.stderr) if piped else nullcontext():
-        budget = seconds_of(time_budget)
-        shape = None if image_shape is None else shape_of(image_shape)
-        threads = threads_of(jobs)
-        check_choice("--task", task, "classification", "regression")
-        check_at_least_one(
+        budget = options.seconds_of(time_budget)
+        shape = None if image_shape is None else options.shape_of(image_shape)
+        threads = options.threads_of(jobs)
+        options.check_choice("--task", task, "classification", "regression")
+        options.check_at_least_one(
             splits=splits, neighbors=neighbors, n_components=n_components
         )
-        check_distinct({"--report": report, "--json": json})
+        options.check_distinct({"--report": report, "--json": json})
         if report is not None:
-            check_output_path(report, data, ".html", ".htm")
+            options.check_output_path(report, data, ".html", ".htm")
         if json is not None and not piped:
-            check_output_path(json, data)
-        said = overrides_of(drop, categorical, number, date, decimal)
-        prepared = _prepared(data, target, no_target, task, said, methods)
+            options.check_output_path(json, data)
+        from vicinal.app.tables.prepared import prepare, spoiled_columns
+        from vicinal.app.tables.reading import read_table
+
+        said = options.overrides_of(drop, categorical, number, date, decimal)
+        with progress_bar() as show:
+            show(0, 1, "reading the data")
+            table = read_table(data, overrides=said)
+        ask = partial(options.ask_for_target, method=_needing_labels(methods))
+        prepared = prepare(
+            table, target=target, no_target=no_target, task=task, ask=ask
+        )
         images = None if shape is None else _images(prepared, shape)
         print_decisions(prepared)
         left = None if budget is None else budget - (time.perf_counter() - started)
@@ -154,8 +140,6 @@ def compare(
                 on_progress=show,
             )
         typer.echo(printable(result.verdict(), None))
-        from vicinal.app.tables.prepared import spoiled_columns
-
         for line in spoiled_columns(prepared.decisions):
             typer.echo(f"But: {printable(with_option(line), None)}")
         _print_next(result, prepared)
@@ -175,7 +159,7 @@ def compare(
                     on_progress=show,
                 )
             typer.echo(f"report: {printable(report, None)}")
-        # Last: where the report fails, nothing is left of the run.
+        # Last: if the report fails, no file is written.
         text = _as_json(result, prepared)
         if json is not None and not piped:
             with atomic_write(json) as temporary:
@@ -184,31 +168,8 @@ def compare(
         typer.echo(text, nl=False)
 
 
-def _prepared(
-    data: str,
-    target: str | None,
-    no_target: bool,
-    task: str | None,
-    overrides: "Overrides",
-    methods: str | None,
-) -> "Prepared":
-    from vicinal.app.tables.prepared import prepare
-    from vicinal.app.tables.reading import read_table
-
-    with progress_bar() as show:
-        show(0, 1, "reading the data")
-        table = read_table(data, overrides=overrides)
-    return prepare(
-        table,
-        target=target,
-        no_target=no_target,
-        task=task,
-        ask=partial(ask_for_target, method=_needing_labels(methods)),
-    )
-
-
 def _needing_labels(methods: str | None) -> str | None:
-    """Return the first of the methods asked for that learns beside a target, if any."""
+    """Return the first of the methods that needs a target, or None."""
     from vicinal.app.methods.registry import METHODS
 
     asked = (methods or "").replace(",", " ").split()
@@ -217,10 +178,10 @@ def _needing_labels(methods: str | None) -> str | None:
 
 
 def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
-    """Return the pixels of each row, those that are always the same included."""
+    """Return the pixels of each row, including constant ones."""
     import numpy as np
 
-    # A known label is no pixel either where it is not the target of this run.
+    # A known label is not a pixel either, even if it is not the target.
     names = [one.column for one in prepared.decisions if one.kind != "target"]
     pixels = prepared.frame[names]
     height, width = shape

@@ -18,19 +18,6 @@ if TYPE_CHECKING:
     from vicinal.app.tables.columns import Decision
     from vicinal.app.tables.prepared import Prepared
 
-__all__ = [
-    "column_lines",
-    "print_decisions",
-    "print_neighbors",
-    "print_table",
-    "progress_bar",
-    "report_errors",
-    "score_line",
-    "waiting",
-    "warnings_printed",
-    "with_option",
-]
-
 
 def with_option(message: object) -> str:
     """Return the text of a note or an error, with the option that it suggests.

@@ -7,29 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vicinal.app.cli import options
 from vicinal.app.cli.display import (
     print_decisions,
     report_errors,
     waiting,
     warnings_printed,
-)
-from vicinal.app.cli.options import (
-    Categorical,
-    Data,
-    Date,
-    Decimal,
-    Drop,
-    Jobs,
-    NoTarget,
-    Number,
-    Target,
-    Task,
-    ask_for_target,
-    check_at_least_one,
-    check_choice,
-    check_output_path,
-    overrides_of,
-    threads_of,
 )
 from vicinal.app.tables.names import counted, printable
 
@@ -44,10 +27,8 @@ _MOST_COUNTED = 100_000
 
 
 def fit(
-    data: Data,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write: model.safetensors.")
-    ],
+    data: options.Data,
+    output: options.ModelOutput,
     method: Annotated[
         str,
         typer.Option(
@@ -57,12 +38,10 @@ def fit(
             "`vicinal compare` has.",
         ),
     ] = "nca",
-    target: Target = None,
-    no_target: NoTarget = False,
-    task: Task = None,
-    n_components: Annotated[
-        int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
-    ] = None,
+    target: options.Target = None,
+    no_target: options.NoTarget = False,
+    task: options.Task = None,
+    n_components: options.Components = None,
     max_iter: Annotated[
         int | None,
         typer.Option(help="Maximum number of iterations, for methods that iterate."),
@@ -70,8 +49,8 @@ def fit(
     rows: Annotated[
         int | None, typer.Option(help="Learn on a random sample of this many rows.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
-    jobs: Jobs = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -79,11 +58,11 @@ def fit(
             "scheduler's address, like tcp://10.0.0.1:8786, or local.",
         ),
     ] = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    number: Number = None,
-    date: Date = None,
-    decimal: Decimal = None,
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    number: options.Number = None,
+    date: options.Date = None,
+    decimal: options.Decimal = None,
 ) -> None:
     """Learn a metric on a table, and write it to a file.
 
@@ -91,9 +70,11 @@ def fit(
     `vicinal neighbors` use it.
     """
     with report_errors():
-        check_output_path(output, data)
-        check_choice("--task", task, "classification", "regression")
-        check_at_least_one(n_components=n_components, max_iter=max_iter, rows=rows)
+        options.check_output_path(output, data)
+        options.check_choice("--task", task, "classification", "regression")
+        options.check_at_least_one(
+            n_components=n_components, max_iter=max_iter, rows=rows
+        )
         if cluster is not None:
             others = {
                 "--task": task, "--rows": rows, "--jobs": jobs, "--date": date,
@@ -104,21 +85,23 @@ def fit(
                 n_components, max_iter, seed, drop or [], others,
             )  # fmt: skip
             return
-        threads = threads_of(jobs)
+        threads = options.threads_of(jobs)
         with waiting("reading the data"):
             from vicinal.app.models import learn, needs_target
             from vicinal.app.tables.prepared import prepare
             from vicinal.app.tables.reading import read_table
 
             needed = needs_target(method)
-            said = overrides_of(drop, categorical, number, date, decimal)
+            said = options.overrides_of(drop, categorical, number, date, decimal)
             table = read_table(data, limit=rows, overrides=said)
         prepared = prepare(
             table,
             target=target,
             no_target=no_target,
             task=task,
-            ask=partial(ask_for_target, method=method) if needed else lambda *_: None,
+            ask=partial(options.ask_for_target, method=method)
+            if needed
+            else lambda *_: None,
         )
         print_decisions(prepared)
         with waiting(f"learning {method}") as say, warnings_printed():

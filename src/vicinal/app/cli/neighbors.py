@@ -6,23 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vicinal._files import is_same_file
+from vicinal.app.cli import options
 from vicinal.app.cli.display import (
     print_neighbors,
     print_table,
     report_errors,
     score_line,
     waiting,
-)
-from vicinal.app.cli.options import (
-    AnyModel,
-    Data,
-    Keep,
-    KeepAll,
-    Model,
-    Neighbors,
-    check_apart,
-    check_at_least_one,
-    check_output_path,
 )
 from vicinal.app.tables.names import counted, printable
 
@@ -35,8 +25,8 @@ _TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
 
 
 def neighbors(
-    model: AnyModel,
-    data: Data,
+    model: options.AnyModel,
+    data: options.Data,
     query: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,7 +35,7 @@ def neighbors(
             show_default=False,
         ),
     ] = None,
-    k: Neighbors = 10,
+    k: options.Neighbors = 10,
     among: Annotated[
         str | None,
         typer.Option(help="Look among the rows of this table; by default, of DATA."),
@@ -68,10 +58,7 @@ def neighbors(
         bool,
         typer.Option("--exact", help="No index, however many rows there are."),
     ] = False,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="For an adapter: a column that is no part of the vectors."),
-    ] = None,
+    drop: options.VectorDrop = None,
 ) -> None:
     """Find the nearest rows of some rows, or of all, under a learned metric.
 
@@ -86,7 +73,7 @@ def neighbors(
         with waiting("looking for neighbours") as say:
             from vicinal.app.models import names_of_rows, nearest_rows, neighbor_table
 
-            check_at_least_one(neighbors=k)
+            options.check_at_least_one(neighbors=k)
             learned, documents = _maps(
                 model, among, [*(drop or []), *([name] if name else [])]
             )
@@ -96,8 +83,8 @@ def neighbors(
                     "which knows its columns."
                 )
             if output is not None:
-                check_apart(output, {"model": model, "--among table": among})
-                check_output_path(output, data, *_TABLES)
+                options.check_apart(output, {"model": model, "--among table": among})
+                options.check_output_path(output, data, *_TABLES)
             rows = _asked_rows(data, query, name)
             alone = rows is not None and len(rows) == 1
             if alone and not (among or show or output):
@@ -149,8 +136,8 @@ def neighbors(
 
 
 def predict(
-    model: Model,
-    data: Data,
+    model: options.Model,
+    data: options.Data,
     output: Annotated[
         Path,
         typer.Option(
@@ -165,9 +152,9 @@ def predict(
             show_default=False,
         ),
     ] = None,
-    k: Neighbors = 3,
-    keep: Keep = None,
-    keep_all: KeepAll = False,
+    k: options.Neighbors = 3,
+    keep: options.Keep = None,
+    keep_all: options.KeepAll = False,
 ) -> None:
     """Predict the target of a table's rows by their nearest rows with a known one.
 
@@ -179,7 +166,7 @@ def predict(
         with waiting("reading the rows with a target") as say:
             from vicinal.app.models import load, predict_file
 
-            check_at_least_one(neighbors=k)
+            options.check_at_least_one(neighbors=k)
             learned = load(model)
             if among is None:
                 target = f" {printable(learned.target)!r}" if learned.target else ""
@@ -188,7 +175,7 @@ def predict(
                     f"target{target} is known, like the one that it was learned from, "
                     "with --among TABLE."
                 )
-            check_apart(output, {"model": model, "--among table": among})
+            options.check_apart(output, {"model": model, "--among table": among})
             found = predict_file(
                 learned,
                 data,
@@ -252,8 +239,8 @@ def _asked_rows(data: str, query: list[str] | None, name: str | None) -> Any:
 
 
 def transform(
-    model: AnyModel,
-    data: Data,
+    model: options.AnyModel,
+    data: options.Data,
     output: Annotated[
         Path,
         typer.Option(
@@ -262,16 +249,13 @@ def transform(
             help="File to write: .csv, .tsv, .parquet, .arrow, .npy or .npz.",
         ),
     ],
-    keep: Keep = None,
-    keep_all: KeepAll = False,
+    keep: options.Keep = None,
+    keep_all: options.KeepAll = False,
     role: Annotated[
         str | None,
         typer.Option("--as", help="For an adapter: map rows as queries or documents."),
     ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="For an adapter: a column that is no part of the vectors."),
-    ] = None,
+    drop: options.VectorDrop = None,
 ) -> None:
     """Map the rows of a table by a saved model, or vectors by a saved adapter.
 
@@ -281,25 +265,25 @@ def transform(
     with report_errors(), waiting("mapping rows") as say:
         from vicinal.app.models import AdapterFileError, load, transform_file
 
-        check_apart(output, {"model": model})
+        options.check_apart(output, {"model": model})
         try:
             learned = load(model)
         except AdapterFileError:
             learned = None
-        options: dict[str, Any] = {
+        settings: dict[str, Any] = {
             "keep": keep or [],
             "keep_all": keep_all,
             "on_rows": lambda done: say(f"mapped {done:,} rows"),
         }
         if learned is None:
-            n_rows, names = _adapted(model, data, output, role, drop or [], options)
+            n_rows, names = _adapted(model, data, output, role, drop or [], settings)
         elif role is not None or drop:
             raise ValueError(
                 f"--as and --drop are for adapters, and {model.name} is a model of a "
                 "table, which knows its columns."
             )
         else:
-            n_rows = transform_file(learned, data, output, **options)
+            n_rows = transform_file(learned, data, output, **settings)
             names = (learned.names_out[0], learned.names_out[-1])
     typer.echo(
         f"{counted(n_rows, 'row')}, {names[0]} to {names[1]}: {printable(output, None)}"
@@ -312,7 +296,7 @@ def _adapted(
     output: Path,
     role: str | None,
     drop: list[str],
-    options: dict[str, Any],
+    settings: dict[str, Any],
 ) -> tuple[int, tuple[str, str]]:
     """Map vectors by an adapter; return how many, and the new columns' names."""
     from vicinal.adapters import load_adapter
@@ -329,5 +313,5 @@ def _adapted(
         adapter.transform_queries if role == "queries" else adapter.transform_documents
     )
     stem = "query" if role == "queries" else "document"
-    n_rows = transform_vectors(function, data, output, stem=stem, drop=drop, **options)
+    n_rows = transform_vectors(function, data, output, stem=stem, drop=drop, **settings)
     return n_rows, (f"{stem}0", f"{stem}{len(adapter.query_components_) - 1}")

@@ -16,33 +16,6 @@ if TYPE_CHECKING:
     from vicinal.app.tables.columns import Overrides
     from vicinal.app.tables.names import NoTargetError
 
-__all__ = [
-    "AnyModel",
-    "Categorical",
-    "Data",
-    "Date",
-    "Decimal",
-    "Drop",
-    "Jobs",
-    "Keep",
-    "KeepAll",
-    "Model",
-    "Neighbors",
-    "NoTarget",
-    "Number",
-    "Target",
-    "Task",
-    "ask_for_target",
-    "check_apart",
-    "check_at_least_one",
-    "check_choice",
-    "check_distinct",
-    "check_output_path",
-    "overrides_of",
-    "seconds_of",
-    "shape_of",
-    "threads_of",
-]
 
 Data = Annotated[
     str,
@@ -112,6 +85,17 @@ NoTarget = Annotated[bool, typer.Option("--no-target", help="Learn without a lab
 Task = Annotated[
     str | None,
     typer.Option(help="classification or regression; default: by its values."),
+]
+Components = Annotated[
+    int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of the random numbers.")]
+ModelOutput = Annotated[
+    Path, typer.Option("--output", "-o", help="File to write: model.safetensors.")
+]
+VectorDrop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", help="For an adapter: a column outside the vectors."),
 ]
 Jobs = Annotated[int | None, typer.Option(help="Number of threads; -1 for all cores.")]
 

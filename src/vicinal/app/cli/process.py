@@ -11,13 +11,6 @@ from typing import Any
 
 from vicinal._files import remove_unfinished
 
-__all__ = [
-    "PipeSafeStream",
-    "check_address_space",
-    "clean_up_on_termination",
-    "guard_streams",
-]
-
 _SIGNALS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 
 

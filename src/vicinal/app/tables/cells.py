@@ -29,24 +29,6 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray
 
-__all__ = [
-    "NO",
-    "YES",
-    "Cells",
-    "Mixed",
-    "as_names",
-    "clean",
-    "days",
-    "dtype_in_words",
-    "mixed_cells",
-    "numbers",
-    "sample",
-    "typed",
-    "unnamed",
-    "vector_length",
-    "vectors",
-    "yes_or_no",
-]
 
 #: Words for yes, and for no in the same order.
 YES = ["true", "yes", "y", "t"]

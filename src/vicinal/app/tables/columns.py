@@ -54,8 +54,6 @@ _IDENTIFIER = re.compile(
 )
 #: Text with more distinct values is not one-hot encoded unless the user says so.
 _MAX_CATEGORIES = 50
-#: A user may ask for at most this number of categories.
-_MAX_ASKED_CATEGORIES = 1_000
 #: Fewer integers may be in order by chance.
 _MIN_ORDERED_ROWS = 20
 #: A stored description with more features is refused.
@@ -345,7 +343,9 @@ def _join(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _asked_kind(column: pl.Series, kind: str, form: str) -> Decision:
+def _asked_kind(
+    column: pl.Series, kind: str, form: str, max_categories: int = 1_000
+) -> Decision:
     """Decide on a column by the user's word; raise TableError if it cannot be so."""
     name, column = unnamed(column)
     present = column.drop_nulls()
@@ -365,10 +365,10 @@ def _asked_kind(column: pl.Series, kind: str, form: str) -> Decision:
         if n == 1:
             reason = f"always {printable(present[0])}"
             return Decision(name, "constant", reason, asked=True)
-        if n > _MAX_ASKED_CATEGORIES:
+        if n > max_categories:
             raise TableError(
                 f"Column {name!r} has {n:,} values, more than the "
-                f"{_MAX_ASKED_CATEGORIES:,} that can be categories."
+                f"{max_categories:,} that can be categories."
             )
         return Decision(name, kind, f"asked for, {n} values", asked=True)
     form = form or _find_form(present, kind)

@@ -25,16 +25,6 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = [
-    "Delimited",
-    "TextFile",
-    "check_expansion",
-    "has_header",
-    "line_of",
-    "open_delimited",
-    "open_text",
-    "pieces_of",
-]
 
 #: Bytes that are read at once.
 _CHUNK = 4_000_000

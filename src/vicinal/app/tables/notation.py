@@ -22,23 +22,6 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = [
-    "MISSING",
-    "RARE_DATES",
-    "check_date_form",
-    "check_number_form",
-    "common_date_form",
-    "date_forms",
-    "decisive",
-    "grouped_by_points",
-    "looks_like_vectors",
-    "number_form",
-    "possible_forms",
-    "read_dates",
-    "read_numbers",
-    "read_vectors",
-    "why_no_vectors",
-]
 
 #: Text for a missing value, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-", "#n/a", "<na>")
