@@ -108,7 +108,7 @@ BAD_FILES = {
         ("transform good.st iris -o a.npy --keep target", "a.npy holds one array"),
         ("neighbors good.st iris -k 0 -o out.csv", "--neighbors must be at least 1"),
         ("neighbors good.st iris", "write them to a file with --output"),
-        ("neighbors good.st iris --query x", "--query 'x' is no row's number"),
+        ("neighbors good.st iris --query x", "--query 'x' is not the number of a row"),
         ("neighbors good.st iris --query x --id nope", "no column 'nope'"),
         ("neighbors good.st iris --query x --id target", "no row with 'x'"),
         ("neighbors good.st iris --query 0 --show zz", "no column 'zz'"),

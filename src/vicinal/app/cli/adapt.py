@@ -1,4 +1,4 @@
-"""`vicinal adapt`: a map of embeddings, learned from queries and what they want."""
+"""`vicinal adapt`: a map of embeddings, learned from queries and relevant documents."""
 
 import shlex
 import sys
@@ -70,9 +70,9 @@ def adapt(
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
 ) -> None:
-    """Adapt embeddings: learn from queries and what they should have found.
+    """Adapt embeddings: learn from queries and their relevant documents.
 
-    Says on queries held out whether that helps; where it does not, the vectors stay
+    Says on queries held out whether that helps; if it does not, the vectors stay
     as they are, and so does the file say.
     """
     with report_errors():
@@ -146,7 +146,7 @@ def adapt(
 
 
 def _choices_line(adapter: "RetrievalAdapter") -> str:
-    """Say what was learned, and with which settings."""
+    """Describe the learned map and its settings."""
     maps = {
         "query": "a map of the queries",
         "both": "one map of queries and documents",

@@ -58,7 +58,7 @@ def compare(
         str,
         typer.Option(
             help="accuracy, balanced-accuracy or, for two classes, average-precision; "
-            "auto is the second where one class has four fifths of the rows."
+            "auto is the second if one class has four fifths of the rows."
         ),
     ] = "auto",
     n_components: options.Components = None,
@@ -86,7 +86,7 @@ def compare(
     """Measure which metric helps nearest neighbours most, on the same random splits.
 
     Text is one-hot encoded. Constant columns and identifiers are left out. Missing
-    values are filled inside each split. What was decided is printed first.
+    values are filled inside each split. The decisions are printed first.
     """
     started = time.perf_counter()
     # If the scores go to standard output, nothing else does.
@@ -197,7 +197,7 @@ def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
 
 
 def _print_next(result: "Comparison", prepared: "Prepared") -> None:
-    """Print the command that keeps the recommended metric, where one is of use."""
+    """Print the command that keeps the recommended metric, if it is useful."""
     from vicinal.app.comparison.verdict import useful
     from vicinal.app.report.commands import fit_command, shell_command
 
@@ -226,7 +226,7 @@ def _print_table(result: "Comparison") -> None:
     table.add_column(first, no_wrap=True)
     rows = result.rows()
     for index, heading in enumerate(others, start=1):
-        # Headings may take two lines; numbers with what belongs to them may not.
+        # Headings may take two lines; numbers with their marks may not.
         cells = [row[index] for row in rows]
         width = max(map(len, [*heading.split(), *cells]))
         table.add_column(heading, justify="right", min_width=width)

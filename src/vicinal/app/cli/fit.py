@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fit"]
 
-# Beyond so many rows, looking at their neighbours takes long.
+# The neighbours of more rows take too long.
 _MOST_COUNTED = 100_000
 
 

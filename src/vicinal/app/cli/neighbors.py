@@ -42,7 +42,7 @@ def neighbors(
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--id", help="A column that says what a row is called."),
+        typer.Option("--id", help="The column with the names of rows."),
     ] = None,
     show: Annotated[
         list[str] | None,
@@ -64,7 +64,7 @@ def neighbors(
 
     Of one row, without other options, they are printed beside those under the
     Euclidean metric. 1,000 rows or more are looked up among more than 50,000 by an
-    index (extra ann), and what it misses is measured and printed.
+    index (extra ann), and its recall is printed.
 
     By an adapter, the rows of DATA are queries, and those of --among documents.
     """
@@ -200,7 +200,7 @@ def predict(
 
 
 def _maps(model: Path, among: str | None, drop: list[str]) -> tuple[Any, Any]:
-    """Return what maps the rows, and for an adapter what maps the documents."""
+    """Return the map of the rows and, for an adapter, the map of the documents."""
     from vicinal.app.models import AdapterFileError, VectorMap, load
 
     try:
@@ -233,8 +233,8 @@ def _asked_rows(data: str, query: list[str] | None, name: str | None) -> Any:
         return [int(one) for one in query]
     except ValueError as error:
         raise ValueError(
-            f"--query {' '.join(query)!r} is no row's number; name the column that "
-            "says what rows are called with --id COLUMN."
+            f"--query {' '.join(query)!r} is not the number of a row; to ask by name, "
+            "give the column of names with --id COLUMN."
         ) from error
 
 
@@ -298,7 +298,7 @@ def _adapted(
     drop: list[str],
     settings: dict[str, Any],
 ) -> tuple[int, tuple[str, str]]:
-    """Map vectors by an adapter; return how many, and the new columns' names."""
+    """Map vectors by an adapter; return the number of rows, and the new names."""
     from vicinal.adapters import load_adapter
     from vicinal.app.models import transform_vectors
 

@@ -344,7 +344,7 @@ def _records(file: TextFile, delimiters: bytes) -> Iterator[_Records]:
 def _split(
     name: str, text: bytes, delimiters: bytes, line: int
 ) -> tuple[_Records, int]:
-    """Find the whole records without blank lines, and where they stop."""
+    """Find the whole records without blank lines, and their end."""
     feed, quote, carriage_return = b'\n"\r'
     data = np.frombuffer(text, dtype=np.uint8)
     special = data == feed

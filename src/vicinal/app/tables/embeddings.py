@@ -26,7 +26,7 @@ _TEXTS = ("text", "query", "question", "document", "title", "passage", "content"
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Vectors, what they are called, and what they were made of.
+    """Vectors with their names and texts.
 
     Attributes
     ----------
@@ -35,9 +35,9 @@ class Embeddings:
     vectors : ndarray of shape (n_rows, n_features)
         Without missing numbers.
     ids : list of str
-        A name for each row, all different: the row's number where no column names it.
+        A name for each row, all different: the row's number if no column names it.
     texts : list of str or None
-        None where no column has texts.
+        None if no column has texts.
     columns : str
         Which columns these are, and which are not looked at, for a person.
     all_columns : tuple of str
