@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal import __version__
-from vicinal._files import written_whole
+from vicinal._files import atomic_write
 from vicinal.adapters._adapter import RetrievalAdapter
 from vicinal.adapters._stored_evaluation import read_evaluation, stored_evaluation
 
@@ -78,7 +78,7 @@ def save_adapter(path: str | os.PathLike[str], adapter: RetrievalAdapter) -> Non
     )
     metadata = {"vicinal_adapter": text, "sha256": _digest(text, tensors)}
     content = packed(tensors, metadata)
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(content)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from vicinal import compare
 from vicinal.app.comparison.tables import read_rows
-from vicinal.app.tables.target_choice import NoTargetError
+from vicinal.app.tables.targets import NoTargetError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,7 +138,7 @@ def test_the_verdict_warns_of_columns_that_a_few_cells_spoil() -> None:
     sentence, *others = found.verdict().splitlines()
     assert others == [
         "But: Not used as numbers, because a few cells are not numbers: size. "
-        "Run again with --number size to take those cells as missing."
+        "Name them as numbers to take those cells as missing."
     ]
     assert found.to_dict()["verdict"] == sentence
     assert "<br>But: Not used as numbers" in found._repr_html_()

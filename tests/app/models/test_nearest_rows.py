@@ -26,7 +26,7 @@ def test_against_all_distances(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, query: int
 ) -> None:
     monkeypatch.setattr("vicinal.app.tables.sources.PIECE", 40)
-    monkeypatch.setattr("vicinal.app.tables.text_files._CHUNK", 500)
+    monkeypatch.setattr("vicinal.app.tables.delimited._CHUNK", 500)
     prepared = prepare("wine")
     model = learn(prepared, "lda")
     path = tmp_path / f"t.{suffix}"

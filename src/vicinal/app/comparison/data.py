@@ -25,14 +25,14 @@ from vicinal.app.comparison.targets import (
     warn_of_one_class,
 )
 from vicinal.app.methods.registry import METHODS, TASKS
-from vicinal.app.tables.sizes import check_features
+from vicinal.app.tables.targets import check_features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from vicinal._typing import FloatArray, IntArray
     from vicinal.app.methods.registry import Method
-    from vicinal.app.tables.overrides import Overrides
+    from vicinal.app.tables.columns import Overrides
 
 __all__ = ["ComparisonData", "UnfitError"]
 

@@ -232,7 +232,7 @@ class Comparison:
         str
             The page.
         """
-        from vicinal._files import written_whole
+        from vicinal._files import atomic_write
         from vicinal.app.report import page
 
         if table := self.setting.table:
@@ -245,7 +245,7 @@ class Comparison:
             options = known | options
         text = page(self, **options)
         if path is not None:
-            with written_whole(path) as file:
+            with atomic_write(path) as file:
                 file.write_text(text, encoding="utf-8", newline="\n")
         return text
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from vicinal.app.comparison.result import Comparison
-    from vicinal.app.tables.overrides import Overrides
+    from vicinal.app.tables.columns import Overrides
 
 __all__ = ["compare"]
 

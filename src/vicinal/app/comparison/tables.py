@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.tables.frames import is_frame
-from vicinal.app.tables.overrides import Overrides
+from vicinal.app.tables.columns import Overrides
+from vicinal.app.tables.sources import is_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

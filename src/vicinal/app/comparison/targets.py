@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-from vicinal.app.tables.sizes import check_numbers
-from vicinal.app.tables.targets import names_classes
+from vicinal.app.tables.targets import check_numbers, names_classes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
