@@ -7,7 +7,6 @@ from vicinal.objectives.nca import NCAObjective
 from vicinal.objectives.pairs import GivenPairsObjective
 from vicinal.objectives.penalized import Penalized
 from vicinal.objectives.regression import TargetObjective
-from vicinal.objectives.retrieval import RetrievalObjective
 from vicinal.objectives.soft_labels import SoftMatchObjective
 from vicinal.objectives.truncated import TruncatedNCA
 
@@ -18,7 +17,6 @@ __all__ = [
     "MinibatchSampler",
     "NCAObjective",
     "Penalized",
-    "RetrievalObjective",
     "SoftMatchObjective",
     "TargetObjective",
     "TruncatedNCA",
