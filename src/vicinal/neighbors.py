@@ -199,12 +199,14 @@ class UsearchIndex:
     ----------
     metric : {"euclidean", "cosine"}, default="euclidean"
         Distance to search by.
-    exact_below : int, default=10_000
+    exact_below : int, default=10000
         Fewer points are compared exactly. A graph of few points loses up to a seventh
         of the neighbors if several threads build it, and exact search among 10,000
         points takes about a millisecond per query.
-    expansion_add, expansion_search : int, default=128, 64
-        Candidates that usearch keeps while it builds and searches the graph.
+    expansion_add : int, default=128
+        Candidates that usearch keeps while it builds the graph.
+    expansion_search : int, default=64
+        Candidates that usearch keeps while it searches the graph.
 
     See Also
     --------

@@ -226,7 +226,7 @@ class RetrievalAdapter(BaseEstimator):
         judged = judged_queries(grades)
         metric = self.metric
         if metric == "auto":
-            unit_length = has_unit_length(Q[judged]) and has_unit_length(X)
+            unit_length = has_unit_length(Q) and has_unit_length(X)
             metric = "cosine" if unit_length else "euclidean"
         Q, X = for_metric(Q[judged], X, metric)
         start = self._initial_maps(X)
