@@ -91,7 +91,7 @@ def test_a_loss_by_few_components_is_said() -> None:
     # All tell as much: no two are better than the main axes.
     few.set_params(n_components=2)
     with pytest.warns(
-        UserWarning, match="axes of the documents are kept. Increase n_components"
+        UserWarning, match="axes of the documents are kept .* Increase n_components"
     ):
         few.fit(documents[:120] + noise * 0.3, documents, pairs)
     assert not few.is_adapted_

@@ -1,5 +1,6 @@
 """The objective of retrieval, its gradient, and its maximum in closed form."""
 
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -85,21 +86,17 @@ class RetrievalObjective:
             Candidates besides the documents relevant to these queries; None keeps all
             documents without a copy.
         """
-        documents, weights = self.documents, self.weights[rows]
+        part = copy(self)
+        part.__dict__.pop("_gaussian", None)  # depends on the queries
+        part.queries, part.weights = self.queries[rows], self.weights[rows]
         if columns is not None:
-            kept = np.union1d(weights.indices, columns)
-            positions = np.searchsorted(kept, weights.indices)
-            documents, shape = documents[kept], (len(rows), len(kept))
-            weights = csr_array((weights.data, positions, weights.indptr), shape)
-        return RetrievalObjective(
-            self.queries[rows],
-            documents,
-            weights,
-            temperature=self.temperature,
-            side=self.side,
-            unit_length=self.unit_length,
-            n_jobs=self.n_jobs,
-        )
+            W = part.weights
+            kept = np.union1d(W.indices, columns)
+            part.documents = self.documents[kept]
+            # Faster than weights[:, kept], which takes time for all documents.
+            entries = (W.data, np.searchsorted(kept, W.indices), W.indptr)
+            part.weights = csr_array(entries, (len(rows), len(kept)))
+        return part
 
     def sample(
         self, batch_size: int, n_candidates: int, rng: Generator

@@ -353,8 +353,12 @@ class RetrievalAdapter(BaseEstimator):
             f"{gain.before:.3f} before, {gain.after:.3f} after, a difference of "
             f"{gain.low:+.3f} to {gain.high:+.3f}"
         )
-        d, D = self.query_components_.shape
-        is_worse = d < D and gain.high < 0
+        d, n_features = self.query_components_.shape
+        is_worse = d < n_features and gain.high < 0
+        if self.is_adapted_ and not is_worse:
+            if self.verbose:
+                print(f"[RetrievalAdapter] {summary}")  # noqa: T201
+            return
         if is_worse:
             advice = "Increase n_components."
         elif gain.before == 1:
@@ -362,21 +366,13 @@ class RetrievalAdapter(BaseEstimator):
         else:
             two = "" if self.side == "two" else ", or side='two'"
             advice = f"More pairs may help{two}."
+        outcome = f"n_components={d} lowers the scores of held-out queries"
         if not self.is_adapted_:
-            kept = "vectors stay unchanged"
-            if d < D:
-                kept = "the principal axes of the documents are kept"
-            warn_caller(
-                f"Nothing was learned that helps held-out queries ({summary}): {kept}. "
-                f"{advice}"
+            kept = "original vectors" if d == n_features else "axes of the documents"
+            outcome = (
+                f"Nothing was learned that helps held-out queries; the {kept} are kept"
             )
-        elif is_worse:
-            warn_caller(
-                f"n_components={d} lowers the scores of held-out queries ({summary}). "
-                f"{advice}"
-            )
-        elif self.verbose:
-            print(f"[RetrievalAdapter] {summary}")  # noqa: T201
+        warn_caller(f"{outcome} ({summary}). {advice}")
 
     def transform_queries(self, queries: ArrayLike) -> FloatArray:
         """Map queries.

@@ -24,11 +24,9 @@ def check_vectors(vectors: Any, name: str) -> FloatArray:
     try:
         checked: FloatArray = check_array(vectors, dtype=FLOATS, input_name=name)
     except (TypeError, ValueError) as error:
-        if "convert" not in str(error) and "float()" not in str(error):
-            raise
-        raise ValueError(
-            f"{name} must be vectors of numbers of the same length. Embed texts with "
-            "an encoder first."
+        raise type(error)(
+            f"{name} must be vectors of numbers; embed texts with an encoder first. "
+            f"{error}"
         ) from error
     info = np.finfo(checked.dtype)
     largest = float(info.eps * np.sqrt(info.max))
