@@ -11,9 +11,10 @@ from vicinal.adapters._objective import N_SAMPLED_DOCUMENTS, RetrievalObjective
 from vicinal.objectives.base import sample_indices
 from vicinal.solvers.base import Solution
 
+# From a map near the identity to one close to the unpenalized maximum.
 _ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 # Up to this number of queries, all of them are held out in folds; of more, a sample is
-# held out once. Measured in docs/adapters.md, "Speed".
+# held out once; see "Large collections" in docs/adapters.md.
 _MAX_CROSS_VALIDATED = 4000
 _N_HELD_OUT = 500
 
