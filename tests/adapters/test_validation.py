@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csr_array
 
-from vicinal.adapters._relevance import check_relevance, shares, warn_of_empty
+from vicinal.adapters._validation import check_relevance, judged_queries
 
 EXPECTED = np.array([[1.0, 0, 2, 0], [0, 0, 0, 0], [0, 1, 0, 0]])
 
@@ -63,15 +63,8 @@ def test_what_is_wrong_is_said(relevance: Any, words: str) -> None:
 
 def test_queries_without_documents_are_counted() -> None:
     with pytest.warns(UserWarning, match="1 of 3 queries have no relevant document"):
-        asked = warn_of_empty(csr_array(EXPECTED))
+        asked = judged_queries(csr_array(EXPECTED))
     assert asked.tolist() == [0, 2]
-
-
-def test_shares_sum_to_one() -> None:
-    parts = shares(csr_array(EXPECTED[[0, 2]]))
-    np.testing.assert_allclose(
-        parts.toarray(), np.array([[1 / 3, 0, 2 / 3, 0], [0, 1, 0, 0]]), rtol=1e-15
-    )
 
 
 def test_lists_that_could_be_pairs() -> None:

@@ -1,4 +1,4 @@
-"""The objective of retrieval against the equation written out, and its gradient."""
+"""The retrieval objective against its equation, its gradient and closed form."""
 
 from typing import Any
 
@@ -8,8 +8,7 @@ from scipy.sparse import csr_array
 
 from tests.objectives.differences import by_differences
 from vicinal._typing import FloatArray
-from vicinal.objectives import RetrievalObjective
-from vicinal.objectives.retrieval import Side, draw_batch
+from vicinal.adapters._objective import RetrievalObjective
 
 SIDES = ("query", "both", "two")
 
@@ -50,7 +49,7 @@ def maps_of(side: str, rng: np.random.Generator, d: int) -> tuple[FloatArray, An
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("unit", [True, False])
 @pytest.mark.parametrize("d", [2, 4])
-def test_value_is_the_equation(problem: Any, side: Side, unit: bool, d: int) -> None:
+def test_value_is_the_equation(problem: Any, side: str, unit: bool, d: int) -> None:
     Q, X, W = problem
     components, maps = maps_of(side, np.random.default_rng(1), d)
     objective = RetrievalObjective(
@@ -65,7 +64,7 @@ def test_value_is_the_equation(problem: Any, side: Side, unit: bool, d: int) -> 
 
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("unit", [True, False])
-def test_gradient_is_the_values(problem: Any, side: Side, unit: bool) -> None:
+def test_gradient_is_the_values(problem: Any, side: str, unit: bool) -> None:
     Q, X, W = problem
     start, _ = maps_of(side, np.random.default_rng(2), 3)
     objective = RetrievalObjective(
@@ -118,7 +117,7 @@ def test_a_batch_holds_the_documents_of_its_queries(problem: Any) -> None:
     objective = RetrievalObjective(
         Q, X, csr_array(W), temperature=0.5, side="query", unit_length=False
     )
-    batch = draw_batch(objective, 3, 2, np.random.default_rng(0))
+    batch = objective.sample(3, 2, np.random.default_rng(0))
     assert batch.weights.shape[0] == len(batch.queries) == 3
     assert len(batch.documents) < len(X)
     np.testing.assert_allclose(batch.weights.sum(axis=1), 1)
@@ -134,7 +133,63 @@ def test_a_batch_of_everything_is_the_whole(problem: Any) -> None:
     objective = RetrievalObjective(
         Q, X, csr_array(W), temperature=0.5, side="query", unit_length=False
     )
-    batch = draw_batch(objective, 100, 100, np.random.default_rng(0))
+    batch = objective.sample(100, 100, np.random.default_rng(0))
     assert batch.value_and_gradient(np.eye(4))[0] == pytest.approx(
         objective.value_and_gradient(np.eye(4))[0], rel=1e-12
     )
+
+
+class Quadratic:
+    """The penalized objective of Gaussian documents, as in the docstring."""
+
+    def __init__(
+        self, Q: FloatArray, X: FloatArray, W: FloatArray, alpha: float, T: float
+    ) -> None:
+        self.Q, self.X, self.W, self.alpha, self.T = Q, X, W, alpha, T
+
+    def value_and_gradient(self, A: FloatArray) -> tuple[float, FloatArray]:
+        U = self.Q @ A.T
+        middle, covariance = self.X.mean(axis=0), np.cov(self.X.T, bias=True)
+        value = 0.0
+        for u, w in zip(U, self.W @ self.X, strict=True):
+            value += u @ (w - middle) / self.T - u @ covariance @ u / (2 * self.T**2)
+        value -= len(U) * self.alpha * ((A - np.eye(len(A))) ** 2).sum()
+        return float(value), np.zeros_like(A)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01, 1.0])
+def test_no_step_from_the_closed_form_is_better(alpha: float) -> None:
+    rng = np.random.default_rng(0)
+    Q, X = rng.normal(size=(30, 4)), rng.normal(size=(50, 4))
+    W = np.eye(50)[rng.integers(50, size=30)]
+    objective = RetrievalObjective(
+        Q, X, csr_array(W), temperature=0.7, unit_length=True
+    )
+    found = objective.closed_form(alpha)
+    slope = by_differences(Quadratic(Q, X, W, alpha, 0.7), found)
+    np.testing.assert_allclose(slope, 0, atol=1e-5)
+
+
+def test_a_strong_penalty_or_no_data_leave_the_identity() -> None:
+    rng = np.random.default_rng(0)
+    Q, X = rng.normal(size=(9, 4)), rng.normal(size=(20, 4))
+    Q[:, 3] = 0  # no query has this feature
+    W = csr_array(np.eye(20)[rng.integers(20, size=9)])
+    objective = RetrievalObjective(Q, X, W, unit_length=True)
+    np.testing.assert_allclose(objective.closed_form(1e9), np.eye(4), atol=1e-6)
+    np.testing.assert_allclose(
+        objective.closed_form(0.0)[:, 3], np.eye(4)[3], atol=1e-9
+    )
+
+
+def test_subsets_are_measured_anew() -> None:
+    rng = np.random.default_rng(0)
+    Q, X = rng.normal(size=(20, 3)), rng.normal(size=(40, 3))
+    W = csr_array(np.eye(40)[rng.integers(40, size=20)])
+    objective = RetrievalObjective(Q, X, W, unit_length=True)
+    assert objective.has_closed_form
+    whole = objective.closed_form(0.01)
+    part = objective.subset(np.arange(10))
+    expected = RetrievalObjective(Q[:10], X, W[:10], unit_length=True).closed_form(0.01)
+    np.testing.assert_allclose(part.closed_form(0.01), expected)
+    assert not np.allclose(whole, expected)
