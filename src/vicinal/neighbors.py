@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.neighborhood.parallel import (
+from vicinal.neighborhood.threads import (
     N_PARTITIONS,
     blocks,
     effective_n_threads,

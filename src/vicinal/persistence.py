@@ -22,7 +22,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._files import written_whole
+from vicinal._files import atomic_write
 
 if TYPE_CHECKING:
     import os
@@ -146,7 +146,7 @@ def save(path: str | os.PathLike[str], model: Any) -> None:
     )
     module.from_parts(_header(text)[1], arrays)  # what cannot be loaded is not written
     content = pack(arrays, {"vicinal": text, "sha256": digest(text, arrays)})
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(content)
 
 

@@ -27,13 +27,13 @@ from vicinal.adapters._validation import (
     judged_queries,
     to_unit_length,
 )
-from vicinal.base.callers import warn_caller
+from vicinal.base.metric import warn_caller
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.neighbors import nearest
 from vicinal.objectives import Penalized
-from vicinal.solvers.adam import Stochastic
-from vicinal.solvers.base import Solution
-from vicinal.solvers.scipy_minimize import LBFGS
+from vicinal.optimize import Stochastic
+from vicinal.optimize import Solution
+from vicinal.optimize import LBFGS
 
 # Multiplications of an evaluation over all documents above which the closed form or
 # mini-batches are used; see "Large collections" in docs/adapters.md.

@@ -9,7 +9,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.adapters._evaluation import Evaluation, score_vectors
 from vicinal.adapters._objective import N_SAMPLED_DOCUMENTS, RetrievalObjective
 from vicinal.objectives.base import sample_indices
-from vicinal.solvers.base import Solution
+from vicinal.optimize import Solution
 
 # From a map near the identity to one close to the unpenalized maximum.
 _ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)

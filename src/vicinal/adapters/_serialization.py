@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal import __version__
-from vicinal._files import written_whole
+from vicinal._files import atomic_write
 from vicinal.adapters._evaluation import Evaluation
 from vicinal.adapters._retrieval_adapter import RetrievalAdapter
 from vicinal.neighbors import import_extra
@@ -85,7 +85,7 @@ def save_adapter(path: str | os.PathLike[str], adapter: RetrievalAdapter) -> Non
     text = json.dumps(header, allow_nan=False)
     metadata = {"vicinal_adapter": text, "sha256": _digest(text, tensors)}
     content = library.save(tensors, metadata)
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(content)
 
 

@@ -8,7 +8,7 @@ from scipy.sparse import coo_array, csr_array, issparse
 from sklearn.utils import check_array
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.callers import warn_caller
+from vicinal.base.metric import warn_caller
 
 _FORMS = (
     "relevance must be an array of pairs of shape (n_pairs, 2), or (n_pairs, 3) with "

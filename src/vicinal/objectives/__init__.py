@@ -1,14 +1,14 @@
 """Objectives: a number and its gradient at a map. No iterations live here."""
 
 from vicinal.objectives.lmnn import LMNNObjective
-from vicinal.objectives.mcml import MCMLObjective
-from vicinal.objectives.minibatch import MinibatchSampler
+from vicinal.objectives.lmnn import MCMLObjective
+from vicinal.objectives.base import MinibatchSampler
 from vicinal.objectives.nca import NCAObjective
-from vicinal.objectives.pairs import GivenPairsObjective
-from vicinal.objectives.penalized import Penalized
-from vicinal.objectives.regression import TargetObjective
-from vicinal.objectives.soft_labels import SoftMatchObjective
-from vicinal.objectives.truncated import TruncatedNCA
+from vicinal.objectives.nca import GivenPairsObjective
+from vicinal.optimize import Penalized
+from vicinal.objectives.nca import TargetObjective
+from vicinal.objectives.nca import SoftMatchObjective
+from vicinal.objectives.nca import TruncatedNCA
 
 __all__ = [
     "GivenPairsObjective",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vicinal.app.comparison import METHODS, Difference, MethodResult
-from vicinal.app.comparison.decision import recommend, simplicity
+from vicinal.app.comparison.verdict import recommend, simplicity
 
 
 def result(name: str, score: float) -> MethodResult:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from vicinal import compare
-from vicinal.app.comparison.tables import read_rows
+from vicinal.app.comparison.data import read_rows
 from vicinal.app.tables.targets import NoTargetError
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from vicinal import compare
-from vicinal.app.methods.contributions import feature_shares
+from vicinal.app.methods.linear_map import feature_shares
 from vicinal.app.methods.linear_map import linear_map
-from vicinal.app.methods.one_hot import (
+from vicinal.app.methods.baselines import (
     BesideCategories,
     CategoryScaler,
     one_hot_groups,

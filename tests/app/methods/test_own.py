@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from vicinal import NCA, compare
 from vicinal.app.methods.linear_map import affine_map, linear_map
-from vicinal.app.methods.own import name_of
+from vicinal.app.methods.user_estimators import name_of
 from vicinal.app.methods.registry import resolve_methods
 from vicinal.datasets import load
 

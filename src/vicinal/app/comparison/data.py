@@ -18,8 +18,8 @@ from sklearn.utils import (
 
 from vicinal.app.comparison.records import Setting
 from vicinal.app.comparison.subsets import random_part
-from vicinal.app.comparison.tables import read_rows
-from vicinal.app.comparison.targets import (
+from vicinal.app.comparison.data import read_rows
+from vicinal.app.comparison.data import (
     check_classes,
     encode_target,
     warn_of_one_class,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from vicinal.app.comparison.decision import recommend
+from vicinal.app.comparison.verdict import recommend
 from vicinal.app.comparison.evidence import Evidence
 from vicinal.app.comparison.records import Difference, MethodResult, Setting
 from vicinal.app.comparison.verdict import reading, verdict

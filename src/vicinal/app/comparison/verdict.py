@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal.app.comparison.decision import PLAIN, simplicity
+from vicinal.app.comparison.verdict import PLAIN, simplicity
 from vicinal.app.comparison.references import CONSTANTS
 from vicinal.app.comparison.runs import MANY_ROWS
 

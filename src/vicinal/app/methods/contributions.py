@@ -49,7 +49,7 @@ def feature_shares(components: FloatArray) -> FloatArray:
     Examples
     --------
     >>> import numpy as np
-    >>> from vicinal.app.methods.contributions import feature_shares
+    >>> from vicinal.app.methods.linear_map import feature_shares
     >>> feature_shares(np.array([[3.0, 0.0], [0.0, 1.0]])).round(2).tolist()
     [0.9, 0.1]
     """
@@ -77,7 +77,7 @@ def directions(components: FloatArray, n_directions: int = 2) -> Directions:
     Examples
     --------
     >>> import numpy as np
-    >>> from vicinal.app.methods.contributions import directions
+    >>> from vicinal.app.methods.linear_map import directions
     >>> found = directions(np.array([[0.0, -2.0], [1.0, 0.0]]))
     >>> found.shares.round(2).tolist(), found.loadings.round(2).tolist()
     ([0.8, 0.2], [[0.0, 1.0], [1.0, 0.0]])

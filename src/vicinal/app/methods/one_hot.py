@@ -38,7 +38,7 @@ def one_hot_groups(X: FloatArray) -> list[slice]:
     Examples
     --------
     >>> import numpy as np
-    >>> from vicinal.app.methods.one_hot import one_hot_groups
+    >>> from vicinal.app.methods.baselines import one_hot_groups
     >>> one_hot_groups(np.array([[7.0, 1, 0, 0], [8, 0, 0, 1], [9, 0, 1, 0]]))
     [slice(1, 4, None)]
     """

@@ -19,9 +19,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from vicinal.app.methods.mistaken import mistaken
-from vicinal.app.methods.one_hot import BesideCategories, CategoryScaler, one_hot_groups
-from vicinal.app.methods.own import check_own, is_own, maker, name_of, scales_itself
-from vicinal.app.methods.scaling import AutoScaler
+from vicinal.app.methods.baselines import BesideCategories, CategoryScaler, one_hot_groups
+from vicinal.app.methods.user_estimators import check_own, is_own, maker, name_of, scales_itself
+from vicinal.app.methods.baselines import AutoScaler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -292,13 +292,13 @@ def _lca_gauss(request: FitRequest) -> Any:
 
 
 def _kernel_density(_: FitRequest) -> Any:
-    from vicinal.app.methods.density_baselines import KernelDensityMetric
+    from vicinal.app.methods.baselines import KernelDensityMetric
 
     return KernelDensityMetric()
 
 
 def _gaussian(_: FitRequest) -> Any:
-    from vicinal.app.methods.density_baselines import GaussianMetric
+    from vicinal.app.methods.baselines import GaussianMetric
 
     return GaussianMetric()
 

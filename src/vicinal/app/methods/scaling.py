@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from vicinal.app.methods.one_hot import CategoryScaler
+from vicinal.app.methods.baselines import CategoryScaler
 from vicinal.base.selection import majority, nearest_points
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class AutoScaler(TransformerMixin, BaseEstimator):
 
     Both are tried: the one under which the k nearest other training rows predict a row
     better is taken, and the features' own standard deviations where they are equal.
-    The features of a category share theirs: see `vicinal.app.methods.one_hot`.
+    The features of a category share theirs: see `vicinal.app.methods.baselines`.
 
     Parameters
     ----------

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from vicinal._files import check_writable, written_whole
-from vicinal.app.tables.cell_error import located
+from vicinal._files import check_writable, atomic_write
+from vicinal.app.tables.names import add_line_number
 from vicinal.app.tables.cells import clean
 from vicinal.app.tables.embeddings import read_embeddings
 from vicinal.app.tables.names import counted, near
@@ -290,7 +290,7 @@ class NeighborPredictor:
         self.model = model
         self.classes = model.task == "classification"
         kind = KNeighborsClassifier if self.classes else KNeighborsRegressor
-        with located(among, np.flatnonzero(read.kept)):
+        with add_line_number(among, np.flatnonzero(read.kept)):
             points = model.transform(labeled)
         self._knn = kind(n_neighbors).fit(points, read.values)
 
@@ -490,7 +490,7 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     ['a', '1', '2']
     """
     suffix = _format(Path(path), TABLES)
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         if suffix in _DELIMITERS:
             text = frame.write_csv(separator=_DELIMITERS[suffix])
             temporary.write_text(text, encoding="utf-8", newline="")
@@ -563,7 +563,7 @@ def write_rows(
     if first is None or first.height == 0:
         raise ValueError(f"{source} has a header but no rows; add some.")
     kept = first.columns if keep_all else list(dict.fromkeys(keep))
-    with located(opened, 0):
+    with add_line_number(opened, 0):
         made = new(first)
     _check_kept(first.columns, kept, made.columns)
     if suffix == ".npz":
@@ -575,7 +575,7 @@ def write_rows(
         )
     rows = _Rows(opened, kept, new, on_rows)
     sample = rows.joined(first, made)
-    with written_whole(goal) as temporary:
+    with atomic_write(goal) as temporary:
         try:
             if suffix in ARRAYS:
                 _write_arrays(rows, sample.schema, temporary, suffix)
@@ -626,7 +626,7 @@ class _Rows:
         self.done = 0
         try:
             for piece in pieces(self.source):
-                with located(self.source, self.done):
+                with add_line_number(self.source, self.done):
                     made = self.new(piece)
                 yield self.joined(piece, made)
                 self.done += piece.height

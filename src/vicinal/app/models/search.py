@@ -11,7 +11,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from vicinal._files import is_same_file
-from vicinal.app.tables.cell_error import located
+from vicinal.app.tables.names import add_line_number
 from vicinal.app.tables.cells import clean
 from vicinal.app.tables.names import counted, near
 from vicinal.app.tables.reading import pieces
@@ -267,7 +267,7 @@ def nearest_rows(
     learned = _Nearest(model.map(points), n_neighbors, own)
     labels: dict[int, str] = {}
     for piece in pieces(opened):
-        with located(opened, start := learned.n_rows):
+        with add_line_number(opened, start := learned.n_rows):
             X = model.prepare(piece)
         texts = [] if label is None else _texts(piece, str(model.target))
         for nearest, Z in ((euclidean, X), (learned, model.map(X))):
@@ -370,7 +370,7 @@ def neighbor_table(
         graph = UsearchIndex()
         n_rows = 0
         for piece in pieces(opened):
-            with located(opened, n_rows):
+            with add_line_number(opened, n_rows):
                 Z = transform(piece)
             if not approximate:
                 nearest.update(ExactIndex().build(Z), len(Z))
@@ -450,7 +450,7 @@ def _read_queries(
         inside = [*here] if wanted is None else sorted(wanted.intersection(here))
         if inside:
             part = piece[[row - n_rows for row in inside]]
-            with located(source, np.array(inside)):
+            with add_line_number(source, np.array(inside)):
                 points.append(transform(part))
             numbers += inside
             if texts is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal.app.comparison.data import ComparisonData
-from vicinal.app.methods.contributions import feature_shares
+from vicinal.app.methods.linear_map import feature_shares
 from vicinal.app.report.text import packed, readable, short
 
 if TYPE_CHECKING:

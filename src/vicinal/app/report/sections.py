@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal import __version__
-from vicinal.app.methods.contributions import Directions, directions, feature_shares
+from vicinal.app.methods.linear_map import Directions, directions, feature_shares
 from vicinal.app.report.fitted import PLAIN, color_stops, in_view
 from vicinal.app.report.text import packed, readable, short
 
