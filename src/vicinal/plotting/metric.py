@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from vicinal.app.methods.contributions import feature_shares
+from vicinal.app.methods.linear_map import feature_shares
 from vicinal.plotting._display import PALETTE, Display, learned_part
 
 if TYPE_CHECKING:

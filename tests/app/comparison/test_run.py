@@ -21,7 +21,7 @@ from vicinal.app.comparison.data import ComparisonData
 from vicinal.app.comparison.runs import judge
 from vicinal.app.tables.targets import read_target
 
-USUAL = [m.name for m in METHODS.values() if m.usual and "classification" in m.tasks]
+USUAL = [m.name for m in METHODS.values() if m.default and "classification" in m.tasks]
 CLASSIC = ["euclidean", "standardised", "whitened", "pca", "lda"]
 WINE_X, WINE_Y = load_wine(return_X_y=True)
 IRIS_X, IRIS_Y = load_iris(return_X_y=True)

@@ -160,7 +160,7 @@ def _quality_line(model: "SavedModel", prepared: "Prepared") -> str:
     """Compare the training rows' neighbours before and after."""
     if prepared.y is None or len(prepared.y) > _MOST_COUNTED:
         return ""
-    from vicinal.app.methods.scaling import leave_one_out
+    from vicinal.app.methods.baselines import leave_one_out
 
     X = model.scaled(prepared.X)
     before, after = (

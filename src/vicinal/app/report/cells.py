@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.methods.contributions import feature_shares
+from vicinal.app.methods.linear_map import feature_shares
 from vicinal.app.report.numbers import readable
 from vicinal.app.report.sanitize import packed, short
 

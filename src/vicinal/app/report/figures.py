@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.methods.contributions import Directions, directions, feature_shares
+from vicinal.app.methods.linear_map import Directions, directions, feature_shares
 from vicinal.app.report.fitted import PLAIN
 from vicinal.app.report.sanitize import packed, short
 
