@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.speed.timing import table as markdown
-from vicinal.app.comparison.decision import recommend
 from vicinal.app.comparison.scores import SCORES
+from vicinal.app.comparison.verdict import recommend
 
 
 def report(found: dict[str, dict[str, Any]]) -> str:
@@ -93,7 +93,7 @@ def judged_claims(one: dict[str, Any]) -> list[tuple[float, float]]:
     asked, long = one["asked"], one["long"]
     scores = {method["name"]: method["scores"] for method in long["methods"]}
     best = asked["best"]
-    others = [d["other"] for d in asked["differences"] if d["real"]]
+    others = [d["other"] for d in asked["differences"] if d["significant"]]
     return [
         _paired(scores[best], scores[other], long["test_size"])
         for other in others

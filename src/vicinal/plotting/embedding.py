@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal.app.comparison.targets import are_numbers
+from vicinal.app.comparison.data import are_numbers
 from vicinal.plotting._display import PALETTE, Display, plane
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.app.comparison.targets import encode_target
+from vicinal.app.comparison.data import encode_target
 from vicinal.app.tables.cells import clean
 from vicinal.app.tables.prepared import prepare
 from vicinal.app.tables.reading import read_table

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal.app.comparison.data import ComparisonData
-
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
@@ -103,17 +101,17 @@ def select_rows(
     """
     n = len(setting.X)
     # Numbered anew, to find the pixels of the rows that are left.
-    problem = ComparisonData(replace(setting, rows=np.arange(n)))
+    shown = replace(setting, rows=np.arange(n))
     if n > max_points:
-        problem = problem.part(max_points)
-    kept = problem.setting.rows
+        shown = shown.part(max_points)
+    kept = shown.rows
     pixels = _pixels(setting, image_shape, images)
     return DisplayedRows(
-        X=problem.setting.X,
-        target=problem.target,
+        X=shown.X,
+        target=shown.target,
         classes=list(setting.classes),
         numbers=setting.rows[kept],
-        pixels=None if pixels is None else _drawn(pixels[kept], problem.setting.X),
+        pixels=None if pixels is None else _drawn(pixels[kept], shown.X),
         of_all=n,
         positions=kept,
     )
