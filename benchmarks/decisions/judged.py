@@ -20,7 +20,7 @@ def report(found: dict[str, dict[str, Any]]) -> str:
     done = {name: one for name, one in found.items() if "long" in one}
     cells = [row(name, one) for name, one in done.items()]
     heads = ["table", "rows", "recommended", "best, long run", "behind", "s"]
-    heads += ["really better", "of them right"]
+    heads += ["significantly better", "of them right"]
     right = [behind(one) <= _point(one) for one in done.values()]
     not_worse = [
         behind(one) <= _point(one) + 2 * error_of(one) for one in done.values()
@@ -30,7 +30,7 @@ def report(found: dict[str, dict[str, Any]]) -> str:
     counts = [
         ["recommended within a point of the best", *_share(right)],
         ["… or by no more than two standard errors", *_share(not_worse)],
-        ["“really better” is right", *_share([gain > 0 for gain, _ in claims])],
+        ["“significantly better” is right", *_share([gain > 0 for gain, _ in claims])],
         ["… where the long run is sure", *_share([gain > 0 for gain in clear])],
     ]
     return "\n".join(
@@ -86,7 +86,7 @@ def error_of(one: dict[str, Any]) -> float:
 
 
 def judged_claims(one: dict[str, Any]) -> list[tuple[float, float]]:
-    """Return the long run's difference and its error for each “really better”.
+    """Return the long run's difference and its error for each “significantly better”.
 
     The error is the corrected one of Nadeau and Bengio, over the long run's splits.
     """

@@ -77,7 +77,7 @@ def test_a_fit_from_fewer_rows_is_scored_with_all_rows() -> None:
 def test_references_use_one_thread_of_every_library(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    threads = []
+    threads: list[int] = []
 
     class Spy(LogisticRegression):
         def fit(self, X: Any, y: Any) -> Any:
