@@ -123,7 +123,7 @@ class ComparisonRunner:
             for position, method in enumerate(queue):
                 self.on_progress(done, total, method.name)
                 done += 1
-                share = 0.0
+                share = None
                 if limited and not number:
                     # The reference models get the share of one method.
                     n_left = len(queue) - position + bool(self.references)
@@ -154,7 +154,7 @@ class ComparisonRunner:
         train: IntArray,
         test: IntArray,
         deadline: float,
-        share: float,
+        share: float | None,
     ) -> None:
         """Run a method on a split; a method that fails once is not run again."""
         if method.name in self.failures:
@@ -165,7 +165,7 @@ class ComparisonRunner:
             return
         try:
             budget = FitBudget(until=deadline)
-            if share:
+            if share is not None:
                 # A third of the time is for the k-NN search.
                 budget = self._fit_budget(method, train, 2 / 3 * share)
             run = run_method(self.setting, method, train, test, budget)
