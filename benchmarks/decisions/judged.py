@@ -31,7 +31,7 @@ def report(found: dict[str, dict[str, Any]]) -> str:
         ["recommended within a point of the best", *_share(right)],
         ["… or by no more than two standard errors", *_share(not_worse)],
         ["“significantly better” is right", *_share([gain > 0 for gain, _ in claims])],
-        ["… where the long run is sure", *_share([gain > 0 for gain in clear])],
+        ["… if the long run is sure", *_share([gain > 0 for gain in clear])],
     ]
     return "\n".join(
         [

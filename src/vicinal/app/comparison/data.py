@@ -342,7 +342,7 @@ def _read_numbers(X: Any) -> FloatArray:
             "or the path of a file, whose text and dates become numbers, or encode it."
         ) from error
     if np.isinf(rows).any():
-        raise ValueError("X contains infinity; write NaN where a value is missing.")
+        raise ValueError("X contains infinity; write NaN for missing values.")
     return rows
 
 

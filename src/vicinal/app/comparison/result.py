@@ -286,7 +286,7 @@ class Comparison:
         ]
 
     def verdict(self) -> str:
-        """Say in one sentence what to do.
+        """Return the advice in one sentence.
 
         If a few cells turn numeric columns of a table into text, lines that begin with
         "But:" follow.

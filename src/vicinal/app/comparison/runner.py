@@ -66,7 +66,8 @@ class ComparisonRunner:
     reference_share : float, default=0.1
         The part of the time left that gradient boosting may take.
     max_test_rows : int, default=10_000
-        Test rows with a deadline: so many tell half a point from chance.
+        Limit of the test rows with a deadline. 10,000 rows distinguish half a point
+        from chance.
     """
 
     def __init__(

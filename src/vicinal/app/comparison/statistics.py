@@ -255,8 +255,8 @@ class Evidence:
     references : sequence of MethodResult
         The reference models, on the first of these splits.
     min_splits : int, default=5
-        Tests and intervals are over the splits if there are so many, otherwise over
-        the test rows: fewer splits have too few degrees of freedom.
+        Tests and intervals are over the test rows if there are fewer splits, which
+        have too few degrees of freedom.
     """
 
     def __init__(

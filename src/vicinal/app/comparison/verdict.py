@@ -1,4 +1,4 @@
-"""The recommended method, and one sentence that says what to do."""
+"""The recommended method, and one sentence of advice."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def recommend(
 
 
 def verdict(comparison: Comparison) -> str:
-    """Say in one sentence what to do.
+    """Return the advice in one sentence.
 
     "Within chance" refers to the test of the table's asterisks, for the two methods
     that are named. The sentence speaks only of methods that were run.
@@ -199,7 +199,7 @@ def _advice(comparison: Comparison) -> str:
 def _more_complex(
     comparison: Comparison, chosen: MethodResult, unsure: MethodResult | None
 ) -> str:
-    """Return what the more complex methods would add to the recommended one.
+    """Compare the more complex methods with the recommended one.
 
     `unsure` is the baseline that the recommended method may be ahead of by chance.
     """
