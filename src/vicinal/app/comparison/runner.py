@@ -88,6 +88,7 @@ class ComparisonRunner:
         self.reference_share = reference_share
         self.max_test_rows = max_test_rows
         self.runs: dict[str, list[Run]] = {}
+        self.reference_runs: dict[str, list[Run]] = {}
         self.failures: dict[str, UnfitError] = {}
         self.tests: list[IntArray] = []
         self.notes: list[str] = []
@@ -138,7 +139,7 @@ class ComparisonRunner:
                 now = time.perf_counter()
                 until = now + self.reference_share * (deadline - now)
                 run = run_reference(self.setting, name, train, test, until)
-                self.runs.setdefault(name, []).append(run)
+                self.reference_runs.setdefault(name, []).append(run)
             self.tests.append(test)
         if self.tests:
             self.notes += self._cuts(len(self.setting.X) - len(self.tests[0]))
@@ -254,6 +255,7 @@ class ComparisonRunner:
         if not self.able:
             name, error = next(iter(self.failures.items()))
             raise ValueError(f"{name} cannot be used here: {error}") from error
+        references = self.reference_runs
         setting = replace(
             self.setting,
             n_splits=len(self.tests),
@@ -262,13 +264,12 @@ class ComparisonRunner:
             left_out=tuple((name, str(why)) for name, why in self.failures.items()),
         )
         return Comparison(
-            tuple(self._result(one.name) for one in self.able),
+            tuple(self._result(one.name, self.runs[one.name]) for one in self.able),
             setting,
-            tuple(self._result(name) for name in self.references),
+            tuple(self._result(name, runs) for name, runs in references.items()),
         )
 
-    def _result(self, name: str) -> MethodResult:
-        runs = self.runs[name]
+    def _result(self, name: str, runs: list[Run]) -> MethodResult:
         stopped: list[tuple[Run, Any]] = []
         others: list[tuple[Run, Any]] = []
         for run in runs:
