@@ -198,7 +198,7 @@ class ComparisonRunner:
         method: Method,
         train: IntArray,
         seconds: float,
-        pilot_sizes: tuple[int, int, int] = (250, 1000, 4000),
+        pilot_sizes: Sequence[int] = (250, 250, 1000, 4000),
     ) -> FitBudget:
         """Return the number of rows from which a method learns in some seconds.
 
@@ -207,9 +207,9 @@ class ComparisonRunner:
         stochastic solver does not need more time for them and ends when it is over.
         """
         s, until = self.setting, time.perf_counter() + seconds
-        rows, taken, power = len(train), seconds, 2.0
+        rows, taken, power = 0, 1.0, 0.0
         for size in pilot_sizes:
-            too_slow = rows == pilot_sizes[1] and 16 * taken > seconds
+            too_slow = power and (size / rows) ** 2 * taken > seconds
             if size > len(train) / 2 or too_slow:
                 break
             pilot = subset(s, train, max(size, s.min_rows))
@@ -217,14 +217,16 @@ class ComparisonRunner:
             if fitted.get_params().get("metric__solver") == "auto":
                 return FitBudget(until=until)
             now = max(now, 1e-4)
-            if size == pilot_sizes[2]:
+            if 0 < rows < len(pilot):
                 growth = np.log(now / taken) / np.log(len(pilot) / rows)
                 power = float(np.clip(growth, 1, 2))
             rows, taken = len(pilot), now
+        if not rows:
+            return FitBudget(until=until)
         # Without a target, two halves are learned from as well.
         left = (until - time.perf_counter()) / (2 if s.task == "none" else 1)
-        affordable = int(rows * (max(left, 0) / taken) ** (1 / power))
-        return FitBudget(max(affordable, *pilot_sizes[:1], s.min_rows), until)
+        affordable = int(rows * (max(left, 0) / taken) ** (1 / (power or 2)))
+        return FitBudget(max(affordable, pilot_sizes[0], s.min_rows), until)
 
     def _cuts(self, n_train: int) -> list[str]:
         """Return a note for each method that the time budget has limited."""
