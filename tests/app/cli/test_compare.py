@@ -35,7 +35,7 @@ def test_compare_prints_what_compare_returns() -> None:
     lines = outcome.stdout.splitlines()
     assert lines[1] == expected.verdict()
     assert any("gradient" in line for line in lines)
-    assert any("really better" in line for line in lines)
+    assert any("significantly worse" in line for line in lines)
     assert "standardised" not in outcome.stdout
     assert outcome.stdout.startswith("wine: 178 rows, 13 features, target 'target'")
 

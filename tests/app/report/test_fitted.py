@@ -92,7 +92,7 @@ def replaced(monkeypatch: pytest.MonkeyPatch, fit: Any) -> Comparison:
             self.components_ = np.eye(X.shape[1])
             return super().fit(X, y)
 
-    stub = replace(METHODS["lda"], make=lambda _: Other())
+    stub = replace(METHODS["lda"], factory=lambda _: Other())
     comparison = comparisons.wine()  # made once for all tests: not with the stub
     monkeypatch.setitem(METHODS, "lda", stub)
     return comparison
@@ -129,7 +129,7 @@ def test_maps_without_any_dimension_are_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     nothing = FunctionTransformer(lambda X: X[:, :0])
-    stub = replace(METHODS["lda"], make=lambda _: nothing)
+    stub = replace(METHODS["lda"], factory=lambda _: nothing)
     comparison = comparisons.wine()
     monkeypatch.setitem(METHODS, "lda", stub)
     _, left_out = fit_metrics(

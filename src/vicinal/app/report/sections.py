@@ -71,7 +71,7 @@ def table(comparison: Comparison) -> list[dict[str, Any]]:
                 "score": score,
                 "behind": behind.rstrip(" *"),
                 "p": None if difference is None else _p(difference.p),
-                "real": difference is not None and difference.real,
+                "real": difference is not None and difference.significant,
                 "best": difference is None,
                 "rest": rest,
             }

@@ -12,16 +12,16 @@ from sklearn.preprocessing import StandardScaler
 
 from vicinal import NCA, compare
 from vicinal.app.methods.linear_map import affine_map, linear_map
-from vicinal.app.methods.user_estimators import name_of
 from vicinal.app.methods.registry import resolve_methods
+from vicinal.app.methods.user_estimators import as_named_estimator
 from vicinal.datasets import load
 
 
 def test_names() -> None:
-    assert name_of(NCA(2))[0] == "NCA(n_components=2)"
+    assert as_named_estimator(NCA(2))[0] == "NCA(n_components=2)"
     long = NCA(2, max_iter=1234, tol=1e-9, random_state=12345, verbose=1)
-    assert name_of(long)[0] == "NCA"
-    assert name_of(("  my\nown ", PCA()))[0] == "my own"
+    assert as_named_estimator(long)[0] == "NCA"
+    assert as_named_estimator(("  my\nown ", PCA()))[0] == "my own"
     both = resolve_methods([NCA(2), "lda", ("mine", PCA(2))], "classification")
     assert [one.name for one in both] == ["lda", "NCA(n_components=2)", "mine"]
     for alone in (NCA(2), make_pipeline(PCA(2))):
@@ -73,7 +73,7 @@ def test_what_is_no_matrix_is_compared_and_not_drawn() -> None:
         ([("mine",)], ValueError, "is written like"),
         ([(1, PCA())], ValueError, "is written like"),
         ([("", PCA())], ValueError, "is written like"),
-        ([LogisticRegression()], ValueError, "has no transform, and is no metric"),
+        ([LogisticRegression()], ValueError, "has no transform, so it defines"),
         (make_pipeline(PCA(), LogisticRegression()), ValueError, "leave it out"),
         (
             [PCA(2), PCA(2)],
