@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from vicinal._files import check_writable, atomic_write
+from vicinal._files import atomic_write, check_writable
 
 
 def test_what_is_there_stays_until_the_end(tmp_path: Path) -> None:

@@ -163,9 +163,9 @@ def test_a_file_with_an_impossible_network_is_refused(
     header, arrays = to_parts(fitted)
     header = changed(header, f"network/{name}", value)
     arrays = {key: np.asarray(one, order="C") for key, one in arrays.items()}
-    text = json.dumps({"format": 1, **header})
+    text = json.dumps({"type": "neural", "format": 1, **header})
     path = tmp_path / "model.safetensors"
-    save_file(arrays, path, {KEY: text, "sha256": _digest(text, arrays)})
+    save_file(arrays, path, {"vicinal": text, "sha256": digest(text, arrays)})
     with pytest.raises(ValueError, match=f"not a model to trust.*{name}"):
         vicinal.load(path)
 

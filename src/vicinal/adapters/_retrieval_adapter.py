@@ -31,9 +31,7 @@ from vicinal.base.metric import warn_caller
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.neighbors import nearest
 from vicinal.objectives import Penalized
-from vicinal.optimize import Stochastic
-from vicinal.optimize import Solution
-from vicinal.optimize import LBFGS
+from vicinal.optimize import LBFGS, Solution, Stochastic
 
 # Multiplications of an evaluation over all documents above which the closed form or
 # mini-batches are used; see "Large collections" in docs/adapters.md.

@@ -6,10 +6,10 @@ quadratic form is linear in the products of two coordinates, which turns all sum
 matrix products.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -18,7 +18,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.lca.data import DuplicateRows
 from vicinal.lca.density import ParzenDensity
 from vicinal.lca.em import EMResult, OnIteration
-from vicinal.neighborhood.engine import BlockConsumer, for_each_block, pass_by
+from vicinal.neighborhood.engine import BlockConsumer, for_each_block
 from vicinal.neighborhood.threads import (
     ReproducibleSum,
     blocks,

@@ -13,10 +13,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.metric import warn_caller
-from vicinal.base.metric import LinearMetric, unscale_components
-from vicinal.base.metric import CallbackSupportMixin, Monitor
-from vicinal.base.metric import validate_data
+from vicinal.base.metric import (
+    CallbackSupportMixin,
+    LinearMetric,
+    Monitor,
+    unscale_components,
+    validate_data,
+    warn_caller,
+)
 from vicinal.lca.data import ScaledData
 from vicinal.lca.density import LEAST_RIDGE, ParzenDensity
 from vicinal.lca.em import (

@@ -13,8 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.metric import warn_caller
-from vicinal.base.metric import validate_data
+from vicinal.base.metric import validate_data, warn_caller
 from vicinal.lca._local_covariance import LocalDensity, local_em
 from vicinal.lca._selection import best_ridge_of, choose_ridge
 from vicinal.lca._shared import (

@@ -15,8 +15,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.metric import warn_caller
-from vicinal.base.metric import validate_data
+from vicinal.base.metric import validate_data, warn_caller
 from vicinal.lca._selection import (
     Fold,
     best_gaussian_ridge,

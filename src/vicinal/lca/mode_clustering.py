@@ -12,8 +12,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.metric import unchanged_on_error
-from vicinal.base.metric import validate_data
+from vicinal.base.metric import unchanged_on_error, validate_data
 from vicinal.lca._shared import ParzenMetric
 from vicinal.lca.lca import LCA
 

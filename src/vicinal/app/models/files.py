@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from vicinal._files import check_writable, atomic_write
-from vicinal.app.tables.names import add_line_number
+from vicinal._files import atomic_write, check_writable
 from vicinal.app.tables.cells import clean
 from vicinal.app.tables.embeddings import read_embeddings
-from vicinal.app.tables.names import counted, near
+from vicinal.app.tables.names import add_line_number, counted, near
 from vicinal.app.tables.reading import pieces, read_table
 from vicinal.app.tables.sources import open_source
 from vicinal.app.tables.targets import read_target
@@ -280,7 +279,8 @@ class NeighborPredictor:
         if model.target not in frame.columns:
             hint = near(model.target, frame.columns) or ", which is to be predicted."
             raise ValueError(f"{table.name} has no column {model.target!r}{hint}")
-        read = read_target(frame.get_column(model.target), task=model.task)
+        column = frame.get_column(model.target)
+        read = read_target(column, task=model.task, decimal=table.decimal)
         labeled = frame.filter(read.kept)
         if n_neighbors > labeled.height:
             raise ValueError(
@@ -452,7 +452,7 @@ def _known_targets(piece: pl.DataFrame, model: SavedModel) -> list[Any]:
 
     if model.target not in piece.columns:
         return [None] * piece.height
-    cells = clean(piece.get_column(str(model.target)).to_frame()).to_series()
+    cells = clean(piece.get_column(str(model.target)).alias("column").to_frame()).to_series()
     numbers = cells.cast(pl.Float64, strict=False).to_list()
     if model.task == "regression":
         return numbers

@@ -14,12 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from vicinal import persistence
 from vicinal.app.methods.linear_map import affine_map, linear_map
-from vicinal.app.tables.names import CellError
 from vicinal.app.tables.cells import clean
-from vicinal.app.tables.columns import Columns
-from vicinal.app.tables.columns import Decision
+from vicinal.app.tables.columns import Columns, Decision
+from vicinal.app.tables.names import CellError, distinct_names
 from vicinal.app.tables.sources import is_frame, to_polars
-from vicinal.app.tables.names import distinct_names
 
 if TYPE_CHECKING:
     import os

@@ -11,9 +11,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from vicinal._files import is_same_file
-from vicinal.app.tables.names import add_line_number
 from vicinal.app.tables.cells import clean
-from vicinal.app.tables.names import counted, near
+from vicinal.app.tables.names import add_line_number, counted, near
 from vicinal.app.tables.reading import pieces
 from vicinal.app.tables.sources import Source, open_source
 
@@ -494,7 +493,7 @@ def _cells(
     frame = pl.concat(parts)
     places = np.searchsorted(wanted, rows[rows >= 0]).tolist()
     return {
-        name: frame.to_series(index).gather(places)
+        name: frame.to_series(index).alias("column").gather(places).alias(name)
         for index, name in enumerate(columns)
     }
 
@@ -615,7 +614,7 @@ def _texts(piece: pl.DataFrame, column: str) -> list[str]:
     """Return the cells of a column as text; missing ones are empty."""
     import polars as pl
 
-    cells = clean(piece.get_column(column).to_frame()).to_series()
+    cells = clean(piece.get_column(column).alias("column").to_frame()).to_series()
     return cells.cast(pl.String).fill_null("").to_list()
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.comparison.data import ComparisonData
 from vicinal.app.methods.linear_map import feature_shares
 from vicinal.app.report.text import packed, readable, short
 
@@ -114,17 +113,17 @@ def select_rows(
     """
     n = len(setting.X)
     # Numbered anew, to find the pixels of the rows that are left.
-    problem = ComparisonData(replace(setting, rows=np.arange(n)))
+    shown = replace(setting, rows=np.arange(n))
     if n > max_points:
-        problem = problem.part(max_points)
-    kept = problem.setting.rows
+        shown = shown.part(max_points)
+    kept = shown.rows
     pixels = _pixels(setting, image_shape, images)
     return DisplayedRows(
-        X=problem.setting.X,
-        target=problem.target,
+        X=shown.X,
+        target=shown.target,
         classes=list(setting.classes),
         numbers=setting.rows[kept],
-        pixels=None if pixels is None else _thumbnails(pixels[kept], problem.setting.X),
+        pixels=None if pixels is None else _thumbnails(pixels[kept], shown.X),
         of_all=n,
         positions=kept,
     )
