@@ -1,6 +1,6 @@
-"""Objectives: a number and its gradient at a map. No iterations live here."""
+"""Objectives: a value and its gradient at a map. No iterations live here."""
 
-from vicinal.objectives.base import MinibatchSampler
+from vicinal.objectives.base import MinibatchSampler, PairLoss
 from vicinal.objectives.lmnn import LMNNObjective, MCMLObjective
 from vicinal.objectives.nca import (
     GivenPairsObjective,
@@ -9,7 +9,6 @@ from vicinal.objectives.nca import (
     TargetObjective,
     TruncatedNCA,
 )
-from vicinal.optimize import Penalized
 
 __all__ = [
     "GivenPairsObjective",
@@ -17,7 +16,7 @@ __all__ = [
     "MCMLObjective",
     "MinibatchSampler",
     "NCAObjective",
-    "Penalized",
+    "PairLoss",
     "SoftMatchObjective",
     "TargetObjective",
     "TruncatedNCA",
