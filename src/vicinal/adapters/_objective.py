@@ -15,8 +15,8 @@ from vicinal.neighborhood import (
     project,
     soft_neighbors,
 )
-from vicinal.objectives import Penalized
 from vicinal.objectives.base import sample_indices
+from vicinal.optimize import Ridge
 
 # Documents in a sample that represents all of them; see "Large collections" in
 # docs/adapters.md.
@@ -245,10 +245,10 @@ class MiniBatches:
     batch_size: int
     n_candidates: int
 
-    def draw(self, rng: Generator) -> Penalized:
+    def draw(self, rng: Generator) -> Ridge:
         """Return the penalized objective of a random batch."""
         batch = self.objective.sample(self.batch_size, self.n_candidates, rng)
-        return Penalized(batch, self.alpha * len(batch.queries), self.center)
+        return Ridge(batch, self.alpha * len(batch.queries), self.center)
 
 
 def _through_length(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize_scalar
+from scipy.optimize import OptimizeResult, minimize_scalar
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
@@ -30,8 +30,7 @@ from vicinal.adapters._validation import (
 from vicinal.base.metric import warn_caller
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.neighbors import nearest
-from vicinal.objectives import Penalized
-from vicinal.optimize import LBFGS, Solution, Stochastic
+from vicinal.optimize import LBFGS, Ridge, Stochastic, solution
 
 # Multiplications of an evaluation over all documents above which the closed form or
 # mini-batches are used; see "Large collections" in docs/adapters.md.
@@ -253,7 +252,7 @@ class RetrievalAdapter(BaseEstimator):
                 evaluation = held_out.evaluate(trials)
                 is_adapted = held_out.improves(evaluation, start)
             result = solve(objective, float(alpha), start) if is_adapted else None
-        A = (start if result is None else result.components).astype(Q.dtype)
+        A = (start if result is None else result.x).astype(Q.dtype)
         A, B = (A[0], A[1]) if self.side == "two" else (A, A)
         self.query_components_ = A
         self.document_components_ = (
@@ -262,14 +261,14 @@ class RetrievalAdapter(BaseEstimator):
         self.alpha_, self.temperature_ = float(alpha), objective.temperature
         self.metric_, self.is_adapted_ = metric, is_adapted
         self.n_features_in_ = Q.shape[1]
-        self.n_iter_ = 0 if result is None else result.n_iter
+        self.n_iter_ = 0 if result is None else result.nit
         self.__dict__.pop("evaluation_", None)  # of an earlier fit
         if evaluation is not None:
             self.evaluation_ = evaluation
             self._report(evaluation)
         if result is not None and result.reason == "max_iter":
             warn_caller(
-                f"The fit did not converge in {result.n_iter} iterations: increase "
+                f"The fit did not converge in {result.nit} iterations: increase "
                 "max_iter.",
                 ConvergenceWarning,
             )
@@ -325,18 +324,18 @@ class RetrievalAdapter(BaseEstimator):
         center: FloatArray,
         sampled: bool,
         seed: int,
-    ) -> Solution:
+    ) -> OptimizeResult:
         """Maximize the objective minus alpha ‖A − center‖² for each query."""
 
         def never_stop(*_: Any) -> bool:
             return False
 
         if not sampled:
-            penalized = Penalized(objective, alpha * len(objective.queries), center)
+            penalized = Ridge(objective, alpha * len(objective.queries), center)
             return LBFGS(self.max_iter, self.tol).maximize(penalized, init, never_stop)
         if objective.has_closed_form:
             found = objective.closed_form(alpha)
-            return Solution(found, 1, [], "converged", "closed form")
+            return solution(found, 1, [], "converged", "closed form")
         batches = MiniBatches(
             objective, alpha, center, self.batch_size, self.n_candidates
         )

@@ -200,7 +200,7 @@ class _NoContext:
 class Monitor:
     """Watches the iterations of one fit; a solver calls it after each.
 
-    It has what a :class:`vicinal.optimize.Solution` has, so that an interrupted fit can
+    It has the fields of a result, so that an interrupted fit can
     keep the best map so far.
 
     Parameters

@@ -452,7 +452,9 @@ def _known_targets(piece: pl.DataFrame, model: SavedModel) -> list[Any]:
 
     if model.target not in piece.columns:
         return [None] * piece.height
-    cells = clean(piece.get_column(str(model.target)).alias("column").to_frame()).to_series()
+    cells = clean(
+        piece.get_column(str(model.target)).alias("column").to_frame()
+    ).to_series()
     numbers = cells.cast(pl.Float64, strict=False).to_list()
     if model.task == "regression":
         return numbers
