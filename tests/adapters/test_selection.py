@@ -47,7 +47,7 @@ class Simulated(HeldOutQueries):
 
     def path(self) -> list[_selection.Trial]:
         def solve(_: Any, alpha: float, __: Any) -> Any:
-            return SimpleNamespace(components=alpha * np.eye(2))
+            return SimpleNamespace(x=alpha * np.eye(2))
 
         return self.fit_path(solve, np.eye(2), [1.0])
 

@@ -18,7 +18,7 @@ from vicinal._typing import FloatArray
 from vicinal.classic import ITML, MRMR, itml
 from vicinal.classic.constraints import random_pairs
 from vicinal.classic.itml import GAMMAS, LogDetObjective, scale_by_bounds
-from vicinal.optimize import SOLVERS, Solution
+from vicinal.optimize import SOLVERS
 
 X, y = load_iris(return_X_y=True)
 X = scale(X)
@@ -60,12 +60,12 @@ def objective(
 
 def solved(
     V: FloatArray, sign: FloatArray, bounds: FloatArray, gamma: float
-) -> tuple[FloatArray, Solution]:
+) -> tuple[FloatArray, Any]:
     solver = SOLVERS["lbfgs"](max_iter=5_000, tol=1e-14)
     found = solver.maximize(
         objective(V, sign, bounds, gamma), np.eye(V.shape[1]), lambda *_: False
     )
-    return found.components.T @ found.components, found
+    return found.x.T @ found.x, found
 
 
 @pytest.mark.parametrize("gamma", [0.3, 1.0, 3.0])

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import OptimizeResult
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.adapters._evaluation import Evaluation, score_vectors
 from vicinal.adapters._objective import N_SAMPLED_DOCUMENTS, RetrievalObjective
 from vicinal.objectives.base import sample_indices
-from vicinal.optimize import Solution
 
 # From a map near the identity to one close to the unpenalized maximum.
 _ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
@@ -18,7 +18,7 @@ _ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
 _MAX_CROSS_VALIDATED = 4000
 _N_HELD_OUT = 500
 
-Solve = Callable[[RetrievalObjective, float, FloatArray], Solution]
+Solve = Callable[[RetrievalObjective, float, FloatArray], OptimizeResult]
 
 
 class Trial(NamedTuple):
@@ -113,7 +113,7 @@ class HeldOutQueries:
             maps = []
             for objective, first in zip(self.train, init, strict=True):
                 objective.temperature = temperature
-                maps.append(solve(objective, alpha, first).components)
+                maps.append(solve(objective, alpha, first).x)
             scores = [
                 self._scores(test, maps[split])["map"]
                 for (split, _, _), test in zip(self.parts, ranked, strict=True)
