@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from vicinal.base import n_components
 from vicinal.base.selection import enough_components
 
 

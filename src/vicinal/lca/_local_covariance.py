@@ -6,7 +6,6 @@ quadratic form is linear in the products of two coordinates, which turns all sum
 matrix products.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -18,7 +17,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.lca.data import DuplicateRows
 from vicinal.lca.density import ParzenDensity
 from vicinal.lca.em import EMResult, OnIteration
-from vicinal.neighborhood.engine import BlockConsumer, for_each_block
+from vicinal.neighborhood.engine import for_each_block
 from vicinal.neighborhood.threads import (
     ReproducibleSum,
     blocks,
@@ -121,25 +120,13 @@ class LocalKernels:
         sums = np.empty(n)
         total = ReproducibleSum(np.zeros_like(known))
 
-        def adder() -> BlockConsumer:
-            scratch = np.empty_like(known)
-
-            def add_up(
-                position: int, weighed: Iterator[tuple[slice, FloatArray]]
-            ) -> None:
-                term = total.buffer()
-                for k, (rows, block) in enumerate(weighed):
-                    # λ_ij is the block over the sums of its rows.
-                    shares = known[rows] / block.sum(axis=1, keepdims=True)
-                    product = np.matmul(block.T, shares, out=scratch if k else term)
-                    if k:
-                        term += product
-                total.add(position, term)
-
-            return add_up
+        def add_up(block: FloatArray, rows: slice, term: Any, scratch: Any) -> None:
+            # λ_ij is the block over its rows' sums, which has fewer rows here.
+            shares = known[rows] / block.sum(axis=1, keepdims=True)
+            term += np.matmul(block.T, shares, out=scratch)
 
         own = np.arange(n)
-        self._for_each_block(known, self.log_roots, sums, own, adder, n_threads)
+        self._for_each_block(known, self.log_roots, sums, own, n_threads, add_up, total)
         moments, means = total.total[:, : -d - 1], total.total[:, -d - 1 : -1]
         weights = total.total[:, -1]
         rows, columns = np.triu_indices(d)
@@ -173,7 +160,7 @@ class LocalKernels:
             Output: the logarithm of the sum of each query.
         own : ndarray of int or None
             The kernel that each query leaves out.
-        make_consumer, n_threads
+        n_threads, consume, total
             As for `vicinal.neighborhood.engine.for_each_block`.
         """
         coefficients = self.coefficients.copy()
