@@ -2,6 +2,8 @@
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call, attr-defined"
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.optimize import OptimizeResult, minimize
@@ -178,6 +180,6 @@ def test_a_solver_of_ones_own() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"objective": object()}, {"solver": object()}])
-def test_objects_without_the_methods_are_refused(wrong: dict[str, object]) -> None:
+def test_objects_without_the_methods_are_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="must be"):
         NCA(2, **wrong).fit(X, y)

@@ -8,7 +8,9 @@ import pytest
 import vicinal
 
 
-@pytest.mark.parametrize("name", ["classic", "datasets", "io", "models", "plotting"])
+@pytest.mark.parametrize(
+    "name", ["adapters", "app", "classic", "datasets", "neighbors", "plotting"]
+)
 def test_rooms_are_attributes(name: str) -> None:
     program = f"import vicinal; print(vicinal.{name}.__name__)"
     outcome = subprocess.run(

@@ -47,7 +47,10 @@ _HOMES = {
 }
 
 
-_ROOMS = ("adapters", "app", "classic", "datasets", "persistence", "plotting")
+_ROOMS = (
+    *("adapters", "app", "classic", "datasets", "neighbors", "objectives"),
+    *("optimize", "plotting", "testing"),
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -50,5 +50,5 @@ def test_other_errors_stay() -> None:
 
 @pytest.mark.parametrize("kind", [NCA, NCAClassifier])
 def test_one_class_warns(kind: Any) -> None:
-    with pytest.warns(UserWarning, match="y has one class only, a: there is nothing"):
+    with pytest.warns(UserWarning, match="y has one class only, a; nothing is learned"):
         kind(1).fit(X, ["a"] * 30)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from vicinal.base import selection
 from vicinal.base.selection import enough_components
 
 
@@ -11,7 +12,7 @@ def test_fewer_rows_within_a_standard_error_are_enough(
     """Of 100 points 92 are right with two rows: the standard error is 2.7 points."""
     hits = np.arange(100) < np.array([[fewest_right], [92], [91]])
     monkeypatch.setattr(
-        n_components,
+        selection,
         "leave_one_out_hits",
         lambda *_, dimensions: hits[: len(dimensions)],
     )

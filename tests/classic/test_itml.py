@@ -124,7 +124,7 @@ def test_without_constraints_that_bite_the_prior_comes_back() -> None:
     V, sign, _ = problem(0)
     M, found = solved(V, sign, np.where(sign > 0, 1e3, 1e-3), 1.0)
     np.testing.assert_array_equal(M, np.eye(3))
-    assert found.converged
+    assert found.success
 
 
 @given(seed=st.integers(0, 2**16), alike=st.booleans(), across=st.booleans())

@@ -48,7 +48,7 @@ def test_the_optimum_is_that_of_the_linear_program(seed: int) -> None:
     assert (
         exact.fun - OrderedTriplets.rounded / 2 <= -found.curve[-1] <= exact.fun + 1e-6
     )
-    w = np.square(found.components)
+    w = np.square(found.x)
     hinge = np.maximum(1 - K @ w, 0).mean() + beta * w.sum()
     assert hinge <= exact.fun + OrderedTriplets.rounded / 2
     # And for its own problem the conditions hold: slopes of w are 0, or w is.

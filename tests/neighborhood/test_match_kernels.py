@@ -13,7 +13,7 @@ from vicinal.neighborhood import (
     ListedMatches,
     NeighborWeights,
     SoftLabels,
-    match_kernels,
+    kernels,
 )
 
 N = 7
@@ -38,7 +38,7 @@ def weighed(rule: Any) -> tuple[FloatArray, FloatArray]:
     products, values = Z[ORDER] @ Z.T, np.full(N, np.nan)
     given = products.copy()
     known = (array[ORDER][:N_ROWS] for array in (norms, *rule.query_args))
-    getattr(match_kernels, rule.kernel)(
+    getattr(kernels, rule.kernel)(
         products[:N_ROWS],
         ORDER[:N_ROWS],
         *known,

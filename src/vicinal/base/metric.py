@@ -33,6 +33,22 @@ _OURS = tuple(
     for module in (Path(__file__).parent, sklearn.__file__, joblib.__file__)
 )
 
+__all__ = [
+    "CallbackSupportMixin",
+    "LearnedMetric",
+    "LearnsFromClasses",
+    "LinearMetric",
+    "Monitor",
+    "advised",
+    "check_sample_weight",
+    "encoded",
+    "labeled",
+    "unchanged_on_error",
+    "unscale_components",
+    "validate_data",
+    "warn_caller",
+]
+
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn, with the first line outside of this package and scikit-learn for place.

@@ -47,7 +47,7 @@ GRADIENT_CONSTRAINTS: dict[str, Any] = {
 }
 
 
-def fit_by_gradient(est: Any, X: ArrayLike, y: ArrayLike) -> None:
+def fit_by_gradient(est: Any, X: Any, y: ArrayLike) -> None:
     """Validate, maximize the estimator's objective, and set the fitted attributes.
 
     `est._problem(points, codes, seed)` returns the objective, its solver, and a

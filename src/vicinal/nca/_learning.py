@@ -72,7 +72,6 @@ def learn(est: Any, problem: Problem) -> OptimizeResult:
     """
     train, held = problem, None
     if getattr(est, "early_stopping", False):
-        assert problem.codes is not None  # noqa: S101  for mypy
         rows, others = hold_out(
             problem.codes, est.validation_fraction, est.random_state
         )

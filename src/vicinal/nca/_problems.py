@@ -79,8 +79,8 @@ class Problem:
     loss: Any
     n_jobs: int | None
     offset: FloatArray | None = None
-    codes: IntArray | None = None
-    targets: FloatArray | None = None
+    codes: Any = None
+    targets: Any = None
 
     def objective(self) -> PairObjective:
         """Return the objective of these rows."""
@@ -161,7 +161,6 @@ class ClassProblem(Problem):
         )
 
     def subproblem(self, rows: IntArray) -> Self:
-        assert self.codes is not None  # noqa: S101  for mypy
         present, codes = np.unique(self.codes[rows], return_inverse=True)
         prior = self.prior[present]
         return replace(
@@ -172,7 +171,6 @@ class ClassProblem(Problem):
         )
 
     def folds(self) -> list[Fold]:
-        assert self.codes is not None  # noqa: S101  for mypy
         found = []
         for learn, held in hash_folds(self.X, self.weights):
             # A class that is not learned from cannot judge.
@@ -255,7 +253,6 @@ class RegressionProblem(Problem):
     def predict(self, A: FloatArray, queries: FloatArray) -> FloatArray:
         """Return the mean standardized target of mapped queries' soft neighbors."""
         dtype = self.X.dtype
-        assert self.targets is not None  # noqa: S101  for mypy
         targets = self.targets.astype(dtype)[:, None]
         weights = NeighborWeights.build(self.weights, np.ones(len(self.X)), dtype)
         threads = effective_n_threads(self.n_jobs)

@@ -184,7 +184,6 @@ verbose, random_state, n_jobs
         """Return the fitted attributes of a map."""
         dtype = problem.X.dtype
         A = unscale_components(components, 1.0, dtype)
-        assert problem.targets is not None  # noqa: S101  for mypy
         return {
             "components_": A,
             "_offset": problem.offset,

@@ -18,7 +18,7 @@ def test_against_all_distances(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
     monkeypatch.setattr("vicinal.app.tables.sources.PIECE", 40)
-    monkeypatch.setattr("vicinal.app.tables.text_files._CHUNK", 500)
+    monkeypatch.setattr("vicinal.app.tables.delimited._CHUNK", 500)
     wine = prepare("wine")
     model = learn(wine, "lda")
     path = str(tmp_path / f"t.{suffix}")

@@ -25,7 +25,7 @@ def test_pieces_of_a_parquet_file_become_few_parts(
     text = pl.Series(range(600_000)).cast(str).str.zfill(20)
     pl.DataFrame({"a": text, "b": text, "c": text}).write_csv(source)
 
-    def write(path: Path, **options: int) -> None:
+    def write(path: Path, **options: Any) -> None:
         write_rows(
             str(source), path, lambda rows: rows, keep=(), keep_all=False, **options
         )
