@@ -176,9 +176,8 @@ def _returned(*given: Any) -> Any:
 
 def task_seconds(k: int, d: int, n_queries: int = 512) -> float:
     """Time the work of a task of a round on g, in this process."""
-    from vicinal.dask._nca_steps import Batches, steps_of_share
-    from vicinal.dask._pool import share
-    from vicinal.dask._sampling import Rows
+    from vicinal.dask._nca import Batches, steps_of_share
+    from vicinal.dask._sampling import Rows, share
     from vicinal.nca._stochastic import N_REFERENCES, STEPS
     from vicinal.optimize import Adam
 

@@ -9,9 +9,9 @@ pytest.importorskip("dask.dataframe")
 pytest.importorskip("distributed")
 
 from tests.dask.data import chunked
-from vicinal.dask import _pool
+from vicinal.dask import _sampling
 from vicinal.dask._chunks import find_chunks
-from vicinal.dask._pool import Pool, Share, meeting, some_of
+from vicinal.dask._sampling import Pool, Share
 from vicinal.dask._tasks import InThreads, OnCluster, Tasks
 
 
@@ -59,21 +59,13 @@ def test_a_pool_of_all_rows_is_read_once() -> None:
 
 
 def test_a_smaller_pool_is_refreshed_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_pool, "POOL_BYTES", 40 * 8)
+    monkeypatch.setattr(_sampling, "POOL_BYTES", 40 * 8)
     pool = make()
     held = [np.concatenate([s.rows.numbers for s in pool.next()]) for _ in range(9)]
     assert pool.n_passes == 3
     assert all(len(numbers) == 40 for numbers in held)
     assert held[3].tolist() == held[0].tolist()
     assert held[4].tolist() != held[0].tolist()
-
-
-def test_no_query_is_its_own_reference() -> None:
-    [share] = make(n_shares=1).next()
-    rows, n = meeting(share.rows, 60, 50, (1, 2))
-    assert n == 60
-    assert len(np.unique(rows.numbers)) == len(rows)
-    assert set(some_of(share.rows, 50, 2).numbers) <= set(rows.numbers)
 
 
 def _size(share: Share) -> int:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from tests.dask.data import chunked
 from vicinal._typing import FloatArray
 from vicinal.dask._chunks import find_chunks
-from vicinal.dask._sampling import FEWEST, Basis, Rows, draw_sample, share_out
+from vicinal.dask._sampling import Basis, Rows, draw_sample, share_out
 from vicinal.dask._tasks import InThreads
 
 counts_of_chunks = st.lists(
@@ -31,7 +31,7 @@ def test_shares_are_no_larger_than_chunks(
     assert (quotas <= counts).all()
     sizes = counts.sum(axis=0)
     wanted = np.rint(n * sizes / sizes.sum())
-    expected = np.minimum(sizes, np.maximum(wanted, FEWEST))
+    expected = np.minimum(sizes, np.maximum(wanted, 2))
     if n >= sizes.sum():
         expected = sizes
     np.testing.assert_array_equal(quotas.sum(axis=0), expected)
@@ -57,7 +57,7 @@ def test_small_classes_are_in_the_sample() -> None:
     X, y = np.arange(1000.0)[:, None], np.array([1, 1, 1, *[0] * 997])
     chunks = find_chunks(InThreads(), *chunked(X, y, 100), labeled=True)
     rows: Rows = draw_sample(chunks, 50, np.random.default_rng(0))
-    assert np.bincount(rows.codes).tolist() == [50, FEWEST]
+    assert np.bincount(rows.codes).tolist() == [50, 2]
 
 
 def test_coordinates_may_take_the_place_of_rows() -> None:
