@@ -18,7 +18,7 @@ from tests.ldg.oracles import ldg_scatters
 from vicinal.dask import LDG, _ldg
 from vicinal.dask._chunks import Chunks, Frame, find_chunks
 from vicinal.dask._ldg import Neighborhoods, exact_scatters, n_exact_tasks
-from vicinal.dask._tasks import InThreads
+from vicinal.dask._tasks import Tasks
 
 X, y = classes_in_noise(600)
 GIVEN: dict[str, Any] = {
@@ -33,7 +33,7 @@ GIVEN: dict[str, Any] = {
 def test_candidates_of_chunks_give_the_papers_matrices(sizes: Any) -> None:
     rows, labels = X[:60], y[:60].copy()
     labels[7] = 3  # alone in its class
-    chunks = find_chunks(InThreads(), *chunked(rows, labels, sizes), labeled=True)
+    chunks = find_chunks(Tasks(), *chunked(rows, labels, sizes), labeled=True)
     frame = Frame.of(chunks)
     sizes = chunks.counts.sum(axis=0)
     floor = 1e-3 * float(rows.var(axis=0).sum()) / frame.unit**2
@@ -45,7 +45,7 @@ def test_candidates_of_chunks_give_the_papers_matrices(sizes: Any) -> None:
 
 
 def looked_at(sizes: Any) -> Chunks:
-    return find_chunks(InThreads(), *chunked(X, y, sizes), labeled=True)
+    return find_chunks(Tasks(), *chunked(X, y, sizes), labeled=True)
 
 
 def test_small_neighbouring_chunks_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from vicinal.dask import NCA, NCAClassifier, _nca, _sampling
 from vicinal.dask._chunks import find_chunks
 from vicinal.dask._nca import Batches, LocalSGD, steps_of_share
 from vicinal.dask._sampling import Pool, Rows, share
-from vicinal.dask._tasks import InThreads
+from vicinal.dask._tasks import Tasks
 from vicinal.nca import fitted_scale
 from vicinal.objectives import MinibatchSampler, NCAObjective
 from vicinal.optimize import Adam
@@ -80,7 +80,7 @@ def test_values_are_of_all_rows_not_of_the_share() -> None:
 
 
 def test_shares_take_an_iterations_steps_each_and_are_averaged() -> None:
-    chunks = find_chunks(InThreads(), *chunked(X[:120], y[:120], 50), labeled=True)
+    chunks = find_chunks(Tasks(), *chunked(X[:120], y[:120], 50), labeled=True)
     pool = Pool(chunks, None, 8, 2, 10, 1, np.random.default_rng(0))
     sizes, prior = chunks.counts.sum(axis=0), np.full(3, 1 / 3)
     sample = NCAObjective(X[:30], y[:30], "log")
@@ -140,7 +140,7 @@ def test_other_rows_are_drawn_five_times_at_most(
 
 
 def test_a_share_that_breaks_takes_all_back() -> None:
-    chunks = find_chunks(InThreads(), *chunked(X[:120], y[:120], 50), labeled=True)
+    chunks = find_chunks(Tasks(), *chunked(X[:120], y[:120], 50), labeled=True)
     pool = Pool(chunks, None, 8, 2, 10, 1, np.random.default_rng(0))
     sizes, prior = chunks.counts.sum(axis=0), np.full(3, 1 / 3)
 

@@ -12,12 +12,12 @@ from tests.dask.data import chunked
 from vicinal.dask import _sampling
 from vicinal.dask._chunks import find_chunks
 from vicinal.dask._sampling import Pool, Share
-from vicinal.dask._tasks import InThreads, OnCluster, Tasks
+from vicinal.dask._tasks import Tasks
 
 
 def make(n: int = 100, tasks: Tasks | None = None, **given: Any) -> Pool:
     X, y = np.arange(float(n))[:, None], np.arange(n) * 4 // n  # sorted by class
-    given_to = tasks or InThreads()
+    given_to = tasks or Tasks()
     chunks = find_chunks(given_to, *chunked(X, y, n // 4), labeled=True)
     usual: dict[str, Any] = {
         "n_shares": 3,
@@ -73,7 +73,7 @@ def _size(share: Share) -> int:
 
 
 def test_shares_are_on_all_workers_and_stay_there(client: Any) -> None:
-    tasks = OnCluster(client)
+    tasks = Tasks(client)
     pool = make(tasks=tasks, n_shares=4)
     shares = pool.next()
     tasks.result(shares)
