@@ -1,6 +1,5 @@
 """Local component analysis on a cluster."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -12,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 import vicinal.lca
 from vicinal._typing import FloatArray
 from vicinal.dask._chunks import Chunks, Frame, scatter_of
-from vicinal.dask._estimator import DaskMixin
+from vicinal.dask._estimator import DaskMixin, init_like
 from vicinal.dask._sampling import QUERIES_PER_TASK, Pool, Share, draw_sample
 from vicinal.dask._tasks import freed_memory_kept, summed
 from vicinal.lca.parts import (
@@ -99,7 +98,7 @@ class LCA(DaskMixin, vicinal.lca.LCA):
 
     Parameters
     ----------
-    covariance, reg, n_components, smoothing, discount, contamination, cv, rtol, \
+    covariance, reg, n_components, discount, contamination, cv, rtol, \
 warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.LCA`; covariance="local" and reg="cv" need all rows in
         memory, and contamination is a share of the rows that have a kernel.
@@ -146,48 +145,7 @@ offset_, n_features_in_, feature_names_in_
         "client": "no_validation",
     }
 
-    def __init__(
-        self,
-        covariance: str = "full",
-        *,
-        reg: float | str = "auto",
-        n_components: int | None = None,
-        smoothing: float = 3.0,
-        batch_size: int | str | None = None,
-        n_references: int | str | None = None,
-        discount: float = 0.6,
-        contamination: float | str = 0.1,
-        cv: Any = None,
-        rtol: float = 1e-4,
-        warm_start: bool = False,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        client: Any = None,
-    ) -> None:
-        super().__init__(
-            covariance,
-            reg=reg,
-            n_components=n_components,
-            smoothing=smoothing,
-            batch_size=batch_size,
-            n_references=n_references,
-            discount=discount,
-            contamination=contamination,
-            cv=cv,
-            rtol=rtol,
-            warm_start=warm_start,
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-            verbose=verbose,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.client = client
+    __init__ = init_like(vicinal.lca.LCA, without=("smoothing",))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:

@@ -13,8 +13,7 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.random import RandomState
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
@@ -25,7 +24,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import LinearMetric
 from vicinal.base.row_space import axes_of_scatter
 from vicinal.dask._chunks import BLOCK_ROWS, Chunks, Frame, add, scatter_of
-from vicinal.dask._estimator import DaskMixin
+from vicinal.dask._estimator import DaskMixin, init_like
 from vicinal.dask._sampling import POOL_BYTES, Rows, draw_sample, join
 from vicinal.dask._tasks import Handle, combined, summed
 from vicinal.ldg.eigenproblem import EigenProblem
@@ -99,30 +98,9 @@ n_features_in_, feature_names_in_
         "client": "no_validation",
     }
 
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        *,
-        n_neighbors: int | str = "auto",
-        gamma: float | str = "auto",
-        class_prior: ArrayLike | str | None = "empirical",
-        var_floor: float = 1e-3,
-        n_references: int | str = "auto",
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        n_jobs: int | None = None,
-        client: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.gamma = gamma
-        self.class_prior = class_prior
-        self.var_floor = var_floor
-        self.n_references = n_references
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.client = client
+    __init__ = init_like(
+        vicinal.ldg.LDG, without=("refine", "max_iter", "tol"), n_references="auto"
+    )
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:

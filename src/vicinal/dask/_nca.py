@@ -6,8 +6,7 @@ from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.random import Generator, RandomState
-from numpy.typing import ArrayLike
+from numpy.random import Generator
 from scipy.optimize import OptimizeResult
 from sklearn.base import ClassifierMixin, _fit_context, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -17,7 +16,7 @@ import vicinal.nca
 from vicinal._typing import FloatArray
 from vicinal.base.metric import LinearMetric
 from vicinal.dask._chunks import Chunks
-from vicinal.dask._estimator import DaskMixin
+from vicinal.dask._estimator import DaskMixin, init_like
 from vicinal.dask._sampling import (
     POOL_BYTES,
     QUERIES_PER_TASK,
@@ -45,6 +44,10 @@ from vicinal.objectives import MinibatchSampler, NCAObjective
 from vicinal.objectives.nca import check_class_prior
 from vicinal.optimize import Adam, Progress, average, take_steps
 
+_NEEDS_ALL_ROWS = (
+    "solver", "n_neighbors", "anneal", "early_stopping", "validation_fraction",
+    "n_iter_no_change", "tol",
+)  # fmt: skip
 N_REFRESHES = 5
 """Pools that are drawn in a fit, unless one holds all rows."""
 N_VOTERS = 2**16
@@ -121,40 +124,7 @@ n_features_in_, feature_names_in_
         "client": "no_validation",
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        objective: Any = "expected",
-        form: str = "full",
-        init: str | ArrayLike = "auto",
-        batch_size: int | str = "auto",
-        n_references: int | str = "auto",
-        alpha: float | str = 0.0,
-        class_prior: ArrayLike | str | None = None,
-        warm_start: bool = False,
-        max_iter: int = 50,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        n_jobs: int | None = None,
-        client: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.objective = objective
-        self.form = form
-        self.init = init
-        self.batch_size = batch_size
-        self.n_references = n_references
-        self.alpha = alpha
-        self.class_prior = class_prior
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.client = client
+    __init__ = init_like(vicinal.nca.NCA, without=_NEEDS_ALL_ROWS)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
@@ -218,40 +188,7 @@ callback, verbose, random_state, n_jobs, client
     _local = vicinal.nca.NCAClassifier
     _parameter_constraints: ClassVar[dict[str, Any]] = NCA._parameter_constraints
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        objective: Any = "log",
-        form: str = "full",
-        init: str | ArrayLike = "auto",
-        batch_size: int | str = "auto",
-        n_references: int | str = "auto",
-        alpha: float | str = "auto",
-        class_prior: ArrayLike | str | None = None,
-        warm_start: bool = False,
-        max_iter: int = 50,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        n_jobs: int | None = None,
-        client: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.objective = objective
-        self.form = form
-        self.init = init
-        self.batch_size = batch_size
-        self.n_references = n_references
-        self.alpha = alpha
-        self.class_prior = class_prior
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.client = client
+    __init__ = init_like(vicinal.nca.NCAClassifier, without=_NEEDS_ALL_ROWS)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
