@@ -40,7 +40,7 @@ collect_ignore = [
 
 
 # Examples that compile for minutes; CI runs them with the slow tests.
-SLOW_EXAMPLES = {"vicinal.adapters._indexes.pynndescent_index"}
+SLOW_EXAMPLES = {"vicinal.neighbors.PynndescentIndex"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -63,9 +63,9 @@ FAMILIES = [
     Family(
         "adapters",
         "Adapters of embeddings",
-        "Maps of queries and documents, learned from relevance; files and indexes "
-        "around them. The guide is :doc:`/adapters`.",
-        "vicinal.adapters.*",
+        "Maps of queries and documents, learned from relevance; files, and indexes "
+        "for nearest neighbor search. The guide is :doc:`/adapters`.",
+        "vicinal.adapters.* vicinal.neighbors.*",
     ),
     Family(
         "comparison",

@@ -43,5 +43,7 @@ print("Under the learned metric:", likely)
 
 X_all = np.vstack([X_test[[query]], X_train])
 y_all = np.concatenate([y_test[[query]], y_train])
-NeighborsDisplay.from_estimator(model, X_all, 0, k=8, image_shape=(8, 8), y=y_all)
+NeighborsDisplay.from_estimator(
+    model, X_all, 0, n_neighbors=8, image_shape=(8, 8), y=y_all
+)
 plt.show()

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from vicinal._files import check_writable, written_whole
+from vicinal._files import atomic_write, check_writable
 
 
 def test_what_is_there_stays_until_the_end(tmp_path: Path) -> None:
     goal = tmp_path / "a.txt"
     goal.write_text("old")
-    with written_whole(goal) as temporary:
+    with atomic_write(goal) as temporary:
         temporary.write_text("new")
         assert goal.read_text() == "old"
         assert temporary.suffix == ".txt"
@@ -25,7 +25,7 @@ def test_nothing_is_left_of_a_failure(tmp_path: Path, error: BaseException) -> N
     goal = tmp_path / "a.txt"
 
     def fail_half_way() -> None:
-        with written_whole(goal) as temporary:
+        with atomic_write(goal) as temporary:
             temporary.write_text("half")
             raise error
 
@@ -37,7 +37,7 @@ def test_nothing_is_left_of_a_failure(tmp_path: Path, error: BaseException) -> N
 def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.write_text("")
-    with written_whole(tmp_path / "ours") as temporary:
+    with atomic_write(tmp_path / "ours") as temporary:
         temporary.write_text("")
     modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
     assert len(modes) == 1
@@ -45,7 +45,7 @@ def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
 
 def test_no_such_folder(tmp_path: Path) -> None:
     goal = tmp_path / "no" / "a.txt"
-    with pytest.raises(ValueError, match="no folder"), written_whole(goal):
+    with pytest.raises(ValueError, match="no folder"), atomic_write(goal):
         pytest.fail("there is nowhere to write to")
 
 
@@ -53,7 +53,7 @@ def test_links_stay(tmp_path: Path) -> None:
     goal, link = tmp_path / "goal.txt", tmp_path / "link.txt"
     goal.write_text("old")
     link.symlink_to(goal)
-    with written_whole(link) as temporary:
+    with atomic_write(link) as temporary:
         temporary.write_text("new")
     assert link.is_symlink()
     assert goal.read_text() == "new"
@@ -71,7 +71,7 @@ def test_a_disk_that_is_full_at_the_end_leaves_what_was_there(
     monkeypatch.setattr(os, "fsync", full)
     with (
         pytest.raises(OSError, match="No space left"),
-        written_whole(goal) as temporary,
+        atomic_write(goal) as temporary,
     ):
         temporary.write_text("after")
     assert goal.read_text() == "before"
@@ -81,7 +81,7 @@ def test_a_disk_that_is_full_at_the_end_leaves_what_was_there(
 def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    with pytest.raises(ValueError, match="not a regular file"), written_whole(pipe):
+    with pytest.raises(ValueError, match="not a regular file"), atomic_write(pipe):
         pytest.fail("the pipe would be lost")
     assert pipe.is_fifo()
     assert list(tmp_path.iterdir()) == [pipe]
@@ -93,7 +93,7 @@ def test_a_link_to_itself(tmp_path: Path) -> None:
     other.symlink_to(one)
     with pytest.raises(ValueError, match="leads nowhere but to itself"):
         check_writable(one)
-    with pytest.raises(ValueError, match="itself"), written_whole(one):
+    with pytest.raises(ValueError, match="itself"), atomic_write(one):
         pytest.fail("there is no file behind the link")
 
 

@@ -2,8 +2,8 @@
 
 Each table is compared twice: as the command does it, within its time budget; and in a
 long run, with all rows, other splits and no budget. The recommendation is right where
-the long run has it within a point of its best method; "really better" is right where
-the long run agrees on which of the two methods is better.
+the long run has it within a point of its best method; "significantly better" is right
+where the long run agrees on which of the two methods is better.
 
 What is done is kept in a file: the next run goes on from there.
 """

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.speed.timing import table as markdown
-from vicinal.app.comparison.decision import recommend
 from vicinal.app.comparison.scores import SCORES
+from vicinal.app.comparison.verdict import recommend
 
 
 def report(found: dict[str, dict[str, Any]]) -> str:
@@ -20,7 +20,7 @@ def report(found: dict[str, dict[str, Any]]) -> str:
     done = {name: one for name, one in found.items() if "long" in one}
     cells = [row(name, one) for name, one in done.items()]
     heads = ["table", "rows", "recommended", "best, long run", "behind", "s"]
-    heads += ["really better", "of them right"]
+    heads += ["significantly better", "of them right"]
     right = [behind(one) <= _point(one) for one in done.values()]
     not_worse = [
         behind(one) <= _point(one) + 2 * error_of(one) for one in done.values()
@@ -30,8 +30,8 @@ def report(found: dict[str, dict[str, Any]]) -> str:
     counts = [
         ["recommended within a point of the best", *_share(right)],
         ["… or by no more than two standard errors", *_share(not_worse)],
-        ["“really better” is right", *_share([gain > 0 for gain, _ in claims])],
-        ["… where the long run is sure", *_share([gain > 0 for gain in clear])],
+        ["“significantly better” is right", *_share([gain > 0 for gain, _ in claims])],
+        ["… if the long run is sure", *_share([gain > 0 for gain in clear])],
     ]
     return "\n".join(
         [
@@ -86,14 +86,14 @@ def error_of(one: dict[str, Any]) -> float:
 
 
 def judged_claims(one: dict[str, Any]) -> list[tuple[float, float]]:
-    """Return the long run's difference and its error for each “really better”.
+    """Return the long run's difference and its error for each “significantly better”.
 
     The error is the corrected one of Nadeau and Bengio, over the long run's splits.
     """
     asked, long = one["asked"], one["long"]
     scores = {method["name"]: method["scores"] for method in long["methods"]}
     best = asked["best"]
-    others = [d["other"] for d in asked["differences"] if d["real"]]
+    others = [d["other"] for d in asked["differences"] if d["significant"]]
     return [
         _paired(scores[best], scores[other], long["test_size"])
         for other in others

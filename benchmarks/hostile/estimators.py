@@ -69,7 +69,7 @@ SETTINGS: dict[type, Callable[[Generator], dict[str, Any]]] = {
         random_state=[0],
     ),
     LCAGauss: _settings(
-        n_gaussian=["auto", "auto", "search", 1], max_iter=[5, 20], random_state=[0]
+        n_gaussian=["auto", 1], search=[False, True], max_iter=[5, 20], random_state=[0]
     ),
     ModeClustering: _settings(max_iter=[5, 50], width=[1.0, 0.3]),
     FDA: _settings(n_components=[None, 1]),

@@ -142,7 +142,7 @@ METHODS: dict[str, Callable[[FloatArray, int], FloatArray]] = {
     "NGCA": _ngca,
     "LCA": _learned(LCA(reg=0.0)),
     "LCA-Gauss": _learned(LCAGauss(reg_local=0.0, reg_global=0.0)),
-    "LCA-Gauss-Red": _learned(LCAGauss("search", reg_local=0.0, reg_global=0.0)),
+    "LCA-Gauss-Red": _learned(LCAGauss(search=True, reg_local=0.0, reg_global=0.0)),
 }
 
 

@@ -96,7 +96,7 @@ def losses(learn: FloatArray, choose: FloatArray, test: FloatArray) -> Outcome:
     reg_local, found["LCA - Gauss"] = least(
         lambda ridge: LCAGauss(reg_local=ridge, reg_global=reg_global)
     )
-    searched = LCAGauss("search", reg_local=reg_local, reg_global=reg_global)
+    searched = LCAGauss(search=True, reg_local=reg_local, reg_global=reg_global)
     found["LCA - Gauss - Red"] = -float(searched.fit(learn).score(test))
     return found
 

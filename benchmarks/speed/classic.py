@@ -84,7 +84,7 @@ MORE: dict[str, Callable[[], Any]] = {
 }
 AWKWARD = ("digits", "ionosphere", "olivetti", "yeast")
 # Not all are untouched: wine and ionosphere were looked at while the methods were
-# written, and wine's weights under diagonal MMC led to its reg=1.0.
+# written, and wine's weights under diagonal MMC led to its alpha=1.0.
 TEN = (
     "wine", "breast_cancer", "balance_scale", "german_numeric", "ionosphere",
     "satimage", "ringnorm", "usps", "talent_mfeat_factors", "isolet_1and5",

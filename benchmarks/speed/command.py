@@ -108,15 +108,12 @@ def _part(taken: float, cut: bool) -> str:
 
 def _on_all_rows(X: Any, y: Any, name: str, test_size: float) -> float:
     """Return the score of a method that learns from all of the same training rows."""
-    from vicinal.app.comparison.data import ComparisonData
+    from vicinal.app.comparison.data import read_setting
     from vicinal.app.comparison.runs import run_method
 
-    data = ComparisonData.of(
-        X, y, task="classification", feature_names=None, n_components=None,
-        test_size=test_size, n_neighbors=3, random_state=0, n_jobs=None,
-    )  # fmt: skip
-    train, test = next(iter(data.splits(1)))
-    return run_method(data, data.setting.method(name), train, test).score
+    setting = read_setting(X, y, task="classification", test_size=test_size)
+    train, test = next(iter(setting.splits(1)))
+    return run_method(setting, setting.method(name), train, test).score
 
 
 def _run(cache: Path, *arguments: str) -> float:

@@ -13,11 +13,9 @@ from benchmarks.speed.timing import peak_megabytes, seconds, table
 from vicinal import LCA
 from vicinal._typing import FloatArray
 from vicinal.datasets import load
-from vicinal.lca._data import ScaledData, Scaler
-from vicinal.lca._e_step import expectation
 from vicinal.lca._local_covariance import LocalKernels, monomials
-from vicinal.lca._m_step import CovarianceModel, Full
-from vicinal.lca._minibatch_em import sampling_of
+from vicinal.lca.data import ScaledData, Scaler
+from vicinal.lca.em import CovarianceMStep, Form, expectation, sampling_of
 from vicinal.neighborhood import effective_n_threads
 
 # About what the validation of figure 4 chooses.
@@ -43,7 +41,7 @@ def one_step(n: int, d: int) -> None:
     """Time E-step and M-step together, and the two products they cannot do without."""
     X = np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)
     problem = ScaledData.of(Scaler.of(X, isotropic=False), X, None, (X, None))
-    model = CovarianceModel(Full(), np.zeros(d))
+    model = CovarianceMStep(Form("full"), np.zeros(d))
     kernel = model.fit(problem.covariance)
 
     def step() -> None:

@@ -34,7 +34,7 @@ from vicinal._typing import FloatArray
 from vicinal.classic import ITML, LFDA
 from vicinal.nca._initialization import initial_components
 from vicinal.neighborhood import effective_n_threads, kernels
-from vicinal.neighborhood.blas import single_threaded_blas
+from vicinal.neighborhood.threads import single_threaded_blas
 from vicinal.objectives import MinibatchSampler, NCAObjective
 from vicinal.objectives.base import sample_indices
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vicinal.app.comparison import compare
-    from vicinal.app.models import load, save
     from vicinal.lca import LCA, LCAGauss, ModeClustering
     from vicinal.ldg import LDG, LocalQDA, TransferLDG
     from vicinal.nca import NCA, NCAClassifier, NCARegressor, PairNCA
+    from vicinal.persistence import load, save
 
 __version__ = "0.1.0"
 __all__ = [
@@ -42,12 +42,12 @@ _HOMES = {
     "PairNCA": "vicinal.nca",
     "TransferLDG": "vicinal.ldg",
     "compare": "vicinal.app.comparison",
-    "load": "vicinal.app.models",
-    "save": "vicinal.app.models",
+    "load": "vicinal.persistence",
+    "save": "vicinal.persistence",
 }
 
 
-_ROOMS = ("adapters", "app", "classic", "datasets", "plotting")
+_ROOMS = ("adapters", "app", "classic", "datasets", "persistence", "plotting")
 
 
 def __getattr__(name: str) -> Any:

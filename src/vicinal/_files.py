@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and whether two names are of one."""
+"""Atomic writes, and checks of paths."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["check_writable", "is_same_file", "remove_unfinished", "written_whole"]
+__all__ = ["atomic_write", "check_writable", "is_same_file", "remove_unfinished"]
 
 _unfinished: set[Path] = set()
 
 
 def is_same_file(one: str, other: str) -> bool:
-    """Return whether two paths are of one file; or two names, where there is none.
+    """Whether two paths name the same file, or two names of data sets are equal.
 
     Parameters
     ----------
@@ -31,12 +31,12 @@ def is_same_file(one: str, other: str) -> bool:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise ValueError where no file can be written, before any work is done.
+    """Raise ValueError if a file cannot be written.
 
     Parameters
     ----------
     path : str or path-like
-        What a file is to be called. A device or a pipe of that name is not replaced.
+        The file to be written. Devices and pipes are not replaced.
     """
     goal = _resolved(Path(path))
     if goal.is_dir():
@@ -56,13 +56,13 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def remove_unfinished() -> None:
-    """Remove the temporary files of all that is being written; for a process's end."""
+    """Remove the temporary files of unfinished writes at the end of a process."""
     for temporary in list(_unfinished):
         temporary.unlink(missing_ok=True)
 
 
 def _resolved(path: Path) -> Path:
-    """Follow links: they stay, and what they point to is replaced."""
+    """Follow links: the file that they point to is replaced."""
     try:
         return path.resolve()
     # RuntimeError until Python 3.12, OSError since.
@@ -73,31 +73,31 @@ def _resolved(path: Path) -> Path:
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary file to write to, and rename it to `path` when all is well.
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Write to a temporary file, and rename it to `path` on success.
 
     Parameters
     ----------
     path : str or path-like
-        What the file is to be called. What is there stays as it is until the end.
+        The file to be written. An existing file is kept until the end.
 
     Yields
     ------
     Path
-        An empty file in the same folder; it is removed when an error comes.
+        An empty file in the same folder; it is removed if an error occurs.
 
     Raises
     ------
     ValueError, OSError
-        When no file can be written there.
+        If the file cannot be written.
 
     Examples
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from vicinal._files import written_whole
+    >>> from vicinal._files import atomic_write
     >>> with TemporaryDirectory() as folder:
-    ...     with written_whole(Path(folder) / "a.txt") as temporary:
+    ...     with atomic_write(Path(folder) / "a.txt") as temporary:
     ...         _ = temporary.write_text("whole")
     ...     [path.name for path in Path(folder).iterdir()]
     ['a.txt']

@@ -244,7 +244,7 @@ def _maximize(
 
     Returns
     -------
-    Solution
+    OptimizeResult
         The last map, which is the best: no iteration lowers the objective.
     """
     curve: list[float] = []

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from vicinal._typing import FloatArray
 from vicinal.adapters import ranking_scores
-from vicinal.adapters._scores import check_k
+from vicinal.adapters._evaluation import check_k, relevant_ranks
 
 
 def unit(Z: FloatArray) -> FloatArray:
@@ -116,3 +117,19 @@ def test_scores_are_those_of_ir_measures(seed: int) -> None:
     expected = ir.calc_aggregate(list(measures.values()), qrels, run)
     for name, measure in measures.items():
         assert scores[name].mean() == pytest.approx(expected[measure]), name
+
+
+@pytest.mark.parametrize("density", [0.1, 0.4, 0.9])  # ranks are counted or sorted
+@settings(deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_ranks_are_positions_in_the_stable_order(density: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    # Few values, so that many distances are equal.
+    Q = rng.integers(-1, 2, size=(6, 2)).astype(float)
+    X = rng.integers(-1, 2, size=(9, 2)).astype(float)
+    relevance = csr_array((rng.random((6, 9)) < density).astype(float))
+    ranks = relevant_ranks(Q, X, relevance, unit_length=False, n_threads=2)
+    distances = ((Q[:, None] - X[None]) ** 2).sum(axis=2)
+    order = np.argsort(distances, axis=1, kind="stable")
+    expected = np.argsort(order, axis=1)[relevance.toarray() > 0] + 1
+    np.testing.assert_array_equal(ranks, expected)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from vicinal import LCA, LDG, NCA, NCAClassifier, NCARegressor
-from vicinal.base.advice import advised
+from vicinal.base.metric import advised
 from vicinal.classic import FDA, MLKR
 
 X = np.random.default_rng(0).normal(size=(30, 2))

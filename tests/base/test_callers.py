@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from vicinal import NCA
-from vicinal.base import callers
+from vicinal.base import metric
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(60, 4)), rng.integers(3, size=60)
@@ -27,8 +27,8 @@ def test_through_pipelines_and_cross_validation() -> None:
 def test_a_package_whose_name_begins_alike_is_another(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    here = __file__.removesuffix("callers.py")
-    monkeypatch.setattr(callers, "_OURS", (f"{here}/",))
+    here = __file__.removesuffix("metric.py")
+    monkeypatch.setattr(metric, "_OURS", (f"{here}/",))
     with pytest.warns(UserWarning, match="once") as seen:
-        callers.warn_caller("once")
+        metric.warn_caller("once")
     assert seen[0].filename == __file__

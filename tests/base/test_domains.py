@@ -1,6 +1,6 @@
 import numpy as np
 
-from vicinal.base.domains import Domain
+from vicinal.base.linalg import Domain
 
 
 def test_features_are_standardised_and_constant_ones_keep_their_unit() -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from vicinal.base.folds import held_out, sample_of_classes
+from vicinal.base.selection import held_out, sample_of_classes
 
 
 @pytest.mark.parametrize("sizes", [(30, 20), (7, 3, 1), (2, 2, 2), (1, 1, 9)])

@@ -8,7 +8,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.preprocessing import scale
 
-from vicinal.base.knn_vote import (
+from vicinal.base.selection import (
     first_as_good,
     leave_one_out_hits,
     majority,

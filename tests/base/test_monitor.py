@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.fixes import parse_version
 
 from vicinal import NCA, NCAClassifier, NCARegressor
-from vicinal.base.monitor import CallbackSupportMixin, Monitor, _NoContext
+from vicinal.base.metric import CallbackSupportMixin, Monitor, _NoContext
 
 X, y = load_iris(return_X_y=True)
 has_callbacks = parse_version(sklearn.__version__) >= parse_version("1.9")

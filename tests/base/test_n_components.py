@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from vicinal.base import n_components
-from vicinal.base.n_components import enough_components
+from vicinal.base.selection import enough_components
 
 
 @pytest.mark.parametrize(("fewest_right", "chosen"), [(90, 1), (85, 2)])

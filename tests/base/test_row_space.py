@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from vicinal.base.row_space import centered, span_of, unit_of, varying_axes
+from vicinal.base.linalg import centered, span_of, unit_of, varying_axes
 
 
 @settings(max_examples=30, deadline=None)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.covariance import empirical_covariance
 
-from vicinal.base import whitening
-from vicinal.base.whitening import (
+from vicinal.base import linalg
+from vicinal.base.linalg import (
     class_means,
     covariance,
     deviations,
@@ -120,7 +120,7 @@ def test_means_by_blocks_that_begin_within_a_class(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = class_means(X, CODES)
-    monkeypatch.setattr(whitening, "_AT_ONCE", 7 * X.shape[1])
+    monkeypatch.setattr(linalg, "_AT_ONCE", 7 * X.shape[1])
     np.testing.assert_allclose(class_means(X, CODES), whole, rtol=1e-12)
 
 

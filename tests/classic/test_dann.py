@@ -7,7 +7,7 @@ from sklearn.preprocessing import scale
 
 from tests.classic.oracles import dann_metric
 from vicinal.classic import DANNClassifier
-from vicinal.classic._local_metrics import local_roots, nearest_under
+from vicinal.classic.dann import local_roots, nearest_under
 
 rng = np.random.default_rng(0)
 X, y = load_wine(return_X_y=True)

@@ -17,7 +17,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.classic.oracles import fisher_scatters
 from vicinal._typing import FloatArray, IntArray
 from vicinal.classic import FDA
-from vicinal.classic.fda import ShrunkInSpan
+from vicinal.classic.fda import shrunk_in_span
 
 X, y = load_iris(return_X_y=True)
 X = scale(X)
@@ -92,7 +92,7 @@ def test_shrinking_in_the_span_is_shrinking_in_the_whole(shrinkage: Any) -> None
     points, _ = wide()
     points -= points.mean(axis=0)
     basis, triangle = np.linalg.qr(points.T)
-    ours = ShrunkInSpan(shrinkage, 50).fit(triangle.T).covariance_
+    ours = shrunk_in_span(triangle.T, shrinkage, 50, standardize=False)
     whole = (
         ledoit_wolf(points)[0]
         if shrinkage == "auto"

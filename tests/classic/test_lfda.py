@@ -73,13 +73,13 @@ def test_scatters_do_not_depend_on_the_blocks() -> None:
 
 
 def test_rows_solve_the_generalised_eigenproblem() -> None:
-    lfda = LFDA(reg=0, embedding="plain").fit(X, y)
+    lfda = LFDA(alpha=0, embedding="plain").fit(X, y)
     between, within = lfda_scatters(X, y, 7)
     A = lfda.components_
     np.testing.assert_allclose(A @ within @ A.T, np.eye(4), atol=1e-9)
     np.testing.assert_allclose(A @ between @ A.T, np.diag(lfda.eigenvalues_), atol=1e-8)
     assert np.all(np.diff(lfda.eigenvalues_) <= 0)
-    weighted = LFDA(reg=0).fit(X, y).components_
+    weighted = LFDA(alpha=0).fit(X, y).components_
     weights = np.sqrt(np.maximum(lfda.eigenvalues_, 0))
     np.testing.assert_allclose(np.abs(weighted), np.abs(weights[:, None] * A))
 
@@ -105,7 +105,7 @@ def test_the_span_of_the_rows_loses_nothing(embedding: str) -> None:
     points = rng.normal(size=(24, 40))
     labels = np.arange(24) % 3
     points[:, 0] += 3 * labels
-    lfda = LFDA(3, reg=0.05, embedding=embedding).fit(points, labels)
+    lfda = LFDA(3, alpha=0.05, embedding=embedding).fit(points, labels)
     between, within = lfda_scatters(points, labels, 7)
     within += 0.05 * np.trace(within) / 23 * np.eye(40)
     values, vectors = linalg.eigh(between, within)
@@ -152,7 +152,7 @@ def test_it_helps_nearest_neighbours_in_a_search() -> None:
     points, labels = load_wine(return_X_y=True)
     search = GridSearchCV(
         make_pipeline(StandardScaler(), LFDA(), KNeighborsClassifier(3)),
-        {"lfda__n_components": [1, 4], "lfda__reg": [1e-3, 1e-1]},
+        {"lfda__n_components": [1, 4], "lfda__alpha": [1e-3, 1e-1]},
     ).fit(points, labels)
     assert search.best_score_ > 0.95
     assert search.best_params_["lfda__n_components"] == 4
@@ -175,7 +175,7 @@ def test_float32_stays_float32() -> None:
         ({"n_components": 5}, "n_components=5 is more than"),
         ({"n_components": 0}, "'n_components' parameter"),
         ({"n_neighbors": 0}, "'n_neighbors' parameter"),
-        ({"reg": -1.0}, "'reg' parameter"),
+        ({"alpha": -1.0}, "'alpha' parameter"),
         ({"embedding": "round"}, "'embedding' parameter"),
     ],
 )
@@ -204,8 +204,8 @@ def test_input_that_cannot_serve(points: Any, labels: Any, message: str) -> None
 
 def test_without_reg_a_singular_scatter_says_what_to_do() -> None:
     for column in (X[:, 0], X[:, 1] - X[:, 3], np.ones(150)):
-        with pytest.raises(ValueError, match="Use a larger reg"):
-            LFDA(reg=0).fit(np.column_stack([X, column]), y)
+        with pytest.raises(ValueError, match="Use a larger alpha"):
+            LFDA(alpha=0).fit(np.column_stack([X, column]), y)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from tests.objectives.differences import by_differences
-from vicinal.base.differences import Differences
 from vicinal.classic import LSML, quadruplets_from_labels
 from vicinal.classic.lsml import SquaredResiduals
+from vicinal.classic.tuples import Differences
 
 X, y = load_iris(return_X_y=True)
 X = scale(X)

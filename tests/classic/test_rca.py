@@ -93,7 +93,7 @@ def test_a_class_of_one_counts_for_nothing() -> None:
         (np.arange(178), "expected chunklets of two points or more, but 178 of 178"),
         (np.append([5, -1], np.arange(176) % 4), "1 of 5 have a single one, as 5 has"),
         (np.full(178, -1), "y has no chunklet"),
-        (np.where(y > 0, 1, -1), "only one class: 1 .-1 stands for"),
+        (np.where(y > 0, 1, -1), "only one class: 1 .-1 marks points"),
         (np.zeros(178), "only one class"),
     ],
 )

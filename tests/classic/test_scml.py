@@ -10,8 +10,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from tests.objectives.differences import by_differences
 from vicinal.classic import SCML, triplets_from_labels
-from vicinal.classic._local_bases import _discriminants
-from vicinal.classic.scml import ROUNDED, OrderedTriplets
+from vicinal.classic.scml import OrderedTriplets, _discriminants
 from vicinal.optimize import SOLVERS
 
 X, y = load_iris(return_X_y=True)
@@ -46,14 +45,16 @@ def test_the_optimum_is_that_of_the_linear_program(seed: int) -> None:
     solver = SOLVERS["lbfgs"](max_iter=2000, tol=1e-12)
     found = solver.maximize(OrderedTriplets(K, beta), np.ones(d), lambda *_: False)
     # The rounded hinge lies below the hinge, by an eighth at most.
-    assert exact.fun - ROUNDED / 2 <= -found.curve[-1] <= exact.fun + 1e-6
+    assert (
+        exact.fun - OrderedTriplets.rounded / 2 <= -found.curve[-1] <= exact.fun + 1e-6
+    )
     w = np.square(found.components)
     hinge = np.maximum(1 - K @ w, 0).mean() + beta * w.sum()
-    assert hinge <= exact.fun + ROUNDED / 2
+    assert hinge <= exact.fun + OrderedTriplets.rounded / 2
     # And for its own problem the conditions hold: slopes of w are 0, or w is.
     slope = -OrderedTriplets(K, beta).value_and_gradient(np.ones(d))[1]
     assert slope.shape == (d,)
-    slopes = np.clip(1 - K @ w, 0, ROUNDED) / ROUNDED
+    slopes = np.clip(1 - K @ w, 0, OrderedTriplets.rounded) / OrderedTriplets.rounded
     rest = beta - slopes @ K / n
     assert rest.min() > -1e-4
     assert np.abs(rest * w).max() < 1e-4
@@ -131,7 +132,7 @@ def test_a_price_that_nothing_is_worth() -> None:
     found = [SCML(beta=b, random_state=0).fit(X, y) for b in (0.01, 0.5, 10)]
     assert found[0].n_basis_ > found[1].n_basis_ > found[2].n_basis_ == 1
     assert found[2].components_.any()
-    with pytest.raises(ValueError, match="basis must not hold rows of zeros"):
+    with pytest.raises(ValueError, match="basis must not contain rows of zeros"):
         SCML(basis=np.zeros((2, 4))).fit(X, y)
 
 

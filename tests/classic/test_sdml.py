@@ -8,7 +8,7 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from vicinal.classic import SDML, pairs_from_labels
-from vicinal.classic._sparse_inverse import (
+from vicinal.classic.sdml import (
     blocks_of,
     sparse_inverse,
     sparsity_for_blocks,

@@ -17,7 +17,7 @@ from vicinal._typing import FloatArray
 from vicinal.dask import LCA, _lca
 from vicinal.dask._lca import add, local_scatter
 from vicinal.dask._sampling import Rows, share
-from vicinal.lca.parts import Kernel
+from vicinal.lca.em import Kernel
 
 
 def spiral(n: int, dtype: Any = np.float64, seed: int = 0) -> FloatArray:

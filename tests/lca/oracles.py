@@ -52,6 +52,30 @@ def local_covariance(X: FloatArray, precision: FloatArray) -> FloatArray:
     return C / n
 
 
+def subsampled_em(
+    X: FloatArray, n_references: int, n_iter: int, rng: np.random.Generator
+) -> FloatArray:
+    """Σ of EM in which each point has its own random references (section 5.2).
+
+    The second half of the iterations is averaged, since every one draws anew.
+    """
+    n, d = X.shape
+    covariance, kept = np.cov(X.T, bias=True), []
+    for _ in range(n_iter):
+        C = np.zeros((d, d))
+        for i in range(n):
+            others = np.delete(np.arange(n), i)
+            x_ij = X[i] - X[rng.choice(others, n_references, replace=False)]
+            exponents = -0.5 * np.einsum(
+                "jk,jk->j", x_ij @ np.linalg.inv(covariance), x_ij
+            )
+            weights = np.exp(exponents - logsumexp(exponents))
+            C += (weights[:, None] * x_ij).T @ x_ij
+        covariance = C / n
+        kept.append(covariance)
+    return np.mean(kept[n_iter // 2 :], axis=0)
+
+
 def local_scatters(
     X: FloatArray, covariances: FloatArray
 ) -> tuple[FloatArray, FloatArray]:

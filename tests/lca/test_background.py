@@ -8,8 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from tests.lca.oracles import log_density
 from vicinal import LCA
-from vicinal.lca._background import Background, mixture_weight
-from vicinal.lca._data import Scaler
+from vicinal.lca.data import Scaler
+from vicinal.lca.density import Background, mixture_weight
 
 X = load_iris().data
 

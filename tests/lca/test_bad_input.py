@@ -22,7 +22,7 @@ FORMS = [
     LCA("local"),
     LCA(batch_size=20, n_references=50, random_state=0),
     LCAGauss(),
-    LCAGauss("search"),
+    LCAGauss(search=True),
     LCAGauss(1),
 ]
 

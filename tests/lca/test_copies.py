@@ -8,9 +8,8 @@ from sklearn.exceptions import ConvergenceWarning
 from tests.lca.oracles import log_normals
 from vicinal import LCA, LCAGauss
 from vicinal._typing import FloatArray
-from vicinal.lca._data import Copies, ScaledData
-from vicinal.lca._e_step import Kernel
-from vicinal.lca._warnings import few_values_reasons
+from vicinal.lca.data import DuplicateRows, ScaledData
+from vicinal.lca.em import Kernel
 
 rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(120, 3))
@@ -20,13 +19,13 @@ ROWS[:60, 0] += 6
 def test_copies_are_found() -> None:
     order = rng.permutation(240)
     doubled = np.repeat(ROWS, 2, axis=0)[order]
-    copies = Copies.of(doubled)
+    copies = DuplicateRows.of(doubled)
     assert copies is not None
     assert np.array_equal(doubled[copies.first][copies.group], doubled)
     assert (copies.counts == 2).all()
     assert (np.diff(copies.first) > 0).all()
     some = np.concatenate([ROWS, ROWS[:10], ROWS[:5]])
-    copies = Copies.of(some)
+    copies = DuplicateRows.of(some)
     assert copies is not None
     assert copies.counts.tolist() == [3] * 5 + [2] * 5 + [1] * 110
 
@@ -44,11 +43,11 @@ def test_copies_are_found() -> None:
     ids=["none", "grid", "one row often", "whole numbers", "iris", "few"],
 )
 def test_rows_that_are_equal_by_nature_are_no_copies(rows: FloatArray) -> None:
-    assert Copies.of(rows) is None
+    assert DuplicateRows.of(rows) is None
 
 
 def test_iris_twice_is_known_for_what_it_is() -> None:
-    assert Copies.of(np.repeat(load_iris().data, 2, axis=0)) is not None
+    assert DuplicateRows.of(np.repeat(load_iris().data, 2, axis=0)) is not None
 
 
 @pytest.mark.parametrize("model", [LCA(), LCAGauss(), LCA("local")], ids=str)
@@ -68,7 +67,7 @@ def test_copies_do_not_change_what_is_learned(model: LCA | LCAGauss) -> None:
 def test_a_row_is_left_out_with_its_copies(form: str) -> None:
     rows = np.concatenate([ROWS, ROWS[:40], ROWS[:3]])
     model = LCA(form).fit(rows)
-    found = model._density.parzen.leave_one_out(1)
+    found = model._density.kernel_leave_one_out(1)
     every = model.covariances_ if form == "local" else model.covariance_
     for i in (0, 30, 100, 125):
         others = (rows != rows[i]).any(axis=1)
@@ -76,7 +75,7 @@ def test_a_row_is_left_out_with_its_copies(form: str) -> None:
         terms = log_normals(rows[i], rows[others], covariance)
         assert found[i] == pytest.approx(np.log(np.mean(np.exp(terms))), rel=1e-6)
     np.testing.assert_allclose(
-        model._density.parzen.leave_one_out(1, np.array([125, 3, 125])),
+        model._density.kernel_leave_one_out(1, np.array([125, 3, 125])),
         found[[125, 3, 125]],
     )
 
@@ -106,5 +105,6 @@ def test_five_columns_of_few_values_are_named_at_most(
     data = ScaledData.build(X, False, 1, (X, None))
     narrow = np.eye(n_columns) / 100
     kernel = Kernel(100 * np.eye(n_columns), narrow, n_columns, 0.0, 0.0, 0)
-    (reason,) = few_values_reasons(["reg"], data, kernel, None)
-    assert f"few values of these columns: {listed}. The density" in reason
+    message = rf"few values of these columns: {listed}\. The density"
+    with pytest.warns(ConvergenceWarning, match=message):
+        LCA()._warn_of_data(data, kernel, n_held=0)

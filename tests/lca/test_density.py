@@ -10,8 +10,6 @@ from sklearn.neighbors import KernelDensity
 from tests.lca.oracles import leave_one_out, log_density
 from vicinal import LCA, LCAGauss
 from vicinal._typing import FloatArray
-from vicinal.lca import _density
-from vicinal.lca._density import ProductDensity
 
 X = load_iris().data
 MODELS = [
@@ -80,14 +78,15 @@ def test_scores_by_a_tree_keep_their_error_bound(
     new = np.vstack([points[:50] + 0.1, apart, [[100.0, 100.0]]])
     exact = LCA(rtol=0, reg=0.0).fit(points)
     used: list[int] = []
-    by_tree = ProductDensity._by_tree
+    by_tree = KernelDensity.score_samples
 
-    def spy(density: ProductDensity, Q: FloatArray, Z: FloatArray) -> FloatArray:
+    def spy(tree: KernelDensity, Q: FloatArray) -> FloatArray:
         used.append(len(Q))
-        return by_tree(density, Q, Z)
+        scores: FloatArray = by_tree(tree, Q)
+        return scores
 
-    monkeypatch.setattr(ProductDensity, "_by_tree", spy)
-    monkeypatch.setattr(_density, "TREE_POINTS", 1000)
+    monkeypatch.setattr(KernelDensity, "score_samples", spy)
+    monkeypatch.setattr("vicinal.lca.density.TREE_POINTS", 1000)
     expected = exact.score_samples(new)
     assert not used
     for rtol in (1e-2, 1e-4):
@@ -152,10 +151,11 @@ def test_many_points_have_their_threshold_from_some(
 ) -> None:
     points, _ = blobs(900)
     for contamination in ("auto", 0.1):
-        model = LCA(contamination=contamination)
+        exact: dict[str, Any] = {"batch_size": "all", "n_references": "all"}
+        model = LCA(contamination=contamination, **exact)
         whole = model.fit(points).offset_
         with monkeypatch.context() as patch:
-            patch.setattr("vicinal.lca._density_mixin.N_FOR_THRESHOLDS", 800)
+            patch.setattr("vicinal.lca._shared.N_EXACT", 800)
             part = model.fit(points).offset_
         assert part != whole
         assert part == pytest.approx(whole, abs=1)
@@ -189,12 +189,11 @@ def test_a_picture_of_the_estimator_does_not_wait_for_all_pairs(
 ) -> None:
     model = LCA().fit(X)
     assert {"offset_", "loo_score_samples_"} <= set(dir(model))
-    monkeypatch.setattr("vicinal.lca._density_mixin.N_FOR_THRESHOLDS", 100)
-    model = LCA().fit(X)
+    monkeypatch.setattr("vicinal.lca._shared.N_EXACT", 100)
+    model = LCA(batch_size="all", n_references="all").fit(X)
     assert not {"offset_", "loo_score_samples_"} & set(dir(model))
     model._repr_html_()
-    assert model._known.offset is None
-    assert model._known.leave_one_out is None
+    assert not model._cache
     assert len(model.loo_score_samples_) == 150
     assert "loo_score_samples_" in dir(model)
 

@@ -8,40 +8,42 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 
-from tests.lca.oracles import local_covariance
+from tests.lca.oracles import local_covariance, subsampled_em
 from vicinal import LCA, LCAGauss
-from vicinal.lca import _fit
-from vicinal.lca._data import ScaledData, Scaler
-from vicinal.lca._e_step import expectation, to_float32_if_safe
-from vicinal.lca._m_step import CovarianceModel, Full, LowRank, form_of
-from vicinal.lca._minibatch_em import Sampling, sampling_of
+from vicinal.lca import _shared, lca_gauss
+from vicinal.lca.data import ScaledData, Scaler
+from vicinal.lca.em import (
+    CovarianceMStep,
+    Form,
+    Sampling,
+    expectation,
+    form_of,
+    sampling_of,
+    to_float32_if_safe,
+)
 
 X = load_iris().data
 points = make_blobs(1500, 4, centers=8, random_state=0)[0]
 
 
-@pytest.mark.parametrize(("n_references", "batch_size"), [(50, 10), (90, 90), (150, 7)])
-def test_a_draw_is_the_batch_and_others_without_repeats(
+@pytest.mark.parametrize(
+    ("n_references", "batch_size"), [(50, 10), (90, 90), (150, 7), (20, 50), (1, 5)]
+)
+def test_groups_of_locations_have_n_distinct_references(
     n_references: int, batch_size: int
 ) -> None:
     rng = np.random.RandomState(0)
     batch = rng.permutation(150)[:batch_size]
-    drawn = Sampling(batch_size, n_references, 0.6).draw(batch, 150, rng)
-    np.testing.assert_array_equal(drawn[:batch_size], batch)
-    assert len(np.unique(drawn)) == len(drawn) == n_references
-    assert drawn.min() >= 0
-    assert drawn.max() < 150
-
-
-def test_fewer_neighbours_than_locations_are_never_none() -> None:
-    rng = np.random.RandomState(0)
-    drawn = Sampling(1, 1, 0.6).draw(np.array([3]), 10, rng)
-    assert len(drawn) == 2
+    locations: list[int] = []
+    for rows, n_locations in Sampling(9, n_references, 0.6).groups(batch, 150, rng):
+        locations.extend(rows[:n_locations])
+        assert len(np.unique(rows)) == len(rows) == max(n_references, 2)
+    np.testing.assert_array_equal(locations, batch)
 
 
 def test_an_update_is_equation_7() -> None:
     problem = ScaledData.of(Scaler.of(X, isotropic=False), X, 1, (X, None))
-    model = CovarianceModel(Full(), np.zeros(4))
+    model = CovarianceMStep(Form("full"), np.zeros(4))
     kernel = model.fit(problem.covariance)
     rng = np.random.RandomState(0)
     sampling = Sampling(150, 150, 0.6)
@@ -59,7 +61,7 @@ def test_an_update_is_equation_7() -> None:
 def test_an_update_keeps_the_root_of_what_a_pass_keeps() -> None:
     """Eq. 7 with two batches in a pass: γ^(B/n) is γ^½."""
     problem = ScaledData.of(Scaler.of(X, isotropic=False), X, 1, (X, None))
-    model = CovarianceModel(Full(), np.zeros(4))
+    model = CovarianceMStep(Form("full"), np.zeros(4))
     first = model.fit(problem.covariance)
     order = np.random.RandomState(1).permutation(150)
     kept = np.sqrt(0.6)
@@ -113,6 +115,23 @@ def test_the_kernel_is_scaled_to_all_neighbours() -> None:
     assert sizes[1] == pytest.approx(sizes[0], rel=0.15)
 
 
+@pytest.mark.parametrize(("n_references", "ratio"), [(50, 2.1), (100, 1.5)])
+@pytest.mark.parametrize("batch_size", [10, 40, "all"])
+def test_references_are_honored_for_any_batch_size(
+    n_references: int, ratio: float, batch_size: int | str
+) -> None:
+    """Section 5.2: fewer references widen the kernels, by as much as in naive EM."""
+    some = points[:300, :2]
+    naive = subsampled_em(some, n_references, 20, np.random.default_rng(0))
+    exact = np.trace(LCA(reg=0.0).fit(some).covariance_)
+    assert np.trace(naive) == pytest.approx(ratio * exact, rel=0.1)
+    fast = LCA(reg=0.0, n_references=n_references, batch_size=batch_size)
+    fast.set_params(rescale=False, random_state=0).fit(some)
+    assert np.trace(fast.covariance_) == pytest.approx(np.trace(naive), rel=0.2)
+    fast.set_params(rescale=True).fit(some)
+    assert np.trace(fast.covariance_) == pytest.approx(exact, rel=0.15)
+
+
 def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     for shape, expected in {
         (20_001, 4): Sampling(100, 3000, 0.6),
@@ -124,12 +143,12 @@ def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> N
         Scaler.of(points, isotropic=False), points, 1, (points, None)
     )
     assert LCA()._sampling(problem) is None
-    monkeypatch.setattr(_fit, "N_EXACT", 1500)
+    monkeypatch.setattr(_shared, "N_EXACT", 1500)
     assert LCA()._sampling(problem) is None
-    monkeypatch.setattr(_fit, "N_EXACT", 1499)
+    monkeypatch.setattr(_shared, "N_EXACT", 1499)
     assert LCA()._sampling(problem) == Sampling(100, 1500, 0.6)
     assert LCA(batch_size="all", n_references="all")._sampling(problem) is None
-    monkeypatch.setattr(_fit, "N_EXACT", 1000)
+    monkeypatch.setattr(_shared, "N_EXACT", 1000)
     first, again, other = (
         LCA(random_state=seed, tol=0.1).fit(points).covariance_ for seed in (0, 0, 1)
     )
@@ -186,7 +205,7 @@ def test_what_partial_fit_cannot_do() -> None:
 
 
 def test_the_search_by_batches_moves_directions_over() -> None:
-    fast = LCAGauss("search", batch_size=50, n_references=100, random_state=0).fit(X)
+    fast = LCAGauss(search=True, batch_size=50, n_references=140, random_state=0).fit(X)
     assert fast.n_gaussian_ == 1  # as by all pairs
 
 
@@ -196,7 +215,7 @@ def test_a_fixed_number_of_gaussian_directions_needs_no_look_at_all_pairs(
     def never(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(_fit, "expectation", never)
+    monkeypatch.setattr(lca_gauss, "expectation", never)
     fast = LCAGauss(2, batch_size=50, n_references=100, random_state=0).fit(X)
     assert fast.n_gaussian_ == 2
 
@@ -228,7 +247,7 @@ def test_searched_numbers_are_judged_by_the_same_points(
         return em(model, *given)
 
     monkeypatch.setattr(LCAGauss, "_em", spy)
-    LCAGauss("search", batch_size=50, n_references=100).fit(X)
+    LCAGauss(search=True, batch_size=50, n_references=100).fit(X)
     *searched, final = seeds
     assert len(searched) > 1
     assert len(set(searched)) == 1
@@ -246,9 +265,7 @@ def test_partial_fit_forgets_what_only_fit_knows() -> None:
 
 def test_a_low_rank_leaves_room_for_the_identity() -> None:
     def rank(given: int | None, n_features: int) -> int:
-        form = form_of("low-rank", given, n_features)
-        assert isinstance(form, LowRank)
-        return form.rank
+        return form_of("low-rank", given, n_features).rank
 
     assert rank(None, 3) == 2
     assert rank(2, 3) == 2
@@ -258,8 +275,6 @@ def test_a_low_rank_leaves_room_for_the_identity() -> None:
 
 @pytest.mark.parametrize(("n_features", "rank"), [(1, 0), (2, 1), (3, 2), (50, 10)])
 def test_a_low_rank_leaves_a_direction_to_the_rest(n_features: int, rank: int) -> None:
-    form = form_of("low-rank", None, n_features)
-    assert isinstance(form, LowRank)
-    assert form.rank == rank
+    assert form_of("low-rank", None, n_features).rank == rank
     with pytest.raises(ValueError, match="leaves nothing for the multiple"):
         form_of("low-rank", max(n_features, 2), max(n_features, 2))

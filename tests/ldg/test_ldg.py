@@ -27,8 +27,7 @@ from tests.ldg.oracles import (
 )
 from vicinal import LDG
 from vicinal._typing import FloatArray
-from vicinal.base.folds import held_out, sample_of_classes
-from vicinal.base.knn_vote import smallest_proven
+from vicinal.base.selection import held_out, sample_of_classes, smallest_proven
 from vicinal.ldg.selection import grow_dimension
 
 X_wine, y = load_wine(return_X_y=True)

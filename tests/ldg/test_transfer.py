@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from tests.ldg.oracles import ldg_scatters, transfer_scatters
 from vicinal import LDG, TransferLDG
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.folds import held_out
+from vicinal.base.selection import held_out
 
 FIXED: dict[str, Any] = {"n_neighbors": 6, "gamma": 0.6, "alpha": 0.3}
 

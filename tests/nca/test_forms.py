@@ -7,7 +7,7 @@ from sklearn.preprocessing import scale
 
 from vicinal import NCA
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.n_components import enough_components, ordered_by_size
+from vicinal.base.selection import enough_components, ordered_by_size
 from vicinal.objectives import NCAObjective
 
 X, y = load_iris(return_X_y=True)

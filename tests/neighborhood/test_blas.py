@@ -15,8 +15,8 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.blas_pools import blas_threads_now
-from vicinal.neighborhood import blas
-from vicinal.neighborhood.blas import blas_threads, single_threaded_blas
+from vicinal.neighborhood import threads
+from vicinal.neighborhood.threads import blas_threads, single_threaded_blas
 from vicinal.objectives import NCAObjective
 from vicinal.optimize import LBFGS
 
@@ -155,8 +155,8 @@ def test_where_each_thread_has_a_number_each_is_held(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mkl = OwnNumbers()
-    libraries = [blas._Library(mkl)]
-    monkeypatch.setattr(blas, "_libraries", lambda: libraries)
+    libraries = [threads._Library(mkl)]
+    monkeypatch.setattr(threads, "_libraries", lambda: libraries)
     A, B, C = Holder(), Holder(), Holder()
 
     def numbers() -> list[int]:
@@ -257,7 +257,7 @@ import resource
 from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from scipy.linalg.blas import dsymv
-from vicinal.neighborhood.blas import single_threaded_blas
+from vicinal.neighborhood.threads import single_threaded_blas
 
 resource.setrlimit(resource.RLIMIT_AS, (2**36, 2**36))
 matrix = np.ones((300, 300))
@@ -285,7 +285,7 @@ def test_buffers_are_taken_in_several_threads_at_a_time(
 ) -> None:
     seen: list[int] = []
     monkeypatch.setattr(np, "matmul", lambda *_: seen.append(threading.get_ident()))
-    blas._take_buffers(2)
+    threads._take_buffers(2)
     assert len(seen) == 8
     assert len(set(seen)) == 2
 
@@ -294,11 +294,11 @@ def test_buffers_are_taken_in_several_threads_at_a_time(
 
     # Fewer threads than there are cores are no reason to fail.
     monkeypatch.setattr(ThreadPoolExecutor, "submit", refused)
-    blas._take_buffers(2)
+    threads._take_buffers(2)
 
 
 def test_memory_is_bounded_where_addresses_are(monkeypatch: pytest.MonkeyPatch) -> None:
     resource = pytest.importorskip("resource")
     for limit, bounded in ((resource.RLIM_INFINITY, False), (2**40, True)):
         monkeypatch.setattr(resource, "getrlimit", lambda _, limit=limit: (limit, -1))
-        assert blas._is_memory_bounded() is bounded
+        assert threads._is_memory_bounded() is bounded

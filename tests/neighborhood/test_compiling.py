@@ -1,7 +1,6 @@
 """Compiled kernels on disk: what is damaged or cannot be written is done without."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -15,8 +14,7 @@ import pytest
 from numba.core.caching import FunctionCache
 
 from vicinal._typing import FloatArray
-from vicinal.neighborhood import compiling
-from vicinal.neighborhood.compiling import kernel as compile_kernel
+from vicinal.neighborhood.kernels import kernel as compile_kernel
 
 
 def twice(row: FloatArray) -> float:
@@ -52,33 +50,6 @@ def hits(kernel: Any) -> int:
 def test_what_is_compiled_is_kept() -> None:
     assert hits(compiled()) == 0
     assert hits(compiled()) == 1
-
-
-def test_all_that_kernels_are_made_of_is_looked_at() -> None:
-    """Whatever a file of kernels imports from another is compiled into its own."""
-    folder = Path(compiling.__file__).parent
-    files = [*folder.glob("*kernels.py"), folder / "row_steps.py"]
-    used = {
-        word.rpartition(".")[2]
-        for file in files
-        for word in re.findall(
-            r"^from (vicinal\.neighborhood\.\w+) import", file.read_text(), re.M
-        )
-    }
-    assert used == {path.stem for path in compiling.STEPS}
-
-
-def test_an_edited_step_is_compiled_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Numba looks at a kernel's own file alone; its steps stand in another."""
-    steps = tmp_path / "steps.py"
-    steps.write_text("first")
-    monkeypatch.setattr(compiling, "STEPS", (steps,))
-    compiled()
-    assert hits(compiled()) == 1
-    steps.write_text("second, and longer")
-    assert hits(compiled()) == 0
 
 
 def emptied(path: Path) -> None:

@@ -177,10 +177,10 @@ def test_the_block_size_does_not_matter(
 ) -> None:
     Z, y = make(1, 400, 3, 4)
     whole = laplacian_product(Z, rule(y, np.float64))
-    monkeypatch.setattr("vicinal.neighborhood.parallel.MIN_ROWS", 1)
+    monkeypatch.setattr("vicinal.neighborhood.threads.MIN_ROWS", 1)
     for size in (1, 7, 150):
         monkeypatch.setattr(
-            "vicinal.neighborhood.parallel.CACHE_BYTES", size * Z.itemsize * len(Z)
+            "vicinal.neighborhood.threads.CACHE_BYTES", size * Z.itemsize * len(Z)
         )
         parts = laplacian_product(Z, rule(y, np.float64), n_threads=2)
         np.testing.assert_allclose(parts.values, whole.values, rtol=1e-12)

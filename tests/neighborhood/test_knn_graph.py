@@ -13,12 +13,12 @@ from vicinal.neighborhood import (
     Rule,
     laplacian_product,
 )
-from vicinal.neighborhood.knn_graph import (
+from vicinal.neighborhood.nearest import (
     NearestLists,
     pull_nearest,
     sorted_masses,
 )
-from vicinal.neighborhood.knn_graph import probabilities as some_probabilities
+from vicinal.neighborhood.nearest import probabilities as some_probabilities
 
 RULES: dict[str, type[ExpectedMatches]] = {
     "expected": ExpectedMatches,

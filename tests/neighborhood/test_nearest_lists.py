@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from vicinal._typing import FloatArray
-from vicinal.neighborhood import nearest, nearest_lists
-from vicinal.neighborhood.nearest import nearest_of_each_class
-from vicinal.neighborhood.nearest_lists import Neighbors
-from vicinal.neighborhood.parallel import run_in_threads
+from vicinal.neighborhood import nearest
+from vicinal.neighborhood.nearest import Neighbors, nearest_of_each_class
+from vicinal.neighborhood.threads import run_in_threads
 
 
 def on_a_grid(n: int, dtype: type) -> FloatArray:
@@ -45,7 +44,7 @@ def test_of_equally_near_points_the_first_is_found(
 ) -> None:  # fmt: skip
     monkeypatch.setattr(nearest, "MANY_PAIRS", np.inf if way == "plain" else 0)
     large = 0 if way == "both ways" else np.inf
-    monkeypatch.setattr(nearest_lists, "LARGE_CLASSES", large)
+    monkeypatch.setattr(nearest, "LARGE_CLASSES", large)
     points = on_a_grid(400, dtype)
     queries = on_a_grid(450, dtype)[400:] if new else None
     expected = by_sorting(points, bounds, k, queries)
@@ -61,13 +60,13 @@ def test_blocks_in_any_order_end_in_the_same_lists(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(nearest, "MANY_PAIRS", 0)
-    monkeypatch.setattr(nearest_lists, "LARGE_CLASSES", 0)
-    monkeypatch.setattr(nearest_lists, "rows_per_block", lambda *_: 7)
+    monkeypatch.setattr(nearest, "LARGE_CLASSES", 0)
+    monkeypatch.setattr(nearest, "rows_per_block", lambda *_: 7)
 
     def backwards(worker, parts, n_threads):  # type: ignore[no-untyped-def]
         run_in_threads(worker, list(parts)[::-1], n_threads)
 
-    monkeypatch.setattr(nearest_lists, "run_in_threads", backwards)
+    monkeypatch.setattr(nearest, "run_in_threads", backwards)
     points, bounds = on_a_grid(120, np.float32), [0, 60, 120]
     found = nearest_of_each_class(points, np.array(bounds), 5)
     for ours, theirs in zip(found, by_sorting(points, bounds, 5, None), strict=True):
@@ -77,7 +76,7 @@ def test_blocks_in_any_order_end_in_the_same_lists(
 def test_distances_are_held_no_longer_than_to_the_last_block() -> None:
     bounds = np.array([0, 10, 20])
     found = [np.zeros((20, 2), dtype=np.int32) for _ in range(2)]
-    later = nearest_lists._LaterPoints(bounds, found, 7, np.float64)
+    later = nearest._LaterPoints(bounds, found, 7, np.float64)
     for rows in (slice(7, 10), slice(0, 7)):
         with later.lists(rows, 1) as (distances, _):
             assert distances.shape == (10, 2)

@@ -12,8 +12,8 @@ import sklearn
 from threadpoolctl import threadpool_limits
 
 from tests.blas_pools import blas_threads_now
-from vicinal.neighborhood import parallel
-from vicinal.neighborhood.parallel import (
+from vicinal.neighborhood import threads
+from vicinal.neighborhood.threads import (
     ReproducibleSum,
     back_project,
     blocks,
@@ -118,7 +118,7 @@ def test_calls_with_fewer_parts_share_the_threads(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run_in_threads(lambda: lambda *_: None, [slice(0, 1)], 1)
-    parallel._pool.cache_clear()
+    threads._pool.cache_clear()
     started: list[threading.Thread] = []
     start = threading.Thread.start
 
@@ -135,7 +135,7 @@ def test_calls_with_fewer_parts_share_the_threads(
 def test_an_interrupt_while_threads_are_called_stops_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pool, done = parallel._pool(3), []
+    pool, done = threads._pool(3), []
     submit = pool.submit
 
     def interrupted(work: Any) -> Any:
@@ -201,12 +201,12 @@ def test_none_is_as_many_threads_as_blas_may_use() -> None:
         effective_n_threads(2.5)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("small", [0, parallel.SMALL], ids=["in blocks", "at once"])
+@pytest.mark.parametrize("small", [0, threads.SMALL], ids=["in blocks", "at once"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_products_with_the_data_are_exact_and_the_same_on_any_threads(
     dtype: Any, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parallel, "SMALL", small)
+    monkeypatch.setattr(threads, "SMALL", small)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 40)).astype(dtype)
     A = rng.normal(size=(3, 40)).astype(dtype)

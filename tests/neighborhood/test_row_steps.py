@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 
 from vicinal._typing import FloatArray
-from vicinal.neighborhood import row_steps as rows
+from vicinal.neighborhood import kernels as rows
 
 
 @njit(nogil=True)

@@ -1,4 +1,4 @@
-"""Wrong input is refused with a message that says what to do."""
+"""Invalid input raises errors with a remedy."""
 
 import subprocess
 import sys
@@ -19,8 +19,8 @@ X, y = waves(60)
     [
         ({"device": "cuda"}, "Use device='cpu'"),
         ({"device": "abacus"}, "Use device='cpu'"),
-        ({"categorical_features": [5]}, "no column of X"),
-        ({"categorical_features": ["age"]}, "no column of X"),
+        ({"categorical_features": [5]}, "not a column of X"),
+        ({"categorical_features": ["age"]}, "not a column of X"),
         ({"categorical_features": [True]}, "1 booleans"),
         ({"embedding": "spline"}, "embedding"),
         ({"embedding_size": 1}, "embedding_size"),
@@ -89,7 +89,7 @@ def test_missing_labels(gap: Any) -> None:
 
 
 @pytest.mark.parametrize("n_neighbors", [-1, 0, 2.5, True])
-def test_explain_of_no_neighbours(n_neighbors: Any) -> None:
+def test_explain_refuses_n_neighbors(n_neighbors: Any) -> None:
     model = NeuralNCAClassifier(2, max_iter=1).fit(X, y)
     with pytest.raises(ValueError, match="n_neighbors must be"):
         model.explain(X, n_neighbors=n_neighbors)

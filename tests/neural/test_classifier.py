@@ -1,4 +1,4 @@
-"""NeuralNCAClassifier: what it learns, and what it says of its predictions."""
+"""NeuralNCAClassifier: accuracy, probabilities and explanations."""
 
 import pickle
 
@@ -57,7 +57,7 @@ def test_the_vote_is_that_of_the_points(fitted: NeuralNCAClassifier) -> None:
 
 def test_effective_neighbors_leave_out_the_row_itself() -> None:
     rng = np.random.default_rng(0)
-    # Two rows, far from each other: each has one neighbour, and not itself.
+    # Of two rows, each is the only neighbor of the other.
     rows = rng.normal(size=(2, 2))
     model = NeuralNCAClassifier(n_components=4, max_iter=1).fit(rows, [0, 1])
     np.testing.assert_allclose(model.effective_neighbors_, 1, rtol=1e-6)

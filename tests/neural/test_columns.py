@@ -11,15 +11,15 @@ from hypothesis.extra.numpy import arrays
 pytest.importorskip("torch")
 from vicinal.neural._columns import (
     ColumnEncoder,
-    Columns,
     categorical_columns,
+    split_columns,
 )
 
 rng = np.random.default_rng(0)
 
 
 def encode(X: Any, scale: str = "column", categorical: Any = ()) -> Any:
-    columns = Columns.of(X, list(categorical))
+    columns = split_columns(X, list(categorical))
     encoder = ColumnEncoder.fit(columns, scale)
     return encoder, encoder.transform(columns)
 
@@ -58,7 +58,7 @@ def test_missing_numbers_have_a_flag() -> None:
     assert rows.numbers.shape == (50, 4)
     assert (rows.numbers[:5, 1] == 0).all()
     assert rows.numbers[:, 3].sum() == 5
-    later = encoder.transform(Columns.of(np.full((1, 3), np.nan), []))
+    later = encoder.transform(split_columns(np.full((1, 3), np.nan), []))
     assert later.numbers.tolist() == [[0, 0, 0, 1]]  # only one column has a flag
 
 
@@ -76,7 +76,7 @@ def test_frames(library: str) -> None:
     assert categorical_columns(frame, "auto") == [1]
     assert categorical_columns(frame, ["d", 1]) == [1, 3]
     assert categorical_columns(frame, None) == []
-    columns = Columns.of(frame, [1])
+    columns = split_columns(frame, [1])
     np.testing.assert_array_equal(
         columns.numbers, [[1.5, 1, 3], [np.nan, 0, 4], [2, 1, 5]]
     )
@@ -95,7 +95,7 @@ def test_types_of_frames() -> None:
         }
     )
     assert categorical_columns(frame, "auto") == [0, 2]
-    columns = Columns.of(frame, [0, 2])
+    columns = split_columns(frame, [0, 2])
     np.testing.assert_array_equal(columns.numbers, [[1], [np.nan], [3]])
     assert columns.values == [["u", "v", None], ["p", "q", None]]
 
@@ -104,7 +104,7 @@ def test_numbers_of_numpy_are_the_same_categories() -> None:
     X = np.array([[np.int64(3)], [np.bool_(True)], [np.float32(0.5)]], dtype=object)
     encoder, _ = encode(X, categorical=[0])
     plain = np.array([[3], [True], [0.5], [3.0], ["3"]], dtype=object)
-    codes = encoder.transform(Columns.of(plain, [0])).codes
+    codes = encoder.transform(split_columns(plain, [0])).codes
     assert codes[:, 0].tolist() == [3, 2, 1, 3, 0]
 
 
@@ -113,7 +113,7 @@ def test_large_whole_numbers_stay_apart() -> None:
     encoder, rows = encode(X, categorical=[0])
     assert rows.codes[:, 0].tolist() == [1, 2, 3]
     later = np.array([[np.int64(2**53 + 1)], [2**60], [2**60 + 1]], dtype=object)
-    codes = encoder.transform(Columns.of(later, [0])).codes
+    codes = encoder.transform(split_columns(later, [0])).codes
     assert codes[:, 0].tolist() == [2, 3, 0]
 
 
@@ -125,9 +125,9 @@ def test_dates_are_refused_by_name(library: str) -> None:
     with pytest.raises(ValueError, match=r"'when' holds dates.*numbers"):
         categorical_columns(frame, "auto")
     with pytest.raises(ValueError, match=r"'when' holds dates"):
-        Columns.of(frame, [])
+        split_columns(frame, [])
     assert categorical_columns(frame, ["when"]) == [1]
-    assert len(set(Columns.of(frame, [1]).values[0])) == 2
+    assert len(set(split_columns(frame, [1]).values[0])) == 2
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -135,9 +135,9 @@ def test_frames_of_float32_stay_so(library: str) -> None:
     module = pytest.importorskip(library)
     narrow = np.array([1.0, 2.0], dtype=np.float32)
     frame = module.DataFrame({"a": narrow, "b": narrow})
-    assert Columns.of(frame, []).numbers.dtype == np.float32
+    assert split_columns(frame, []).numbers.dtype == np.float32
     frame = module.DataFrame({"a": narrow, "b": narrow.astype(np.float64)})
-    assert Columns.of(frame, []).numbers.dtype == np.float64
+    assert split_columns(frame, []).numbers.dtype == np.float64
 
 
 def test_categories_alone() -> None:
@@ -146,5 +146,6 @@ def test_categories_alone() -> None:
     assert rows.numbers.shape == (2, 0)
     assert rows.codes.tolist() == [[1], [2]]
     assert (
-        encoder.transform(Columns.of(np.array([["w"]], dtype=object), [0])).codes == 0
+        encoder.transform(split_columns(np.array([["w"]], dtype=object), [0])).codes
+        == 0
     )

@@ -12,7 +12,7 @@ from vicinal.neural import (
     NeuralNCARegressor,
 )
 
-# Draws of rows, and rows held out, depend on how many there are and on their order, as
+# Draws and held-out rows depend on the number of rows and on their order, as
 # those of scikit-learn's MLPClassifier do. What weights mean: test_weights.py.
 RANDOM = {"check_sample_weight_equivalence_on_dense_data": "the training is stochastic"}
 FEW: dict[str, Any] = {

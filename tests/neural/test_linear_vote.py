@@ -1,4 +1,4 @@
-"""A linear map that votes beside the networks, and how many networks there are."""
+"""The linear map that votes with the networks, and the number of networks."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +17,6 @@ from vicinal.neural import (  # noqa: E402
     NeuralNCAClassifier,
     NeuralNCARegressor,
     _base,
-    _linear_vote,
 )
 from vicinal.neural.saved import from_parts, to_parts  # noqa: E402
 
@@ -45,8 +44,8 @@ def test_the_map_is_that_of_the_estimator(fitted: Any) -> None:
     encoded = fitted._known.rows.numbers.astype(np.float64)
     unit = encoded.std(axis=0)
     map_ = NCARegressor(random_state=0).fit(encoded / unit, fitted._known.target)
-    new = fitted._encoded(X[200:])
-    votes = fitted._linear.member.votes(new, fitted._known)[:, 0].numpy()
+    new = fitted._encode_rows(X[200:])
+    votes = fitted._linear.votes(new, fitted._known)[:, 0].numpy()
     np.testing.assert_allclose(votes, map_.predict(new.numbers / unit), atol=1e-4)
 
 
@@ -67,11 +66,11 @@ def test_where_it_does_not_bend_the_networks_speak() -> None:
 def test_pieces_keep_it_and_warm_starts_learn_it_anew(fitted: Any) -> None:
     model = clone(MODEL).set_params(warm_start=True).fit(X[:200], Y[:200])
     share = model.linear_share_
-    before = model._linear.member.network.linear.weight.clone()
+    before = model._linear.network.linear.weight.clone()
     model.partial_fit(X[200:], Y[200:])
     assert model.linear_share_ == share
-    assert len(model._linear.member.points) == 300
-    assert torch.equal(model._linear.member.network.linear.weight, before)
+    assert len(model._linear.points) == 300
+    assert torch.equal(model._linear.network.linear.weight, before)
     # On rows of which some were learned from nothing can tell its share anew.
     assert model.fit(X, Y).linear_share_ == share
     assert clone(MODEL).partial_fit(X, Y).linear_share_ == 0
@@ -88,7 +87,7 @@ def test_no_map_where_nothing_judges_or_varies() -> None:
 
 
 class Spy(NCARegressor):
-    """Notes what it is given to learn from."""
+    """Records the data of each fit."""
 
     given: ClassVar[list[tuple[Any, Any, Any]]] = []
 
@@ -100,7 +99,7 @@ class Spy(NCARegressor):
 @pytest.fixture
 def given(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any, Any]]:
     monkeypatch.setattr(Spy, "given", [])
-    monkeypatch.setattr(NeuralNCARegressor, "_linear_kind", Spy)
+    monkeypatch.setattr(NeuralNCARegressor, "_linear_class", Spy)
     return Spy.given
 
 
@@ -126,15 +125,11 @@ def test_rows_to_judge_by_count_once_however_many_networks() -> None:
         assert abs(model.linear_share_ - 0.5) <= 15 / 130 + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("limit", "value"),
-    [("_MOST_ROWS", 299), ("_FEWEST_ROWS", 301), ("_MOST_COLUMNS", 3)],
-)
-def test_beyond_its_limits_there_is_none(
-    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_linear_vote, limit, value)
-    assert clone(MODEL).fit(X, Y).linear_share_ == 0
+@pytest.mark.parametrize("shape", [(10_001, 1), (60, 501)])
+def test_beyond_its_limits_there_is_none(shape: tuple[int, int]) -> None:
+    rows = rng.normal(size=shape)
+    model = clone(MODEL).set_params(n_components=2, n_estimators=1, max_iter=1)
+    assert model.fit(rows, rows[:, 0]).linear_share_ == 0
 
 
 def test_none_without_embeddings() -> None:
@@ -152,7 +147,7 @@ def test_what_ends_its_learning_leaves_the_estimator_as_it_was(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(_base, "learned_vote", fail)
+    monkeypatch.setattr(_base, "fit_linear_vote", fail)
     with pytest.raises(error):
         model.fit(X[:200], Y[:200])
     goes_on = warm_start and error is KeyboardInterrupt
@@ -163,7 +158,7 @@ def test_what_ends_its_learning_leaves_the_estimator_as_it_was(
 def test_too_many_categories_are_told_before_the_training() -> None:
     frame = pd.DataFrame({"a": [f"c{i}" for i in range(4200)]})
     asked = clone(MODEL).set_params(linear_vote=True, callback=lambda *_: 1 / 0)
-    with pytest.raises(ValueError, match="linear_vote=True needs"):
+    with pytest.raises(ValueError, match=r"4,200 categories.*linear_vote"):
         asked.fit(frame, np.arange(4200.0))
 
 
@@ -206,35 +201,31 @@ def test_files_keep_it(fitted: Any, tmp_path: Path) -> None:
 
 
 def test_a_file_of_a_map_alone_has_none(fitted: Any) -> None:
-    header, arrays = to_parts(NeuralNCA(2, max_iter=1).fit(X, Y > 0))
-    linear = to_parts(fitted)[0]["linear"]
+    header, arrays = to_parts(NeuralNCA(2, max_iter=1).fit(X[:200], Y[:200] > 0))
+    linear = {
+        k: one for k, one in to_parts(fitted)[1].items() if k.startswith("linear")
+    }
     with pytest.raises(ValueError, match="linear map"):
-        from_parts({**header, "linear": linear}, arrays)
+        from_parts(header, arrays | linear)
 
 
-def test_files_of_before_have_none() -> None:
-    alone = clone(MODEL).set_params(linear_vote=False).fit(X, Y)
-    header, arrays = to_parts(alone)
-    del header["linear"], header["parameters"]["linear_vote"]
-    again = from_parts(header, arrays)
-    assert again.linear_share_ == 0
-    assert again.get_params()["linear_vote"] is False
-    np.testing.assert_array_equal(again.predict(X), alone.predict(X))
+@pytest.mark.parametrize("share", [5, 2.0, float("nan"), None, -0.1])
+def test_shares_that_lie(fitted: Any, share: Any) -> None:
+    header, arrays = to_parts(fitted)
+    with pytest.raises(ValueError, match="linear map's share"):
+        from_parts({**header, "linear_share": share}, arrays)
 
 
 @pytest.mark.parametrize(
-    "given",
-    [
-        5,
-        {"share": 2.0, "n_components": 4},
-        {"share": 0.5, "n_components": 10**9},
-        {"share": 0.5, "n_components": 3},
-        {"share": 0.5, "n_components": 0},
-        {"share": float("nan"), "n_components": 4},
-        {"share": 0.5},
-    ],
+    "points", [None, np.zeros(200), np.zeros((200, 3), np.float32)]
 )
-def test_linear_maps_that_lie(fitted: Any, given: Any) -> None:
+def test_linear_maps_that_lie(fitted: Any, points: Any) -> None:
     header, arrays = to_parts(fitted)
+    arrays["linear/points"] = points
+    if points is None:
+        del arrays["linear/points"]
     with pytest.raises(ValueError, match=r"linear map|shape"):
-        from_parts({**header, "linear": given}, arrays)
+        from_parts(header, arrays)
+    without = {k: one for k, one in arrays.items() if not k.startswith("linear")}
+    with pytest.raises(ValueError, match="linear map is missing"):
+        from_parts(header, without)

@@ -1,31 +1,28 @@
-"""Networks: what they compute, and that they are built again from data."""
+"""Layers and networks."""
 
-import json
-from dataclasses import replace
+from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
+from vicinal.neural._columns import ColumnSizes  # noqa: E402
 from vicinal.neural._network import (  # noqa: E402
-    Architecture,
     CategoryEmbedding,
     PeriodicEmbedding,
+    TableNetwork,
 )
 
-WHOLE = Architecture(
-    n_numbers=3,
-    n_flags=1,
-    n_categories=(2, 30),
-    n_components=5,
-    embedding="periodic",
-    n_frequencies=4,
-    embedding_size=3,
-    frequency_scale=0.2,
-    one_hot=False,
-    n_blocks=2,
-    hidden_size=7,
-    dropout=0.1,
-)
+SETTINGS: dict[str, Any] = {
+    "n_components": 5,
+    "embedding": "periodic",
+    "n_frequencies": 4,
+    "embedding_size": 3,
+    "frequency_scale": 0.2,
+    "categories": "learned",
+    "n_blocks": 2,
+    "hidden_size": 7,
+    "dropout": 0.1,
+}
 
 
 def test_cosines_as_written() -> None:
@@ -67,21 +64,23 @@ def test_unknown_categories_are_zeros_and_stay_so(one_hot: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "architecture",
+    ("sizes", "changes"),
     [
-        WHOLE,
-        replace(WHOLE, embedding="none", n_blocks=0),
-        replace(WHOLE, one_hot=True, n_flags=0),
-        replace(WHOLE, n_numbers=0, n_flags=0),
+        ((3, 1), {}),
+        ((3, 1), {"embedding": "none", "n_blocks": 0}),
+        ((3, 0), {"categories": "one-hot"}),
+        ((0, 0), {}),
     ],
 )
-def test_built_again_from_data(architecture: Architecture) -> None:
-    data = json.loads(json.dumps(architecture.to_dict()))
-    again = Architecture.from_dict(data)
-    assert again == architecture
-    network, other = architecture.build().eval(), again.build().eval()
+def test_equal_settings_and_weights_give_equal_points(
+    sizes: tuple[int, int], changes: dict[str, Any]
+) -> None:
+    network, other = (
+        TableNetwork(ColumnSizes(*sizes, (2, 30)), **{**SETTINGS, **changes}).eval()
+        for _ in range(2)
+    )
     other.load_state_dict(network.state_dict())
-    numbers = torch.randn(4, architecture.n_numbers + architecture.n_flags)
+    numbers = torch.randn(4, sum(sizes))
     codes = torch.tensor([[0, 5], [1, 30], [2, 0], [1, 1]])
     points = network(numbers, codes)
     assert points.shape == (4, 5)

@@ -15,7 +15,7 @@ MODEL = NeuralNCAClassifier(
 )
 
 
-def test_pieces_are_learned_and_become_neighbours() -> None:
+def test_pieces_are_learned_and_become_neighbors() -> None:
     model = clone(MODEL)
     scores = []
     for start in range(0, 1000, 200):

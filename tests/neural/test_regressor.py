@@ -1,4 +1,4 @@
-"""NeuralNCARegressor: what it learns."""
+"""NeuralNCARegressor: accuracy, explanations, scale of y."""
 
 import numpy as np
 import pytest

@@ -11,13 +11,13 @@ from sklearn.exceptions import ConvergenceWarning
 torch = pytest.importorskip("torch")
 import vicinal  # noqa: E402
 from tests.neural.data import mixed, waves  # noqa: E402
-from vicinal.app.models._neural_file import KEY, _digest  # noqa: E402
 from vicinal.neural import (  # noqa: E402
     NeuralNCA,
     NeuralNCAClassifier,
     NeuralNCARegressor,
 )
 from vicinal.neural.saved import from_parts, to_parts  # noqa: E402
+from vicinal.persistence import digest  # noqa: E402
 
 X, y = waves(80)
 
@@ -77,7 +77,7 @@ def test_what_was_never_trained_comes_back(tmp_path: Path) -> None:
 def test_code_is_not_kept(tmp_path: Path) -> None:
     own = torch.nn.Linear(3, 2)
     model = NeuralNCA(module=own, max_iter=1).fit(X, y)
-    with pytest.raises(ValueError, match="code, which a file"):
+    with pytest.raises(ValueError, match="is code, which a model file"):
         vicinal.save(tmp_path / "model.safetensors", model)
     assert not list(tmp_path.iterdir())
 
@@ -111,14 +111,21 @@ def changed(header: Any, where: str, value: Any) -> Any:
     [
         ("kind", "os.system"),
         ("more", 1),
-        ("architecture/n_blocks", 10**9),
-        ("architecture/n_components", 2**31 - 1),
-        ("architecture/hidden_size", 2**30),
-        ("architecture/n_components", 6.0),
-        ("architecture/embedding", "spline"),
-        ("architecture/dropout", 2.0),
-        ("architecture/n_categories", [10**9]),
-        ("architecture/more", 1),
+        ("network/n_blocks", 10**9),
+        ("network/n_components", 2**31 - 1),
+        ("network/hidden_size", 2**30),
+        ("network/n_components", 6.0),
+        ("network/n_components", 10**30),
+        ("network/hidden_size", 10**30),
+        ("network/n_frequencies", 10**400),
+        ("network/n_frequencies", 0),
+        ("network/n_frequencies", 2**31 - 1),
+        ("network/embedding_size", -1),
+        ("network/embedding_size", 0),
+        ("network/frequency_scale", float("inf")),
+        ("network/embedding", "spline"),
+        ("network/dropout", 2.0),
+        ("network/more", 1),
         ("temperatures", []),
         ("temperatures", [0.0, 1.0]),
         ("temperatures", [1.0] * 10**4),
@@ -127,7 +134,8 @@ def changed(header: Any, where: str, value: Any) -> Any:
         ("classes", [["no"], ["yes"]]),
         ("classes", None),
         ("n_features", 10**9),
-        ("numeric", [0, 1]),
+        ("categorical", [0, 1]),
+        ("categorical", [7]),
         ("categorical", ["kind"]),
         ("categories", [[None]]),
         ("flagged", [7]),
@@ -142,6 +150,24 @@ def test_headers_that_lie(fitted: Any, where: str, value: Any) -> None:
     header, arrays = to_parts(fitted)
     with pytest.raises(ValueError, match=r"\w"):
         from_parts(changed(header, where, value), arrays)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("n_frequencies", 0), ("embedding_size", -1)]
+)
+def test_a_file_with_an_impossible_network_is_refused(
+    fitted: Any, name: str, value: int, tmp_path: Path
+) -> None:
+    from safetensors.numpy import save_file
+
+    header, arrays = to_parts(fitted)
+    header = changed(header, f"network/{name}", value)
+    arrays = {key: np.asarray(one, order="C") for key, one in arrays.items()}
+    text = json.dumps({"type": "neural", "format": 1, **header})
+    path = tmp_path / "model.safetensors"
+    save_file(arrays, path, {"vicinal": text, "sha256": digest(text, arrays)})
+    with pytest.raises(ValueError, match=f"not a model to trust.*{name}"):
+        vicinal.load(path)
 
 
 @pytest.mark.parametrize(
@@ -173,10 +199,10 @@ def test_a_format_to_come_is_refused(fitted: Any, tmp_path: Path) -> None:
 
     header, arrays = to_parts(fitted)
     arrays = {name: np.asarray(one, order="C") for name, one in arrays.items()}
-    text = json.dumps({"format": 2, **header})
+    text = json.dumps({"type": "neural", "format": 2, **header})
     path = tmp_path / "model.safetensors"
-    save_file(arrays, path, {KEY: text, "sha256": _digest(text, arrays)})
-    with pytest.raises(ValueError, match="format is not 1"):
+    save_file(arrays, path, {"vicinal": text, "sha256": digest(text, arrays)})
+    with pytest.raises(ValueError, match="it has format 2"):
         vicinal.load(path)
 
 
@@ -195,5 +221,5 @@ def test_weights_of_rows_come_back(tmp_path: Path) -> None:
 )
 def test_weights_that_no_fit_has_are_refused(fitted: Any, weights: Any) -> None:
     described, arrays = to_parts(fitted)
-    with pytest.raises(ValueError, match="the rows' weights"):
+    with pytest.raises(ValueError, match="weights"):
         from_parts(described, arrays | {"weights": weights})

@@ -17,9 +17,11 @@ from vicinal.neural import (  # noqa: E402
     NeuralNCARegressor,
     _members,
 )
-from vicinal.neural._members import hold_out  # noqa: E402
-from vicinal.neural._predict import votes_by_factor  # noqa: E402
-from vicinal.neural._training import _outside, _warm_cosine  # noqa: E402
+from vicinal.neural._training import (  # noqa: E402
+    draw_others,
+    hold_out,
+    warm_cosine,
+)
 
 X, y = waves()
 MODEL = NeuralNCAClassifier(16, n_estimators=1, random_state=0, n_jobs=1)
@@ -29,7 +31,7 @@ MODEL = NeuralNCAClassifier(16, n_estimators=1, random_state=0, n_jobs=1)
 def test_references_are_others(n: int, start: int, size: int, more: int) -> None:
     batch, generator = torch.arange(start, start + size), torch.Generator()
     for _ in range(30):
-        others = _outside(batch, more, n, generator).tolist()
+        others = draw_others(batch, more, n, generator).tolist()
         assert len(set(others)) == len(others) == min(more, n - size)
         assert not set(others) & set(batch.tolist())
         assert all(0 <= one < n for one in others)
@@ -37,7 +39,7 @@ def test_references_are_others(n: int, start: int, size: int, more: int) -> None
 
 def test_every_other_row_is_drawn() -> None:
     batch, generator = torch.arange(3, 5), torch.Generator().manual_seed(0)
-    draws = [_outside(batch, 2, 9, generator).tolist() for _ in range(300)]
+    draws = [draw_others(batch, 2, 9, generator).tolist() for _ in range(300)]
     counts = np.bincount(np.ravel(draws), minlength=9)
     assert (counts[[3, 4]] == 0).all()
     others = np.delete(counts, [3, 4])
@@ -45,7 +47,7 @@ def test_every_other_row_is_drawn() -> None:
 
 
 def test_rate_rises_and_falls() -> None:
-    factors = [_warm_cosine(100)(step) for step in range(100)]
+    factors = [warm_cosine(step, 100) for step in range(100)]
     assert factors[0] < 0.3
     assert max(factors) == pytest.approx(1, abs=0.02)
     assert factors[-1] == pytest.approx(0, abs=1e-6)
@@ -277,12 +279,14 @@ def test_a_part_of_many_rows_finds_the_temperature(
     asked: list[int] = []
 
     def counting(queries: Any, *others: Any) -> Any:
-        asked.append(len(queries))
-        return votes_by_factor(queries, *others)
+        if len(others) == 4:  # with temperatures: a calibration
+            asked.append(len(queries))
+        return votes(queries, *others)
 
-    monkeypatch.setattr(_members, "votes_by_factor", counting)
-    monkeypatch.setattr(_members, "_FEWEST_CALIBRATING", 30)
-    monkeypatch.setattr(_members, "_MOST_CALIBRATING_PAIRS", 1)
+    votes = _members.votes
+    monkeypatch.setattr(_members, "votes", counting)
+    monkeypatch.setattr(_members, "MIN_CALIBRATION_QUERIES", 30)
+    monkeypatch.setattr(_members, "MAX_CALIBRATION_PAIRS", 1)
     part = clone(MODEL).fit(X, y)
     assert set(asked) == {30}
     assert part.temperatures_[0] == pytest.approx(whole.temperatures_[0], rel=0.7)

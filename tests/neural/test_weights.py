@@ -115,7 +115,7 @@ def test_votes_count_by_weight() -> None:
     p = model.predict_proba(X[:50])
     copies = np.repeat(np.arange(len(X)), weights.astype(int))
     (member,) = model._members
-    z = member.map(model._encoded(X[:50])).numpy()
+    z = member.project(model._encode_rows(X[:50])).numpy()
     known = member.points.double().numpy()[copies]
     exponents = -np.linalg.norm(z[:, None] - known, axis=2)
     naive = np.exp(exponents - exponents.max(axis=1, keepdims=True))

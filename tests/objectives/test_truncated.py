@@ -11,7 +11,7 @@ from tests.nca.oracles_terms import (
 from tests.objectives.differences import by_differences
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import NCAObjective, TruncatedNCA
-from vicinal.objectives.truncated import TOLERATED
+from vicinal.objectives.nca import TOLERATED
 
 KINDS = ["expected", "log", "class-density"]
 D = 4

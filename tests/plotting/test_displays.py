@@ -16,13 +16,13 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from vicinal import LDG, NCA, compare
 from vicinal.plotting import (
+    PALETTE,
     ComparisonDisplay,
     ConvergenceDisplay,
     EmbeddingDisplay,
     MetricDisplay,
     NeighborsDisplay,
 )
-from vicinal.plotting._display import PALETTE
 
 X, y = load_iris(return_X_y=True)
 NAMES = np.array(["setosa", "versicolor", "virginica"])[y]
@@ -156,7 +156,7 @@ def test_labels_in_a_column_are_labels_all_the_same(nca: NCA) -> None:
 
 
 def test_neighbours_before_and_after(nca: NCA) -> None:
-    display = NeighborsDisplay.from_estimator(nca, X, -1, k=5, y=NAMES)
+    display = NeighborsDisplay.from_estimator(nca, X, -1, n_neighbors=5, y=NAMES)
     assert display.query == 149
     for near, far, points in zip(
         display.neighbors, display.distances, (X, nca.transform(X)), strict=True
@@ -179,7 +179,7 @@ def test_neighbours_as_pictures() -> None:
     pixels, digits = pixels[:200], digits[:200]
     ldg = LDG(2, n_neighbors=3, gamma=0.1).fit(pixels, digits)
     display = NeighborsDisplay.from_estimator(
-        ldg, pixels, 3, k=4, image_shape=(8, 8), y=digits
+        ldg, pixels, 3, n_neighbors=4, image_shape=(8, 8), y=digits
     )
     tiles = display.ax_.child_axes
     assert len(tiles) == 10
@@ -201,7 +201,7 @@ def test_neighbours_as_pictures() -> None:
     ("options", "message"),
     [
         ({"query": 150}, "none of the 150 rows"),
-        ({"query": 0, "k": 150}, "between 1 and 149"),
+        ({"query": 0, "n_neighbors": 150}, "between 1 and 149"),
         ({"query": 0, "image_shape": (2, 3)}, "does not fit 4 features"),
     ],
 )

@@ -1,35 +1,35 @@
-"""Scores before and after, with intervals and tests over the queries."""
+"""Ranks of relevant documents, scores of queries, and scores before and after."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
-
-_RESAMPLES = 2000
-_LEVEL = 0.95
-# Resamples are drawn in blocks of about so many numbers.
-_BLOCK = 2**22
+from vicinal.adapters._validation import check_data, for_metric
+from vicinal.neighborhood import effective_n_threads
+from vicinal.neighbors import for_each_block
 
 
 @dataclass(frozen=True)
 class Change:
-    """How one score changed, as means over queries.
+    """Change of one score, as means over queries.
 
     Attributes
     ----------
     before, after : float
-        The means under the vectors as they are, and under the learned maps.
+        Means with the original vectors and with the learned maps.
     gain : float
-        The mean difference.
+        Mean difference.
     low, high : float
-        A 95 % interval of the gain: the bootstrap's, over queries.
+        95 % bootstrap interval of the gain, over queries.
     p_value : float
-        Of the hypothesis that either could as well be the other, query by query: the
-        share of random exchanges that differ as much.
+        Two-sided randomization test that exchanges before and after query by query.
     n_queries : int
-        How many were scored.
+        Number of scored queries.
 
     See Also
     --------
@@ -55,16 +55,18 @@ class Change:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores of queries that took no part in learning, before and after.
+    """Scores of held-out queries before and after.
 
     Attributes
     ----------
     before, after : dict of str to ndarray of shape (n_queries,)
-        Each query's scores, by name, as from `ranking_scores`.
-    seed : int
-        For the resampling.
-    queries : ndarray of shape (n_queries,) or None
-        Which of the queries that were given these are; None is all, in their order.
+        Scores of each query by name, as returned by `ranking_scores`.
+    seed : int, default=0
+        Seed of the resampling.
+    queries : ndarray of shape (n_queries,) or None, default=None
+        Positions of the scored queries; None means all, in order.
+    n_resamples : int, default=2000
+        Number of resamples for intervals and for tests.
 
     See Also
     --------
@@ -84,18 +86,45 @@ class Evaluation:
     after: dict[str, FloatArray]
     seed: int = 0
     queries: IntArray | None = None
+    n_resamples: int = 2000
 
     @cached_property
     def changes(self) -> dict[str, Change]:
-        """How each score changed, by its name."""
-        # When first asked for: an adapter that is loaded to work need not know it.
-        return {
-            name: change(self.before[name], self.after[name], self.seed)
-            for name in self.before
-        }
+        """Change of each score by name, computed on first access."""
+        return {name: self._change(name) for name in self.before}
+
+    def _change(self, name: str) -> Change:
+        """Compare the scores of the queries that have one."""
+        before, after = self.before[name], self.after[name]
+        scored = ~(np.isnan(before) | np.isnan(after))
+        before, after = before[scored], after[scored]
+        difference = after - before
+        gain, shape = float(difference.mean()), (100, len(difference))
+        rng = np.random.default_rng(self.seed)
+        # In batches of 100 resamples, to bound memory.
+        batches = range(-(-self.n_resamples // shape[0]))
+        means = [
+            difference[rng.integers(shape[1], size=shape)].mean(axis=1) for _ in batches
+        ]
+        flipped = [
+            (difference * rng.choice((-1.0, 1.0), size=shape)).mean(axis=1)
+            for _ in batches
+        ]
+        low, high = np.quantile(means, [0.025, 0.975])
+        # A tolerance for rounding: equal means in another order of summation.
+        as_large = np.abs(flipped) >= abs(gain) * (1 - 1e-9)
+        return Change(
+            before=float(before.mean()),
+            after=float(after.mean()),
+            gain=gain,
+            low=float(low),
+            high=float(high),
+            p_value=float((1 + as_large.sum()) / (1 + as_large.size)),
+            n_queries=len(difference),
+        )
 
     def __getitem__(self, name: str) -> Change:
-        """Return how a score changed, as in ``evaluation["ndcg@10"].gain``."""
+        """Return the change of a score, as in ``evaluation["ndcg@10"].gain``."""
         return self.changes[name]
 
     def __str__(self) -> str:
@@ -108,31 +137,161 @@ class Evaluation:
         return "\n".join(lines)
 
 
-def change(before: FloatArray, after: FloatArray, seed: int) -> Change:
-    """Compare two scores of the same queries; NaN stands for no score."""
-    scored = ~(np.isnan(before) | np.isnan(after))
-    before, after = before[scored], after[scored]
-    difference = after - before
-    n = len(difference)
-    rng = np.random.default_rng(seed)
-    means, flipped = np.empty(_RESAMPLES), np.empty(_RESAMPLES)
-    size = max(1, _BLOCK // max(n, 1))
-    for start in range(0, _RESAMPLES, size):
-        rows = slice(start, min(start + size, _RESAMPLES))
-        shape = (rows.stop - rows.start, n)
-        means[rows] = difference[rng.integers(n, size=shape)].mean(axis=1)
-        flipped[rows] = (difference * rng.choice((-1.0, 1.0), size=shape)).mean(axis=1)
-    gain = float(difference.mean())
-    # Rounding must not make a difference of two equal means.
-    as_large = np.abs(flipped) >= abs(gain) * (1 - 1e-9)
-    tail = (1 - _LEVEL) / 2
-    low, high = np.quantile(means, [tail, 1 - tail])
-    return Change(
-        before=float(before.mean()),
-        after=float(after.mean()),
-        gain=gain,
-        low=float(low),
-        high=float(high),
-        p_value=float((1 + as_large.sum()) / (1 + _RESAMPLES)),
-        n_queries=n,
+def ranking_scores(
+    queries: Any,
+    documents: Any,
+    relevance: Any,
+    *,
+    k: int | Sequence[int] = (1, 10),
+    metric: str = "cosine",
+    n_jobs: int | None = None,
+) -> dict[str, FloatArray]:
+    """Score the ranking of the documents for each query, by the vectors as given.
+
+    Parameters
+    ----------
+    queries : array-like of shape (n_queries, n_features)
+        Query vectors.
+    documents : array-like of shape (n_documents, n_features)
+        Document vectors.
+    relevance : array-like, sparse matrix or list of lists
+        Relevant documents; see `RetrievalAdapter.fit`.
+    k : int or sequence of int, default=(1, 10)
+        Ranks at which recall, hits and nDCG are cut off.
+    metric : {"cosine", "euclidean"}, default="cosine"
+        Distance that ranks the documents.
+    n_jobs : int or None, default=None
+        Number of threads; None uses the threads that BLAS would use.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n_queries,)
+        "recall@k", "hit@k" and "ndcg@k" for each k, "mrr" (reciprocal rank of the first
+        relevant document, without cutoff) and "map" (average precision). NaN for
+        queries without a relevant document.
+
+    See Also
+    --------
+    vicinal.adapters.Evaluation : Compares two sets of scores.
+
+    Examples
+    --------
+    >>> from vicinal.adapters import ranking_scores
+    >>> queries = [[1.0, 0.0], [0.0, 1.0]]
+    >>> documents = [[0.9, 0.1], [0.8, 0.6], [0.1, 0.9]]
+    >>> scores = ranking_scores(queries, documents, [(0, 0), (1, 1)], k=1)
+    >>> scores["hit@1"].tolist(), scores["mrr"].tolist()
+    ([1.0, 0.0], [1.0, 0.5])
+    """
+    if metric not in ("cosine", "euclidean"):
+        raise ValueError(f"metric must be 'cosine' or 'euclidean', got {metric!r}.")
+    Q, X, grades = check_data(queries, documents, relevance)
+    return score_vectors(
+        *for_metric(Q, X, metric),
+        grades,
+        check_k(k),
+        unit_length=metric == "cosine",
+        n_threads=effective_n_threads(n_jobs),
     )
+
+
+def check_k(k: int | Sequence[int]) -> list[int]:
+    """Return the cutoffs as a list."""
+    ks = [int(one) for one in np.atleast_1d(np.asarray(k))]
+    if not ks or min(ks) < 1:
+        raise ValueError(f"k must be one or several numbers of at least 1, got {k!r}.")
+    return ks
+
+
+def score_vectors(
+    queries: FloatArray,
+    documents: FloatArray,
+    grades: csr_array,
+    ks: Sequence[int],
+    *,
+    unit_length: bool,
+    n_threads: int,
+) -> dict[str, FloatArray]:
+    """Return the scores of mapped vectors; see `ranking_scores`."""
+    n_queries = len(queries)
+    ranks = relevant_ranks(
+        queries, documents, grades, unit_length=unit_length, n_threads=n_threads
+    )
+    rows = np.repeat(np.arange(n_queries), np.diff(grades.indptr))
+
+    def sum_per_query(values: FloatArray) -> FloatArray:
+        sums: FloatArray = np.bincount(rows, values, n_queries).astype(np.float64)
+        return sums
+
+    n_relevant = sum_per_query(np.ones(len(rows)))
+    positions = 1 + np.arange(len(rows)) - grades.indptr[rows]
+    gains = grades.data / np.log2(1.0 + ranks)
+    # The ideal ranking has the highest grades at ranks 1, 2, …
+    ideal_order = np.lexsort((-grades.data, rows))
+    ideal_gains = grades.data[ideal_order] / np.log2(1.0 + positions)
+    sorted_ranks = ranks[np.lexsort((ranks, rows))]
+    scores: dict[str, FloatArray] = {}
+    with np.errstate(invalid="ignore"):
+        for k in ks:
+            found = sum_per_query((ranks <= k).astype(float))
+            scores[f"recall@{k}"] = found / n_relevant
+            scores[f"hit@{k}"] = np.where(n_relevant, found > 0, np.nan)
+            ideal = sum_per_query(np.where(positions <= k, ideal_gains, 0))
+            dcg = sum_per_query(np.where(ranks <= k, gains, 0))
+            scores[f"ndcg@{k}"] = dcg / ideal
+        reciprocal = sum_per_query(np.where(positions == 1, 1 / sorted_ranks, 0))
+        scores["mrr"] = np.where(n_relevant, reciprocal, np.nan)
+        scores["map"] = sum_per_query(positions / sorted_ranks) / n_relevant
+    return scores
+
+
+def relevant_ranks(
+    queries: FloatArray,
+    documents: FloatArray,
+    relevance: csr_array,
+    *,
+    unit_length: bool,
+    n_threads: int,
+) -> IntArray:
+    """Return the rank of each relevant document, 1 for the nearest.
+
+    Parameters
+    ----------
+    queries, documents : ndarray of shape (n, n_components)
+        Mapped vectors.
+    relevance : csr_array of shape (n_queries, n_documents)
+        Relevant documents.
+    unit_length : bool
+        Whether to rank by inner products; otherwise by Euclidean distances.
+    n_threads : int
+        Number of threads.
+
+    Returns
+    -------
+    ndarray of shape (n_relevant,)
+        In the order of the entries of the matrix. Of equal scores, the first document
+        comes first.
+    """
+    ranks = np.empty(relevance.nnz, dtype=np.intp)
+    indptr, indices = relevance.indptr, relevance.indices
+
+    def rank(rows: slice, block: FloatArray) -> None:
+        for r, row in enumerate(block, start=rows.start):
+            first, last = indptr[r], indptr[r + 1]
+            # Counting takes a pass per relevant document, sorting about log2(n).
+            if last - first > np.log2(len(row)):
+                places = np.empty(len(row), dtype=np.intp)
+                places[np.argsort(-row, kind="stable")] = np.arange(1, len(row) + 1)
+                ranks[first:last] = places[indices[first:last]]
+                continue
+            for entry in range(first, last):
+                document = indices[entry]
+                score = row[document]
+                ahead = np.count_nonzero(row > score)
+                ahead += np.count_nonzero(row[:document] == score)
+                ranks[entry] = 1 + ahead
+
+    for_each_block(
+        queries, documents, rank, inner_product=unit_length, n_threads=n_threads
+    )
+    return ranks

@@ -1,23 +1,317 @@
-"""What every learned linear metric can do once it is fitted."""
+"""Learned linear metrics: validation, warnings, callbacks, and what is fitted."""
 
+import os
+import sys
+import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ClassVar, Self
 
+import joblib
 import numpy as np
-from numpy.typing import ArrayLike
+import sklearn
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    is_regressor,
 )
 from sklearn.utils import check_array
+from sklearn.utils import validation as _sklearn
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.advice import advised
-from vicinal.base.validation import validate_data
+from vicinal._typing import FLOATS, FloatArray, IntArray
+
+_OURS = tuple(
+    f"{Path(module).parent}{os.sep}"
+    for module in (Path(__file__).parent, sklearn.__file__, joblib.__file__)
+)
+
+
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn, with the first line outside of this package and scikit-learn for place.
+
+    joblib, through which scikit-learn calls, is no place either.
+    """
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+_NOT_NUMBERS = (
+    "could not convert string to float",
+    "could not be promoted",
+    "float() argument must be a string or a real number",
+)
+
+
+def advised(estimator: Any, error: Exception) -> Exception | None:
+    """Return an error that also says what to do, where more can be said.
+
+    Parameters
+    ----------
+    estimator : object
+        Whose fit this is.
+    error : ValueError or TypeError
+        What scikit-learn says of X and y; it stays the beginning of the message.
+
+    Returns
+    -------
+    Exception or None
+        Of the same kind; None where the error says it all.
+    """
+    text = str(error).strip()
+    if text.startswith("Unknown label type: continuous"):
+        advice = (
+            f"{type(estimator).__name__} learns from classes; for numbers to predict, "
+            "use vicinal.NCARegressor, or round them to classes."
+        )
+    elif any(part in text for part in _NOT_NUMBERS):
+        advice = (
+            "X must hold numbers: encode text and dates first, for example with "
+            "sklearn.preprocessing.OneHotEncoder, or give the whole table to "
+            "vicinal.compare or vicinal.app.tables.prepared.prepare, which do it."
+        )
+        if is_regressor(estimator):
+            advice += " So must y; classes are for vicinal.NCA and NCAClassifier."
+    else:
+        return None
+    first = text.partition("The full list of DTypes")[0].strip()
+    kind = ValueError if isinstance(error, ValueError) else TypeError
+    return kind(f"{first.rstrip('.')}. {advice}")
+
+
+MOST_WEIGHT = 1e30
+"""The largest weight of a row."""
+
+
+def validate_data(estimator: Any, /, *arrays: Any, **options: Any) -> Any:
+    """Validate as scikit-learn does, and return numbers in this machine's byte order.
+
+    Columns of a data frame in another order come through scikit-learn as they are, and
+    no kernel is compiled for them.
+    """
+    found = _sklearn.validate_data(estimator, *arrays, **options)
+    if isinstance(found, tuple):
+        return tuple(_native(one) for one in found)
+    return _native(found)
+
+
+def check_sample_weight(weights: ArrayLike | None, X: Any) -> NDArray[np.float64]:
+    """Return each row's weight; 1 where there are none.
+
+    Raises
+    ------
+    ValueError
+        When they are no numbers of copies of a row: negative, infinite, or so large
+        that sums of them, or their squares, may be no float32 or float64.
+    """
+    found: NDArray[np.float64] = _sklearn._check_sample_weight(
+        weights, X, dtype=np.float64, ensure_non_negative=True
+    )
+    most = found.max(initial=0)
+    if most > MOST_WEIGHT:
+        raise ValueError(
+            f"sample_weight has weights up to {most:.0e}. A weight is a number of "
+            f"copies of a row; divide them so that none is above {MOST_WEIGHT:.0e}."
+        )
+    return found
+
+
+def _native(array: Any) -> Any:
+    dtype = getattr(array, "dtype", None)
+    if dtype is None or dtype.isnative:
+        return array
+    return array.astype(dtype.newbyteorder("="))
+
+
+def labeled(
+    estimator: Any, X: ArrayLike, y: ArrayLike
+) -> tuple[Any, NDArray[Any], IntArray]:
+    """Return the points, the sorted labels, and the points' classes as codes from 0.
+
+    Raises
+    ------
+    ValueError
+        When X or y is unfit for any classification, or all rows have one class.
+    """
+    sparse = getattr(estimator, "_accept_sparse", False)
+    points, labels = validate_data(
+        estimator, X, y, dtype=FLOATS, accept_sparse=sparse, ensure_min_samples=2
+    )
+    return points, *encoded(estimator, labels)
+
+
+def encoded(
+    estimator: Any, y: NDArray[Any], name: str = "y"
+) -> tuple[NDArray[Any], IntArray]:
+    """Return the sorted labels, of which there must be two, and the rows' codes."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs rows of at least two classes, but "
+            f"{name} has only one class: {classes.tolist()[0]!r}."
+        )
+    return classes, codes
+
+
+class LearnsFromClasses:
+    """What scikit-learn should know of an estimator that cannot do without y."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.target_tags.required = True
+        return tags
+
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:  # before scikit-learn 1.9 there is no callback protocol
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in for scikit-learn's: nobody can set a callback, none is called."""
+
+        def _init_callback_context(self, **_: Any) -> "_NoContext":
+            return _NoContext()
+
+
+class _NoContext:
+    """A callback context without callbacks."""
+
+    def subcontext(self, **_: Any) -> "_NoContext":
+        return self
+
+    def call_on_fit_task_begin(self, **_: Any) -> None:
+        """Call nobody."""
+
+    def call_on_fit_task_end(self, **_: Any) -> bool:
+        return False
+
+
+class Monitor:
+    """Watches the iterations of one fit; a solver calls it after each.
+
+    It has the fields of a result, so that an interrupted fit can
+    keep the best map so far.
+
+    Parameters
+    ----------
+    estimator : estimator with `max_iter`, `verbose` and `callback`
+        Who is being fitted.
+    X, y : array-likes
+        The training data, passed on to scikit-learn's callbacks.
+    start : ndarray of shape (n_components, n_features) or (n_features,)
+        The initial map, or the diagonal of a diagonal one.
+    state : callable
+        The fitted attributes that follow from a map.
+    how : str, default=""
+        How the fit is done, in words.
+    noisy : bool, default=False
+        Whether the curve is an estimate: then the latest map is as good as any.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        start: FloatArray,
+        state: Callable[[FloatArray], dict[str, Any]],
+        how: str = "",
+        noisy: bool = False,
+    ) -> None:
+        self.components = self._current = start
+        self.n_iter = 0
+        self.curve: list[float] = []
+        self._estimator = estimator
+        self._state = state
+        self._how = how
+        self._noisy = noisy
+        self._data = {"estimator": estimator, "X": X, "y": y}
+        self._callback: Callable[[FloatArray, int], object] | None = estimator.callback
+        self._context = estimator._init_callback_context(
+            max_subtasks=estimator.max_iter
+        )
+        self._task: Any = None
+        self._began = self._ticked = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        self._context.call_on_fit_task_begin(**self._data)
+        self._begin_task()
+        if self._how:
+            self._say(self._how)
+        self._say(f"{'iteration':>10} {'objective':>16} {'seconds':>9} {'left':>9}")
+        return self
+
+    def __call__(self, components: FloatArray, curve: list[float]) -> bool:
+        """Take note of an iteration; True asks the solver to stop."""
+        self.curve = curve
+        self.n_iter += 1
+        self._current = components
+        if self._noisy or curve[-1] >= max(curve):
+            self.components = components
+        now = time.perf_counter()
+        # At most: many solvers stop before all iterations are done.
+        pace = (now - self._began) / self.n_iter
+        left = pace * (self._estimator.max_iter - self.n_iter)
+        self._say(
+            f"{self.n_iter:>10} {curve[-1]:>16.6e} {now - self._ticked:>9.3f} "
+            f"{left:>9.1f}"
+        )
+        self._ticked = now
+        stop = self._end_task()
+        if self._callback is not None:
+            try:
+                self._callback(components.ravel(), self.n_iter)
+            except StopIteration:
+                stop = True
+        if not stop and self.n_iter < self._estimator.max_iter:
+            self._begin_task()
+        return stop
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._task is not None:  # an iteration that was announced and never ran
+            self._task.call_on_fit_task_end(estimator=self._estimator)
+        if kind is None:
+            self._say(f"took {time.perf_counter() - self._began:.2f} s")
+            self._context.call_on_fit_task_end(
+                **self._data, reconstruction_attributes=self._as_if_fitted
+            )
+
+    def _begin_task(self) -> None:
+        self._task = self._context.subcontext(task_name="iteration")
+        self._task.call_on_fit_task_begin(**self._data)
+
+    def _end_task(self) -> bool:
+        task, self._task = self._task, None
+        return bool(
+            task.call_on_fit_task_end(
+                **self._data, reconstruction_attributes=self._as_if_fitted
+            )
+        )
+
+    def _as_if_fitted(self) -> dict[str, Any]:
+        """Return what makes a copy of the estimator usable as it now stands."""
+        return {**self._state(self._current), "n_iter_": self.n_iter}
+
+    def _say(self, line: str) -> None:
+        if self._estimator.verbose:
+            sys.stdout.write(f"[{type(self._estimator).__name__}] {line}\n")
+            sys.stdout.flush()
 
 
 @dataclass(frozen=True, eq=False)  # hashable, as scikit-learn wants a metric to be
@@ -58,9 +352,6 @@ def unscale_components(
             "Scale the data."
         )
     return components
-
-
-of_unscaled = unscale_components
 
 
 @contextmanager

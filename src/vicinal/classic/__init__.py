@@ -1,12 +1,12 @@
-"""The methods that the papers compare with, and tuples to learn from."""
+"""Classic metric learning methods, and tuples for them to learn from."""
 
-from vicinal.base.tuples_from_labels import (
+from vicinal.classic.constraints import (
     chunklets_from_labels,
+    nearest_triplets,
     pairs_from_labels,
     quadruplets_from_labels,
     triplets_from_labels,
 )
-from vicinal.classic._nearest_triplets import nearest_triplets
 from vicinal.classic.covariance import Covariance
 from vicinal.classic.dann import DANNClassifier
 from vicinal.classic.fda import FDA

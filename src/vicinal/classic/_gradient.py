@@ -16,13 +16,15 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import unscale_components
-from vicinal.base.monitor import Monitor
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import RowSpace
-from vicinal.base.validation import labeled
-from vicinal.classic._scatter import scattered_span
+from vicinal.base.linalg import RowSpace
+from vicinal.base.metric import (
+    Monitor,
+    labeled,
+    unscale_components,
+    warn_caller,
+)
+from vicinal.base.selection import checked_n_components
+from vicinal.classic._shared import scattered_span
 from vicinal.nca import STARTS, initial_components
 from vicinal.neighborhood import single_threaded_blas
 

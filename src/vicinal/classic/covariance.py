@@ -8,41 +8,38 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
-from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.metric import LinearMetric, of_unscaled
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import centered, orthonormal
-from vicinal.base.validation import validate_data
-from vicinal.base.whitening import spread
+from vicinal._typing import FLOATS
+from vicinal.base.linalg import centered, orthonormal, spread
+from vicinal.base.metric import LinearMetric, unscale_components, validate_data
+from vicinal.base.selection import checked_n_components
 from vicinal.neighborhood import single_threaded_blas
 
 
 class Covariance(LinearMetric):
     """The whitening map: the Mahalanobis distance of the points' covariance.
 
-    M is the inverse of the covariance, or its pseudo-inverse where it has none [1]_:
-    the mapped points have unit covariance. It needs no labels, and is the distance
-    that supervised metrics should be compared with.
+    M is the inverse of the covariance, or its pseudo-inverse [1]_: the mapped points
+    have unit covariance. It needs no labels and is a baseline for supervised metrics.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of the map, those of the largest variance; None is as many as there are
-        directions that the points vary in.
+        Number of components, those of the largest variance; None is the rank of the
+        covariance.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The map: principal directions, each divided by the points' standard deviation
-        along it, the largest of these first. float32 if X is.
+        The map: principal directions, each divided by the standard deviation along it,
+        with the largest deviation first. float32 if X is.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    vicinal.classic.RCA : Whitens the scatter inside groups.
+    vicinal.classic.RCA : Whitens the scatter within groups.
 
     Notes
     -----
@@ -73,7 +70,7 @@ class Covariance(LinearMetric):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002
-        """Learn the map.
+        """Fit the map.
 
         Parameters
         ----------
@@ -98,21 +95,12 @@ class Covariance(LinearMetric):
             )
             # The covariance of a sample: divided by n - 1.
             white = total.whitening() * np.sqrt((len(points) - 1) / len(points))
-            if rank < points.shape[1]:  # nothing but what the points vary in
+            if rank < points.shape[1]:  # project on the span of the points
                 units = np.where(np.isfinite(total.units), total.units, 0.0)
                 varying = orthonormal(units[:, None] * total.axes)
                 white = varying @ (varying.T @ white)
-            self.components_ = of_unscaled(
-                _by_variance(white)[:d], float(unit), points.dtype
-            )
+            # The eigenvectors of M = W Wᵀ are the principal directions.
+            U, sizes, _ = np.linalg.svd(white, full_matrices=False)
+            rows = (U * sizes).T[::-1][:d]
+            self.components_ = unscale_components(rows, float(unit), points.dtype)
         return self
-
-
-def _by_variance(white: FloatArray) -> FloatArray:
-    """Turn whitening columns to rows along principal directions, the largest first.
-
-    M = W Wᵀ; its eigenvectors are the covariance's, with the inverse values.
-    """
-    U, sizes, _ = np.linalg.svd(white, full_matrices=False)
-    rows: FloatArray = (U * sizes).T[::-1]
-    return rows

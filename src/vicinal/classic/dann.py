@@ -10,76 +10,76 @@ from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.knn_vote import nearest_points
-from vicinal.base.metric import unchanged_on_error
-from vicinal.base.row_space import Centered, centered
-from vicinal.base.validation import LearnsFromClasses, labeled, validate_data
-from vicinal.classic._local_metrics import local_roots, nearest_under
+from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.linalg import centered
+from vicinal.base.metric import (
+    LearnsFromClasses,
+    labeled,
+    unchanged_on_error,
+    validate_data,
+)
+from vicinal.base.selection import nearest_points
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
+from vicinal.neighborhood.threads import blocks, run_in_threads
 
 at_least_one = Interval(Integral, 1, None, closed="left")
-# "auto" keeps so many dimensions at most: each query has matrices of that size.
-MOST_DIMENSIONS = 50
-FEWEST_NEIGHBORHOOD = 50
 
 
 class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
     """Discriminant adaptive nearest neighbours.
 
-    k-NN with a metric of its own for each query: around it, neighbourhoods are
-    stretched along the directions in which the classes do not differ, and shrunk along
-    those in which they do [1]_. From the query's nearest points, weighted by their
-    distance, come the covariances W within and B between the classes, and from these
-    Σ = W^(−½) [W^(−½) B W^(−½) + ε I] W^(−½) (eq. 9 of [1]_); `n_updates` times, each
-    with the nearest points under the metric before.
+    k-NN with a separate metric for each query: neighborhoods are stretched along
+    directions in which the classes do not differ, and shrunk along those in which they
+    do [1]_. The metric is Σ = W^(−½) [W^(−½) B W^(−½) + ε I] W^(−½) (eq. 9 of [1]_),
+    with the covariances W within and B between the classes of the query's nearest
+    points, weighted by distance. It is updated `n_updates` times, each time with the
+    nearest points under the last metric.
 
     Parameters
     ----------
     n_neighbors : int, default=5
         k of the vote, under the query's metric.
     n_neighborhood : int or "auto", default="auto"
-        Points that the metric is estimated from. "auto" is a fifth of the rows, 50 at
-        least, and all where there are fewer.
+        Number of points that the metric is estimated from. "auto" is max(n / 5, 50),
+        as in [1]_, or all rows if there are fewer.
     epsilon : float, default=1.0
-        ε: small values let neighbourhoods become long strips.
+        ε: small values allow elongated neighborhoods.
     shrinkage : float or "auto", default="auto"
-        How far W is drawn to a round matrix, from 0, as in [1]_, to 1: the covariance
-        of few points in many dimensions is mostly noise. "auto" is d / (d + m) for m
-        points in d dimensions.
+        Shrinkage of W towards a multiple of the identity, from 0, as in [1]_, to 1: the
+        covariance of few points in many dimensions is mostly noise. "auto" is
+        d / (d + m) for m points in d dimensions.
     n_components : int, "auto" or None, default="auto"
-        Leading principal directions of all rows to work in; None is all features. A
-        query costs O(n_samples · n_components²), so that "auto" takes at most 50.
+        Number of leading principal directions to use; None is all features. A query
+        costs O(n_samples · n_components²), so that "auto" uses at most 50.
     n_updates : int, default=1
-        How often the metric is estimated. 0 is plain k-NN.
+        Number of updates of the metric. 0 is plain k-NN.
     n_jobs : int or None, default=None
-        Threads. None is as many as BLAS would use; −1 is all cores. The result is
-        the same for any number.
+        Number of threads. None is the number that BLAS would use; −1 is all cores. The
+        result does not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     n_components_ : int
-        Directions in use.
+        Number of directions in use.
     n_neighborhood_ : int
-        Points that a metric is estimated from.
+        Number of points that a metric is estimated from.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    vicinal.LocalQDA : Another rule that looks at the query's surroundings.
-    vicinal.NCAClassifier : One map for all queries.
+    vicinal.LocalQDA : Another local classifier.
+    vicinal.NCAClassifier : Learns one map for all queries.
 
     Notes
     -----
-    There is no `transform`: no one map makes all the queries' metrics Euclidean.
+    There is no `transform`, as each query has its own metric.
 
-    Cost: nothing in fit but a principal component analysis; O(nD²) for each query, D
-    being the directions that are kept.
+    Cost: a principal component analysis in fit; O(nD²) per query, for D directions.
 
     References
     ----------
@@ -136,14 +136,14 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Keep the points.
+        """Store the points.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The points.
         y : array-like of shape (n_samples,)
-            Their classes, two at least.
+            Their classes, at least two.
 
         Returns
         -------
@@ -151,48 +151,43 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         """
         with unchanged_on_error(self):
             points, classes, codes = labeled(self, X, y)
+            n, n_features = points.shape
             moved = centered(points)
-            axes = self._axes(moved)
-            n = len(points)
-            few = self.n_neighborhood
-            if isinstance(few, str):
-                few = max(FEWEST_NEIGHBORHOOD, n // 5)
+            d = self.n_components
+            if isinstance(d, str):
+                d = min(50, n_features)
+            if d is not None and d > n_features:
+                raise ValueError(
+                    f"n_components={d} is more than the {n_features} features of X; "
+                    "choose at most as many, or None for all."
+                )
+            axes = np.eye(n_features, dtype=points.dtype)
+            if d is not None and d < n_features:
+                from sklearn.decomposition import PCA  # slow to import
+
+                pca = PCA(min(d, n), random_state=0)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    pca.fit(moved.points)
+                axes = pca.components_.T.astype(points.dtype)
+        few = self.n_neighborhood
+        if isinstance(few, str):
+            few = max(50, n // 5)
         self.classes_ = classes
         self.n_components_ = axes.shape[1]
         self.n_neighborhood_ = min(few, n)
         self._middle = moved._replace(points=moved.points[:0])
-        self._axes_ = axes
+        self._axes = axes
         self._points = moved.points @ axes
         self._onehot = np.eye(len(classes), dtype=points.dtype)[codes]
         return self
 
-    def _axes(self, moved: Centered) -> FloatArray:
-        """Return the principal directions to work in, as columns."""
-        n, n_features = moved.points.shape
-        d = self.n_components
-        if isinstance(d, str):
-            d = min(MOST_DIMENSIONS, n_features)
-        if d is None or d == n_features:
-            return np.eye(n_features, dtype=moved.points.dtype)
-        if d > n_features:
-            raise ValueError(
-                f"n_components={d} is more than the {n_features} features of X; choose "
-                "at most as many, or None for all."
-            )
-        from sklearn.decomposition import PCA  # slow to import
-
-        pca = PCA(min(d, n), random_state=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            axes: FloatArray = pca.fit(moved.points).components_.T
-        return axes.astype(moved.points.dtype)
-
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Return each class's share among the nearest points.
+        """Return the share of each class among the nearest points.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New points. A training point counts itself among its neighbours.
+            The points. A training point is one of its own neighbors.
 
         Returns
         -------
@@ -204,12 +199,12 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         return shares
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the class of most of the nearest points; of equals, the first.
+        """Predict the majority class of the nearest points; ties go to the first.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New points.
+            The points.
 
         Returns
         -------
@@ -221,7 +216,7 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
     def _nearest(self, X: ArrayLike) -> NDArray[Any]:
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=FLOATS)
-        queries = self._middle.also(points) @ self._axes_
+        queries = self._middle.also(points) @ self._axes
         k = min(self.n_neighbors, len(self._points))
         n_threads = effective_n_threads(self.n_jobs)
         d, m = self.n_components_, self.n_neighborhood_
@@ -231,7 +226,7 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         if isinstance(shrinkage, str):
             shrinkage = d / (d + m)
         found = np.empty((len(queries), k), dtype=np.intp)
-        # Of a query: some matrices, and its neighbourhood.
+        # The matrices and the neighborhood of a query.
         bytes_each = 8 * d * (6 * d + 3 * m)
         budget = sklearn.get_config()["working_memory"] * 2**20 / 4
         size = int(max(1, min(1024, budget // bytes_each)))
@@ -252,3 +247,111 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
                     )
                 found[start : start + size] = near
         return found
+
+
+def local_roots(
+    points: FloatArray,
+    onehot: FloatArray,
+    neighbors: IntArray,
+    distances: FloatArray,
+    epsilon: float,
+    shrinkage: float,
+) -> FloatArray:
+    """Return roots R of each query's metric Σ = W^(−½) (B* + ε I) W^(−½) = R Rᵀ.
+
+    W and B are the covariances within and between the classes of the query's
+    neighbors, with tricube weights, and B* = W^(−½) B W^(−½) (eq. 9 of Hastie and
+    Tibshirani). The metrics are scaled to a trace of n_dimensions.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_dimensions)
+        The training points.
+    onehot : ndarray of shape (n_points, n_classes)
+        Indicators of their classes.
+    neighbors : ndarray of shape (n_queries, n_neighbors)
+        Indices of points.
+    distances : ndarray of shape (n_queries, n_neighbors)
+        Their distances from the query under the last metric, not squared.
+    epsilon, shrinkage : float
+        As for `DANNClassifier`.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_dimensions, n_dimensions)
+    """
+    # Tricube weights, about 0 at the farthest neighbor.
+    reach = distances.max(axis=1, keepdims=True)
+    relative = np.divide(
+        distances, reach, out=np.zeros_like(distances), where=reach > 0
+    )
+    weights = (1 - 0.999 * relative**3) ** 3
+    weights /= weights.sum(axis=1, keepdims=True)
+    near = points[neighbors]
+    near = near - (weights[:, :, None] * near).sum(axis=1, keepdims=True)
+    votes = weights[:, :, None] * onehot[neighbors]
+    shares = votes.sum(axis=1)
+    sums = np.matmul(votes.transpose(0, 2, 1), near)
+    means = sums / np.maximum(shares, np.finfo(points.dtype).tiny)[:, :, None]
+    between = np.matmul(sums.transpose(0, 2, 1), means)
+    total = np.matmul(near.transpose(0, 2, 1), weights[:, :, None] * near)
+    within = total - between
+    diagonal = np.arange(points.shape[1])
+    size = within[:, diagonal, diagonal].mean(axis=1)
+    overall = total[:, diagonal, diagonal].mean(axis=1)
+    # If the neighbors of each class coincide, W is 1e-3 of the total variance.
+    size = np.maximum(size, np.where(overall > 0, 1e-3 * overall, 1.0))
+    within *= 1 - shrinkage
+    within[:, diagonal, diagonal] += shrinkage * size[:, None]
+    values, axes = np.linalg.eigh(within)
+    # Without shrinkage, and by rounding, a direction may have no variance.
+    least = (0.1 * shrinkage or 100 * np.finfo(points.dtype).eps) * size[:, None]
+    white = axes / np.sqrt(np.maximum(values, least))[:, None, :]
+    whitened = np.matmul(np.matmul(white.transpose(0, 2, 1), between), white)
+    values, axes = np.linalg.eigh(whitened)
+    stretch = np.sqrt(np.maximum(values, 0) + epsilon)
+    roots: FloatArray = np.matmul(white, axes * stretch[:, None, :])
+    trace = np.square(roots).sum(axis=(1, 2))[:, None, None]
+    return roots * np.sqrt(points.shape[1] / trace)
+
+
+def nearest_under(
+    queries: FloatArray, points: FloatArray, roots: FloatArray, k: int, n_threads: int
+) -> tuple[IntArray, FloatArray]:
+    """Return each query's k nearest points under its own metric, and their distances.
+
+    Parameters
+    ----------
+    queries : ndarray of shape (n_queries, n_dimensions)
+        The queries.
+    points : ndarray of shape (n_points, n_dimensions)
+        The candidates.
+    roots : ndarray of shape (n_queries, n_dimensions, n_dimensions)
+        R of ‖(x − q) R‖.
+    k : int
+        Number of neighbors.
+    n_threads : int
+        Number of threads; results do not depend on it.
+
+    Returns
+    -------
+    indices, distances : ndarray of shape (n_queries, k)
+        The nearest first; ties in the order of the points.
+    """
+    indices = np.empty((len(queries), k), dtype=np.intp)
+    distances = np.empty((len(queries), k), dtype=points.dtype)
+
+    def search(_: int, rows: slice) -> None:
+        for q in range(rows.start, rows.stop):
+            gaps = (points - queries[q]) @ roots[q]
+            squares = np.einsum("ij,ij->i", gaps, gaps)
+            found = np.arange(len(points))
+            if k < len(points):
+                bound = np.partition(squares, k - 1)[k - 1]
+                found = np.flatnonzero(squares <= bound)
+            order = np.argsort(squares[found], kind="stable")[:k]
+            indices[q] = found[order]
+            distances[q] = np.sqrt(squares[found[order]])
+
+    run_in_threads(lambda: search, blocks(slice(0, len(queries)), 8), n_threads)
+    return indices, distances

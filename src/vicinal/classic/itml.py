@@ -1,79 +1,100 @@
 """Information-theoretic metric learning."""
 
-from numbers import Integral, Real
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.pair_classifier import PairClassifier
-from vicinal.base.tuples import Preprocessor, Tuples
-from vicinal.classic._logdet_metric import LogDetMetric
+from vicinal.base.metric import unscale_components
+from vicinal.base.selection import held_out, smallest_proven
+from vicinal.classic._shared import (
+    PriorSpace,
+    held_out_hits,
+    maximize,
+    minus_logdet_divergence,
+    set_solution,
+)
+from vicinal.classic.constraints import default_n_pairs, random_pairs
+from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
+from vicinal.neighborhood import back_project, effective_n_threads, project
+from vicinal.optimize import LBFGS
+
+# Candidates of gamma="auto"; 0, the prior, is tried as well.
+GAMMAS = (0.001, 0.01, 0.1, 1.0)
+Bounds = tuple[float, float]
+# Scaled differences of similar and of dissimilar pairs, and the bounds.
+Pairs = tuple[FloatArray, FloatArray, Bounds]
 
 
-class ITML(PairClassifier, LogDetMetric):
+class ITML(TupleMetric):
     """Information-theoretic metric learning.
 
-    The Mahalanobis matrix nearest to a prior one, by the LogDet divergence, under
-    which pairs that are alike are near, and others far [1]_: eq. 8 of [2]_, with slack.
-    The pairs are given, or drawn from points with labels: half of one class.
+    Learns the Mahalanobis matrix nearest to a prior, in the LogDet divergence, under
+    which similar pairs are near and dissimilar pairs are far [1]_: eq. 8 of [2]_, with
+    slack. Pairs are given, or drawn from points with labels, half of the same class.
 
     Parameters
     ----------
-    gamma : float or "cv", default="cv"
-        The price of slack: small values stay at the prior, large ones insist on the
-        constraints. "cv" tries 0.001, 0.01, 0.1 and 1 by 3-NN on rows held out (of
-        pairs, by the area under the ROC curve of pairs held out), and
-        takes the least that is within one standard error of the best and one better
-        than the prior; where none is, the metric is the prior.
+    gamma : float or "auto", default="auto"
+        The price of slack: small values stay near the prior, large values enforce the
+        constraints. "auto" tries 0.001, 0.01, 0.1 and 1 with 3-NN on held-out rows, or
+        by the area under the ROC curve of held-out pairs. It takes the smallest value
+        within one standard error of the best that is one standard error better than
+        the prior; if there is none, the metric is the prior. There are three folds, or
+        one if n_constraints · n_features² is above 2e8.
     prior : {"identity", "covariance"} or array-like, default="identity"
-        The matrix to stay near: the identity, the inverse of the covariance, as
-        Ledoit and Wolf estimate it, or one of shape (n_features, n_features).
+        The identity, the inverse of the Ledoit-Wolf covariance, or a matrix of shape
+        (n_features, n_features).
     bounds : tuple of two floats or None, default=None
-        u and v, the squared distances that alike pairs shall have at most, and others
-        at least. None takes them from the data.
+        u and v: the largest squared distance of similar pairs, and the smallest of
+        dissimilar ones. None takes them from the data.
     n_constraints : int or "auto", default="auto"
-        How many pairs to draw from labels, half of them of one class. "auto" is 20
-        times the squared number of classes, at least 2,000 and at most 10,000; fewer,
-        but 1,000 at least, with more than 158 features.
+        Number of pairs to draw from labels, half of them of the same class. "auto" is
+        20 times the squared number of classes, at least 2,000 and at most 10,000; with
+        more than 158 features it is smaller, but at least 1,000.
     max_iter : int, default=200
-        Iterations of L-BFGS at most.
+        Maximum number of iterations of L-BFGS.
     tol : float, default=1e-5
-        Stop when an iteration gains less than this, relative to the objective.
+        Stop if an iteration gains less than this, relative to the objective.
     verbose : int, default=0
-        Above 0, prints a line for each iteration.
+        If above 0, print a line for each iteration.
     random_state : int, RandomState or None, default=None
-        For the choice of pairs, and for the folds of gamma="cv".
+        For the choice of pairs, and for the folds of gamma="auto".
     preprocessor : array-like of shape (n_points, n_features), callable or None, \
 default=None
-        The points, where pairs are given as two indices; or what returns points for
-        an array of indices.
+        The points, if pairs are given as indices; or a function that returns points
+        for an array of indices.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_features, n_features)
         Λ^½ Lᵀ of the learned M = L Λ Lᵀ (section 3 of [2]_), the largest eigenvalue
-        first; float32 if X is. With more features than rows and the identity for a
-        prior, only as many rows as there are dimensions that the rows of X differ in:
-        along all others M is the identity.
+        first; float32 if X is. With more features than rows and prior="identity", the
+        map has as many rows as the span of the rows has dimensions; along all others,
+        M is the identity.
     gamma_ : float
-        The γ in use; 0 where "cv" found none better than the prior.
+        The γ in use; 0 if "auto" found none better than the prior.
     bounds_ : tuple of two floats
-        u and v: pairs of one class shall have at most the squared distance u, others
-        at least v. The 5th and 95th percentiles over random pairs, under the prior.
+        u and v in use; by default the 5th and 95th percentiles of the squared
+        distances of random pairs under the prior.
     threshold_ : float
-        After a fit to pairs: the distance up to which they are predicted to be alike.
+        After a fit to pairs: the largest distance of pairs predicted as similar.
     n_iter_ : int
-        Iterations, 1 at least.
+        Number of iterations, at least 1.
     objective_curve_ : ndarray
-        The objective at the start and after each iteration: the divergence from the
-        prior and the price of all slack. It never rises.
+        Minus the loss (the divergence from the prior plus the price of all slack) at
+        the start and after each iteration; it never falls.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -83,16 +104,16 @@ default=None
 
     Notes
     -----
-    The problem is convex, and what [1]_ solves by projections onto one pair after
-    the other is solved here for all pairs at once, by L-BFGS over the map: the same
-    optimum in tens of iterations rather than in thousands of rounds. An iteration costs
-    O(n_constraints · n_features²), whatever the number of rows.
+    The problem is convex. [1]_ solves it by projections onto one pair after the other;
+    here, L-BFGS over the map finds the same optimum for all pairs at once, in tens of
+    iterations. An iteration costs O(n_constraints · n_features²), for any number of
+    rows.
 
-    M has full rank. To reduce the dimension as [2]_ does, pick features of the mapped
+    M has full rank. To reduce the dimension as in [2]_, select features of the mapped
     points: ``make_pipeline(ITML(), MRMR(n_features_to_select=5))``.
 
-    Cost: O(n_constraints · D²) for each iteration, of which there are ten to fifty;
-    gamma="cv" takes four such fits more for each fold.
+    Cost: O(n_constraints · D²) for each of ten to fifty iterations; gamma="auto" adds
+    four such fits per fold.
 
     References
     ----------
@@ -115,7 +136,7 @@ default=None
     >>> bool(cross_val_score(model, X, y).mean() > 0.9)
     True
 
-    Pairs, as two row numbers each; alike (1) or not (-1):
+    Pairs of row indices, similar (1) or not (-1):
 
     >>> from vicinal.classic import pairs_from_labels
     >>> X = StandardScaler().fit_transform(X)
@@ -126,24 +147,16 @@ default=None
     True
     """
 
+    _tuple_size = 2
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"cv"})],
-        "prior": [StrOptions({"identity", "covariance"}), "array-like"],
+        **TupleMetric._parameter_constraints,
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "bounds": [tuple, list, None],
-        "n_constraints": [
-            Interval(Integral, 2, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
-        "preprocessor": ["array-like", callable, None],
     }
 
     def __init__(
         self,
-        gamma: float | str = "cv",
+        gamma: float | str = "auto",
         *,
         prior: str | ArrayLike = "identity",
         bounds: tuple[float, float] | None = None,
@@ -151,7 +164,7 @@ default=None
         max_iter: int = 200,
         tol: float = 1e-5,
         verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: int | RandomState | None = None,
         preprocessor: Preprocessor | None = None,
     ) -> None:
         self.gamma = gamma
@@ -165,18 +178,220 @@ default=None
         self.preprocessor = preprocessor
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
-        self._learn(X, codes, bounds=self._checked_bounds())
+        learn_from_drawn_pairs(self, X, codes, bounds=self._checked_bounds())
 
-    def _learn_pairs(self, pairs: Tuples, signs: IntArray, **_: Any) -> None:
-        self._learn_given(pairs, signs, self._checked_bounds())
+    def _learn_pairs(self, pairs: Tuples, signs: IntArray) -> None:
+        random_state = check_random_state(self.random_state)
+        known = pairs.used()
+        space = PriorSpace(known.points, self.prior)
+        known = Tuples(space.coordinates(space.rows), known.indices)
+        bounds = _bounds_in_coordinates(self._checked_bounds(), space)
+        gamma = self.gamma
+        if isinstance(gamma, str):
+            gamma = _choose_gamma_for_pairs(known, signs, bounds, random_state)
+        given = _given(known, signs, bounds, random_state)
+        _fit_logdet(self, *given, gamma, space, pairs.points.dtype)
 
-    def _checked_bounds(self) -> tuple[float, float] | None:
+    def _checked_bounds(self) -> Bounds | None:
         if self.bounds is None:
             return None
         values = np.asarray(self.bounds, dtype=float)
         if values.shape != (2,) or not 0 < values[0] < values[1] < np.inf:
             raise ValueError(
-                "bounds must be two squared distances, 0 < u < v: at most u for alike "
-                f"pairs, at least v for others; got {self.bounds!r}."
+                "bounds must be two squared distances, 0 < u < v: at most u for "
+                f"similar pairs, at least v for others; got {self.bounds!r}."
             )
         return float(values[0]), float(values[1])
+
+
+@dataclass(frozen=True, eq=False)
+class LogDetObjective:
+    """Minus the loss of ITML at a square map A, with M = AᵀA.
+
+    The loss is Tr(M) − log det(M) − n_features + γ Σ (ξ − log ξ − 1) over the pairs,
+    with the least slack ξ: max(vᵀMv, 1) for similar pairs, min(vᵀMv, 1) for others.
+    This is eq. 8 of the LDG paper with the slack of Davis et al., which is solved for.
+    It is convex in M; in A it has no other minima.
+
+    Attributes
+    ----------
+    near, far : ndarray of shape (n_pairs, n_features)
+        Differences v of similar and of dissimilar pairs, in units of their bounds.
+    gamma : float
+        γ, the price of slack.
+    n_threads : int
+        Number of threads; results do not depend on it.
+    """
+
+    near: FloatArray
+    far: FloatArray
+    gamma: float
+    n_threads: int
+
+    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
+        """Return minus the loss and its gradient with respect to the map."""
+        value, gradient = minus_logdet_divergence(components)
+        if value == np.finfo(np.float64).min:
+            return value, gradient
+        for V, clip in ((self.near, np.maximum), (self.far, np.minimum)):
+            Z = project(V, components, self.n_threads)
+            slack = clip(np.einsum("ij,ij->i", Z, Z), 1.0)
+            slack = np.maximum(slack, np.finfo(np.float64).tiny)
+            value -= self.gamma * float((slack - np.log(slack) - 1).sum())
+            Z *= (2 * self.gamma * (1 - 1 / slack))[:, None]
+            gradient -= back_project(Z, V, self.n_threads)
+        return value, gradient
+
+
+def learn_from_drawn_pairs(
+    estimator: Any,
+    X: FloatArray,
+    codes: IntArray,
+    other_X: FloatArray | None = None,
+    other_codes: IntArray | None = None,
+    bounds: Bounds | None = None,
+) -> None:
+    """Draw pairs of rows of X, or of a row of X and one of other_X, and fit to them."""
+    random_state = check_random_state(estimator.random_state)
+    every = X if other_X is None else np.vstack([X, other_X])
+    space = PriorSpace(every, estimator.prior)
+    rows, others = np.split(space.rows, [len(X)])
+    n_classes = 1 + int(codes.max())
+    if other_codes is None:
+        others = rows
+    else:
+        n_classes = max(n_classes, 1 + int(other_codes.max()))
+    n_pairs = default_n_pairs(estimator.n_constraints, n_classes, space.n_coordinates)
+    bounds = _bounds_in_coordinates(bounds, space)
+
+    def draw(
+        rows: FloatArray,
+        others: FloatArray,
+        codes: IntArray,
+        other_codes: IntArray | None = None,
+        coordinates: Callable[[FloatArray], FloatArray] = np.asarray,
+    ) -> Pairs:
+        near = random_pairs(codes, other_codes, n_pairs, True, random_state)
+        if not len(near[0]):
+            raise ValueError("No two rows that could be paired are of one class.")
+        far = random_pairs(codes, other_codes, n_pairs, False, random_state)
+        anyone = [random_state.randint(len(A), size=10_000) for A in (rows, others)]
+        similar, dissimilar, random = (
+            coordinates(rows[i]) - coordinates(others[j])
+            for i, j in (near, far, anyone)
+        )
+        return scale_by_bounds(similar, dissimilar, random, bounds, space.rows.dtype)
+
+    gamma = estimator.gamma
+    if isinstance(gamma, str):
+        hits = held_out_hits(
+            rows,
+            codes,
+            lambda Z, codes: _gamma_path(*draw(Z, Z, codes)[:2]),
+            prepare=space.coordinates,
+            max_rows=2_000,
+            single_fold=n_pairs * space.n_coordinates**2 > 1e8,
+            random_state=random_state,
+        )
+        best = smallest_proven(hits) if hits.size else -1
+        # A metric that changes the prediction of no row is not proven.
+        gamma = (*GAMMAS, 0.0)[best] if (hits[best] != hits[-1]).any() else 0.0
+    pairs = draw(rows, others, codes, other_codes, space.coordinates)
+    _fit_logdet(estimator, *pairs, gamma, space, X.dtype)
+
+
+def _given(
+    pairs: Tuples, signs: IntArray, bounds: Bounds | None, random_state: RandomState
+) -> Pairs:
+    """Take the differences of given pairs, and random pairs for the bounds."""
+    points = pairs.points
+    anyone = random_state.randint(len(points), size=(10_000, 2))
+    near, far, random = (
+        points[rows[:, 0]] - points[rows[:, 1]]
+        for rows in (pairs.indices[signs == 1], pairs.indices[signs == -1], anyone)
+    )
+    return scale_by_bounds(near, far, random, bounds, points.dtype)
+
+
+def scale_by_bounds(
+    near: FloatArray,
+    far: FloatArray,
+    anyone: FloatArray,
+    bounds: Bounds | None,
+    dtype: Any,
+) -> Pairs:
+    """Divide differences by the roots of their bounds; drop those of duplicates.
+
+    Bounds of None are the 5th and 95th percentiles of the squared distances of random
+    pairs, as in section 5 of Davis et al. `dtype` tells the precision of the data.
+    """
+    rounding = float(4 * np.finfo(dtype).eps) ** 2
+    squares = np.einsum("ij,ij->i", anyone, anyone)
+    squares = squares[squares > rounding * squares.max()]
+    # If all rows are equal, no pair is left and the bounds do not matter.
+    low, high = np.percentile(squares, [5, 95]) if len(squares) else (1.0, 1.0)
+    near, far = (V[np.einsum("ij,ij->i", V, V) > rounding * high] for V in (near, far))
+    u, v = bounds or (float(low), float(high))
+    return near / np.sqrt(u), far / np.sqrt(v), (u, v)
+
+
+def _bounds_in_coordinates(bounds: Bounds | None, space: PriorSpace) -> Bounds | None:
+    if bounds is None:
+        return None
+    squared = (space.unit / space.metric_unit) ** 2
+    return bounds[0] / squared, bounds[1] / squared
+
+
+def _gamma_path(near: FloatArray, far: FloatArray) -> list[FloatArray]:
+    """Fit a map for each of GAMMAS, roughly, each starting from the one before."""
+    maps: list[FloatArray] = [np.eye(near.shape[1])]
+    for gamma in GAMMAS:
+        objective = LogDetObjective(near, far, gamma, effective_n_threads(None))
+        solver = LBFGS(max_iter=20, tol=1e-3)
+        solution = solver.maximize(objective, maps[-1], lambda *_: False)
+        maps.append(solution.x)
+    return maps[1:]
+
+
+def _choose_gamma_for_pairs(
+    pairs: Tuples, signs: IntArray, bounds: Bounds | None, random_state: RandomState
+) -> float:
+    """Choose γ by the area under the ROC curve of held-out pairs, in three folds.
+
+    The choice is the least γ, or 0, within one standard error of the best.
+    """
+    from sklearn.metrics import roc_auc_score  # slow to import
+
+    if min((signs == 1).sum(), (signs == -1).sum()) < 3:
+        return 0.0 if not (signs == -1).any() else GAMMAS[1]
+    areas = []
+    for held in held_out((signs > 0).astype(np.intp), random_state, 3):
+        near, far, _ = _given(pairs.subset(~held), signs[~held], bounds, random_state)
+        maps = [np.eye(pairs.points.shape[1]), *_gamma_path(near, far)]
+        lengths = [pairs.subset(held).lengths(A, 0, 1) for A in maps]
+        areas.append([roc_auc_score(signs[held], -one) for one in lengths])
+    table = np.array(areas)
+    behind = table[:, [table.mean(axis=0).argmax()]] - table
+    error = behind.std(axis=0, ddof=1) / np.sqrt(len(table))
+    return (0.0, *GAMMAS)[int((behind.mean(axis=0) <= error).argmax())]
+
+
+def _fit_logdet(
+    estimator: Any,
+    near: FloatArray,
+    far: FloatArray,
+    bounds: Bounds,
+    gamma: float,
+    space: PriorSpace,
+    dtype: Any,
+) -> None:
+    """Solve the LogDet problem and set the fitted attributes."""
+    objective = LogDetObjective(near, far, gamma, effective_n_threads(None))
+    solution = maximize(estimator, objective, np.eye(space.n_coordinates))
+    rows = space.to_features(solution.x)
+    estimator.components_ = unscale_components(rows, space.metric_unit, dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        squared = np.square(np.float64(space.unit / space.metric_unit))
+        estimator.bounds_ = (float(bounds[0] * squared), float(bounds[1] * squared))
+    estimator.gamma_ = gamma
+    set_solution(estimator, solution, "Raise tol, or lower gamma")

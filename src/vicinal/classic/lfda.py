@@ -8,68 +8,62 @@ from scipy import linalg
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.knn_vote import nearest_points
-from vicinal.base.metric import of_unscaled
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import RowSpace
-from vicinal.classic._choice import hits_of_maps
-from vicinal.classic._scatter import cholesky_of_scatter, scattered_span
-from vicinal.classic._supervised import SupervisedMetric
-from vicinal.neighborhood import (
-    Affinities,
-    effective_n_threads,
-    scatter,
+from vicinal.base.metric import unscale_components
+from vicinal.base.selection import checked_n_components, nearest_points
+from vicinal.classic._shared import (
+    SupervisedMetric,
+    cholesky_of_scatter,
+    held_out_hits,
+    scattered_span,
 )
-
-# Points are in a unit in which the largest coordinate is about 1.
-LEAST_SCALE = 1e-150
+from vicinal.neighborhood import Affinities, effective_n_threads, scatter
 
 
 class LFDA(SupervisedMetric):
     """Local Fisher discriminant analysis.
 
     Fisher's ratio of the scatter between classes to the scatter within them, with
-    every pair of one class weighed by how near the two are [1]_. A class of several
-    clusters is not forced into one, and there can be more components than classes.
+    each pair of the same class weighted by the affinity of the two points [1]_. A class
+    may have several clusters, and there can be more components than classes.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of the map. None is the number of features or, with more features than
-        rows, of the dimensions that the rows differ in.
+        Number of components. None is the number of features or, with more features
+        than rows, the dimension of the span of the rows.
     n_neighbors : int, default=7
-        The neighbour, in its class, whose distance from a point is that point's scale
-        σ_i. A class of no more rows than that uses its last.
-    reg : float, default=0.01
-        What is added to the within-class scatter's diagonal, relative to its mean
-        eigenvalue tr(S) / min(n_samples − 1, n_features). Without it, that scatter
-        has no inverse when there are more features than rows.
+        The distance of a point to this neighbor of its class is the scale σ_i of the
+        point. Smaller classes use the last neighbor.
+    alpha : float, default=0.01
+        Ridge: added to the diagonal of the within-class scatter, relative to its mean
+        eigenvalue tr(S) / min(n_samples − 1, n_features). With 0, the scatter has no
+        inverse if there are more features than rows.
     embedding : {"auto", "weighted", "orthonormalized", "plain"}, default="auto"
-        The rows of the map: generalised eigenvectors times the square roots of their
-        eigenvalues; an orthonormal basis of those, which is the Euclidean distance
-        when all components are kept; or the eigenvectors themselves, under which the
+        The rows of the map: generalized eigenvectors times the square roots of their
+        eigenvalues; an orthonormal basis of their span, which is the Euclidean distance
+        if all components are kept; or the eigenvectors themselves, under which the
         within-class scatter is the identity. "auto" is "weighted", unless all
-        components are kept and the features as they are do better for 3-NN on rows held
-        out: then it is "orthonormalized".
+        components are kept and 3-NN on held-out rows is better with the features as
+        they are: then it is "orthonormalized".
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The learned map, the most discriminating direction first; float32 if X is.
+        The map, with the most discriminative direction first; float32 if X is.
     eigenvalues_ : ndarray of shape (n_components,)
-        Scatter between over scatter within classes, along each row. Where it is not
-        positive, the weighted row is 0.
+        Ratio of the scatter between to the scatter within classes, along each row. If
+        it is not positive, the weighted row is 0.
     embedding_ : str
         The embedding in use.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    vicinal.classic.FDA : The scatter of whole classes.
-    vicinal.LDG : The other local eigenproblem.
+    vicinal.classic.FDA : Uses the scatter of whole classes.
+    vicinal.LDG : Another local eigenproblem.
 
     Notes
     -----
@@ -98,7 +92,7 @@ class LFDA(SupervisedMetric):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "reg": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
         "embedding": [StrOptions({"auto", "weighted", "orthonormalized", "plain"})],
     }
 
@@ -107,22 +101,22 @@ class LFDA(SupervisedMetric):
         n_components: int | None = None,
         *,
         n_neighbors: int = 7,
-        reg: float = 0.01,
+        alpha: float = 0.01,
         embedding: str = "auto",
     ) -> None:
         self.n_components = n_components
         self.n_neighbors = n_neighbors
-        self.reg = reg
+        self.alpha = alpha
         self.embedding = embedding
 
     def _learn(self, X: FloatArray, codes: IntArray) -> None:
         embedding = "weighted" if self.embedding == "auto" else self.embedding
         if self.embedding == "auto" and self.n_components is None:
-            hits = hits_of_maps(
+            hits = held_out_hits(
                 X, codes, lambda X, codes: [self._map(X, codes, "weighted")[1]]
             )
-            better = hits.sum(axis=1).argmax()
-            embedding = ("weighted", "orthonormalized")[better]
+            if hits.sum(axis=1).argmax() == 1:
+                embedding = "orthonormalized"
         self.eigenvalues_, self.components_ = self._map(X, codes, embedding)
         self.embedding_ = embedding
 
@@ -131,31 +125,30 @@ class LFDA(SupervisedMetric):
     ) -> tuple[FloatArray, FloatArray]:
         """Return eigenvalues and components."""
         n, n_features = X.shape
-        seen = scattered_span(X)
+        span = scattered_span(X)
         d = checked_n_components(
-            self.n_components, seen.n_coordinates, f"X of shape {X.shape} allows"
+            self.n_components, span.n_coordinates, f"X of shape {X.shape} allows"
         )
-        between, within = local_scatters(seen.coordinates, codes, self.n_neighbors)
-        # Classes without any inner scatter still leave a scale to go by.
+        between, within = local_scatters(span.coordinates, codes, self.n_neighbors)
+        # Classes without inner scatter still need a scale.
         eps = np.finfo(np.float64).eps
         size = max(np.trace(within), eps * np.trace(between))
-        within[np.diag_indices_from(within)] += self.reg * size / min(n - 1, n_features)
-        values, vectors = _leading(between, within, d)
-        rows, unit = _embedded(values, vectors, seen, embedding)
-        return values, of_unscaled(rows, unit, X.dtype)
-
-
-def _embedded(
-    values: FloatArray, vectors: FloatArray, seen: RowSpace, embedding: str
-) -> tuple[FloatArray, float]:
-    """Return the rows of the map, over the features, and the points' unit."""
-    if embedding == "plain":
-        return seen.to_features(vectors), seen.unit
-    weighted = vectors * np.sqrt(np.maximum(values, 0))
-    if embedding == "weighted":
-        return seen.to_features(weighted), seen.unit
-    # Of the eigenvectors: weights of 0 would leave the basis to chance.
-    return seen.basis_to_features(np.linalg.qr(vectors)[0]), 1.0
+        ridge = self.alpha * size / min(n - 1, n_features)
+        within[np.diag_indices_from(within)] += ridge
+        cholesky_of_scatter(within, "Use a larger alpha.")
+        last = len(within) - 1
+        values, vectors = linalg.eigh(
+            between, within, subset_by_index=(last - d + 1, last)
+        )
+        values, vectors, unit = values[::-1], vectors[:, ::-1], span.unit
+        if embedding == "orthonormalized":
+            # Of the eigenvectors, as weights may be 0.
+            rows, unit = span.basis_to_features(np.linalg.qr(vectors)[0]), 1.0
+        elif embedding == "weighted":
+            rows = span.to_features(vectors * np.sqrt(np.maximum(values, 0)))
+        else:
+            rows = span.to_features(vectors)
+        return values, unscale_components(rows, unit, X.dtype)
 
 
 def local_scatters(
@@ -164,18 +157,18 @@ def local_scatters(
     """Return Sugiyama's local scatters, between and within classes.
 
     Both are ½ Σ_ij W_ij (x_i − x_j)(x_i − x_j)ᵀ. Within, W_ij is A_ij / n_c for two
-    points of class c, else 0; between, A_ij (1/n − 1/n_c) for two of class c, else
-    1/n. A_ij = exp(−‖x_i − x_j‖² / (σ_i σ_j)) is non-zero only inside a class as far
-    as it matters here, so no array larger than a block of one class's pairs is held.
+    points of class c, else 0; between, A_ij (1/n − 1/n_c) for two points of class c,
+    else 1/n. Affinities A_ij = exp(−‖x_i − x_j‖² / (σ_i σ_j)) are only needed inside
+    the classes, so that memory is bounded by a block of the pairs of one class.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Centred points.
+        Centered points, with a largest coordinate of about 1.
     codes : ndarray of shape (n_samples,)
         Their classes, as integers from 0.
     n_neighbors : int
-        Which neighbour gives σ_i.
+        The neighbor whose distance is σ_i.
 
     Returns
     -------
@@ -186,38 +179,22 @@ def local_scatters(
     n_threads = effective_n_threads(None)
     within = np.zeros((n_features, n_features))
     between = np.zeros_like(within)
+    # The root of the smallest float: a scale of 0, of points with many duplicates,
+    # makes A 1 for duplicates and 0 for all others.
+    least = np.sqrt(np.finfo(np.float64).tiny)
     for c in range(codes.max() + 1):
         points = X[codes == c]
         n_c = len(points)
-        affine = _scatter_of_affine(points, n_neighbors, n_threads)
         total = points.sum(axis=0, dtype=np.float64)
-        within += affine / n_c
-        # Of all pairs with other classes, what is left when X is centred: the terms
-        # in the sum of all points vanish.
+        # Of all pairs with other classes; terms in the sum of all points vanish.
         between += (1 - n_c / n) * (points.T @ points) + np.outer(total, total) / n
+        if n_c == 1:
+            continue
+        Z, itself = points.astype(np.float64), np.arange(n_c)
+        nearest = nearest_points(Z, Z, n_neighbors, own=itself, n_threads=n_threads)
+        sigma = np.linalg.norm(Z - Z[nearest[0, :, -1]], axis=1)
+        affinities = Affinities(1 / np.maximum(sigma, least))
+        affine = scatter(Z, affinities, n_threads).matrix / 2
+        within += affine / n_c
         between += (1 / n - 1 / n_c) * affine
     return (between + between.T) / 2, (within + within.T) / 2
-
-
-def _scatter_of_affine(X: FloatArray, n_neighbors: int, n_threads: int) -> FloatArray:
-    """Return ½ Σ_ij A_ij (x_i − x_j)(x_i − x_j)ᵀ of the pairs of one class."""
-    n = len(X)
-    if n == 1:
-        return np.zeros((X.shape[1], X.shape[1]))
-    X = X.astype(np.float64)
-    nearest = nearest_points(X, X, n_neighbors, own=np.arange(n), n_threads=n_threads)
-    sigma = np.linalg.norm(X - X[nearest[0, :, -1]], axis=1)
-    # A scale of 0, of points with many duplicates, makes A 1 for those and 0 for all
-    # others.
-    sharpness = 1 / np.maximum(sigma, LEAST_SCALE)
-    return scatter(X, Affinities(sharpness), n_threads).matrix / 2
-
-
-def _leading(
-    between: FloatArray, within: FloatArray, d: int
-) -> tuple[FloatArray, FloatArray]:
-    """Return the d largest of S_b v = λ S_w v, with vᵀ S_w v = 1."""
-    cholesky_of_scatter(within, "Use a larger reg.")
-    last = len(within) - 1
-    values, vectors = linalg.eigh(between, within, subset_by_index=(last - d + 1, last))
-    return values[::-1], vectors[:, ::-1]

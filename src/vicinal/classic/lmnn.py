@@ -12,9 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import LinearMetric
-from vicinal.base.monitor import CallbackSupportMixin
+from vicinal.base.metric import CallbackSupportMixin, LinearMetric, warn_caller
 from vicinal.classic._gradient import (
     GRADIENT_CONSTRAINTS,
     Evaluate,

@@ -10,10 +10,10 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.validation import validate_data
+from vicinal.base.metric import validate_data
 from vicinal.classic.lmnn import LMNN, MinibatchLMNN
 from vicinal.neighborhood import effective_n_threads
-from vicinal.neighborhood.energies import hinge_energies
+from vicinal.neighborhood.nearest import hinge_energies
 
 
 class LMNNClassifier(ClassifierMixin, LMNN):

@@ -12,66 +12,68 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.differences import Differences
-from vicinal.base.order_classifier import QuadrupletClassifier
-from vicinal.base.tuples import Preprocessor, Tuples
-from vicinal.base.tuples_from_labels import quadruplets_from_labels
-from vicinal.classic._prior import prior_space
-from vicinal.classic._sampled_pairs import number_of_pairs
-from vicinal.classic._solve import maximize, warn_unless_converged
+from vicinal.base.metric import unscale_components
+from vicinal.classic._shared import (
+    PriorSpace,
+    maximize,
+    minus_logdet_divergence,
+    set_solution,
+)
+from vicinal.classic.constraints import default_n_pairs, quadruplets_from_labels
+from vicinal.classic.tuples import Differences, Preprocessor, TupleMetric, Tuples
 from vicinal.neighborhood import effective_n_threads
 
 
-class LSML(QuadrupletClassifier):
+class LSML(TupleMetric):
     """Least squared-residual metric learning.
 
-    Learns from quadruplets (a, b, c, d), of which a and b shall be nearer to each other
-    than c and d [1]_: the Mahalanobis matrix of the least
+    Learns from quadruplets (a, b, c, d), in which a and b should be nearer to each
+    other than c and d [1]_. The Mahalanobis matrix minimizes
 
         Tr(M M₀⁻¹) − log det M + γ Σ w max(0, d_M(a, b) − d_M(c, d))²,
 
-    eq. 3 and 4 of [1]_. The quadruplets are given, or drawn from points with labels:
-    a and b of one class, c and d of two.
+    eq. 3 and 4 of [1]_. Quadruplets are given, or drawn from points with labels: a and
+    b of the same class, c and d of different classes.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        What a violated quadruplet costs, with distances in units in which the mean
+        Weight of violated quadruplets, for distances in units in which the mean
         squared distance of the pairs is 1 under the prior.
     prior : {"identity", "covariance"} or array-like, default="identity"
-        M₀: the identity, the inverse of the covariance, as Ledoit and Wolf estimate
-        it, or a matrix of shape (n_features, n_features).
+        M₀: the identity, the inverse of the Ledoit-Wolf covariance, or a matrix of
+        shape (n_features, n_features).
     n_constraints : int or "auto", default="auto"
-        How many quadruplets to draw from labels; "auto" is half of what
-        :class:`vicinal.classic.ITML` draws pairs.
+        Number of quadruplets to draw from labels; "auto" is half of the number of
+        pairs of :class:`vicinal.classic.ITML`.
     max_iter : int, default=200
-        Iterations of L-BFGS at most.
+        Maximum number of iterations of L-BFGS.
     tol : float, default=1e-6
-        Stop when an iteration gains less than this, relative to the objective.
+        Stop if an iteration gains less than this, relative to the objective.
     verbose : int, default=0
-        Above 0, prints a line for each iteration.
+        If above 0, print a line for each iteration.
     random_state : int, RandomState or None, default=None
         For the choice of quadruplets.
     preprocessor : array-like of shape (n_points, n_features), callable or None, \
 default=None
-        The points, where quadruplets are given as indices; or what returns points for
-        an array of indices.
+        The points, if quadruplets are given as indices; or a function that returns
+        points for an array of indices.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The map, the largest eigenvalue of M first; float32 if X is. With more features
-        than points and the identity for a prior, it has a row for each dimension that
-        the points differ in.
+        The map, with the largest eigenvalue of M first; float32 if X is. With more
+        features than points and prior="identity", it has a row for each dimension of
+        the span of the points.
     n_iter_ : int
-        Iterations, 1 at least.
+        Number of iterations, at least 1.
     objective_curve_ : ndarray
-        The objective, less its value at the prior without violations, at the start and
-        after each iteration. It never rises.
+        Minus the loss, relative to the prior without violations, at the start and
+        after each iteration; it never falls.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -102,18 +104,14 @@ default=None
     True
     """
 
+    _tuple_size = 4
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TupleMetric._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],
-        "prior": [StrOptions({"identity", "covariance"}), "array-like"],
         "n_constraints": [
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
         ],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
-        "preprocessor": ["array-like", callable, None],
     }
 
     def __init__(
@@ -141,7 +139,7 @@ default=None
     def fit(
         self, X: ArrayLike, y: ArrayLike | None = None, weights: ArrayLike | None = None
     ) -> Self:
-        """Learn the map, from labels or from quadruplets.
+        """Fit the metric to labels or to quadruplets.
 
         Parameters
         ----------
@@ -150,9 +148,9 @@ default=None
             (n_quadruplets, 4, n_features); or with `preprocessor` of indices, of shape
             (n_quadruplets, 4).
         y : array-like of shape (n_samples,) or None, default=None
-            The points' classes, two at least. Quadruplets have none.
+            The classes of the points, at least two. Quadruplets have no y.
         weights : array-like of shape (n_quadruplets,) or None, default=None
-            w, of given quadruplets; only their ratios matter. None is all alike.
+            w, for given quadruplets; only their ratios matter. None is equal weights.
 
         Returns
         -------
@@ -163,44 +161,47 @@ default=None
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         n = self.n_constraints
         if isinstance(n, str):
-            n = number_of_pairs(n, int(codes.max()) + 1, X.shape[1])
+            n = default_n_pairs(n, int(codes.max()) + 1, X.shape[1])
         indices = quadruplets_from_labels(
             codes, n, random_state=check_random_state(self.random_state)
         )
         self._learn_tuples(Tuples(X, indices))
 
-    def _learn_tuples(
-        self, tuples: Tuples, weights: ArrayLike | None = None, **_: Any
-    ) -> None:
+    def _learn_tuples(self, tuples: Tuples, weights: ArrayLike | None = None) -> None:
         w = _checked_weights(weights, len(tuples))
         known = tuples.used()
-        space = prior_space(known.points, self.prior)
-        points = space.coordinates(known.points)
+        space = PriorSpace(known.points, self.prior)
+        points = space.coordinates(space.rows)
         points = points - points.mean(axis=0)
         n_threads = effective_n_threads(None)
-        unit = _root_mean_square(Tuples(points, known.indices), n_threads)
-        near, far = (
-            Tuples(points / unit, known.indices).differences(*places, n_threads)
-            for places in (self._near, self._far)
+
+        def differences(points: FloatArray) -> tuple[Differences, Differences]:
+            all_four = Tuples(points, known.indices)
+            near, far = (all_four.differences(a, a + 1, n_threads) for a in (0, 2))
+            return near, far
+
+        # The unit in which the mean squared distance of the pairs is 1.
+        total = sum(float(pairs.squares().sum()) for pairs in differences(points))
+        unit = float(np.sqrt(total / (2 * len(tuples)))) or 1.0
+        objective = SquaredResiduals(*differences(points / unit), self.gamma * w)
+        solution = maximize(self, objective, np.eye(points.shape[1]))
+        rows = space.to_features(solution.x)
+        self.components_ = unscale_components(
+            rows, space.metric_unit, tuples.points.dtype
         )
-        objective = SquaredResiduals(near, far, self.gamma * w)
-        found = maximize(self, objective, np.eye(points.shape[1]))
-        self.components_ = space.to_map(found.components, tuples.points.dtype)
-        self.n_iter_ = max(1, found.n_iter)
-        self.objective_curve_ = -np.array(found.curve)
-        warn_unless_converged(self, found, "Raise tol, or lower gamma")
+        set_solution(self, solution, "Raise tol, or lower gamma")
 
 
 @dataclass(frozen=True, eq=False)
 class SquaredResiduals:
-    """Minus LSML's loss at a square map A, with M = AᵀA and the identity for a prior.
+    """Minus the loss of LSML at a square map A, with M = AᵀA and M₀ = I.
 
     Attributes
     ----------
     near, far : Differences
         a − b and c − d of the quadruplets.
     weights : ndarray of shape (n_quadruplets,)
-        What they cost.
+        The weights, times γ.
     """
 
     near: Differences
@@ -208,25 +209,20 @@ class SquaredResiduals:
     weights: FloatArray
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
-        """Return minus the loss and its derivative with respect to the map."""
-        A = components
-        sign, log_det = np.linalg.slogdet(A)
-        if sign == 0 or not np.isfinite(log_det):
-            # Where a line search has gone too far: so low that it turns back.
-            return -np.finfo(np.float64).max, np.zeros_like(A)
-        loss = float(np.square(A).sum() - 2 * log_det - len(A))
-        gradient = 2 * (A - np.linalg.inv(A).T)
-        Z_near, Z_far = self.near.project(A), self.far.project(A)
+        """Return minus the loss and its gradient with respect to the map."""
+        value, gradient = minus_logdet_divergence(components)
+        if value == np.finfo(np.float64).min:
+            return value, gradient
+        Z_near, Z_far = self.near.project(components), self.far.project(components)
         d_near, d_far = (np.sqrt(np.einsum("ij,ij->i", Z, Z)) for Z in (Z_near, Z_far))
         residuals = np.maximum(d_near - d_far, 0)
-        loss += float(self.weights @ np.square(residuals))
+        value -= float(self.weights @ np.square(residuals))
         slopes = 2 * self.weights * residuals
-        tiny = np.finfo(np.float64).tiny
-        Z_near *= (slopes / np.maximum(d_near, tiny))[:, None]
-        # Where c and d are mapped to one point, any direction would part them.
+        Z_near *= (slopes / np.maximum(d_near, np.finfo(np.float64).tiny))[:, None]
+        # If c and d are mapped to one point, the subgradient 0 is taken.
         Z_far *= (slopes / np.where(d_far > 0, d_far, np.inf))[:, None]
-        gradient += self.near.back_project(Z_near) - self.far.back_project(Z_far)
-        return -loss, -gradient
+        gradient += self.far.back_project(Z_far) - self.near.back_project(Z_near)
+        return value, gradient
 
 
 def _checked_weights(weights: ArrayLike | None, n: int) -> FloatArray:
@@ -241,12 +237,3 @@ def _checked_weights(weights: ArrayLike | None, n: int) -> FloatArray:
         )
     scaled: FloatArray = w / w.mean()
     return scaled
-
-
-def _root_mean_square(tuples: Tuples, n_threads: int) -> float:
-    """Return the root of the mean squared length of both pairs of quadruplets."""
-    total = sum(
-        float(tuples.differences(a, b, n_threads).squares().sum())
-        for a, b in ((0, 1), (2, 3))
-    )
-    return float(np.sqrt(total / (2 * len(tuples)))) or 1.0

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import LinearMetric
-from vicinal.base.monitor import CallbackSupportMixin
+from vicinal.base.metric import CallbackSupportMixin, LinearMetric
 from vicinal.classic._gradient import GRADIENT_CONSTRAINTS, Evaluate, fit_by_gradient
 from vicinal.objectives import MCMLObjective
 from vicinal.optimize import LBFGS

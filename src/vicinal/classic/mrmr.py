@@ -12,62 +12,57 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import unchanged_on_error
-from vicinal.base.row_space import unit_of
-from vicinal.base.validation import LearnsFromClasses, labeled
-from vicinal.neighborhood.parallel import blocks, rows_per_block
-
-# Counts are exact in float32 as long as they are below this.
-EXACT_IN_FLOAT32 = 2**24
+from vicinal.base.linalg import unit_of
+from vicinal.base.metric import LearnsFromClasses, labeled, unchanged_on_error
+from vicinal.neighborhood.threads import blocks, rows_per_block
 
 
 class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
     """Maximal relevance, minimal redundancy: feature selection.
 
-    Features are picked one after the other: each time the one that says most about
-    the classes and least about the features picked before, both measured by mutual
-    information of discretised features [1]_.
+    Selects features greedily: each time the one with the largest mutual information
+    with the classes and the smallest with the features selected before, both for
+    discretized features [1]_.
 
     Parameters
     ----------
     n_features_to_select : int, float or "all", default=0.5
-        How many to pick; a float is a share of the features, and "all" only orders
-        them.
+        Number of features, or a fraction of them; "all" only orders them.
     criterion : {"difference", "quotient"}, default="difference"
-        Relevance less the mean redundancy with the features picked (MID), or divided
-        by it (MIQ).
+        Relevance minus the mean redundancy with the selected features (MID), or
+        divided by it (MIQ).
     discretize : {"mean", "quantiles"}, default="mean"
-        "mean" asks whether a value is above the feature's mean. "quantiles" puts the
-        values into `n_bins` bins that hold about as many rows each.
+        "mean" splits each feature at its mean; "quantiles" uses `n_bins` bins of about
+        equal counts.
     n_bins : int, default=4
-        For "quantiles".
+        Number of bins for "quantiles".
 
     Attributes
     ----------
     order_ : ndarray of shape (n_selected,)
-        The features picked, in the order of picking.
+        The selected features, in the order of selection.
     ranking_ : ndarray of shape (n_features,)
-        1 for the feature picked first, 2 for the next; all that were not picked share
-        the rank after the last.
+        1 for the feature selected first, 2 for the next; all features that were not
+        selected share the last rank.
     relevance_ : ndarray of shape (n_features,)
         Mutual information with the classes, in nats.
     redundancy_ : ndarray of shape (n_features,)
-        Mean mutual information with the features that were picked before this one,
-        in nats; 0 for the first.
+        Mean mutual information with the features selected before, in nats; 0 for the
+        first.
     scores_ : ndarray of shape (n_features,)
-        The criterion: for a picked feature when it was picked, for another at the end.
+        The criterion at the selection of a feature, or at the end.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    sklearn.feature_selection.SelectKBest : Looks at each feature by itself.
+    sklearn.feature_selection.SelectKBest : Scores each feature independently.
 
     Notes
     -----
-    Cost: k passes over the discretised table, for k features that are picked.
+    Cost: k passes over the discretized table, for k selected features.
 
     References
     ----------
@@ -112,7 +107,7 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Pick the features.
+        """Select the features.
 
         Parameters
         ----------
@@ -127,26 +122,26 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
         """
         with unchanged_on_error(self):
             points, _, codes = labeled(self, X, y)
-            to_pick = self._number_to_pick(points.shape[1])
+            n_features = points.shape[1]
+            to_pick = self._number_to_pick(n_features)
             n_bins = None if self.discretize == "mean" else self.n_bins
-            self._pick(discretized(points, n_bins), codes, to_pick)
-        return self
-
-    def _pick(self, bins: NDArray[np.int8], codes: IntArray, to_pick: int) -> None:
-        """Pick greedily, and make the estimator fitted."""
-        n_features = bins.shape[1]
-        relevance = mutual_information(bins, codes)
-        summed, redundancy = np.zeros(n_features), np.zeros(n_features)
-        scores = relevance.copy()
-        left = np.ones(n_features, dtype=bool)
-        order = [first_of_the_best(relevance)]
-        left[order[0]] = False
-        while len(order) < to_pick:
-            summed += mutual_information(bins, bins[:, order[-1]])
-            redundancy[left] = summed[left] / len(order)
-            scores[left] = self._score(relevance[left], redundancy[left])
-            order.append(first_of_the_best(np.where(left, scores, -np.inf)))
-            left[order[-1]] = False
+            bins = discretized(points, n_bins)
+            relevance = mutual_information(bins, codes)
+            summed, redundancy = np.zeros(n_features), np.zeros(n_features)
+            scores = relevance.copy()
+            left = np.ones(n_features, dtype=bool)
+            order = [first_of_the_best(relevance)]
+            left[order[0]] = False
+            while len(order) < to_pick:
+                summed += mutual_information(bins, bins[:, order[-1]])
+                redundancy[left] = summed[left] / len(order)
+                if self.criterion == "difference":
+                    scores[left] = relevance[left] - redundancy[left]
+                else:  # without any redundancy, the more relevant feature wins
+                    eps = np.finfo(np.float64).eps
+                    scores[left] = relevance[left] / np.maximum(redundancy[left], eps)
+                order.append(first_of_the_best(np.where(left, scores, -np.inf)))
+                left[order[-1]] = False
 
         self.order_: IntArray = np.array(order)
         self.ranking_: IntArray = np.full(n_features, to_pick + 1)
@@ -154,12 +149,7 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
         self.relevance_: FloatArray = relevance
         self.redundancy_: FloatArray = redundancy
         self.scores_: FloatArray = scores
-
-    def _score(self, relevance: FloatArray, redundancy: FloatArray) -> FloatArray:
-        if self.criterion == "difference":
-            return relevance - redundancy
-        # Without any redundancy, the more relevant feature shall win.
-        return relevance / np.maximum(redundancy, np.finfo(np.float64).eps)
+        return self
 
     def _number_to_pick(self, n_features: int) -> int:
         asked = self.n_features_to_select
@@ -222,7 +212,9 @@ def mutual_information(
     ndarray of shape (n_features,)
     """
     n, n_features = bins.shape
-    dtype = np.float32 if n < EXACT_IN_FLOAT32 else np.float64
+    # Counts of up to 2²⁴ are exact in float32.
+    exact = n < 2 ** (np.finfo(np.float32).nmant + 1)
+    dtype = np.float32 if exact else np.float64
     indicator = (codes[:, None] == np.arange(codes.max() + 1)).astype(dtype)
     n_bins = int(bins.max()) + 1
     information = np.empty(n_features)

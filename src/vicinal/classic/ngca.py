@@ -11,13 +11,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import LinearMetric, of_unscaled
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import centered
-from vicinal.base.validation import validate_data
-from vicinal.base.whitening import spread
-from vicinal.neighborhood.parallel import (
+from vicinal.base.linalg import centered, spread
+from vicinal.base.metric import (
+    LinearMetric,
+    unscale_components,
+    validate_data,
+    warn_caller,
+)
+from vicinal.base.selection import checked_n_components
+from vicinal.neighborhood.threads import (
     ReproducibleSum,
     blocks,
     effective_n_threads,
@@ -32,50 +34,47 @@ Contrast = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 class NGCA(LinearMetric):
     """Non-Gaussian component analysis.
 
-    Finds the subspace in which the data are not Gaussian, whatever they are there,
-    without labels [1]_. For whitened points x and any smooth function h, the vector
-    β = E[x h(x) − ∇h(x)] lies in that subspace; many functions, each aligned with
-    where it sees most, give many such vectors, and their main directions are the
-    answer.
+    Finds the subspace in which the distribution of the data is not Gaussian, without
+    labels [1]_. For whitened points x and any smooth function h, the vector
+    β = E[x h(x) − ∇h(x)] lies in that subspace. The result is the principal directions
+    of the vectors of many functions, each aligned with the direction it responds to.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimension of the subspace. None is all dimensions that the points have, in
-        order.
+        Dimension of the subspace. None is all dimensions of the points.
     n_functions : int, default=250
-        How many functions of each family: Gauss-power z³ exp(−z²/2σ²), hyperbolic
+        Number of functions of each family: Gauss-power z³ exp(−z²/2σ²), hyperbolic
         tangent tanh(az), and Fourier sin(az) and cos(az), over a range of σ and a.
     n_iter : int, default=10
-        Steps ω ← β/‖β‖ by which each function h(⟨ω, x⟩) is aligned with where it
-        sees most.
+        Number of steps ω ← β/‖β‖ that align each function h(⟨ω, x⟩).
     threshold : float, default=1.6
-        Vectors that are not longer than this are left out, in units of their standard
-        deviation: by chance alone, their mean square is 1.
+        Only longer vectors are used, in units of their standard deviation; for Gaussian
+        data, their mean square is 1.
     random_state : int, RandomState or None, default=None
-        For the directions ω to begin with.
+        For the initial directions ω.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The map to the subspace, the clearest direction first, in which the points
-        have unit covariance; float32 if X is.
+        The map to the subspace, with the least Gaussian direction first, in which the
+        points have unit covariance; float32 if X is.
     eigenvalues_ : ndarray of shape (n_components,)
-        How much of the vectors found lies along each row, as mean squares.
+        Mean square of the vectors along each row.
     n_vectors_ : int
-        How many of the vectors were above the threshold.
+        Number of vectors above the threshold.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    vicinal.LCAGauss : Finds such directions by a density.
+    vicinal.LCAGauss : Finds such directions by a density model.
 
     Notes
     -----
-    Cost: O(n · D) for each step of each of the directions that are tried.
+    Cost: O(n · D) for each step of each function.
 
     References
     ----------
@@ -122,14 +121,14 @@ class NGCA(LinearMetric):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
-        """Find the subspace.
+        """Fit the subspace.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The points.
         y : None
-            Not looked at.
+            Ignored.
 
         Returns
         -------
@@ -137,11 +136,14 @@ class NGCA(LinearMetric):
         """
         with self._unchanged_on_error():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            most = min(points.shape[1], len(points) - 1)
-            checked_n_components(
-                self.n_components, most, f"X of shape {points.shape} allows"
-            )
-            whitened, whitening, unit = _whitened(points)
+            centered_points, _, unit = centered(points)
+            wide = centered_points.astype(np.float64, copy=False)
+            wide -= wide.mean(axis=0)  # float32 does not hold all of the mean
+            found = spread(wide, measured=points / unit)
+            if not found.variances.size:
+                raise ValueError("All rows of X are equal: there is nothing to whiten.")
+            whitening = found.whitening()
+            whitened = wide @ whitening
             d = checked_n_components(
                 self.n_components,
                 whitened.shape[1],
@@ -155,14 +157,14 @@ class NGCA(LinearMetric):
             enough = bool(kept.any())
             chosen = vectors[:, kept] if enough else vectors
             values, axes = np.linalg.eigh(chosen @ chosen.T / chosen.shape[1])
-            rows = axes[:, ::-1][:, :d].T @ whitening
-            self.components_ = of_unscaled(rows, unit, points.dtype)
+            rows = axes[:, ::-1][:, :d].T @ whitening.T
+            self.components_ = unscale_components(rows, float(unit), points.dtype)
             self.eigenvalues_ = values[::-1][:d]
             self.n_vectors_ = int(kept.sum())
         if not enough:
             warn_caller(
-                "NGCA found no direction that is less Gaussian than chance would have "
-                "it; the components follow the longest vectors all the same.",
+                "NGCA found no direction that is less Gaussian than expected by chance;"
+                " the components are those of all vectors.",
             )
         return self
 
@@ -174,7 +176,7 @@ class NGCA(LinearMetric):
         highest: float,
         random_state: np.random.RandomState,
     ) -> FloatArray:
-        """Return the vectors of one family, each in units of its standard deviation."""
+        """Return the vectors of a family, each divided by its standard deviation."""
         parameters = np.linspace(lowest, highest, self.n_functions)
         omega = _unit(random_state.standard_normal((X.shape[1], self.n_functions)))
         for _ in range(self.n_iter - 1):
@@ -214,7 +216,7 @@ FAMILIES: tuple[tuple[Contrast, float, float], ...] = (
     (sine, 0.05, 4.0),
     (cosine, 0.05, 4.0),
 )
-"""The functions, and the range of their parameter in the paper."""
+"""The functions, and the ranges of their parameters in the paper."""
 
 
 def beta_vectors(
@@ -268,18 +270,3 @@ def _unit(columns: FloatArray) -> FloatArray:
     norms = np.linalg.norm(columns, axis=0)
     unit: FloatArray = columns / np.maximum(norms, np.finfo(np.float64).tiny)
     return unit
-
-
-def _whitened(X: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Return points of unit covariance, in float64, the map to them, and its unit.
-
-    Directions in which the rows do not differ are left out.
-    """
-    points, _, unit = centered(X)
-    wide = points.astype(np.float64, copy=False)
-    wide -= wide.mean(axis=0)  # float32 has not room for all of the mean
-    found = spread(wide, measured=X / unit)
-    if not found.variances.size:
-        raise ValueError("All rows of X are equal: there is nothing to whiten.")
-    whitening = found.whitening()
-    return wide @ whitening, whitening.T, float(unit)

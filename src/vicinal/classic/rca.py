@@ -11,48 +11,43 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import LinearMetric, of_unscaled
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import RowSpace
-from vicinal.base.validation import LearnsFromClasses, validate_data
-from vicinal.base.whitening import (
+from vicinal.base.linalg import (
+    RowSpace,
     deviations,
     relevant_components,
     within_class_residuals,
 )
-from vicinal.classic._choice import hits_of_maps
-from vicinal.classic._scatter import scattered_span
+from vicinal.base.metric import unscale_components, validate_data, warn_caller
+from vicinal.base.selection import checked_n_components
+from vicinal.classic._shared import SupervisedMetric, held_out_hits, scattered_span
 from vicinal.neighborhood import single_threaded_blas
 
-# Chunklets are small; groups of so many rows are likely classes.
-_CLASS_SIZE = 10
-# To choose from, the least that is best.
-_SHRINKAGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+# Candidates of shrinkage="auto".
+SHRINKAGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
-class RCA(LearnsFromClasses, LinearMetric):
+class RCA(SupervisedMetric):
     """Relevant component analysis.
 
-    Whitens the scatter inside chunklets, small groups of points that are known to be
-    alike [1]_: with the mean m_j of chunklet j and p points in chunklets::
+    Whitens the scatter within chunklets, small groups of points that are known to be
+    similar [1]_: with the mean m_j of chunklet j and p points in chunklets::
 
         Ĉ = (1/p) Σ_j Σ_i (x_ji − m_j)(x_ji − m_j)ᵀ,     components_ = Ĉ^(−1/2).
 
-    Directions of much variance inside the chunklets are irrelevant and shrink. Fewer
-    rows are found as in section 2.2 of [1]_: first those directions for which the ratio
-    of total scatter to Ĉ is largest, then the whitening among them.
+    Directions of large variance within the chunklets are irrelevant and shrink. Fewer
+    components are found as in section 2.2 of [1]_: first the directions with the
+    largest ratio of total scatter to Ĉ, then the whitening among them.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of the map; None is the number of features, or with more features than
-        rows, of the dimensions that the rows differ in.
+        Number of components; None is the number of features or, with more features
+        than rows, the dimension of the span of the rows.
     shrinkage : float or "auto", default="auto"
-        How far Ĉ is drawn to the diagonal matrix of its variances, from 0 to 1. "auto"
-        is, for classes, the one of six values under which 3-NN is right on most rows
-        held out, and for chunklets Ledoit and Wolf's choice. With 0, directions in
-        which no chunklet varies are mapped to nothing, as Ĉ has no inverse there.
+        Shrinkage of Ĉ towards the diagonal matrix of its variances, from 0 to 1. "auto"
+        is for classes the best of 0, 0.01, 0.03, 0.1, 0.3 and 1 for 3-NN on held-out
+        rows, and for chunklets (groups of fewer than 10 rows) the Ledoit-Wolf estimate.
+        With 0, directions without variance in chunklets are mapped to 0.
 
     Attributes
     ----------
@@ -63,12 +58,12 @@ class RCA(LearnsFromClasses, LinearMetric):
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
     vicinal.classic.Covariance : Whitens all points.
-    vicinal.classic.FDA : The ratio of two scatters.
+    vicinal.classic.FDA : Uses the ratio of two scatters.
 
     Notes
     -----
@@ -108,16 +103,16 @@ class RCA(LearnsFromClasses, LinearMetric):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the map.
+        """Fit the map.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The points.
         y : array-like of shape (n_samples,)
-            The chunklet of each point; whole numbers, of which -1 says that the point
-            is in none. Or labels of any kind: then each class is a chunklet, but no
-            class may be called -1; a warning is given where one seems to be.
+            The chunklet of each point, an integer, or -1 for points in no chunklet. Or
+            labels of any kind: then each class is a chunklet. No class may be called
+            -1; a warning is given if one seems to be.
 
         Returns
         -------
@@ -133,50 +128,57 @@ class RCA(LearnsFromClasses, LinearMetric):
         return self
 
     def _warn_of_classes(self, y: NDArray[Any]) -> None:
-        """Warn where -1, which says that a row is in no chunklet, may be a class."""
+        """Warn if -1, which marks rows in no chunklet, may be a class."""
         if y.dtype.kind not in "if" or not (outside := int((y == -1).sum())):
             return
         sizes = np.unique(y[y != -1], return_counts=True)[1]
-        if min(outside, *sizes) >= _CLASS_SIZE and outside <= 2 * sizes.max():
+        if _are_classes(min(outside, *sizes)) and outside <= 2 * sizes.max():
             warn_caller(
                 f"The {outside:,} rows with y = -1 are taken for rows in no chunklet, "
                 "and are not learned from. If -1 is a class, give it another name."
             )
 
     def _learn(self, X: FloatArray, codes: IntArray) -> None:
-        seen = scattered_span(X)
+        span = scattered_span(X)
         shrinkage = self.shrinkage
         if isinstance(shrinkage, str):
-            shrinkage = self._best_shrinkage(X, codes, seen)
-        (self.components_,) = self._maps(seen, codes, [shrinkage], X.dtype)
+            shrinkage = self._choose_shrinkage(X, codes, span)
+        (self.components_,) = self._maps(span, codes, [shrinkage], X.dtype)
         self.shrinkage_ = float(shrinkage)
 
     def _maps(
-        self, seen: RowSpace, codes: IntArray, shrinkages: Sequence[float], dtype: Any
+        self, span: RowSpace, codes: IntArray, shrinkages: Sequence[float], dtype: Any
     ) -> list[FloatArray]:
-        """Return the components under each shrinkage."""
+        """Return the components for each shrinkage."""
         inside = codes >= 0
-        Z = seen.coordinates[inside]
-        n_coordinates = seen.n_coordinates
+        Z = span.coordinates[inside]
         d = checked_n_components(
-            self.n_components, n_coordinates, f"the {n_coordinates} dimensions of X"
+            self.n_components, Z.shape[1], f"the {Z.shape[1]} dimensions of X"
         )
-        found = (relevant_components(Z, codes[inside], d, one) for one in shrinkages)
-        return [of_unscaled(seen.to_features(A.T), seen.unit, dtype) for A in found]
+        maps = (relevant_components(Z, codes[inside], d, one) for one in shrinkages)
+        return [
+            unscale_components(span.to_features(A.T), span.unit, dtype) for A in maps
+        ]
 
-    def _best_shrinkage(self, X: FloatArray, codes: IntArray, seen: RowSpace) -> float:
-        """Return the shrinkage that is best for rows held out, or Ledoit and Wolf's."""
+    def _choose_shrinkage(
+        self, X: FloatArray, codes: IntArray, span: RowSpace
+    ) -> float:
+        """Choose on held-out rows of classes; chunklets are too small for folds."""
+
+        def learn(X: FloatArray, codes: IntArray) -> list[FloatArray]:
+            return self._maps(scattered_span(X), codes, SHRINKAGES, X.dtype)
+
         inside = codes >= 0
-        # Chunklets are too small to be held out in part.
-        if np.median(np.bincount(codes[inside])) >= _CLASS_SIZE:
-
-            def learn(X: FloatArray, codes: IntArray) -> list[FloatArray]:
-                return self._maps(scattered_span(X), codes, _SHRINKAGES, X.dtype)
-
-            hits = hits_of_maps(X[inside], codes[inside], learn)[:-1]
+        if _are_classes(float(np.median(np.bincount(codes[inside])))):
+            hits = held_out_hits(X[inside], codes[inside], learn)[:-1]
             if hits.size:
-                return _SHRINKAGES[int(hits.sum(axis=1).argmax())]
-        return _ledoit_wolf(seen.coordinates[inside], codes[inside])
+                return SHRINKAGES[int(hits.sum(axis=1).argmax())]
+        return _ledoit_wolf(span.coordinates[inside], codes[inside])
+
+
+def _are_classes(size: float, least: int = 10) -> bool:
+    """Return whether groups of this size are more likely classes than chunklets."""
+    return size >= least
 
 
 def _chunklets(estimator: RCA, y: NDArray[Any]) -> IntArray:
@@ -187,29 +189,30 @@ def _chunklets(estimator: RCA, y: NDArray[Any]) -> IntArray:
     names, codes, sizes = np.unique(y[known], return_inverse=True, return_counts=True)
     name = type(estimator).__name__
     if len(names) < 2:
-        what = f"only one class: {names.tolist()[0]!r}" if len(names) else "no chunklet"
-        advice = " (-1 stands for points in no chunklet, and is none)" if marked else ""
+        found = (
+            f"only one class: {names.tolist()[0]!r}" if len(names) else "no chunklet"
+        )
+        advice = " (-1 marks points in no chunklet)" if marked else ""
         raise ValueError(
             f"{name} needs rows of at least two classes or chunklets, but y has "
-            f"{what}{advice}."
+            f"{found}{advice}."
         )
-    # Where -1 shows that these are chunklets, not classes, none should be alone.
+    # If -1 shows that y has chunklets, not classes, none should have a single row.
     alone = sizes < 2
     if alone.all() or (marked and alone.any()):
         raise ValueError(
             f"{name} expected chunklets of two points or more, but "
             f"{int(alone.sum())} of {len(sizes)} have a single one, as "
-            f"{names[alone][0].item()!r} has. Mark such points by -1, in no chunklet."
+            f"{names[alone][0].item()!r} has. Mark such points with -1."
         )
-    found = np.full(len(y), -1, dtype=np.intp)
-    # A class of one has no scatter, and would only seem to make that of others less.
-    renumbered = np.where(alone, -1, np.cumsum(~alone) - 1)
-    found[known] = renumbered[codes]
-    return found
+    chunklets = np.full(len(y), -1, dtype=np.intp)
+    # A class of one row has no scatter; counting it would shrink that of the others.
+    chunklets[known] = np.where(alone, -1, np.cumsum(~alone) - 1)[codes]
+    return chunklets
 
 
 def _ledoit_wolf(X: FloatArray, codes: IntArray) -> float:
-    """Return how far to shrink the covariance of residuals in units of their own."""
+    """Return the Ledoit-Wolf shrinkage of standardized within-chunklet residuals."""
     from sklearn.covariance import ledoit_wolf_shrinkage  # slow to import
 
     residuals = within_class_residuals(X, codes)
@@ -217,7 +220,7 @@ def _ledoit_wolf(X: FloatArray, codes: IntArray) -> float:
     if not (units > 0).any():
         return 1.0
     scaled = residuals[:, units > 0] / units[units > 0]
-    # As many numbers as the means have taken are not free.
+    # Corrected for the degrees of freedom of the means.
     n_free = len(X) - int(codes.max()) - 1
     found = float(ledoit_wolf_shrinkage(scaled, assume_centered=True))
     return min(1.0, found * len(X) / max(n_free, 1))

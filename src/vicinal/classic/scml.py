@@ -1,5 +1,6 @@
 """Sparse compositional metric learning."""
 
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -7,37 +8,30 @@ import numpy as np
 import sklearn
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
-from sklearn.utils import check_array, check_random_state
+from scipy.linalg import cholesky, eigh, solve_triangular
+from sklearn.utils import check_array, check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import of_unscaled
-from vicinal.base.order_classifier import TripletClassifier
-from vicinal.base.row_space import centered
-from vicinal.base.tuples import Preprocessor, Tuples
-from vicinal.classic._local_bases import local_discriminants, triplet_discriminants
-from vicinal.classic._nearest_triplets import nearest_triplets
-from vicinal.classic._prior import PriorSpace, prior_space
-from vicinal.classic._solve import maximize, warn_unless_converged
-
-MOST_BASES, MOST_TRIPLETS = 400, 20_000
-# Over how much of the margin the hinge is rounded off.
-ROUNDED = 0.25
-# Triplets of which margins are computed at a time.
-BLOCK = 1024
+from vicinal.base.linalg import centered, class_means
+from vicinal.base.metric import unscale_components
+from vicinal.base.selection import nearest_points
+from vicinal.classic._shared import PriorSpace, maximize, set_solution
+from vicinal.classic.constraints import nearest_triplets
+from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
 
 
-class SCML(TripletClassifier):
+class SCML(TupleMetric):
     """Sparse compositional metric learning.
 
     Combines a few of many directions b_k, each good in some region, into one metric
-    M = Σ_k w_k b_k b_kᵀ with w ≥ 0 that puts triplets (a, b, c) in order, a nearer to b
-    than to c [1]_: the least
+    M = Σ_k w_k b_k b_kᵀ with w ≥ 0, under which a is nearer to b than to c for triplets
+    (a, b, c) [1]_. It minimizes
 
         (1/n) Σ max(0, 1 + d_M²(a, b) − d_M²(a, c)) + β Σ_k w_k,
 
-    eq. 3 of [1]_. The triplets are given, or made from points with labels: each point
-    with its nearest of the same class and of others.
+    eq. 3 of [1]_. Triplets are given, or made from points with labels: each point with
+    its nearest points of the same class and of other classes.
 
     Parameters
     ----------
@@ -45,42 +39,42 @@ class SCML(TripletClassifier):
         β: larger values use fewer directions. It is relative to the mean of d²(a, c)
         along a direction.
     basis : array-like of shape (n_basis, n_features) or "auto", default="auto"
-        The directions. "auto" looks for them: from labels by discriminant analysis in
-        random regions, from triplets by their scatters in random parts.
+        The directions. "auto" finds them: for labels by discriminant analysis in
+        random regions, for triplets by their scatters in random subsets.
     n_basis : int or "auto", default="auto"
-        How many directions to look for; "auto" is 20 for each feature, and at most 400.
+        Number of directions to find; "auto" is 20 per feature, at most 400.
     n_near, n_far : int, default=3 and 10
-        From labels: how many nearest of its own class, and of others, a point has
-        triplets with.
+        For labels: number of nearest points of the same class, and of other classes,
+        that a point forms triplets with.
     max_iter : int, default=200
-        Iterations of L-BFGS at most.
+        Maximum number of iterations of L-BFGS.
     tol : float, default=1e-6
-        Stop when an iteration gains less than this, relative to the objective.
+        Stop if an iteration gains less than this, relative to the objective.
     verbose : int, default=0
-        Above 0, prints a line for each iteration.
+        If above 0, print a line for each iteration.
     random_state : int, RandomState or None, default=None
-        For the regions, and for which triplets are learned from, where there are more
-        than 20,000 from labels, or more than fit in scikit-learn's working_memory.
+        For the regions, and for a sample of the triplets if there are more than 20,000
+        from labels, or more than fit in scikit-learn's working_memory.
     preprocessor : array-like of shape (n_points, n_features), callable or None, \
 default=None
-        The points, where triplets are given as indices; or what returns points for an
-        array of indices.
+        The points, if triplets are given as indices; or a function that returns points
+        for an array of indices.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The map, the largest eigenvalue of M first, with as many rows as M has rank;
-        float32 if X is.
+        The map, with the largest eigenvalue of M first and as many rows as the rank of
+        M; float32 if X is.
     n_basis_ : int
-        How many directions have a weight above 0.
+        Number of directions with a weight above 0.
     n_iter_ : int
-        Iterations, 1 at least.
+        Number of iterations, at least 1.
     objective_curve_ : ndarray
-        The objective at the start and after each iteration. It never rises.
+        Minus the loss at the start and after each iteration; it never falls.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
@@ -89,9 +83,9 @@ default=None
 
     Notes
     -----
-    The problem is convex. [1]_ takes stochastic subgradients; here the hinge is rounded
-    off over a quarter of the margin, which changes the objective by an eighth at most,
-    and L-BFGS runs over the roots of the weights.
+    The problem is convex. [1]_ uses stochastic subgradients; here the hinge is smoothed
+    over a quarter of the margin, which changes the objective by at most an eighth, and
+    L-BFGS optimizes the square roots of the weights.
 
     Cost: O(n_triplets · n_basis) for each iteration, after the search for a basis.
 
@@ -114,17 +108,14 @@ default=None
     True
     """
 
+    _tuple_size = 3
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TupleMetric._parameter_constraints,
         "beta": [Interval(Real, 0, None, closed="left")],
         "basis": [StrOptions({"auto"}), "array-like"],
         "n_basis": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_near": [Interval(Integral, 1, None, closed="left")],
         "n_far": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
-        "preprocessor": ["array-like", callable, None],
     }
 
     def __init__(
@@ -153,143 +144,104 @@ default=None
         self.preprocessor = preprocessor
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
-        random_state = check_random_state(self.random_state)
-        moved = centered(X)
-        space = prior_space(moved.points, "identity")
-        points = space.coordinates(moved.points)
-        triplets = nearest_triplets(points, codes, self.n_near, self.n_far)
-        if not len(triplets):
-            raise ValueError("No two rows that could be paired are of one class.")
-        triplets = _sample(triplets, MOST_TRIPLETS, random_state)
-        basis = self._given_basis(space)
-        if basis is None:
-            wanted = self._wanted(points.shape[1])
-            basis = local_discriminants(points, codes, wanted, random_state)
-        unit = float(moved.unit) * space.unit
-        self._combine(
-            Tuples(points, triplets), basis, space, unit, random_state, X.dtype
-        )
+        self._combine(X, codes=codes)
 
-    def _learn_tuples(self, tuples: Tuples, **_: Any) -> None:
-        random_state = check_random_state(self.random_state)
+    def _learn_tuples(self, tuples: Tuples) -> None:
         known = tuples.used()
-        moved = centered(known.points)
-        space = prior_space(moved.points, "identity")
-        points = space.coordinates(moved.points)
-        seen = Tuples(points, known.indices)
-        basis = self._given_basis(space)
-        if basis is None:
-            wanted = self._wanted(points.shape[1])
-            basis = triplet_discriminants(seen, wanted, random_state)
-        unit = float(moved.unit) * space.unit
-        self._combine(seen, basis, space, unit, random_state, tuples.points.dtype)
-
-    def _wanted(self, n_coordinates: int) -> int:
-        if isinstance(self.n_basis, str):
-            return min(20 * n_coordinates, MOST_BASES)
-        return self.n_basis
-
-    def _given_basis(self, space: PriorSpace) -> FloatArray | None:
-        """Return the user's directions in coordinates, of length 1; None of "auto"."""
-        if isinstance(self.basis, str):
-            return None
-        rows = check_array(self.basis, dtype=np.float64, input_name="basis")
-        width = space.n_coordinates if space.span is None else space.span.n_features
-        if rows.shape[1] != width:
-            raise ValueError(
-                f"basis must have a column for each of the {width} features; got shape "
-                f"{rows.shape}."
-            )
-        if not rows.any(axis=1).all():
-            raise ValueError(
-                "basis must not hold rows of zeros: they are no direction."
-            )
-        if space.span is not None:
-            rows = rows @ space.span.to_features(np.eye(space.n_coordinates)).T
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        unit: FloatArray = rows / np.where(lengths > 0, lengths, 1)
-        return unit
+        self._combine(known.points, triplets=known.indices)
 
     def _combine(
         self,
-        triplets: Tuples,
-        basis: FloatArray,
-        space: PriorSpace,
-        unit: float,
-        random_state: RandomState,
-        dtype: Any,
+        X: FloatArray,
+        codes: IntArray | None = None,
+        triplets: Any = None,
     ) -> None:
-        """Weigh the directions, and make the estimator fitted."""
+        """Find directions and weight them, for classes or for triplets."""
+        random_state = check_random_state(self.random_state)
+        moved = centered(X)
+        space = PriorSpace(moved.points)
+        points = space.coordinates(space.rows)
+        if codes is not None:
+            triplets = nearest_triplets(points, codes, self.n_near, self.n_far)
+            if not len(triplets):
+                raise ValueError("No two rows that could be paired are of one class.")
+            triplets = _sample(triplets, 20_000, random_state)
+        n_basis = self.n_basis
+        if isinstance(n_basis, str):
+            n_basis = min(20 * points.shape[1], 400)
+        if not isinstance(self.basis, str):
+            basis = _given_basis(self.basis, space)
+        elif codes is not None:
+            basis = local_discriminants(points, codes, n_basis, random_state)
+        else:
+            seen = Tuples(points, triplets)
+            basis = triplet_discriminants(seen, n_basis, random_state)
         if not len(basis):
             raise ValueError(
                 "No direction was found: the points of a class do not differ, or all "
                 "points are equal."
             )
-        room = sklearn.get_config()["working_memory"] * 2**20
-        most = max(1, int(room / 4 / (4 * len(basis))))
-        indices = _sample(triplets.indices, most, random_state)
-        margins, size = _margins(triplets.points @ basis.T, indices)
-        objective = OrderedTriplets(margins, self.beta)
+        # A float32 margin for each triplet and direction in a quarter of the memory.
+        memory = sklearn.get_config()["working_memory"] * 2**20
+        most = max(1, int(memory / 4 / (4 * len(basis))))
+        triplets = _sample(triplets, most, random_state)
+        margins, size = _margins(points @ basis.T, triplets)
         start = np.full(len(basis), 1 / np.sqrt(len(basis)))
-        found = maximize(self, objective, start)
-        roots = np.abs(found.components)
-        # Weights are their squares. Where all vanish together, none being worth its
-        # price, only the largest is left.
+        solution = maximize(self, OrderedTriplets(margins, self.beta), start)
+        roots = np.abs(solution.x)
+        # Weights are squares of the roots. If all vanish, only the largest is kept.
         least = max(1e-2 * roots.max(), 1e-3 * start[0])
         kept = roots >= min(least, roots.max())
-        A = roots[kept, None] * basis[kept] / np.sqrt(size)
-        rows = space.rows(A)
+        rows = space.to_features(roots[kept, None] * basis[kept] / np.sqrt(size))
         sizes = np.linalg.norm(rows, axis=1)
-        # M has no more rank than directions with a weight.
-        rows = rows[sizes > 1e-7 * sizes[0]]
-        self.components_ = of_unscaled(rows, unit, dtype)
+        rows = rows[sizes > 1e-7 * sizes[0]]  # the rank of M
+        self.components_ = unscale_components(
+            rows, float(moved.unit) * space.unit, X.dtype
+        )
         self.n_basis_ = int(kept.sum())
-        self.n_iter_ = max(1, found.n_iter)
-        self.objective_curve_ = -np.array(found.curve)
-        warn_unless_converged(self, found)
+        set_solution(self, solution)
 
 
+@dataclass(frozen=True, eq=False)
 class OrderedTriplets:
-    """Minus SCML's objective at the roots of the weights.
+    """Minus the loss of SCML at the square roots of the weights.
 
-    Parameters
+    Attributes
     ----------
     margins : ndarray of shape (n_triplets, n_basis)
         d²(a, c) − d²(a, b) along each direction.
     beta : float
         β.
+    rounded : float, default=0.25
+        Part of the margin over which the hinge is smoothed.
     """
 
-    def __init__(self, margins: FloatArray, beta: float) -> None:
-        self.margins = margins
-        self.beta = beta
+    margins: FloatArray
+    beta: float
+    rounded: float = 0.25
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
-        """Return minus the objective and its derivative with respect to the roots."""
+        """Return minus the loss and its gradient with respect to the roots."""
+        r, dtype = self.rounded, self.margins.dtype
         weights = np.square(components)
-        short = 1 - (self.margins @ weights.astype(self.margins.dtype)).astype(float)
+        short = 1 - (self.margins @ weights.astype(dtype)).astype(float)
         # t²/2r up to r, then t − r/2: the hinge, with a round corner.
-        inside = np.clip(short, 0, ROUNDED)
-        losses = inside * (np.maximum(short, 0) - inside / 2) / ROUNDED
-        slopes = inside / ROUNDED
+        inside = np.clip(short, 0, r)
+        losses = inside * (np.maximum(short, 0) - inside / 2) / r
+        slopes = (inside / r).astype(dtype) @ self.margins / len(short)
         value = float(losses.mean() + self.beta * weights.sum())
-        slope = self.beta - (slopes.astype(self.margins.dtype) @ self.margins) / len(
-            short
-        )
-        return -value, -2 * components * slope
+        return -value, -2 * components * (self.beta - slopes)
 
 
 def _margins(projected: FloatArray, triplets: IntArray) -> tuple[FloatArray, float]:
     """Return d²(a, c) − d²(a, b) along each direction, and their unit.
 
-    The unit is the mean of d²(a, c) over triplets and directions.
-
-    In float32, which is exact enough for a hinge, a block of triplets at a time.
+    The unit is the mean of d²(a, c) over triplets and directions. float32 is exact
+    enough for a hinge.
     """
     margins = np.empty((len(triplets), projected.shape[1]), dtype=np.float32)
     total = 0.0
-    for start in range(0, len(triplets), BLOCK):
-        rows = slice(start, start + BLOCK)
+    for rows in gen_batches(len(triplets), 1024):
         a, b, c = (projected[triplets[rows, place]] for place in range(3))
         far = np.square(a - c)
         total += float(far.sum())
@@ -300,7 +252,132 @@ def _margins(projected: FloatArray, triplets: IntArray) -> tuple[FloatArray, flo
 
 
 def _sample(rows: IntArray, most: int, random_state: RandomState) -> IntArray:
-    """Return rows, or so many of them by chance, in their order."""
+    """Return the rows, or a random sample of them in their order."""
     if len(rows) <= most:
         return rows
     return rows[np.sort(random_state.choice(len(rows), most, replace=False))]
+
+
+def _given_basis(basis: ArrayLike, space: PriorSpace) -> FloatArray:
+    """Return the user's directions in coordinates, with length 1."""
+    rows = check_array(basis, dtype=np.float64, input_name="basis")
+    width = space.n_coordinates if space.span is None else space.span.n_features
+    if rows.shape[1] != width:
+        raise ValueError(
+            f"basis must have a column for each of the {width} features; got shape "
+            f"{rows.shape}."
+        )
+    if not rows.any(axis=1).all():
+        raise ValueError("basis must not contain rows of zeros.")
+    if space.span is not None:
+        rows = rows @ space.span.to_features(np.eye(space.n_coordinates)).T
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit: FloatArray = rows / np.where(lengths > 0, lengths, 1)
+    return unit
+
+
+def local_discriminants(
+    X: FloatArray, codes: IntArray, n_basis: int, random_state: RandomState
+) -> FloatArray:
+    """Return directions of discriminant analysis in random regions, of length 1.
+
+    A region is a point and the nearest points of each class, at two scales (section 3
+    of Shi, Bellet and Sha): 10 and 20 points, or 20 and 50 for more than 50 features.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The points, float64.
+    codes : ndarray of shape (n_samples,)
+        Their classes, as integers from 0.
+    n_basis : int
+        Number of directions.
+    random_state : RandomState
+        For the centers of the regions.
+
+    Returns
+    -------
+    ndarray of shape (n_basis, n_features)
+        Fewer rows if the regions do not give as many.
+    """
+    n_classes = int(codes.max()) + 1
+    per_region = min(n_classes - 1, X.shape[1])
+    scales = (20, 50) if X.shape[1] > 50 else (10, 20)
+    n_regions = -(-n_basis // (len(scales) * per_region))
+    centers = random_state.choice(len(X), min(n_regions, len(X)), replace=False)
+    nearest = []
+    for c in range(n_classes):
+        rows = np.flatnonzero(codes == c)
+        k = min(max(scales), len(rows))
+        nearest.append(rows[nearest_points(X[centers], X[rows], k)[0]])
+    found = []
+    for scale in scales:
+        for region in range(len(centers)):
+            rows = np.concatenate([near[region, :scale] for near in nearest])
+            found.append(_discriminants(X[rows], codes[rows], per_region))
+    return _unit_rows(np.vstack(found))[:n_basis]
+
+
+def _discriminants(
+    X: FloatArray, codes: IntArray, d: int, shrinkage: float = 0.1
+) -> FloatArray:
+    """Return the leading directions of S_b v = λ S_w v, with a ridge on S_w."""
+    means = class_means(X, codes)
+    residuals = X - means[codes]
+    within = residuals.T @ residuals / len(X)
+    apart = np.sqrt(np.bincount(codes) / len(X))[:, None] * (means - X.mean(axis=0))
+    ridge = shrinkage * float(np.square(X - X.mean(axis=0)).sum(axis=1).mean())
+    if not ridge:
+        return np.empty((0, X.shape[1]))
+    within[np.diag_indices(len(within))] += ridge / len(within)
+    L = cholesky(within, lower=True)
+    whitened = solve_triangular(L, apart.T, lower=True)
+    axes = np.linalg.svd(whitened, full_matrices=False)[0]
+    rows: FloatArray = solve_triangular(L, axes[:, :d], lower=True, trans="T").T
+    return rows
+
+
+def triplet_discriminants(
+    triplets: Tuples, n_basis: int, random_state: RandomState, shrinkage: float = 0.1
+) -> FloatArray:
+    """Return directions along which the third points of random triplets are far.
+
+    They are leading eigenvectors of the scatter of first and third points, relative to
+    the scatter of first and second points, both for random subsets of the triplets.
+
+    Parameters
+    ----------
+    triplets : Tuples
+        The triplets.
+    n_basis : int
+        Number of directions.
+    random_state : RandomState
+        For the subsets.
+    shrinkage : float, default=0.1
+        Ridge of the second scatter, relative to the mean variance.
+
+    Returns
+    -------
+    ndarray of shape (n_basis, n_features)
+        Rows of length 1.
+    """
+    n_features = triplets.points.shape[1]
+    size = min(len(triplets), max(2 * n_features, 50))
+    # Few directions of each subset, so that there are many subsets.
+    each = max(1, n_features // 4)
+    found = []
+    for _ in range(-(-n_basis // each)):
+        part = triplets.subset(random_state.choice(len(triplets), size, replace=False))
+        near, far = (part.differences(0, place).scatter() for place in (1, 2))
+        variance = float(np.trace(near + far)) / (2 * n_features) or 1.0
+        near[np.diag_indices(n_features)] += shrinkage * variance
+        _, axes = eigh(far, near, subset_by_index=[n_features - each, n_features - 1])
+        found.append(axes.T[::-1])
+    return _unit_rows(np.vstack(found))[:n_basis]
+
+
+def _unit_rows(rows: FloatArray) -> FloatArray:
+    lengths = np.linalg.norm(rows, axis=1)
+    kept = lengths > 1e-12 * lengths.max(initial=0)
+    scaled: FloatArray = rows[kept] / lengths[kept, None]
+    return scaled

@@ -1,63 +1,62 @@
 """Sparse distance metric learning."""
 
-from numbers import Integral, Real
+import warnings
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import of_unscaled
-from vicinal.base.pair_classifier import PairClassifier
-from vicinal.base.row_space import span_of
-from vicinal.base.tuples import Preprocessor, Tuples
-from vicinal.base.tuples_from_labels import pairs_from_labels
-from vicinal.classic._prior import prior_space
-from vicinal.classic._sampled_pairs import number_of_pairs
-from vicinal.classic._sparse_inverse import sparse_inverse, sparsity_for_blocks
+from vicinal.base.linalg import span_of
+from vicinal.base.metric import unscale_components, warn_caller
+from vicinal.classic._shared import PriorSpace
+from vicinal.classic.constraints import default_n_pairs, pairs_from_labels
+from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
 from vicinal.neighborhood import effective_n_threads
 
-# The part of the largest possible balance that "auto" takes.
-PART = 0.5
 
-
-class SDML(PairClassifier):
+class SDML(TupleMetric):
     """Sparse distance metric learning.
 
-    The Mahalanobis matrix near a prior one that brings alike pairs together, parts
-    others, and has few entries off its diagonal [1]_: the least of ::
+    Learns a Mahalanobis matrix near a prior that brings similar pairs together,
+    separates dissimilar ones, and has few entries off its diagonal [1]_: it minimizes
+    ::
 
         Tr(P M) − log det M + λ Σ_{i≠j} |M_ij|,    P = M₀⁻¹ + η (mean of y v vᵀ),
 
-    eq. 8 of [1]_, over pairs with the differences v and y of 1 or −1. The pairs are
-    given, or drawn from points with labels, half of them of one class.
+    eq. 8 of [1]_, over pairs with the differences v and y of 1 or −1. Pairs are given,
+    or drawn from points with labels, half of them of the same class.
 
     Parameters
     ----------
     sparsity : float or "auto", default="auto"
-        λ, relative to the mean of P's diagonal. "auto" is 0.01, or more where features
-        would else hang together in blocks of more than 200.
+        λ, relative to the mean of P's diagonal. "auto" is 0.01, or more if otherwise
+        more than 200 features would be connected in one block.
     balance : float or "auto", default="auto"
-        η. From some η on, which depends on the pairs, P is not positive definite and
-        the problem has no solution; "auto" is half of that.
+        η. Above some η, which depends on the pairs, P is not positive definite and the
+        problem has no solution; "auto" is half of it.
     prior : {"identity", "covariance"} or array-like, default="identity"
-        M₀: the identity, the inverse of the covariance, as Ledoit and Wolf estimate
-        it, or a matrix of shape (n_features, n_features).
+        M₀: the identity, the inverse of the Ledoit-Wolf covariance, or a matrix of
+        shape (n_features, n_features).
     n_constraints : int or "auto", default="auto"
-        How many pairs to draw from labels, as for :class:`vicinal.classic.ITML`.
+        Number of pairs to draw from labels, as for :class:`vicinal.classic.ITML`.
     max_iter : int, default=100
-        Iterations of the graphical lasso at most.
+        Maximum number of iterations of the graphical lasso.
     tol : float, default=1e-4
-        The graphical lasso's bound on the duality gap.
+        Tolerance of the duality gap of the graphical lasso.
     random_state : int, RandomState or None, default=None
         For the choice of pairs.
     preprocessor : array-like of shape (n_points, n_features), callable or None, \
 default=None
-        The points, where pairs are given as two indices; or what returns points for
-        an array of indices.
+        The points, if pairs are given as indices; or a function that returns points
+        for an array of indices.
 
     Attributes
     ----------
@@ -70,27 +69,27 @@ default=None
     sparsity_ : float
         λ in use.
     n_iter_ : int
-        Iterations of the graphical lasso, the most of any block; 1 at least.
+        Largest number of iterations of the graphical lasso, over all blocks.
     threshold_ : float
-        After a fit to pairs: the distance up to which they are predicted to be alike.
+        After a fit to pairs: the largest distance of pairs predicted as similar.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    vicinal.classic.ITML : The same pairs without sparsity.
-    sklearn.covariance.graphical_lasso : What solves it.
+    vicinal.classic.ITML : Learns a dense matrix from the same pairs.
+    sklearn.covariance.graphical_lasso : The solver.
 
     Notes
     -----
     The problem is solved by scikit-learn's :func:`sklearn.covariance.graphical_lasso`,
-    one block of features at a time: features between which no entry of P is larger than
-    λ do not hang together in the solution either, so that this loses nothing.
+    one block of features at a time. This is exact: features that are not connected by
+    entries of P above λ are not connected in the solution either.
 
-    Cost: O(n_pairs · D²) once, and a graphical lasso of D×D, the part that grows
-    fastest with D.
+    Cost: O(n_pairs · D²) once, and a graphical lasso of D×D, which dominates for many
+    features.
 
     References
     ----------
@@ -112,18 +111,12 @@ default=None
     True
     """
 
+    _tuple_size = 2
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TupleMetric._parameter_constraints,
         "sparsity": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "balance": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "prior": [StrOptions({"identity", "covariance"}), "array-like"],
-        "n_constraints": [
-            Interval(Integral, 2, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
-        "preprocessor": ["array-like", callable, None],
     }
 
     def __init__(
@@ -148,76 +141,145 @@ default=None
         self.preprocessor = preprocessor
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
-        n_pairs = number_of_pairs(self.n_constraints, int(codes.max()) + 1, 1)
+        n_pairs = default_n_pairs(self.n_constraints, int(codes.max()) + 1, 1)
         indices, signs = pairs_from_labels(
             codes, 2 * n_pairs, random_state=check_random_state(self.random_state)
         )
         self._learn_pairs(Tuples(X, indices), signs)
 
-    def _learn_pairs(self, pairs: Tuples, signs: IntArray, **_: Any) -> None:
+    def _learn_pairs(self, pairs: Tuples, signs: IntArray) -> None:
         known = pairs.used()
+        n, n_features = known.points.shape
         unit = float(np.abs(known.points).max()) or 1.0
         points = known.points.astype(np.float64) / unit
         points -= points.mean(axis=0)
+        # Each kind of pairs by its own mean, so that the kinds have equal weight.
+        counts = np.where(signs > 0, (signs > 0).sum(), (signs < 0).sum())
         differences = Tuples(points, known.indices).differences(
             0, 1, effective_n_threads(None)
         )
-        # Each kind by its own mean, so that more pairs of one do not outweigh others.
-        counts = np.where(signs > 0, (signs > 0).sum(), (signs < 0).sum())
         scatter = differences.scatter(signs / counts)
-        inverse, root, of_data = self._prior_inverse(known.points)
-        if root is not None:
-            most = _largest_balance(root.T @ scatter @ root)
-        elif len(points) < points.shape[1]:  # the same, in the span of the points
+        # M₀⁻¹, and the scatter in coordinates in which M₀ is the identity.
+        inverse_prior, whitened, metric_unit = np.eye(n_features), scatter, 1.0
+        if not isinstance(self.prior, str) or self.prior != "identity":
+            space = PriorSpace(known.points, self.prior)
+            metric_unit = space.metric_unit
+            if space.root is not None:
+                inverse_root = np.linalg.pinv(space.root)
+                inverse_prior = inverse_root.T @ inverse_root
+                whitened = space.root.T @ scatter @ space.root
+        elif n < n_features:  # the span has the same eigenvalues but 0
             span = span_of(points)
-            coordinates = Tuples(span.coordinates * span.unit, known.indices)
-            most = _largest_balance(
-                coordinates.differences(0, 1).scatter(signs / counts)
-            )
-        else:
-            most = _largest_balance(scatter)
-        balance = self._balance(most, scatter)
-        P = inverse + balance * scatter
+            in_span = Tuples(span.coordinates * span.unit, known.indices)
+            whitened = in_span.differences(0, 1).scatter(signs / counts)
+        balance = self._checked_balance(whitened, float(np.abs(scatter).max()))
+        P = inverse_prior + balance * scatter
         size = float(np.diagonal(P).mean())
         sparsity = self.sparsity
         if isinstance(sparsity, str):
             sparsity = sparsity_for_blocks(P / size)
-        solved, n_iter = sparse_inverse(P / size, sparsity, self.max_iter, self.tol)
-        M = solved / size
-        # R of M = RᵀR; the prior of the data was taken in their unit.
-        factor = np.linalg.cholesky(M).T
-        scale = unit if of_data else 1.0
-        self.components_ = of_unscaled(factor, scale, pairs.points.dtype)
+        M, n_iter = sparse_inverse(P / size, sparsity, self.max_iter, self.tol)
+        M = M / size
+        dtype = pairs.points.dtype
+        self.components_ = unscale_components(
+            np.linalg.cholesky(M).T, metric_unit, dtype
+        )
         with np.errstate(over="ignore", under="ignore"):
-            self.precision_ = (M / scale / scale).astype(pairs.points.dtype)
+            self.precision_ = (M / metric_unit / metric_unit).astype(dtype)
         self.balance_, self.sparsity_, self.n_iter_ = balance, sparsity, n_iter
 
-    def _prior_inverse(
-        self, points: FloatArray
-    ) -> tuple[FloatArray, FloatArray | None, bool]:
-        """Return M₀⁻¹, R with M₀ = R Rᵀ (None is 1), and whether it is of the data."""
-        n_features = points.shape[1]
-        if isinstance(self.prior, str) and self.prior == "identity":
-            return np.eye(n_features), None, False
-        space = prior_space(points, self.prior)
-        inverse_root = np.linalg.pinv(space.root)
-        return inverse_root.T @ inverse_root, space.root, space.of_data
-
-    def _balance(self, most: float, scatter: FloatArray) -> float:
-        if not isinstance(self.balance, str):
-            if self.balance >= most:
-                raise ValueError(
-                    f"balance={self.balance} is too large for these pairs: the problem "
-                    f"has a solution below {most:.3g} only. Lower it, or use 'auto'."
-                )
-            return float(self.balance)
-        if np.isfinite(most):
-            return PART * most
-        return 1.0 / max(float(np.abs(scatter).max()), np.finfo(np.float64).tiny)
+    def _checked_balance(self, scatter: FloatArray, size: float) -> float:
+        """Return η, for which I + η S must be positive definite."""
+        least = float(np.linalg.eigvalsh(scatter)[0])
+        rounding = len(scatter) * 1e-14 * float(np.abs(scatter).max(initial=0))
+        bounded = least < -rounding
+        if isinstance(self.balance, str):
+            if bounded:
+                return -0.5 / least
+            return 1.0 / max(size, np.finfo(np.float64).tiny)
+        if bounded and self.balance >= -1 / least:
+            raise ValueError(
+                f"balance={self.balance} is too large for these pairs: the problem "
+                f"has a solution below {-1 / least:.3g} only. Lower it, or use 'auto'."
+            )
+        return float(self.balance)
 
 
-def _largest_balance(scatter: FloatArray) -> float:
-    """Return the η from which on 1 + η S is not positive definite; inf if none."""
-    least = float(np.linalg.eigvalsh(scatter)[0])
-    rounding = len(scatter) * 1e-14 * float(np.abs(scatter).max(initial=0))
-    return -1.0 / least if least < -rounding else np.inf
+def blocks_of(P: FloatArray, sparsity: float) -> IntArray:
+    """Return the number of the block of each feature.
+
+    Blocks are the connected components of the graph of entries |P_ij| > λ. The
+    solution has the same blocks.
+    """
+    linked = csr_array(np.abs(P) > sparsity)
+    labels: IntArray = connected_components(linked, directed=False)[1]
+    return labels
+
+
+def sparsity_for_blocks(
+    P: FloatArray, least: float = 0.01, largest_block: int = 200
+) -> float:
+    """Return the least λ, to 5 %, without blocks of more than `largest_block`."""
+
+    def small_enough(sparsity: float) -> bool:
+        return bool(np.bincount(blocks_of(P, sparsity)).max() <= largest_block)
+
+    if small_enough(least):
+        return least
+    low, high = least, float(np.abs(P - np.diag(np.diagonal(P))).max())
+    while high > 1.05 * low:
+        middle = float(np.sqrt(low * high))
+        low, high = (low, middle) if small_enough(middle) else (middle, high)
+    return high
+
+
+def sparse_inverse(
+    P: FloatArray, sparsity: float, max_iter: int, tol: float
+) -> tuple[FloatArray, int]:
+    """Minimize Tr(P M) − log det M + λ Σ_{i≠j} |M_ij|, one block at a time.
+
+    Parameters
+    ----------
+    P : ndarray of shape (n_features, n_features)
+        Symmetric and positive definite.
+    sparsity : float
+        λ.
+    max_iter, tol
+        As for :func:`sklearn.covariance.graphical_lasso`.
+
+    Returns
+    -------
+    M : ndarray of shape (n_features, n_features)
+        The minimum.
+    n_iter : int
+        Largest number of iterations of a block.
+    """
+    from sklearn.covariance import graphical_lasso  # slow to import
+
+    if sparsity == 0:
+        inverse = np.linalg.inv(P)
+        return (inverse + inverse.T) / 2, 1
+    labels = blocks_of(P, sparsity)
+    M = np.diag(1 / np.diagonal(P))
+    most, converged = 1, True
+    for block in np.flatnonzero(np.bincount(labels) > 1):
+        rows = np.flatnonzero(labels == block)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _, part, n_iter = graphical_lasso(
+                P[np.ix_(rows, rows)],
+                alpha=sparsity,
+                max_iter=max_iter,
+                tol=tol * len(rows),
+                enet_tol=1e-6,
+                return_n_iter=True,
+            )
+        M[np.ix_(rows, rows)] = (part + part.T) / 2
+        most, converged = max(most, n_iter), converged and n_iter < max_iter
+    if not converged:
+        warn_caller(
+            f"SDML's graphical lasso did not converge in {max_iter} iterations; raise "
+            "max_iter, tol or sparsity.",
+            ConvergenceWarning,
+        )
+    return M, most

@@ -10,25 +10,25 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
 from vicinal._typing import FLOATS
-from vicinal.base.domains import source_of
-from vicinal.base.validation import LearnsFromClasses, encoded, validate_data
-from vicinal.classic._logdet_metric import LogDetMetric
-from vicinal.classic.itml import ITML
+from vicinal.base.linalg import source_of
+from vicinal.base.metric import encoded, validate_data
+from vicinal.classic._shared import SupervisedMetric
+from vicinal.classic.itml import ITML, learn_from_drawn_pairs
 from vicinal.neighborhood import single_threaded_blas
 
 
-class TransferITML(LearnsFromClasses, LogDetMetric):
+class TransferITML(SupervisedMetric):
     """Information-theoretic metric learning for transfer.
 
-    ITML whose pairs have one point in the target domain, where there are few labelled
-    rows, and one in the source domain, where there are many [1]_: points of one class
-    come near across the domains, points of two stay apart (section 6 of [2]_). The
-    rows of both domains can then serve a nearest-neighbour classifier in the target.
+    ITML with pairs of one point of the target domain, which has few labeled rows, and
+    one of the source domain, which has many [1]_. Points of the same class become near
+    across the domains, others stay apart (section 6 of [2]_). A nearest-neighbor
+    classifier for the target can then use the rows of both domains.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        The price of slack. There are too few target rows to choose it by.
+        The price of slack. There are too few target rows to choose it automatically.
     prior, n_constraints, max_iter, tol, verbose, random_state
         As for :class:`vicinal.classic.ITML`; all classes of both domains count for
         n_constraints="auto", and all rows for prior="covariance".
@@ -47,8 +47,8 @@ class TransferITML(LearnsFromClasses, LogDetMetric):
 
     Notes
     -----
-    The domains often differ in location and scale first of all: standardise each by
-    itself before, as [2]_ does.
+    The domains often differ mainly in location and scale: standardize each one
+    separately first, as in [2]_.
 
     Cost: as of :class:`vicinal.classic.ITML` with a given gamma.
 
@@ -68,7 +68,7 @@ class TransferITML(LearnsFromClasses, LogDetMetric):
     >>> y_source, y = np.arange(200) % 2, np.arange(8) % 2
     >>> X_source = rng.normal(size=(200, 5)) + 3 * y_source[:, None] * np.eye(5)[0]
     >>> X = rng.normal(size=(8, 5)) + 3 * y[:, None] * np.eye(5)[0]
-    >>> X[:, 1] += 4  # where the domains differ
+    >>> X[:, 1] += 4  # the domains differ in this feature
     >>> model = TransferITML(random_state=0).fit(
     ...     X, y, X_source=X_source, y_source=y_source
     ... )
@@ -78,11 +78,7 @@ class TransferITML(LearnsFromClasses, LogDetMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **{
-            name: constraint
-            for name, constraint in ITML._parameter_constraints.items()
-            if name not in ("bounds", "preprocessor")
-        },
+        **ITML._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -113,7 +109,7 @@ class TransferITML(LearnsFromClasses, LogDetMetric):
         X_source: ArrayLike | None = None,
         y_source: ArrayLike | None = None,
     ) -> Self:
-        """Learn the metric.
+        """Fit the metric.
 
         Parameters
         ----------
@@ -122,11 +118,11 @@ class TransferITML(LearnsFromClasses, LogDetMetric):
         y : array-like of shape (n_samples,)
             Their classes.
         X_source : array-like of shape (n_source, n_features) or None, default=None
-            The points of the source domain. Without them, this is
-            :class:`vicinal.classic.ITML` of the target domain.
+            The points of the source domain. None is
+            :class:`vicinal.classic.ITML` on the target domain.
         y_source : array-like of shape (n_source,) or None, default=None
-            Their classes, of which one at least must be a class of the target; others
-            make pairs of two classes.
+            Their classes. At least one must be a class of the target; others only
+            appear in dissimilar pairs.
 
         Returns
         -------
@@ -138,12 +134,12 @@ class TransferITML(LearnsFromClasses, LogDetMetric):
             )
             given = source_of(self, labels, X_source, y_source)
             if given is None:
-                self._learn(points, encoded(self, labels)[1])
+                learn_from_drawn_pairs(self, points, encoded(self, labels)[1])
             else:
                 source, source_labels = given
                 _, codes = encoded(self, np.concatenate([labels, source_labels]))
                 codes, source_codes = np.split(codes, [len(labels)])
                 if not np.isin(codes, source_codes).any():
                     raise ValueError("No class has rows in both X and X_source.")
-                self._learn(points, codes, source, source_codes)
+                learn_from_drawn_pairs(self, points, codes, source, source_codes)
         return self

@@ -14,16 +14,15 @@ from vicinal.dask._chunks import Chunks, Frame, scatter_of
 from vicinal.dask._estimator import DaskMixin, init_like
 from vicinal.dask._sampling import QUERIES_PER_TASK, Pool, Share, draw_sample
 from vicinal.dask._tasks import freed_memory_kept, summed
-from vicinal.lca.parts import (
+from vicinal.lca.data import ScaledData, Scaler
+from vicinal.lca.em import (
     N_EXACT,
     N_REFERENCES,
+    EMResult,
     Kernel,
-    Model,
+    MStep,
     OnIteration,
-    Reached,
     Sampling,
-    ScaledData,
-    Scaler,
     Start,
     expectation_of,
     form_of,
@@ -32,7 +31,7 @@ from vicinal.lca.parts import (
     to_float32_if_safe,
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
-from vicinal.objectives.minibatch import sample_indices
+from vicinal.objectives.base import sample_indices
 
 N_KERNELS = N_EXACT
 """Maximum number of rows that have a kernel in the density."""
@@ -98,8 +97,8 @@ class LCA(DaskMixin, vicinal.lca.LCA):
 
     Parameters
     ----------
-    covariance, reg, n_components, discount, contamination, cv, rtol, \
-warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
+    covariance, reg, n_components, discount, rescale, contamination, cv, \
+rtol, warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.LCA`; covariance="local" and reg="cv" need all rows in
         memory, and contamination is a share of the rows that have a kernel.
     batch_size : int or None, default=None
@@ -256,16 +255,16 @@ offset_, n_features_in_, feature_names_in_
     def _em(
         self,
         data: ScaledData,
-        model: Model,
+        model: MStep,
         start: Start,
         on_iteration: OnIteration,
         seed: Any = None,
-    ) -> Reached:
+    ) -> EMResult:
         if not isinstance(data, ChunkedData):
             return super()._em(data, model, start, on_iteration, seed)
         batch_size = int(self.batch_size or 4 * QUERIES_PER_TASK)
         n_references = int(self.n_references or N_REFERENCES)
-        sampling = Sampling(batch_size, n_references, self.discount)
+        sampling = Sampling(batch_size, n_references, self.discount, self.rescale)
         n = min(data.chunks.shape[0], LOCATIONS_PER_ITERATION)
         n_updates = -(-n // batch_size)
         pool = Pool(

@@ -21,8 +21,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 import vicinal.ldg
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.linalg import axes_of_scatter
 from vicinal.base.metric import LinearMetric
-from vicinal.base.row_space import axes_of_scatter
 from vicinal.dask._chunks import BLOCK_ROWS, Chunks, Frame, add, scatter_of
 from vicinal.dask._estimator import DaskMixin, init_like
 from vicinal.dask._sampling import POOL_BYTES, Rows, draw_sample, join

@@ -1,27 +1,44 @@
 """LCA with one covariance for each point, smoothed towards the shared one (section 3).
 
-Everything here is in the coordinates V = U Aᵀ in which the shared covariance is the
-identity. The kernels differ, so that distances are no longer of one metric: a pair
-costs d² instead of d. But a quadratic form is linear in the products of two
-coordinates, and so all of it is products of matrices.
+Everything is in the coordinates V = U Aᵀ in which the shared covariance is the
+identity. Each kernel has its own metric, so that a pair costs d² instead of d. A
+quadratic form is linear in the products of two coordinates, which turns all sums into
+matrix products.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.random import RandomState
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.lca.data import DuplicateRows
+from vicinal.lca.density import ParzenDensity
+from vicinal.lca.em import EMResult, OnIteration
 from vicinal.neighborhood.engine import for_each_block
-from vicinal.neighborhood.parallel import ReproducibleSum
+from vicinal.neighborhood.threads import (
+    ReproducibleSum,
+    blocks,
+    rows_per_block,
+    run_in_threads,
+)
 
-# Numbers in all the covariances together.
-MOST_NUMBERS = 10**8
-# A term this far below the largest, in logarithms, is lost in the sum's rounding. What
-# is smaller would become a subnormal number, which processors are slow at.
-NEGLIGIBLE = -100.0
+NEGLIGIBLE = 3 * float(np.log(np.finfo(np.float64).eps))
+"""A log-term this far below the largest is lost in the rounding of the sum. Smaller
+terms would become subnormal numbers, which are slow."""
+
+
+class LocalExpectation(NamedTuple):
+    """The result of an E-step."""
+
+    log_sums: FloatArray
+    """log Σ_{j≠i} |Σ_j|^(−½) exp(−½ …) of each point i."""
+    weights: FloatArray
+    """Σ_i λ_ij of each kernel j."""
+    matrices: FloatArray
+    """Σ_i λ_ij v_ij v_ijᵀ of each kernel j."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +56,10 @@ class LocalKernels:
     V: FloatArray
     covariances: FloatArray
 
+    def __getitem__(self, rows: IntArray) -> "LocalKernels":
+        """Return the kernels of some points."""
+        return LocalKernels(self.V[rows], self.covariances[rows])
+
     @cached_property
     def precisions(self) -> FloatArray:
         """Σ_j⁻¹."""
@@ -51,8 +72,9 @@ class LocalKernels:
 
     @cached_property
     def coefficients(self) -> FloatArray:
-        """What a quadratic form's exponent is linear in, for `monomials`."""
-        V, P, (rows, columns) = self.V, self.precisions, _pairs(self.V.shape[1])
+        """The coefficients of the exponents in the `monomials` of a query."""
+        V, P = self.V, self.precisions
+        rows, columns = np.triu_indices(V.shape[1])
         pulled = np.einsum("jkl,jl->jk", P, V)
         # Off the diagonal each product stands for two entries of the matrix.
         twice = np.where(rows == columns, -0.5, -1.0)
@@ -62,8 +84,7 @@ class LocalKernels:
     def log_terms(self, Q: FloatArray, width: float = 1.0) -> FloatArray:
         """Return −½ (q − v_j)ᵀΣ_j⁻¹(q − v_j) / width² − ½ log|Σ_j| of each pair."""
         exponents = monomials(Q) @ self.coefficients.T
-        # Rounding must not make a density above the kernel's peak.
-        np.minimum(exponents, 0, out=exponents)
+        np.minimum(exponents, 0, out=exponents)  # no rounding above the peak
         return exponents / width**2 + self.log_roots
 
     def log_sums(
@@ -80,18 +101,18 @@ class LocalKernels:
         Q : ndarray of shape (n_queries, n_features)
             The queries.
         n_threads : int
-            Threads.
+            Number of threads.
         own : ndarray of int of shape (n_queries,) or None, default=None
             The kernel that each query leaves out.
         counts : ndarray of shape (n_samples,) or None, default=None
-            c_j, how often a kernel counts; None is once.
+            c_j, the multiplicity of each kernel; None is 1.
         """
         peaks = self.log_roots if counts is None else self.log_roots + np.log(counts)
         sums = np.empty(len(Q))
         self._for_each_block(monomials(Q), peaks, sums, own, n_threads)
         return sums
 
-    def expectation(self, n_threads: int) -> "LocalExpectation":
+    def expectation(self, n_threads: int) -> LocalExpectation:
         """Do the E-step over all pairs (eq. 3), in one pass."""
         V = self.V
         n, d = V.shape
@@ -104,12 +125,11 @@ class LocalKernels:
             shares = known[rows] / block.sum(axis=1, keepdims=True)
             term += np.matmul(block.T, shares, out=scratch)
 
-        self._for_each_block(
-            known, self.log_roots, sums, np.arange(n), n_threads, add_up, total
-        )
+        own = np.arange(n)
+        self._for_each_block(known, self.log_roots, sums, own, n_threads, add_up, total)
         moments, means = total.total[:, : -d - 1], total.total[:, -d - 1 : -1]
         weights = total.total[:, -1]
-        rows, columns = _pairs(d)
+        rows, columns = np.triu_indices(d)
         matrices = np.empty((n, d, d))
         matrices[:, rows, columns] = matrices[:, columns, rows] = moments
         cross = means[:, :, None] * V[:, None, :]
@@ -128,28 +148,27 @@ class LocalKernels:
         consume: Any = None,
         total: ReproducibleSum | None = None,
     ) -> None:
-        """Compute the terms of each query over its largest, and hand on the blocks.
+        """Compute the terms of each query over its largest, and pass on the blocks.
 
         Parameters
         ----------
         queries : ndarray of shape (n_queries, n_monomials)
-            The queries' monomials.
+            The monomials of the queries.
         log_peaks : ndarray of shape (n_samples,)
-            The logarithm of each kernel at its centre.
+            The logarithm of each kernel at its center.
         log_sums : ndarray of shape (n_queries,)
-            Where the logarithm of each query's sum is written.
+            Output: the logarithm of the sum of each query.
         own : ndarray of int or None
-            Which kernel each query leaves out.
+            The kernel that each query leaves out.
         n_threads, consume, total
-            As for `for_each_block`.
+            As for `vicinal.neighborhood.engine.for_each_block`.
         """
         coefficients = self.coefficients.copy()
         coefficients[:, -1] += log_peaks
 
         def fill(block: FloatArray, rows: slice) -> None:
             np.matmul(queries[rows], coefficients.T, out=block)
-            # As in `log_terms`.
-            np.minimum(block, log_peaks, out=block)
+            np.minimum(block, log_peaks, out=block)  # no rounding above the peak
             if own is not None:
                 block[np.arange(len(block)), own[rows]] = -np.inf
             peaks = block.max(axis=1, keepdims=True)
@@ -162,66 +181,46 @@ class LocalKernels:
         for_each_block(shape, queries.dtype, fill, n_threads, consume, total)
 
 
-class LocalExpectation(NamedTuple):
-    """What the E-step finds: of each point, and of each kernel."""
-
-    log_sums: FloatArray
-    """log Σ_{j≠i} |Σ_j|^(−½) exp(−½ …) of each point i."""
-    weights: FloatArray
-    """Σ_i λ_ij of each kernel j."""
-    matrices: FloatArray
-    """Σ_i λ_ij v_ij v_ijᵀ of each kernel j."""
-
-
 def monomials(V: FloatArray) -> FloatArray:
-    """Return the products of two coordinates, the coordinates, and 1, of each point."""
-    rows, columns = _pairs(V.shape[1])
+    """Return the products of two coordinates, the coordinates and 1 of each point."""
+    rows, columns = np.triu_indices(V.shape[1])
     return np.hstack([V[:, rows] * V[:, columns], V, np.ones((len(V), 1))])
 
 
-def _pairs(d: int) -> tuple[IntArray, IntArray]:
-    """Return which two coordinates each product is of."""
-    rows, columns = np.triu_indices(d)
-    return rows, columns
-
-
 def local_em(
-    V: FloatArray,
+    shared: EMResult,
+    U: FloatArray,
     smoothing: float,
+    *,
     max_iter: int,
     tol: float,
     n_threads: int,
-    on_iteration: Callable[[LocalKernels, list[float]], bool],
-) -> tuple[LocalKernels, list[float], bool]:
+    on_iteration: OnIteration,
+) -> EMResult:
     """Alternate eq. 3 and Σ_j = (Σ_i λ_ij v_ij v_ijᵀ + s I) / (Σ_i λ_ij + s).
 
-    That M-step maximises the likelihood less s/2 (log|Σ_j| + tr Σ_j⁻¹ − d) for each
-    point, which is least where Σ_j is the shared covariance; the curve never falls.
+    This M-step maximizes the likelihood minus s/2 (log|Σ_j| + tr Σ_j⁻¹ − d) for each
+    point, a penalty that is 0 at the shared covariance; the curve never falls.
 
     Parameters
     ----------
-    V : ndarray of shape (n_samples, n_features)
-        The points, where the shared covariance is the identity; float64.
+    shared : EMResult
+        The shared covariance, and its local scatter.
+    U : ndarray of shape (n_samples, n_features)
+        The points.
     smoothing : float
-        s: how many points' worth of the shared covariance each has.
-    max_iter, tol, n_threads
-        As for `vicinal.lca._em.exact_em`.
-    on_iteration : callable
-        Called after each iteration with the kernels and the curve; True stops.
-
-    Returns
-    -------
-    LocalKernels, list of float, bool
-        The kernels, the curve in these coordinates, and whether EM converged.
+        s: the weight of the shared covariance in each Σ_j, in points.
+    max_iter, tol, n_threads, on_iteration
+        As for `vicinal.lca.em.exact_em`.
     """
+    V = U.astype(np.float64) @ shared.kernel.map.T
     n, d = V.shape
     kernels = LocalKernels(V, np.broadcast_to(np.eye(d), (n, d, d)))
 
     def height(sums: FloatArray) -> float:
         traces = np.trace(kernels.precisions, axis1=1, axis2=2)
         penalty = smoothing / 2 * np.mean(traces - d - 2 * kernels.log_roots)
-        constant = np.log(n - 1) + d / 2 * np.log(2 * np.pi)
-        return float(sums.mean() - constant - penalty)
+        return float(sums.mean() - np.log(n - 1) + shared.kernel.log_peak - penalty)
 
     seen = kernels.expectation(n_threads)
     curve = [height(seen.log_sums)]
@@ -232,6 +231,90 @@ def local_em(
         seen = kernels.expectation(n_threads)
         curve.append(height(seen.log_sums))
         converged = curve[-1] - curve[-2] < tol
-        if on_iteration(kernels, curve) or converged:
-            return kernels, curve, True
-    return kernels, curve, False
+        result = replace(shared, curve=curve, converged=True, local_kernels=kernels)
+        if on_iteration(result) or converged:
+            return result
+    return replace(result, converged=False)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LocalDensity(ParzenDensity):
+    """p(x) = mean_j N(x; x_j, Σ_j).
+
+    Attributes
+    ----------
+    kernels : LocalKernels
+        The kernels, in the coordinates in which the shared covariance is the identity.
+    """
+
+    kernels: LocalKernels
+
+    def kernel_log_density(self, U: FloatArray, n_threads: int) -> FloatArray:
+        """Return the log-density of scaled points under the kernels alone."""
+        sums = self.kernels.log_sums(self._mapped(U), n_threads)
+        return sums - np.log(len(self.U)) + self._constant
+
+    def kernel_leave_one_out(
+        self, n_threads: int, rows: IntArray | None = None
+    ) -> FloatArray:
+        """Return the leave-one-out log-densities under the kernels alone."""
+        own, kernels = np.arange(len(self.U)) if rows is None else rows, self.kernels
+        if self.duplicates is None:
+            sums = kernels.log_sums(kernels.V[own], n_threads, own)
+            return sums - np.log(len(self.U) - 1) + self._constant
+        counts, own = self.duplicates.counts, self.duplicates.group[own]
+        kernels = kernels[self.duplicates.first]
+        sums = kernels.log_sums(kernels.V[own], n_threads, own, counts)
+        return sums - np.log(len(self.U) - counts[own]) + self._constant
+
+    def with_duplicates(self, duplicates: DuplicateRows) -> Self:
+        """Return the density of all rows, given that of the distinct rows."""
+        kernels = self.kernels[duplicates.group]
+        return replace(super().with_duplicates(duplicates), kernels=kernels)
+
+    def kernel_sample(self, n_samples: int, rng: RandomState) -> FloatArray:
+        """Draw points from the kernels, in the units of the data."""
+        which = rng.randint(len(self.U), size=n_samples)
+        spread = np.linalg.cholesky(self.kernels.covariances[which])
+        noise = rng.standard_normal((n_samples, self.U.shape[1]))
+        noise = np.einsum("ijk,ik->ij", spread, noise)
+        return self._inverse(self.kernels.V[which] + noise)
+
+    def modes(
+        self, X: FloatArray, width: float, max_iter: int, tol: float, n_threads: int
+    ) -> tuple[FloatArray, int]:
+        """Ascend the kernel density to its modes; also return the number of steps.
+
+        A step solves Σ_j w_j Σ_j⁻¹ (x − x_j) = 0 for the weights w_j at x.
+        """
+        n, d = self.kernels.V.shape
+        precisions = self.kernels.precisions.reshape(n, d * d)
+        pulled = np.einsum("jkl,jl->jk", self.kernels.precisions, self.kernels.V)
+        at = self._mapped(self.units.transform(X))
+        moving = np.arange(len(at))
+        moved = np.empty(len(at))
+
+        def step(_: int, part: slice) -> None:
+            rows = moving[part]
+            terms = self.kernels.log_terms(at[rows], width=width)
+            # The sum of the weights cancels in the equation.
+            weights = np.exp(terms - terms.max(axis=1, keepdims=True))
+            matrices = (weights @ precisions).reshape(-1, d, d)
+            goal = np.linalg.solve(matrices, (weights @ pulled)[:, :, None])[:, :, 0]
+            moved[rows] = np.linalg.norm(goal - at[rows], axis=1)
+            at[rows] = goal
+
+        n_steps = 0
+        while len(moving) and (n_steps := n_steps + 1) <= max_iter:
+            size = rows_per_block(len(moving), 8 * max(n, d * d))
+            parts = blocks(slice(0, len(moving)), size)
+            run_in_threads(lambda: step, parts, n_threads)
+            moving = moving[moved[moving] > tol * width]
+        return self._inverse(at), n_steps
+
+    @property
+    def _constant(self) -> float:
+        return self.kernel.log_peak - self.units.log_unit
+
+    def _mapped(self, U: FloatArray) -> FloatArray:
+        return U.astype(np.float64) @ self.kernel.map.T

@@ -8,9 +8,9 @@ from scipy.linalg import eigh, qr, solve_triangular
 from scipy.special import logsumexp
 
 from vicinal._typing import FloatArray
-from vicinal.base.row_space import negligible, orthonormal
+from vicinal.base.linalg import negligible, orthonormal
 from vicinal.ldg.local_gaussians import ClassPoints, summing
-from vicinal.neighborhood.nearest_lists import Neighbors
+from vicinal.neighborhood.nearest import Neighbors
 
 Matrix = NDArray[np.float64]
 

@@ -16,11 +16,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import LinearMetric
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import orthonormal, span_of, varying_axes
-from vicinal.base.validation import LearnsFromClasses, labeled
+from vicinal.base.linalg import orthonormal, span_of, varying_axes
+from vicinal.base.metric import LearnsFromClasses, LinearMetric, labeled, warn_caller
+from vicinal.base.selection import checked_n_components
 from vicinal.ldg.eigenproblem import (
     EigenProblem,
     LocalGaussianObjective,

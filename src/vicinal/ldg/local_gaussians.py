@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.nearest import nearest_of_each_class
-from vicinal.neighborhood.nearest_lists import Neighbors
-from vicinal.neighborhood.parallel import (
+from vicinal.neighborhood.nearest import Neighbors, nearest_of_each_class
+from vicinal.neighborhood.threads import (
     ReproducibleSum,
     blocks,
     rows_per_block,

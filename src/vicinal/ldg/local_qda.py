@@ -12,9 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.metric import unchanged_on_error
-from vicinal.base.row_space import centered
-from vicinal.base.validation import labeled, validate_data
+from vicinal.base.linalg import centered
+from vicinal.base.metric import labeled, unchanged_on_error, validate_data
 from vicinal.ldg.local_gaussians import ClassPoints, least_spread
 from vicinal.ldg.selection import Sample, choose_n_neighbors, warn_of_small_classes
 from vicinal.neighborhood import effective_n_threads

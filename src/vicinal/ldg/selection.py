@@ -8,13 +8,14 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.folds import held_out, sample_of_classes
-from vicinal.base.knn_vote import (
+from vicinal.base.metric import warn_caller
+from vicinal.base.selection import (
+    held_out,
     leave_one_out_hits,
     majority,
     nearest_points,
     path_of_dimensions,
+    sample_of_classes,
     smallest_proven,
 )
 from vicinal.ldg.eigenproblem import EigenProblem, varying_eigenvectors

@@ -13,13 +13,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.domains import Domain, source_of
-from vicinal.base.folds import held_out
-from vicinal.base.knn_vote import majority, nearest_points
-from vicinal.base.metric import LinearMetric
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import span_of, varying_axes
-from vicinal.base.validation import encoded, validate_data
+from vicinal.base.linalg import Domain, source_of, span_of, varying_axes
+from vicinal.base.metric import LinearMetric, encoded, validate_data
+from vicinal.base.selection import (
+    checked_n_components,
+    held_out,
+    majority,
+    nearest_points,
+)
 from vicinal.ldg.eigenproblem import EigenProblem, Matrix, complete_rows
 from vicinal.ldg.local_gaussians import ClassPoints, least_spread, scatters
 from vicinal.ldg.local_qda import LocalQDA

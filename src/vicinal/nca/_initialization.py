@@ -12,9 +12,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.n_components import checked_n_components
-from vicinal.base.row_space import unit_of
-from vicinal.base.whitening import (
+from vicinal.base.linalg import (
     Spread,
     covariance,
     discriminant_rows,
@@ -22,8 +20,10 @@ from vicinal.base.whitening import (
     mean,
     relevant_components,
     spread,
+    unit_of,
     within_class_residuals,
 )
+from vicinal.base.selection import checked_n_components
 
 FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
 STARTS = (*FROM_THE_DATA, "identity", "random")

@@ -19,11 +19,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import unscale_components
-from vicinal.base.monitor import Monitor
-from vicinal.base.n_components import enough_components, ordered_by_size
-from vicinal.base.validation import validate_data
+from vicinal.base.metric import Monitor, unscale_components, validate_data, warn_caller
+from vicinal.base.selection import enough_components, ordered_by_size
 from vicinal.nca._initialization import (
     FROM_THE_DATA,
     candidate_diagonals,

@@ -11,9 +11,12 @@ from sklearn.utils import gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import unscale_components
-from vicinal.base.validation import check_sample_weight, validate_data
+from vicinal.base.metric import (
+    check_sample_weight,
+    unscale_components,
+    validate_data,
+    warn_caller,
+)
 from vicinal.neighborhood import (
     NeighborWeights,
     average,
@@ -22,9 +25,9 @@ from vicinal.neighborhood import (
 )
 from vicinal.objectives import NCAObjective, TargetObjective
 from vicinal.objectives.base import PairObjective
-from vicinal.objectives.nca import check_class_prior
-from vicinal.objectives.soft_labels import (
+from vicinal.objectives.nca import (
     SoftMatchObjective,
+    check_class_prior,
     check_matches,
     check_soft_labels,
 )

@@ -16,7 +16,7 @@ from scipy.optimize import OptimizeResult
 from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.whitening import class_means, deviations, within_class_residuals
+from vicinal.base.linalg import class_means, deviations, within_class_residuals
 from vicinal.nca._scale import fitted_scale, queries_of_all, to_perplexity
 from vicinal.objectives import MinibatchSampler
 from vicinal.objectives.base import PairObjective, sample_indices

@@ -13,9 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.metric import LinearMetric
-from vicinal.base.monitor import CallbackSupportMixin
-from vicinal.base.validation import validate_data
+from vicinal.base.metric import CallbackSupportMixin, LinearMetric, validate_data
 from vicinal.nca._initialization import STARTS, check_sparse_settings
 from vicinal.nca._learning import (
     check_diagonal,

@@ -11,9 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.metric import LinearMetric
-from vicinal.base.monitor import CallbackSupportMixin
-from vicinal.base.validation import validate_data
+from vicinal.base.metric import CallbackSupportMixin, LinearMetric, validate_data
 from vicinal.nca._learning import (
     check_diagonal,
     learn,
@@ -23,7 +21,7 @@ from vicinal.nca._learning import (
 from vicinal.nca._problems import MatchProblem
 from vicinal.nca.nca import GRADIENT_CONSTRAINTS
 from vicinal.neighborhood import center_float32, single_threaded_blas
-from vicinal.objectives.pairs import GivenPairsObjective, check_pairs
+from vicinal.objectives.nca import GivenPairsObjective, check_pairs
 
 _STARTS = {"auto", "pca", "whiten", "identity", "random"}
 

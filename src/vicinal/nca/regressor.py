@@ -10,8 +10,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from vicinal._typing import FloatArray
-from vicinal.base.metric import LinearMetric, unscale_components
-from vicinal.base.monitor import CallbackSupportMixin
+from vicinal.base.metric import CallbackSupportMixin, LinearMetric, unscale_components
 from vicinal.nca._learning import learn, map_queries, warn_unless_learned
 from vicinal.nca._problems import RegressionProblem
 from vicinal.nca.nca import GRADIENT_CONSTRAINTS

@@ -1,6 +1,5 @@
 """The pair engine, its kernels, threads and nearest neighbors; see `engine`."""
 
-from vicinal.neighborhood.blas import single_threaded_blas
 from vicinal.neighborhood.engine import (
     Rule,
     WeightedPairs,
@@ -13,29 +12,28 @@ from vicinal.neighborhood.engine import (
     scatter,
     soft_neighbors,
 )
-from vicinal.neighborhood.match_rules import (
-    GivenPairs,
-    Listed,
-    ListedMatches,
-    SoftLabels,
-)
-from vicinal.neighborhood.parallel import (
-    back_project,
-    effective_n_threads,
-    project,
-)
 from vicinal.neighborhood.rules import (
     Affinities,
     ClassRuns,
     CollapsedClasses,
     ExpectedMatches,
+    GivenPairs,
+    Listed,
+    ListedMatches,
     LogMatches,
     NeighborWeights,
     Perplexities,
     Responsibilities,
+    SoftLabels,
     SoftMatches,
     SquaredErrors,
     SquaredVotes,
+)
+from vicinal.neighborhood.threads import (
+    back_project,
+    effective_n_threads,
+    project,
+    single_threaded_blas,
 )
 
 __all__ = [

@@ -33,7 +33,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.parallel import (
+from vicinal.neighborhood.rules import NeighborWeights, excluded_distance
+from vicinal.neighborhood.threads import (
     ReproducibleSum,
     back_project,
     blocks,
@@ -41,7 +42,6 @@ from vicinal.neighborhood.parallel import (
     rows_per_block,
     run_in_threads,
 )
-from vicinal.neighborhood.rules import NeighborWeights, excluded_distance
 
 # Tolerated rounding of an exponent −‖a − b‖² before distances are computed from
 # differences. float64 has digits to spare below it; float32 has not.
@@ -450,7 +450,7 @@ def _weigh(
     total: ReproducibleSum | None = None,
 ) -> FloatArray:
     """Weight the rows of some points block by block; return their values."""
-    from vicinal.neighborhood import kernels, match_kernels  # loads Numba
+    from vicinal.neighborhood import kernels  # loads Numba
 
     query_args, reference_args = rule.query_args, rule.reference_args
     pairs = centered.own_pairs(which, exact)
@@ -459,7 +459,7 @@ def _weigh(
     everyone = np.array_equal(which, np.arange(len(centered.Z)))
     kernel = rule.kernel
     if isinstance(kernel, str):
-        kernel = getattr(kernels, kernel, None) or getattr(match_kernels, kernel)
+        kernel = getattr(kernels, kernel)
 
         def fill(block: FloatArray, rows: slice) -> None:
             own = which[rows]
@@ -476,7 +476,8 @@ def _weigh(
             kernels.squared_distances(block, query_norms, norms)
             values[rows] = kernel(block, which[rows])
 
-    for_each_block(pairs.shape, values.dtype, fill, n_threads, consume, total)
+    shape = len(which), len(centered.Z)
+    for_each_block(shape, values.dtype, fill, n_threads, consume, total)
     return values
 
 

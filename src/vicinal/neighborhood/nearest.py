@@ -1,16 +1,157 @@
-"""The exact nearest points of each class, found a block of queries at a time.
+"""Exact nearest neighbors, truncated sums over them, and impostors."""
 
-What LDG makes of them (means, variances) lives in `vicinal.ldg`.
-"""
-
-from collections.abc import Callable
-from itertools import pairwise
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Self
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.nearest_lists import Neighbors, list_nearest
-from vicinal.neighborhood.parallel import blocks, rows_per_block, run_in_threads
+from vicinal.neighborhood.engine import (
+    CenteredPoints,
+    WeightedPairs,
+    for_each_block,
+)
+from vicinal.neighborhood.rules import (
+    ClassRuns,
+    ExpectedMatches,
+    NeighborWeights,
+    excluded_distance,
+)
+from vicinal.neighborhood.threads import (
+    ReproducibleSum,
+    blocks,
+    rows_per_block,
+    run_in_threads,
+)
+
+Neighbors = list[NDArray[np.int32]]
+"""For each class, of shape (n_queries, k_class): numbers of points, nearest first."""
+
+# From so many points in a class on, on average, products serve both points.
+LARGE_CLASSES = 1024
+
+
+def list_nearest(
+    points: FloatArray,
+    bounds: IntArray,
+    queries: FloatArray | None,
+    found: Neighbors,
+    n_threads: int,
+) -> None:
+    """Write the nearest points of each class into arrays for them.
+
+    Parameters
+    ----------
+    points, bounds, queries, n_threads
+        As for `nearest_of_each_class`.
+    found : list of ndarray of int32
+        One for each class, with as many columns as neighbours are wanted.
+    """
+    from vicinal.neighborhood import kernels  # loads Numba
+
+    Q = points if queries is None else queries
+    half_norms = np.einsum("ij,ij->i", points, points) / 2
+    half_norms_of = half_norms
+    if queries is not None:
+        half_norms_of = np.einsum("ij,ij->i", Q, Q) / 2
+    for nearest, (start, stop) in zip(found, pairwise(bounds), strict=True):
+        nearest.fill(np.iinfo(np.int32).max if stop - start > 1 else start)
+    largest = int(np.diff(bounds).max())
+    size = rows_per_block(len(Q), largest * points.itemsize)
+    parts = blocks(slice(0, len(Q)), size)
+    later = None
+    if queries is None and len(points) >= LARGE_CLASSES * len(found):
+        runs = [slice(start, stop) for start, stop in pairwise(bounds)]
+        parts = chain.from_iterable(blocks(run, size) for run in runs)
+        later = _LaterPoints(bounds, found, size, points.dtype)
+
+    def searcher() -> Callable[[int, slice], None]:
+        buffer = np.empty(size * largest, dtype=points.dtype)
+
+        def search(_: int, rows: slice) -> None:
+            n = rows.stop - rows.start
+            # Queries that are no points have numbers that no point has.
+            first = rows.start if queries is None else -n
+            for j, (start, stop) in enumerate(pairwise(bounds)):
+                if later is not None and stop <= rows.start:
+                    continue  # the blocks of that class have found both ways
+                block = buffer[: n * (stop - start)].reshape(n, stop - start)
+                np.matmul(Q[rows], points[start:stop].T, out=block)
+                nearest = found[j][rows]
+                kernels.list_nearest(
+                    block, half_norms_of[rows], half_norms[start:stop], first, start,
+                    np.full(nearest.shape, excluded_distance(points.dtype)), nearest,
+                )  # fmt: skip
+                if later is not None and start >= rows.stop:
+                    with later.lists(rows, j) as (distances, numbers):
+                        kernels.list_nearest_rows(block, rows.start, distances, numbers)
+            if later is not None:
+                later.done(rows)
+
+        return search
+
+    run_in_threads(searcher, parts, n_threads)
+
+
+class _LaterPoints:
+    """Lists of one class's points for the points of the classes after it.
+
+    Threads may add a class's blocks in any order. The distances of a class's lists are
+    held from its first block to its last.
+
+    Parameters
+    ----------
+    bounds : ndarray of shape (n_classes + 1,)
+        Where each class begins, and the end.
+    found : list of ndarray of int32
+        The lists' numbers of points.
+    size : int
+        How many rows make a block.
+    dtype : dtype
+        Of the distances.
+    """
+
+    def __init__(
+        self, bounds: IntArray, found: Neighbors, size: int, dtype: DTypeLike
+    ) -> None:
+        self._bounds, self._found, self._dtype = bounds, found, np.dtype(dtype)
+        self._left = -(-np.diff(bounds) // size)
+        self._distances: dict[int, FloatArray] = {}
+        self._lock = threading.Lock()
+        self._locks = [threading.Lock() for _ in found]
+
+    @contextmanager
+    def lists(
+        self, rows: slice, j: int
+    ) -> Iterator[tuple[FloatArray, NDArray[np.int32]]]:
+        """Hold class j's lists of the points of the rows' class, to be added to."""
+        a, (start, stop) = self._class_of(rows), self._bounds[j : j + 2]
+        first, numbers = self._bounds[a + 1], self._found[a]
+        with self._lock:
+            if a not in self._distances:
+                shape = len(numbers) - first, numbers.shape[1]
+                self._distances[a] = np.full(shape, excluded_distance(self._dtype))
+            distances = self._distances[a]
+        with self._locks[j]:
+            yield distances[start - first : stop - first], numbers[start:stop]
+
+    def done(self, rows: slice) -> None:
+        """Note that a block has been offered to all classes after its own."""
+        a = self._class_of(rows)
+        with self._lock:
+            self._left[a] -= 1
+            if not self._left[a]:
+                self._distances.pop(a, None)
+
+    def _class_of(self, rows: slice) -> int:
+        return int(np.searchsorted(self._bounds, rows.start, side="right")) - 1
+
 
 # From so many pairs on, compiled code is worth loading.
 MANY_PAIRS = 5e7
@@ -104,3 +245,381 @@ def _largest(values: FloatArray, k: int) -> IntArray:
         columns.sort(axis=1)
     kept = np.take_along_axis(values, columns, axis=1)
     return np.take_along_axis(columns, np.argsort(-kept, axis=1, kind="stable"), axis=1)
+
+
+@dataclass(frozen=True)
+class NearestLists:
+    """The columns of each point's row: its nearest others, itself, one of its class.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n_points, n_listed)
+        The listed points of each, in ascending order: as the points are sorted by
+        class, those of its own class are one run.
+    own : ndarray of shape (n_points,)
+        Where in its list a point finds itself.
+    runs : ClassRuns
+        Where in its list the run of its class starts and stops.
+    """
+
+    columns: IntArray
+    own: IntArray
+    runs: ClassRuns
+
+    @classmethod
+    def find(cls, points: FloatArray, classes: ClassRuns, k: int, n_jobs: int) -> Self:
+        """Find the lists of k others; where none is of the point's class, one such.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n_points, n_components)
+            The points, sorted by class.
+        classes : ClassRuns
+            Their classes.
+        k : int
+            How many others to list, below the number of points.
+        n_jobs : int
+            Threads, for a tree's queries.
+        """
+        from sklearn.neighbors import NearestNeighbors  # slow to import
+
+        n = len(points)
+        itself = np.arange(n)[:, None]
+        search = NearestNeighbors(n_neighbors=k, n_jobs=n_jobs).fit(points)
+        columns = search.kneighbors(return_distance=False)
+        starts, stops = classes.starts[:, None], classes.stops[:, None]
+        matched = ((columns >= starts) & (columns < stops)).any(axis=1)
+        # log p_i needs a match, however far. It takes the place of the farthest.
+        for start in np.unique(classes.starts[~matched]):
+            stop = classes.stops[start]
+            lone = np.flatnonzero(~matched[start:stop]) + start
+            if stop - start > 1:
+                search = NearestNeighbors(n_neighbors=2).fit(points[start:stop])
+                found = search.kneighbors(points[lone], return_distance=False) + start
+                other = np.where(found[:, 0] == lone, found[:, 1], found[:, 0])
+                columns[lone, -1] = other
+        columns = np.sort(np.hstack([columns, itself]), axis=1)
+        return cls(
+            columns,
+            np.argmax(columns == itself, axis=1),
+            ClassRuns((columns < starts).sum(axis=1), (columns < stops).sum(axis=1)),
+        )
+
+
+def pull_nearest(
+    points: FloatArray, rule: ExpectedMatches, lists: NearestLists, n_threads: int = 1
+) -> WeightedPairs:
+    """Weigh the listed edges alone, and return the values and L Z as `pull` does.
+
+    Parameters
+    ----------
+    points : array of shape (n_points, n_components)
+        The projected points, sorted by class.
+    rule : ExpectedMatches or LogMatches
+        How distances become weights and values.
+    lists : NearestLists
+        The columns of each point's row.
+    n_threads : int, default=1
+        The result is the same for any number.
+    """
+    from vicinal.neighborhood import kernels  # loads Numba
+
+    weigh = getattr(kernels, rule.kernel)
+    n, k = lists.columns.shape
+    # Distances come as if they were inner products of points without norms.
+    nothing = np.zeros(max(n, k), dtype=points.dtype)
+    weights = np.empty((n, k), dtype=points.dtype)
+    values = np.empty(n, dtype=points.dtype)
+    runs, masses = lists.runs, rule.masses
+
+    def fill(block: FloatArray, rows: slice) -> None:
+        kernels.gather(
+            block, rows.start, lists.columns[rows], points, masses.log_offsets
+        )
+        weigh(
+            block,
+            lists.own[rows],
+            nothing[rows],
+            runs.starts[rows],
+            runs.stops[rows],
+            masses.self_log_offsets[rows],
+            masses.counts[rows],
+            nothing[:k],
+            nothing[:k],
+            *rule.reference_args[1:],
+            values[rows],
+        )
+        weights[rows] = block
+
+    for_each_block((n, k), points.dtype, fill, n_threads)
+    ends = np.arange(0, n * k + 1, k)
+    V = csr_array((weights.ravel(), lists.columns.ravel(), ends), shape=(n, n))
+    degrees = V.sum(axis=1) + V.sum(axis=0)
+    # L Z does not depend on the origin, but its rounding does.
+    Z = CenteredPoints.center(points).Z
+    return WeightedPairs(values, degrees[:, None] * Z - V @ Z - V.T @ Z)
+
+
+def sorted_masses(
+    points: FloatArray, masses: NeighborWeights, queries: IntArray, n_threads: int = 1
+) -> FloatArray:
+    """Return how much of p_i the k heaviest neighbours hold, on average over points.
+
+    Parameters
+    ----------
+    points : array of shape (n_points, n_components)
+        The projected points.
+    masses : NeighborWeights
+        What the points weigh as neighbours.
+    queries : ndarray of int
+        The points whose rows are computed.
+    n_threads : int, default=1
+        Threads.
+
+    Returns
+    -------
+    ndarray of shape (n_points,)
+        The mean share of p_i that the k heaviest neighbours hold, for k = 1, 2, …
+    """
+    held = np.zeros((len(queries), len(points)), dtype=np.float32)
+
+    def worker() -> Callable[[int, slice], None]:
+        def do(_: int, rows: slice) -> None:
+            p = probabilities(points, masses, queries[rows])
+            p[:] = np.sort(p, axis=1)[:, ::-1]
+            held[rows] = np.cumsum(p, axis=1)
+
+        return do
+
+    size = rows_per_block(len(queries), 8 * len(points) * points.itemsize)
+    run_in_threads(worker, blocks(slice(0, len(queries)), size), n_threads)
+    mean: FloatArray = held.mean(axis=0, dtype=np.float64)
+    return mean
+
+
+def probabilities(
+    points: FloatArray, masses: NeighborWeights, queries: IntArray
+) -> FloatArray:
+    """Return the rows p_i of some points, of shape (n_queries, n_points)."""
+    from vicinal.neighborhood import kernels  # loads Numba
+
+    centered = CenteredPoints.center(points)
+    pairs = centered.own_pairs(queries, exact=centered.far_out)
+    block = np.empty(pairs.shape, dtype=points.dtype)
+    query_norms, norms = pairs.fill(block, slice(0, len(queries)))
+    # What a point adds to its own sum, as `kernels._to_distances_of` has it.
+    itself = masses.self_log_offsets[queries] - masses.log_offsets[queries]
+    block[np.arange(len(queries)), queries] = norms[queries] - itself / 2
+    sums = np.empty(len(block), dtype=block.dtype)
+    kernels.normalize(block, query_norms, norms, masses.log_offsets, sums)
+    return block
+
+
+# Rows at which the number of impostors is estimated, before they are listed.
+_SAMPLE = 512
+# The sums over lists have a term of the points' size for each part.
+_PARTS = 8
+
+
+@dataclass(frozen=True)
+class Impostors:
+    """The listed impostors of some points.
+
+    Attributes
+    ----------
+    ends : ndarray of shape (n_queries + 1,)
+        Where each query's list begins, and the end of the last.
+    columns : ndarray of int32
+        The numbers of the points listed.
+    share : float
+        Which part of all impostors is listed: 1, unless there were too many.
+    """
+
+    ends: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    share: float = 1.0
+
+    @classmethod
+    def find(
+        cls,
+        points: FloatArray,
+        classes: ClassRuns,
+        queries: IntArray,
+        radii: FloatArray,
+        most: int,
+        n_threads: int = 1,
+    ) -> "Impostors":
+        """List the points of other classes within a squared distance of each query.
+
+        Parameters
+        ----------
+        points : ndarray of shape (n_points, n_components)
+            Sorted by class.
+        classes : ClassRuns
+            Their classes.
+        queries : ndarray of int
+            Numbers of points, without repeats.
+        radii : ndarray of shape (n_queries,)
+            Squared distances.
+        most : int
+            How many to list, about: where there are more, a part of them is drawn,
+            always the same, and `share` says which.
+        n_threads : int, default=1
+            The result is the same for any number.
+        """
+        share = 1.0
+        if len(queries) * len(points) > most:
+            sample = np.unique(np.linspace(0, len(queries) - 1, _SAMPLE).astype(int))
+            counts = _search(
+                points, classes, queries[sample], radii[sample], None, n_threads
+            )[0]
+            expected = float(counts.mean()) * len(queries)
+            share = min(1.0, most / max(expected, 1.0))
+        counts, columns = _search(points, classes, queries, radii, share, n_threads)
+        return cls(np.concatenate([[0], np.cumsum(counts)]), columns, share)
+
+
+def _search(
+    points: FloatArray,
+    classes: ClassRuns,
+    queries: IntArray,
+    radii: FloatArray,
+    share: float | None,
+    n_threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return how many impostors each query has, and which; None counts them only."""
+    from vicinal.neighborhood import kernels  # loads Numba
+
+    centered = CenteredPoints.center(points)
+    radii = radii.astype(points.dtype)
+    kept = np.uint64(2**32 if share is None else round(share * 2**32))
+    counts = np.zeros(len(queries), dtype=np.int64)
+    pairs = centered.own_pairs(queries, centered.far_out)
+    lists: dict[int, NDArray[np.int32]] = {}
+
+    def fill(block: FloatArray, rows: slice) -> None:
+        own = queries[rows]
+        norms = pairs.fill(block, rows)
+        of_class = classes.starts[own], classes.stops[own]
+        kernels.count_within(block, *norms, radii[rows], *of_class, counts[rows])
+        if share is not None:
+            columns = np.empty(int(counts[rows].sum()), dtype=np.int32)
+            n = kernels.list_within(
+                block, own, radii[rows], *of_class, kept, counts[rows], columns
+            )
+            lists[rows.start] = columns[:n].copy() if n < len(columns) else columns
+
+    for_each_block(pairs.shape, points.dtype, fill, n_threads)
+    found = [lists[start] for start in sorted(lists)]
+    return counts, np.concatenate(found) if found else np.empty(0, dtype=np.int32)
+
+
+def pull_hinges(
+    points: FloatArray,
+    queries: IntArray,
+    targets: NDArray[np.int32],
+    impostors: Impostors,
+    weights: tuple[float, float],
+    n_threads: int = 1,
+) -> tuple[FloatArray, FloatArray]:
+    """Return LMNN's loss of each query, and L Z of the graph of its edges.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n_points, n_components)
+        The projected points.
+    queries : ndarray of int
+        Whose terms are summed.
+    targets : ndarray of shape (n_queries, n_neighbors)
+        Their target neighbours; −1 is nobody.
+    impostors : Impostors
+        Of the queries.
+    weights : tuple of two floats
+        Of the pulls and of the pushes.
+    n_threads : int, default=1
+        The result is the same for any number.
+
+    Returns
+    -------
+    values : ndarray of shape (n_queries,)
+        In float64.
+    laplacian_product : ndarray of the points' shape
+    """
+    from vicinal.neighborhood import kernels  # loads Numba
+
+    values = np.empty(len(queries))
+    total = ReproducibleSum(np.zeros_like(points))
+    pull, push = weights
+
+    def add_up(position: int, rows: slice) -> None:
+        term = total.buffer()
+        term[:] = 0
+        kernels.hinges(
+            points,
+            queries[rows],
+            targets[rows],
+            impostors.ends[rows.start : rows.stop + 1],
+            impostors.columns,
+            1.0,
+            pull,
+            push / impostors.share,
+            values[rows],
+            term,
+        )
+        total.add(position, term)
+
+    size = max(1, -(-len(queries) // _PARTS))
+    parts = blocks(slice(0, len(queries)), size)
+    run_in_threads(lambda: add_up, parts, n_threads)
+    return values, total.total
+
+
+def hinge_energies(
+    queries: FloatArray,
+    points: FloatArray,
+    bounds: IntArray,
+    reach: FloatArray,
+    n_neighbors: int,
+    weights: tuple[float, float],
+    n_threads: int = 1,
+) -> FloatArray:
+    """Return what each new point would add to LMNN's loss in each class.
+
+    Parameters
+    ----------
+    queries : ndarray of shape (n_queries, n_components)
+        New points.
+    points : ndarray of shape (n_points, n_components)
+        The points of the fit, sorted by class; of the queries' type.
+    bounds : ndarray of shape (n_classes + 1,)
+        Where each class begins, and the end.
+    reach : ndarray of shape (n_points, n_targets)
+        Squared distances to target neighbours, plus the margin; −1 for nobody.
+    n_neighbors : int
+        Nearest points of the class whose distances count.
+    weights : tuple of two floats
+        Of the pulls and of the pushes.
+    n_threads : int, default=1
+        The result is the same for any number.
+
+    Returns
+    -------
+    ndarray of shape (n_queries, n_classes)
+        In float64.
+    """
+    from vicinal.neighborhood import kernels  # loads Numba
+
+    pull, push = weights
+    energies = np.empty((len(queries), len(bounds) - 1))
+    for part, pairs in CenteredPoints.center(points).pairs_of(queries):
+        found = np.empty((pairs.shape[0], len(bounds) - 1))
+
+        def fill(block, rows, pairs=pairs, found=found):  # type: ignore[no-untyped-def]
+            norms = pairs.fill(block, rows)
+            kernels.energies(
+                block, *norms, bounds, reach, n_neighbors, pull, push, found[rows]
+            )
+
+        for_each_block(pairs.shape, points.dtype, fill, n_threads)
+        energies[part] = found
+    return energies

@@ -1,14 +1,15 @@
-"""Rules: how each method weighs the edges. One class for each, a few lines long.
+"""Weights of the edges: one class for each loss, a few lines long.
 
 A rule that compares labels needs the points sorted by class, so that a row's matches
 are one run of columns, and the loop over pairs compares no labels.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
 
@@ -27,8 +28,8 @@ class NeighborWeights:
     log_offsets : ndarray of shape (n_points,)
         log max mass − log mass_j, of the points as neighbours: p_ij ∝ mass_j exp(−d²).
     self_log_offsets : ndarray of shape (n_points,)
-        The same for what a point adds to its own sum: `excluded_distance` for a single point; a
-        point that stands for c equal ones has c − 1 of them as neighbours.
+        The same for a point in its own sum: `excluded_distance` for a single point; a
+        point that stands for c equal ones has c − 1 of them as neighbors.
     counts : ndarray of shape (n_points,)
         How often a point's own term counts in the objective.
     """
@@ -239,3 +240,121 @@ class SquaredVotes:
         """What the kernel needs to know of the points as columns."""
         bounds: Any = np.append(np.unique(self.classes.starts), self.classes.stops[-1:])
         return (self.masses.log_offsets, bounds)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A sparse matrix as kernels read it: runs of columns and their values."""
+
+    starts: IntArray
+    stops: IntArray
+    columns: IntArray
+    values: FloatArray
+
+    @classmethod
+    def of(cls, matrix: csr_array, dtype: np.dtype[Any]) -> "Listed":
+        """Read a matrix; NaN-free, a row for each point."""
+        pointers = matrix.indptr.astype(np.intp)
+        return cls(
+            pointers[:-1],
+            pointers[1:],
+            matrix.indices.astype(np.intp),
+            matrix.data.astype(dtype),
+        )
+
+
+@dataclass(frozen=True)
+class GivenPairs:
+    """Pairs, eq. 8 of NCA: the value is Σ_j s_ij log p_ij.
+
+    Attributes
+    ----------
+    shares : Listed
+        s_ij: each point's partners, with shares that sum to 1.
+    masses : NeighborWeights
+        Of single points.
+    attraction : ndarray of shape (n_points,)
+        How much a point's partners weigh together; 0 where it has none.
+    repulsion : ndarray of shape (n_points,)
+        How much p_ij weighs in the gradient: the same where p is normalised for each
+        point.
+    """
+
+    shares: Listed
+    masses: NeighborWeights
+    attraction: FloatArray
+    repulsion: FloatArray
+    kernel = "pairs"
+
+    @property
+    def query_args(self) -> tuple[FloatArray | IntArray, ...]:
+        """What the kernel needs to know of the points as rows."""
+        return (
+            self.shares.starts,
+            self.shares.stops,
+            self.masses.self_log_offsets,
+            self.attraction,
+            self.repulsion,
+        )
+
+    @property
+    def reference_args(self) -> tuple[Any, ...]:
+        """What the kernel needs to know of the points as columns."""
+        return (self.masses.log_offsets, self.shares.columns, self.shares.values)
+
+
+@dataclass(frozen=True)
+class ListedMatches:
+    """Matches κ_ij as a sparse matrix: the value is Σ_j p_ij κ_ij, or its logarithm."""
+
+    matches: Listed
+    masses: NeighborWeights
+    power: float
+    kernel = "listed_matches"
+
+    @property
+    def query_args(self) -> tuple[FloatArray | IntArray, ...]:
+        """What the kernel needs to know of the points as rows."""
+        return (
+            self.matches.starts,
+            self.matches.stops,
+            self.masses.self_log_offsets,
+            self.masses.counts,
+        )
+
+    @property
+    def reference_args(self) -> tuple[Any, ...]:
+        """What the kernel needs to know of the points as columns."""
+        offsets = self.masses.log_offsets
+        return (
+            offsets,
+            self.matches.columns,
+            self.matches.values,
+            np.array([self.power], dtype=offsets.dtype),
+        )
+
+
+@dataclass(frozen=True)
+class SoftLabels:
+    """Probabilities of classes Y: matches are κ_ij = Σ_c Y_ic Y_jc."""
+
+    labels: FloatArray
+    masses: NeighborWeights
+    power: float
+    kernel = "soft_labels"
+    _transposed: FloatArray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_transposed", np.ascontiguousarray(self.labels.T))
+
+    @property
+    def query_args(self) -> tuple[FloatArray, ...]:
+        """What the kernel needs to know of the points as rows."""
+        return (self.labels, self.masses.self_log_offsets, self.masses.counts)
+
+    @property
+    def reference_args(self) -> tuple[FloatArray, ...]:
+        """What the kernel needs to know of the points as columns."""
+        offsets = self.masses.log_offsets
+        power = np.array([self.power], dtype=offsets.dtype)
+        return (offsets, self._transposed, power)

@@ -1,65 +1,201 @@
-"""What the neural estimators share: the training of all networks, and their map."""
+"""The base of the neural estimators: parameters, validation, training, votes."""
 
 import copy
-from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, Self
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
+    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     _fit_context,
+    is_regressor,
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+)
 from torch import Tensor, nn
 
-from vicinal._typing import FloatArray, IntArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import unchanged_on_error
-from vicinal.base.monitor import CallbackSupportMixin
-from vicinal.neural._columns import ColumnEncoder, Columns, EncodedRows
-from vicinal.neural._explain import Explanation, effective_neighbors, explained
-from vicinal.neural._inputs import TableInput, checked_device, checked_weights
-from vicinal.neural._linear_vote import (
-    LinearVote,
-    check_linear_map,
-    learned_vote,
-    worth_a_linear_map,
+from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.base.metric import (
+    CallbackSupportMixin,
+    encoded,
+    unchanged_on_error,
+    validate_data,
+    warn_caller,
 )
-from vicinal.neural._members import Member, hold_out, n_threads, torch_state
-from vicinal.neural._monitor import EpochMonitor
-from vicinal.neural._network import TableNetwork, check_same_build
-from vicinal.neural._settings import NeuralSettings
-from vicinal.neural._target_rows import TargetRows
-from vicinal.neural._training import Trained, train
+from vicinal.neural._columns import (
+    ColumnEncoder,
+    EncodedRows,
+    RawRows,
+    TargetRows,
+    categorical_columns,
+    is_frame,
+    is_missing,
+    split_columns,
+)
+from vicinal.neural._loss import Kernel, NCALoss
+from vicinal.neural._members import Explanation, Member, embed, fit_linear_vote
+from vicinal.neural._network import ModuleNetwork, TableNetwork, check_one_hot
+from vicinal.neural._training import (
+    EpochMonitor,
+    TrainingState,
+    hold_out,
+    torch_state,
+    train,
+)
 
+_COUNT = Interval(Integral, 1, None, closed="left")
+_POSITIVE = Interval(Real, 0, None, closed="neither")
+# linear_vote="auto" fits a linear map up to this size; a larger one takes longer to fit
+# than the networks.
+MAX_LINEAR_ROWS = 10_000
+MAX_LINEAR_COLUMNS = 500
+# n_estimators="auto" trains networks on at most this number of rows together.
+AUTO_TOTAL_ROWS = 8_000
 
-class Targets(NamedTuple):
-    """What networks learn from, and the fitted attributes that come from y."""
-
-    target: Tensor
-    n_classes: int
-    attributes: dict[str, Any]
+# Parameters that define a `TableNetwork`.
+NETWORK_PARAMETERS = (
+    "n_components",
+    "embedding",
+    "n_frequencies",
+    "embedding_size",
+    "frequency_scale",
+    "categories",
+    "n_blocks",
+    "hidden_size",
+    "dropout",
+)
 
 
 class NeuralEstimator(
-    TableInput,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    NeuralSettings,
+    BaseEstimator,
 ):
-    """Base of the estimators whose map is a neural network."""
+    """Base of the estimators whose map is a neural network.
 
-    # Whose linear map may vote as well, and whether it does unless told otherwise.
-    _linear_kind: ClassVar[Any] = None
+    `NeuralNCAClassifier` documents the parameters.
+    """
+
+    _objective: ClassVar[str] = "log"
+    # Networks of n_estimators="auto" on small tables.
+    _max_networks: ClassVar[int] = 4
+    # Class of the linear map that can vote, and whether linear_vote="auto" uses it.
+    _linear_class: ClassVar[Any] = None
     _linear_by_default: ClassVar[bool] = False
-    _linear: LinearVote | None = None
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_components": [_COUNT],
+        "embedding": [StrOptions({"periodic", "none"})],
+        "n_frequencies": [_COUNT],
+        "embedding_size": [Interval(Integral, 2, None, closed="left")],
+        "frequency_scale": [_POSITIVE],
+        "categorical_features": [StrOptions({"auto"}), "array-like", None],
+        "categories": [StrOptions({"learned", "one-hot"})],
+        "scale": [StrOptions({"column", "common", "none"})],
+        "n_blocks": [Interval(Integral, 0, None, closed="left")],
+        "hidden_size": [_COUNT],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "module": [nn.Module, None],
+        "distance": [StrOptions({"plain", "squared"})],
+        "batch_size": [
+            Interval(Integral, 2, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
+        "n_references": [Interval(Integral, 0, None, closed="left")],
+        "learning_rate": [_POSITIVE],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [_COUNT],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [_COUNT],
+        "n_estimators": [_COUNT, StrOptions({"auto"})],
+        "linear_vote": ["boolean", StrOptions({"auto"})],
+        "calibrate": ["boolean"],
+        "warm_start": ["boolean"],
+        "device": [str],
+        "callback": [callable, None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        embedding: str = "periodic",
+        n_frequencies: int = 16,
+        embedding_size: int = 4,
+        frequency_scale: float = 0.3,
+        categorical_features: str | Sequence[Any] | None = "auto",
+        categories: str = "learned",
+        scale: str = "column",
+        n_blocks: int = 0,
+        hidden_size: int = 256,
+        dropout: float = 0.1,
+        module: nn.Module | None = None,
+        distance: str = "plain",
+        batch_size: int | str = "auto",
+        n_references: int = 1024,
+        learning_rate: float = 0.003,
+        weight_decay: float = 1e-4,
+        max_iter: int = 100,
+        early_stopping: bool = True,
+        validation_fraction: float = 0.15,
+        n_iter_no_change: int = 20,
+        n_estimators: int | str = "auto",
+        linear_vote: bool | str = "auto",
+        calibrate: bool = True,
+        warm_start: bool = False,
+        device: str = "cpu",
+        callback: Callable[[Any, int], object] | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.embedding = embedding
+        self.n_frequencies = n_frequencies
+        self.embedding_size = embedding_size
+        self.frequency_scale = frequency_scale
+        self.categorical_features = categorical_features
+        self.categories = categories
+        self.scale = scale
+        self.n_blocks = n_blocks
+        self.hidden_size = hidden_size
+        self.dropout = dropout
+        self.module = module
+        self.distance = distance
+        self.batch_size = batch_size
+        self.n_references = n_references
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.max_iter = max_iter
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.n_estimators = n_estimators
+        self.linear_vote = linear_vote
+        self.calibrate = calibrate
+        self.warm_start = warm_start
+        self.device = device
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -71,100 +207,88 @@ class NeuralEstimator(
         X_val: Any = None,
         y_val: ArrayLike | None = None,
     ) -> Self:
-        """Learn the networks.
+        """Train the networks.
 
-        After Ctrl-C the estimator is as it was; with `warm_start`, and once all
-        networks have an epoch behind them, it is fitted with the best weights so far.
+        Ctrl-C leaves the estimator unchanged. With `warm_start`, if all networks have
+        finished an epoch, it keeps the best weights so far.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            The rows. Numbers may be missing (NaN), categories too.
+            The rows. Numbers and categories may be missing.
         y : array-like of shape (n_samples,)
-            What is to be predicted of them.
+            Labels or targets.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            How many equal rows each stands for: what it counts as one to be predicted,
-            and as a neighbour of others. Scales of columns do not look at it, but
-            leave out rows of weight 0, as all else does.
+            Number of equal rows that each row represents, as a query and as a neighbor
+            of others. Scales of columns ignore weights, except that rows of weight 0
+            are left out of everything.
         X_val, y_val : array-likes or None, default=None
-            Rows that judge the epochs, and find T, instead of rows held out. They do
-            not become neighbours.
+            Rows that score the epochs and calibrate T, instead of rows held out of X.
+            They do not become neighbors.
 
         Returns
         -------
         self
         """
-        kept = False
-        with unchanged_on_error(self, unless=lambda: kept):
-            device = checked_device(self.device)
-            columns, labels = self._validated(X, y)
-            weights = checked_weights(sample_weight, labels)
-            targets = self._read_targets(labels, weights=weights)
-            warm = self._warm_members(columns)
-            encoder = self._encoder if warm else self._fit_encoder(columns, weights)
-            known = TargetRows(
-                encoder.transform(columns),
-                targets.target,
-                targets.n_classes,
-                None if weights is None else torch.from_numpy(weights),
+        with unchanged_on_error(self):
+            raw, labels = self._check_rows(X, y)
+            weights = _check_weights(sample_weight, labels)
+            before = self._members_to_continue(raw)
+            if before:
+                encoder = self._encoder
+            else:
+                counted = raw if weights is None else raw[np.flatnonzero(weights)]
+                encoder = ColumnEncoder.fit(counted, self.scale)
+            known, state = self._encode(raw, labels, encoder, weights=weights)
+            if self.linear_vote is True and self._linear_class is not None:
+                check_one_hot(encoder.sizes.n_categories)
+            validation = self._check_validation(X_val, y_val, state)
+            n_networks = len(before) or self._n_networks(len(known.counted))
+            members, runs = self._train_networks(
+                X, y, state, before, n_networks, validation
             )
-            if self.linear_vote is True and self._linear_kind is not None:
-                check_linear_map(encoder)
-            validation = self._validation(X_val, y_val, encoder, targets)
-            n_networks = len(warm) or self._n_networks(len(known.counted))
-            seeds = check_random_state(self.random_state).randint(
-                2**31 - 1, size=n_networks
+            linear, share = None, 0.0
+            interruption = runs[-1].interruption
+            if interruption is None:
+                try:
+                    with torch_state(0, self.n_jobs):
+                        linear, share = self._fit_linear(state, members, validation)
+                except KeyboardInterrupt as error:
+                    if not self.warm_start:
+                        raise
+                    interruption = error
+            self._set_fitted(state, members, runs, linear, share)
+        if interruption is not None:
+            raise interruption
+        self._warn_if_diverged(runs)
+        return self
+
+    def _partial_fit(self, X: Any, y: ArrayLike, state: dict[str, Any] | None) -> Self:
+        """Train all networks for an epoch on new rows, and add them to the neighbors.
+
+        `state` holds the attributes that encode y, if they are known.
+        """
+        first = not hasattr(self, "_members")
+        with unchanged_on_error(self):
+            raw, labels = self._check_rows(X, y, None if first else self._encoder)
+            encoder = ColumnEncoder.fit(raw, self.scale) if first else self._encoder
+            new, state = self._encode(raw, labels, encoder, state)
+            before: list[Member] = [] if first else self._members
+            linear, share = None, 0.0
+            if not first:
+                state["_known"] = self._known.append(new)
+                share = self.linear_share_
+                linear = self._linear and self._linear.with_rows(state["_known"])
+            n_first = 1 if isinstance(self.n_estimators, str) else self.n_estimators
+            members, runs = self._train_networks(
+                X, y, state, before, len(before) or n_first, n_new=len(new)
             )
-            monitor = EpochMonitor(
-                self,
-                X,
-                y,
-                lambda now: self._as_if(now, known, encoder, targets, device),
-                n_networks * self.max_iter,
-            )
-            members, runs = [], []
-            with monitor:
-                for i, seed in enumerate(seeds):
-                    with torch_state(int(seed), n_threads(self.n_jobs)):
-                        before = warm[i] if warm else None
-                        network = (
-                            copy.deepcopy(before.network)
-                            if before
-                            else self._network(encoder)
-                        ).to(device)
-                        judges: TargetRows | IntArray = (
-                            self._held_out(known, int(seed), before)
-                            if validation is None
-                            else validation
-                        )
-                        last = i + 1 == n_networks
-                        member, run = self._train(
-                            network, known, judges, device, monitor, before, last
-                        )
-                        members.append(member)
-                        runs.append(run)
-                    if run.interruption is not None:
-                        self._store(members, runs, known, encoder, targets)
-                        kept = True
-                        raise run.interruption
-                    if monitor.stopped and not warm:
-                        break
-            try:
-                with torch_state(int(seeds[0]), n_threads(self.n_jobs)):
-                    linear = self._linear_vote(
-                        known, encoder, members, validation, device
-                    )
-            except KeyboardInterrupt:
-                if self.warm_start:
-                    self._store(members, runs, known, encoder, targets)
-                    kept = True
-                raise
-            self._store(members, runs, known, encoder, targets, linear)
-        self._warn(runs)
+            self._set_fitted(state, members, runs, linear, share)
+        self._warn_if_diverged(runs)
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """Map rows to where near means alike.
+        """Map rows to points.
 
         Parameters
         ----------
@@ -174,50 +298,58 @@ class NeuralEstimator(
         Returns
         -------
         ndarray of shape (n_samples, n_networks * n_components)
-            The networks' points side by side, in units of their temperature; float32
+            Points of all networks side by side, divided by their temperature; float32
             if X is.
         """
         check_is_fitted(self)
-        rows = self._encoded(X)
+        rows = self._encode_rows(X)
         parts = []
         for member in self._members:
-            # Under the squared distance, temperature is that of squares.
+            # The temperature of squared distances is a squared unit.
             power = 1.0 if member.kernel.plain else 0.5
-            parts.append(member.map(rows) / member.kernel.temperature**power)
+            parts.append(member.project(rows) / member.kernel.temperature**power)
         return torch.cat(parts, dim=1).cpu().numpy()
 
     def explain(self, X: Any, n_neighbors: int = 10) -> Explanation:
-        """Return the training rows that a prediction comes from, with their weights.
+        """Return the training rows with the largest weights in each prediction.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
-            The rows to be predicted. A training row counts itself among its neighbours.
+            Rows to predict. A training row is its own neighbor here.
         n_neighbors : int, default=10
-            How many training rows to name for each.
+            Number of training rows per prediction.
 
         Returns
         -------
         Explanation
             `rows` and `weights`, both of shape (n_samples, n_neighbors): positions in
-            the training data, and the shares of the vote (of several networks, the
-            mean).
+            the training data, and shares of the vote (the mean over networks).
         """
         check_is_fitted(self)
-        rows = self._encoded(X)
-        return explained(self._members, self._linear, self._known, rows, n_neighbors)
+        rows, known = self._encode_rows(X), self._known
+        if isinstance(n_neighbors, bool) or not (
+            isinstance(n_neighbors, Integral) and n_neighbors >= 1
+        ):
+            raise ValueError(
+                f"n_neighbors must be a positive integer, got {n_neighbors!r}."
+            )
+        k = min(int(n_neighbors), len(known))
+        found = np.zeros((len(rows), k), dtype=np.intp)
+        weights = np.zeros((len(rows), k), dtype=rows.numbers.dtype)
+        step = max(1, self._members[0].kernel.block // len(known))
+        for start in range(0, len(rows), step):
+            some = slice(start, start + step)
+            shares = self._mix([m.vote_shares(rows[some], known) for m in self._voters])
+            best = shares.topk(k, dim=1)
+            found[some], weights[some] = best.indices.numpy(), best.values.numpy()
+        return Explanation(found, weights)
 
     @property
     def networks_(self) -> list[nn.Module]:
         """The networks, with the weights of their best epochs."""
         check_is_fitted(self)
         return [member.network for member in self._members]
-
-    @property
-    def linear_share_(self) -> float:
-        """The share of the votes that is the linear map's; 0 where there is none."""
-        check_is_fitted(self)
-        return 0.0 if self._linear is None else self._linear.share
 
     @property
     def temperatures_(self) -> FloatArray:
@@ -240,197 +372,368 @@ class NeuralEstimator(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    @abstractmethod
-    def _read_targets(
+    def _check_rows(
+        self, X: Any, y: ArrayLike, encoder: ColumnEncoder | None = None
+    ) -> tuple[RawRows, NDArray[Any]]:
+        """Return validated rows and labels; with `encoder`, the columns are known."""
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is "
+                "None."
+            )
+        table = self._check_table(X, reset=encoder is None)
+        listed = np.asarray(y, dtype=object if isinstance(y, (list, tuple)) else None)
+        if listed.dtype.kind == "O" and any(map(is_missing, listed.ravel())):
+            raise ValueError(
+                "y contains missing values (NaN or None). Drop these rows."
+            )
+        labels = _check_y(y, y_numeric=is_regressor(self), estimator=self)
+        check_consistent_length(table, labels)
+        if encoder is not None:
+            return split_columns(table, encoder.categorical), labels
+        if len(labels) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 rows, got n_samples = 1."
+            )
+        categorical = categorical_columns(table, self.categorical_features)
+        return split_columns(table, categorical), labels
+
+    def _check_table(self, X: Any, *, reset: bool) -> Any:
+        """Return X as a numeric array, or unchanged if it may hold text."""
+        mixed = is_frame(X) or (
+            not isinstance(self.categorical_features, str | None)
+            and getattr(getattr(X, "dtype", None), "kind", "") == "O"
+        )
+        if not mixed:
+            return validate_data(
+                self, X, dtype=FLOATS, ensure_all_finite="allow-nan", reset=reset
+            )
+        if not all(X.shape):
+            raise ValueError(
+                f"X has {X.shape[0]} row(s) and {X.shape[1]} column(s), but at least "
+                "one of each is required."
+            )
+        validate_data(self, X, skip_check_array=True, reset=reset)
+        return X
+
+    def _encode_rows(self, X: Any) -> EncodedRows:
+        """Return new rows as the networks take them, in X's dtype."""
+        raw = split_columns(
+            self._check_table(X, reset=False), self._encoder.categorical
+        )
+        return self._encoder.transform(raw, raw.numbers.dtype)
+
+    def _encode(
+        self,
+        raw: RawRows,
+        labels: NDArray[Any],
+        encoder: ColumnEncoder,
+        state: dict[str, Any] | None = None,
+        weights: FloatArray | None = None,
+    ) -> tuple[TargetRows, dict[str, Any]]:
+        """Return encoded rows, and the fitted attributes that follow from them.
+
+        If `state` is given, its attributes encode the labels.
+        """
+        target, state = self._encode_target(labels, state, weights)
+        rows, n_classes = encoder.transform(raw), len(state.get("classes_", ()))
+        row_weights = None if weights is None else torch.from_numpy(weights)
+        known = TargetRows(rows, target, n_classes, row_weights)
+        return known, state | {"_known": known, "_encoder": encoder}
+
+    def _encode_target(
         self,
         y: NDArray[Any],
-        settled: dict[str, Any] | None = None,
-        weights: FloatArray | None = None,
-    ) -> Targets:
-        """Return what a network learns from; `settled` classes or units stay."""
+        state: dict[str, Any] | None = None,
+        weights: FloatArray | None = None,  # noqa: ARG002 -- for numeric targets
+    ) -> tuple[Tensor, dict[str, Any]]:
+        """Return the networks' targets and the attributes that encode y.
 
-    def _fit_encoder(
-        self, columns: Columns, weights: FloatArray | None = None
-    ) -> ColumnEncoder:
-        if weights is not None and not weights.all():
-            columns = columns[np.flatnonzero(weights)]
-        return ColumnEncoder.fit(columns, scale=self.scale)
+        If `state` is given, its attributes are used.
+        """
+        if state is None:
+            classes, codes = encoded(self, y)
+        else:
+            classes = state["classes_"]
+            unknown = np.setdiff1d(y, classes)
+            if len(unknown):
+                raise ValueError(
+                    f"y has the label {unknown.tolist()[0]!r}, which is none of "
+                    f"classes_: {classes.tolist()}. All classes must be in y, or be "
+                    "named in the first call of partial_fit."
+                )
+            codes = np.searchsorted(classes, y)
+        return torch.from_numpy(codes.astype(np.int64)), {"classes_": classes}
 
-    def _validation(
-        self, X: Any, y: ArrayLike | None, encoder: ColumnEncoder, targets: Targets
+    def _check_validation(
+        self, X: Any, y: ArrayLike | None, state: dict[str, Any]
     ) -> TargetRows | None:
-        """Return the rows that were given to judge the epochs."""
+        """Return the validation rows given by the user, if any."""
         if X is None and y is None:
             return None
         if X is None or y is None:
             raise ValueError("X_val and y_val need each other: give both or none.")
         if not self.early_stopping:
-            raise ValueError(
-                "X_val is for early stopping, and early_stopping=False: leave one out."
-            )
-        columns, labels = self._validated(X, y, False, encoder.categorical)
-        found = self._read_targets(labels, targets.attributes)
-        return TargetRows(encoder.transform(columns), found.target, found.n_classes)
+            raise ValueError("X_val requires early_stopping=True.")
+        encoder = state["_encoder"]
+        raw, labels = self._check_rows(X, y, encoder)
+        return self._encode(raw, labels, encoder, state)[0]
 
-    def _warm_members(self, columns: Columns) -> list[Member]:
-        """Return the networks to go on from; none without warm_start."""
+    def _members_to_continue(self, raw: RawRows) -> list[Member]:
+        """Return the networks to continue from; none without warm_start."""
         if not (self.warm_start and hasattr(self, "_members")):
             return []
-        known = self._encoder
-        if (columns.numeric, columns.categorical) != (known.numeric, known.categorical):
+        encoder, members = self._encoder, self._members
+        if (raw.numbers.shape[1], raw.categorical) != (
+            len(encoder.middle),
+            encoder.categorical,
+        ):
             raise ValueError(
-                "X has other columns than the fit to go on from (warm_start=True)."
+                "X has other columns than in the last fit (warm_start=True)."
             )
-        if self.n_estimators not in ("auto", len(self._members)):
+        if self.n_estimators not in ("auto", len(members)):
             raise ValueError(
-                f"n_estimators={self.n_estimators}, but the fit to go on from "
-                f"(warm_start=True) has {len(self._members)} networks."
+                f"n_estimators={self.n_estimators}, but the last fit (warm_start=True) "
+                f"has {len(members)} networks."
             )
-        own = self.module
-        wanted = self._architecture(known) if own is None else own
-        for member in self._members:
-            check_same_build(member.network, wanted)
-        return self._members
-
-    def _train(
-        self,
-        network: nn.Module,
-        known: TargetRows,
-        judges: TargetRows | IntArray,
-        device: Any,
-        monitor: Callable[[Trained], bool],
-        before: Member | None,
-        last: bool,
-    ) -> tuple[Member, Trained]:
-        """Train one network, and return it with the points of all rows.
-
-        `judges` are rows, or positions of rows that are then held out. After Ctrl-C
-        nothing more is done, unless `last` and warm_start say that all is kept.
-        """
-        how = self._training(self.max_iter, len(known.counted))
-        held, validation = np.zeros(0, dtype=np.intp), None
-        if isinstance(judges, TargetRows):
-            validation = judges
+        network, own = members[0].network, self.module
+        if isinstance(network, TableNetwork) and own is None:
+            now = self._network_settings()
+            different = [one for one in now if now[one] != network.settings[one]]
+        elif isinstance(network, ModuleNetwork) and own is not None:
+            old, new = (
+                {name: one.shape for name, one in module.state_dict().items()}
+                for module in (network.module, own)
+            )
+            different = ["module"] if old != new else []
         else:
-            held = judges
-        inside = np.setdiff1d(known.counted, held)
-        given = known[held] if len(held) else validation
-        run = train(network, known[inside], given, how, device, monitor)
-        if run.interruption is not None and not (self.warm_start and last):
-            raise run.interruption
-        before = before if self.calibrate else None
-        calibrate = self.calibrate
-        member = Member.of(
-            network, known, held, how, calibrate, device, before, validation
-        )
-        return member, run
-
-    def _linear_vote(
-        self,
-        known: TargetRows,
-        encoder: ColumnEncoder,
-        members: list[Member],
-        validation: TargetRows | None,
-        device: Any,
-    ) -> LinearVote | None:
-        """Return the linear map that votes beside the networks, if one is wanted.
-
-        Where a fit goes on and no rows can tell its share, it is the one that was.
-        """
-        wanted, network = self.linear_vote, members[0].network
-        if wanted == "auto":
-            wanted = (
-                self._linear_by_default
-                and isinstance(network, TableNetwork)
-                and network.architecture.embedding == "periodic"
-                and worth_a_linear_map(known, encoder)
+            different = ["module"]
+        if different:
+            raise ValueError(
+                f"{', '.join(different)}: not as in the fit to continue "
+                "(warm_start=True). Restore the value, or set warm_start=False."
             )
-        varies = bool((known.target != known.target[0]).any())
-        if not wanted or self._linear_kind is None or not varies:
-            return None
-        judged = validation is not None or any(len(one.held_out) for one in members)
-        before = self._linear if self.warm_start else None
-        if not judged and before is not None:
-            return before.of(known)
-        if not judged and self.linear_vote == "auto":
-            return None
-        learner = self._linear_kind(random_state=0, n_jobs=self.n_jobs)
-        return learned_vote(learner, known, encoder, members, validation, device)
+        return members
 
-    def _votes(self, rows: EncodedRows) -> Tensor:
-        """Return what the neighbours of new rows vote for, by all maps."""
-        votes = [member.votes(rows, self._known) for member in self._members]
-        mean = torch.stack(votes).mean(dim=0)
-        if self._linear is None:
-            return mean
-        others = self._linear.member.votes(rows, self._known)
-        return torch.lerp(mean, others, self._linear.share)
+    def _network_settings(self) -> dict[str, Any]:
+        """Return the parameters of a `TableNetwork`."""
+        return {name: getattr(self, name) for name in NETWORK_PARAMETERS}
 
-    def _held_out(
-        self, known: TargetRows, seed: int, before: Member | None
-    ) -> IntArray:
-        """Return the rows that one network does not learn from.
+    def _new_network(self, encoder: ColumnEncoder, old: Member | None) -> nn.Module:
+        """Return a network to train: a copy of an old one, or one with new weights."""
+        if old is not None:
+            return copy.deepcopy(old.network)
+        if self.module is not None:
+            module = copy.deepcopy(self.module)
+            return ModuleNetwork(module, encoder.sizes.n_categories)
+        return TableNetwork(encoder.sizes, **self._network_settings())
 
-        One that goes on must not be judged by rows that it has learned from: on the
-        same rows it has those held out before, on others none.
+    def _n_networks(self, n_rows: int) -> int:
+        """Return the number of networks to train on n_rows rows."""
+        if not isinstance(self.n_estimators, str):
+            return self.n_estimators
+        if self.module is not None:
+            return 1
+        return min(max(AUTO_TOTAL_ROWS // n_rows, 1), self._max_networks)
+
+    def _train_networks(
+        self,
+        X: Any,
+        y: Any,
+        state: dict[str, Any],
+        before: list[Member],
+        n_networks: int,
+        validation: TargetRows | None = None,
+        n_new: int | None = None,
+    ) -> tuple[list[Member], list[TrainingState]]:
+        """Train the networks one after another.
+
+        `before` are members to continue from. `n_new` trains for one epoch on the last
+        rows only (`partial_fit`).
         """
-        if not self.early_stopping:
-            return np.zeros(0, dtype=np.intp)
-        if before is not None:
+        known, encoder = state["_known"], state["_encoder"]
+        device = _check_device(self.device)
+        loss = NCALoss(self._objective, distance=self.distance)
+        kernel = Kernel(plain=self.distance == "plain")
+        max_iter = self.max_iter if n_new is None else 1
+        batch_size = self.batch_size
+        if isinstance(batch_size, str):  # about 32 steps per epoch
+            batch_size = min(max((n_new or len(known.counted)) // 32, 64), 1024)
+        seeds = check_random_state(self.random_state).randint(
+            2**31 - 1, size=n_networks
+        )
+
+        def fitted_attributes(network: nn.Module) -> dict[str, Any]:
+            """Return the attributes of a copy of the estimator, for callbacks."""
+            network = copy.deepcopy(network).eval()
+            member = Member(network, embed(network, known.rows, device), kernel)
+            no_linear = {"_linear": None, "linear_share_": 0.0}
+            return {**state, "_members": [member], **no_linear}
+
+        members, runs = [], []
+        monitor = EpochMonitor(self, X, y, fitted_attributes, n_networks * max_iter)
+        for i in range(n_networks):
+            # With a fixed random_state, each piece has other draws.
+            seed = int(seeds[i]) if n_new is None else (int(seeds[i]) + len(known))
+            old = before[i] if before else None
+            with torch_state(seed % 2**31, self.n_jobs):
+                network = self._new_network(encoder, old).to(device)
+                held_out, judges = np.zeros(0, dtype=np.intp), validation
+                if validation is None and n_new is None and self.early_stopping:
+                    held_out = self._hold_out(known, seed, old)
+                    judges = known[held_out] if len(held_out) else None
+                run = train(
+                    network,
+                    known[np.setdiff1d(known.counted, held_out)],
+                    judges,
+                    loss,
+                    batch_size=batch_size,
+                    n_references=self.n_references,
+                    learning_rate=self.learning_rate,
+                    weight_decay=self.weight_decay,
+                    max_iter=max_iter,
+                    n_iter_no_change=self.n_iter_no_change,
+                    device=device,
+                    after_epoch=monitor,
+                    n_new=n_new,
+                )
+                kept = self.warm_start and n_new is None and i + 1 == n_networks
+                if run.interruption is not None and not kept:
+                    raise run.interruption
+                points = embed(network, known.rows, device)
+                member = Member(network, points, kernel, held_out)
+                if self.calibrate and judges is not None:
+                    member = member.calibrated(judges, known)
+                elif old is not None and (self.calibrate or n_new is not None):
+                    member = member.with_temperature_of(old)
+            members.append(member)
+            runs.append(run)
+            if monitor.stopped and not before:
+                break
+        monitor.finish()
+        return members, runs
+
+    def _hold_out(self, known: TargetRows, seed: int, old: Member | None) -> IntArray:
+        """Return the rows that score the epochs of one network.
+
+        A network that continues must not be scored by rows that it was trained on: on
+        the same rows it keeps those held out before, on others it has none.
+        """
+        if old is not None:
             same = known.equals(self._known)
-            return before.held_out if same else np.zeros(0, dtype=np.intp)
-        rng = np.random.default_rng(seed)
+            return old.held_out if same else np.zeros(0, dtype=np.intp)
         rows = known.counted
         keys = known.target.numpy()[rows]
+        rng = np.random.default_rng(seed)
         return rows[hold_out(keys, self.validation_fraction, rng)]
 
-    def _as_if(
+    def _fit_linear(
         self,
-        now: Trained,
-        known: TargetRows,
-        encoder: ColumnEncoder,
-        targets: Targets,
-        device: Any,
-    ) -> dict[str, Any]:
-        """Return what makes a copy usable with a network that is being trained."""
-        none = np.zeros(0, dtype=np.intp)
-        how = self._training(self.max_iter, len(known.counted))
-        network = copy.deepcopy(now.network).eval()
-        member = Member.of(network, known, none, how, False, device)
-        return {
-            **targets.attributes,
-            "_members": [member],
-            "_known": known,
-            "_encoder": encoder,
-            "_linear": None,
-        }
-
-    def _store(
-        self,
+        state: dict[str, Any],
         members: list[Member],
-        runs: list[Trained],
-        known: TargetRows,
-        encoder: ColumnEncoder,
-        targets: Targets,
-        linear: LinearVote | None = None,
+        validation: TargetRows | None,
+    ) -> tuple[Member | None, float]:
+        """Return the linear map that votes with the networks, and its share.
+
+        A fit that continues without validation rows keeps map and share.
+        """
+        known, sizes = state["_known"], state["_encoder"].sizes
+        wanted = self.linear_vote
+        if wanted == "auto":
+            n_columns = sizes.n_numbers + sizes.n_flags + sum(sizes.n_categories)
+            wanted = (
+                self._linear_by_default
+                and self.module is None
+                and self.embedding == "periodic"
+                and len(known.counted) <= MAX_LINEAR_ROWS
+                and n_columns <= MAX_LINEAR_COLUMNS
+            )
+        varies = bool((known.target != known.target[0]).any())
+        if not wanted or self._linear_class is None or not varies:
+            return None, 0.0
+        if validation is None and not any(len(one.held_out) for one in members):
+            before = getattr(self, "_linear", None) if self.warm_start else None
+            if before is not None:
+                return before.with_rows(known), self.linear_share_
+            if self.linear_vote == "auto":
+                return None, 0.0
+        learner = self._linear_class(random_state=0, n_jobs=self.n_jobs)
+        device = members[0].points.device
+        return fit_linear_vote(learner, known, sizes, members, validation, device)
+
+    @property
+    def _voters(self) -> list[Member]:
+        """The networks, and the linear map last."""
+        return [*self._members, *([] if self._linear is None else [self._linear])]
+
+    def _mix(self, parts: list[Tensor]) -> Tensor:
+        """Return the mean over networks, mixed with the linear map by its share."""
+        mean = torch.stack(parts[: len(self._members)]).mean(dim=0)
+        if self._linear is None:
+            return mean
+        return torch.lerp(mean, parts[-1], self.linear_share_)
+
+    def _votes(self, rows: EncodedRows) -> Tensor:
+        """Return the votes of the neighbors of new rows."""
+        return self._mix([voter.votes(rows, self._known) for voter in self._voters])
+
+    def _set_fitted(
+        self,
+        state: dict[str, Any],
+        members: list[Member],
+        runs: list[TrainingState],
+        linear: Member | None,
+        share: float,
     ) -> None:
-        """Make the estimator fitted, all at once."""
-        perplexities = effective_neighbors(members[0], known)
-        self.__dict__.update(targets.attributes)
-        self._members, self._known, self._encoder = members, known, encoder
-        self._linear = linear
+        """Set all fitted attributes at once."""
+        perplexities = members[0].perplexities(state["_known"])
+        self.__dict__.update(state)
+        self._members, self._linear, self.linear_share_ = members, linear, share
         self.n_iter_ = max(len(run.losses) for run in runs)
         self.objective_curve_ = -np.array(runs[0].losses)
         self.validation_scores_ = np.array(runs[0].scores)
         self.effective_neighbors_ = perplexities
 
-    def _warn(self, runs: list[Trained]) -> None:
-        """Warn of a training that ended early."""
-        broken = [run for run in runs if run.diverged]
-        if broken:
+    def _warn_if_diverged(self, runs: list[TrainingState]) -> None:
+        """Warn of a training that ended with a loss that was not finite."""
+        diverged = [run for run in runs if run.diverged]
+        if diverged:
             warn_caller(
-                f"{type(self).__name__} stopped after {len(broken[0].losses)} epochs: "
-                "the loss was not finite. The weights are the last good ones. Lower "
-                "learning_rate, or look for huge values in X or y.",
+                f"{type(self).__name__} stopped after {len(diverged[0].losses)} epochs "
+                "because the loss was not finite. It keeps the last finite weights. "
+                "Lower learning_rate, or look for huge values in X or y.",
                 ConvergenceWarning,
             )
+
+
+def _check_weights(given: ArrayLike | None, rows: NDArray[Any]) -> FloatArray | None:
+    """Return weights with mean 1; None if all are equal.
+
+    A weight that float32 cannot represent relative to the largest one becomes 0.
+    """
+    if given is None:
+        return None
+    weights: FloatArray = _check_sample_weight(
+        given, rows, dtype=np.float64, ensure_non_negative=True
+    )
+    weights = weights / max(float(weights.max()), np.finfo(np.float64).tiny)
+    weights[weights < np.finfo(np.float32).tiny] = 0
+    if np.count_nonzero(weights) < 2:
+        raise ValueError("Fewer than two rows have a weight above 0.")
+    if (weights == weights[0]).all():
+        return None
+    average: FloatArray = weights / weights[weights > 0].mean()
+    return average
+
+
+def _check_device(name: str) -> torch.device:
+    """Return the device, or raise a ValueError if it is not available."""
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ValueError(
+            f"device={name!r} is not available to this PyTorch "
+            f"({str(error).splitlines()[0]}). Use device='cpu'."
+        ) from error
+    return device

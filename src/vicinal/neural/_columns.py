@@ -1,29 +1,49 @@
-"""Columns of a table as a network takes them: scaled numbers, flags, codes."""
+"""Tables as input of a network: scaled numbers, missing-value flags, category codes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.utils import check_array
+from torch import Tensor
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 
-# Beyond so many units a number is drawn in: outliers must not rule a column.
-_FAR = 3.0
-# Beyond this, whole numbers that differ can be the same float.
-_MOST_EXACT = 2**53
+
+@dataclass(frozen=True, eq=False)
+class RawRows:
+    """Rows of a table: numbers (NaN if missing) and lists of categories.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n_rows, n_numbers)
+        Numeric columns, in the order of the table.
+    categorical : list of int
+        Positions of the categorical columns.
+    values : list of list
+        Values of each categorical column: strings or numbers, None if missing.
+    """
+
+    numbers: FloatArray
+    categorical: list[int]
+    values: list[list[Any]]
+
+    def __getitem__(self, rows: IntArray) -> "RawRows":
+        values = [[column[row] for row in rows] for column in self.values]
+        return RawRows(self.numbers[rows], self.categorical, values)
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedRows:
-    """Rows for a network.
+    """Rows as a network takes them.
 
     Attributes
     ----------
     numbers : ndarray of shape (n_rows, n_numbers + n_flags)
-        Scaled numbers, then 1 where one of the columns that have flags has none.
+        Scaled numbers, then one missing-value flag per flagged column.
     codes : ndarray of int64 of shape (n_rows, n_category_columns)
         Categories from 1; 0 is unknown or missing.
     """
@@ -37,28 +57,104 @@ class EncodedRows:
     def __getitem__(self, rows: Any) -> "EncodedRows":
         return EncodedRows(self.numbers[rows], self.codes[rows])
 
+    def tensors(self, device: Any) -> tuple[Tensor, Tensor]:
+        """Return numbers and codes as tensors."""
+        numbers = torch.from_numpy(np.ascontiguousarray(self.numbers)).to(device)
+        return numbers, torch.from_numpy(self.codes).to(device)
+
 
 @dataclass(frozen=True, eq=False)
-class ColumnEncoder:
-    """How columns of a table become numbers, flags and codes.
+class TargetRows:
+    """Encoded rows with targets and sample weights.
 
     Attributes
     ----------
-    numeric : list of int
-        Positions of the columns of numbers.
-    middle, unit : ndarray of shape (n_numbers,)
-        What is taken from a number, and what it is then divided by.
-    flagged : list of int
-        Which of the columns of numbers had missing ones, and so have a flag.
-    categorical : list of int
-        Positions of the columns of categories.
-    categories : list of list
-        The categories of each, as strings or numbers, sorted.
-    squash : bool
-        Whether numbers far out are drawn in, by x / √(1 + (x/3)²).
+    rows : EncodedRows
+        The rows.
+    target : Tensor of shape (n_rows,)
+        Class codes (int64) or numbers (float32).
+    n_classes : int
+        0 for numbers.
+    weights : Tensor (float64) of shape (n_rows,) or None
+        Sample weights; rows of weight 0 do not count. None is 1 each.
     """
 
-    numeric: list[int]
+    rows: EncodedRows
+    target: Tensor
+    n_classes: int
+    weights: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, chosen: Any) -> "TargetRows":
+        weights = None if self.weights is None else self.weights[chosen]
+        rows, target = self.rows[chosen], self.target[chosen]
+        return TargetRows(rows, target, self.n_classes, weights)
+
+    @property
+    def counted(self) -> IntArray:
+        """Positions of the rows with a positive weight."""
+        if self.weights is None:
+            return np.arange(len(self))
+        return np.flatnonzero(self.weights.numpy() > 0)
+
+    def log_weights(self, like: Tensor) -> Tensor | None:
+        """Return log weights with the device and dtype of a tensor."""
+        if self.weights is None:
+            return None
+        return self.weights.log().to(like.device, like.dtype)
+
+    def mean(self, values: Tensor) -> float:
+        """Return the weighted mean of one value per row."""
+        if self.weights is None:
+            return float(values.mean())
+        return float((values * self.weights).sum() / self.weights.sum())
+
+    def equals(self, other: "TargetRows") -> bool:
+        """Return whether both hold the same rows in the same order."""
+        mine, theirs = (
+            (one.rows.numbers, one.rows.codes, one.target, one.weights)
+            for one in (self, other)
+        )
+        return all(map(np.array_equal, mine, theirs))
+
+    def append(self, new: "TargetRows") -> "TargetRows":
+        """Return these rows followed by new ones of weight 1."""
+        numbers = np.concatenate([self.rows.numbers, new.rows.numbers])
+        codes = np.concatenate([self.rows.codes, new.rows.codes])
+        target, weights = torch.cat([self.target, new.target]), self.weights
+        if weights is not None:
+            weights = torch.cat([weights, weights.new_ones(len(new))])
+        return TargetRows(EncodedRows(numbers, codes), target, self.n_classes, weights)
+
+
+class ColumnSizes(NamedTuple):
+    """Number of numeric columns, of flags, and of categories per column."""
+
+    n_numbers: int
+    n_flags: int
+    n_categories: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnEncoder:
+    """Map from the columns of a table to numbers, flags and codes.
+
+    Attributes
+    ----------
+    middle, unit : ndarray of shape (n_numbers,)
+        Location and scale of each numeric column.
+    flagged : list of int
+        Numeric columns with missing values in training, which get a flag.
+    categorical : list of int
+        Positions of the categorical columns.
+    categories : list of list
+        Categories of each, as strings or numbers, sorted.
+    squash : bool
+        Whether outliers are clipped smoothly, by x / √(1 + (x/3)²).
+    """
+
     middle: FloatArray
     unit: FloatArray
     flagged: list[int]
@@ -67,104 +163,81 @@ class ColumnEncoder:
     squash: bool
 
     @classmethod
-    def fit(cls, columns: "Columns", scale: str) -> Self:
-        """Look at the training rows.
+    def fit(cls, raw: RawRows, scale: str) -> Self:
+        """Learn scales and categories.
 
         Parameters
         ----------
-        columns : Columns
-            The rows.
+        raw : RawRows
+            The training rows.
         scale : {"column", "common", "none"}
-            Whether each column gets a unit of its own, and numbers far out are drawn
-            in; or all get the same unit, as pixels do; or numbers stay as they are.
+            One unit per column with clipped outliers, one unit for all columns, or no
+            scaling.
         """
-        numbers = columns.numbers.astype(np.float64)
+        numbers = raw.numbers.astype(np.float64)
         missing = np.isnan(numbers)
         middle: FloatArray = np.zeros(numbers.shape[1])
         unit: FloatArray = np.ones(numbers.shape[1])
         if scale != "none":
             with np.errstate(over="ignore", invalid="ignore"):
                 middle, unit = _middle_and_unit(numbers, scale == "common")
-        return cls(
-            columns.numeric,
-            middle,
-            unit,
-            np.flatnonzero(missing.any(axis=0)).tolist(),
-            columns.categorical,
-            [_sorted_values(column) for column in columns.values],
-            scale == "column",
-        )
+        categories = [
+            sorted(set(column) - {None}, key=lambda one: (isinstance(one, str), one))
+            for column in raw.values
+        ]
+        flagged = np.flatnonzero(missing.any(axis=0)).tolist()
+        squash = scale == "column"
+        return cls(middle, unit, flagged, raw.categorical, categories, squash)
 
-    def transform(self, columns: "Columns", dtype: Any = np.float32) -> EncodedRows:
+    def transform(self, raw: RawRows, dtype: Any = np.float32) -> EncodedRows:
         """Return rows as a network takes them."""
-        numbers = columns.numbers.astype(np.float64)
+        numbers = raw.numbers.astype(np.float64)
         missing = np.isnan(numbers)
-        with np.errstate(over="ignore"):  # what is too far out becomes infinite
+        with np.errstate(over="ignore"):  # an overflow is clipped below
             numbers = (numbers - self.middle) / self.unit
         largest = np.finfo(np.float32).max
         numbers = np.clip(numbers, -largest, largest)
         numbers[missing] = 0.0
         if self.squash:
-            numbers /= np.hypot(1, numbers / _FAR)
-        joined = np.concatenate([numbers, missing[:, self.flagged]], axis=1)
+            numbers /= np.hypot(1, numbers / 3)
+        numbers = np.concatenate([numbers, missing[:, self.flagged]], axis=1)
         codes = np.zeros((len(numbers), len(self.categorical)), dtype=np.int64)
-        for c, (values, known) in enumerate(
-            zip(columns.values, self.categories, strict=True)
-        ):
-            places = {value: code for code, value in enumerate(known, start=1)}
-            codes[:, c] = [places.get(value, 0) for value in values]
-        return EncodedRows(joined.astype(dtype), codes)
+        for c, known in enumerate(self.categories):
+            code_of = {value: code for code, value in enumerate(known, start=1)}
+            codes[:, c] = [code_of.get(value, 0) for value in raw.values[c]]
+        return EncodedRows(numbers.astype(dtype), codes)
+
+    @property
+    def sizes(self) -> ColumnSizes:
+        """Widths of the encoded columns."""
+        n_categories = tuple(len(values) for values in self.categories)
+        return ColumnSizes(len(self.middle), len(self.flagged), n_categories)
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """A table apart: numbers with NaN for missing ones, and lists of categories."""
+def _middle_and_unit(
+    numbers: FloatArray, common: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Return location and scale of each column; unit 1 for a constant column.
 
-    numeric: list[int]
-    numbers: FloatArray
-    categorical: list[int]
-    values: list[list[Any]]
-
-    def __getitem__(self, rows: IntArray) -> "Columns":
-        values = [[column[row] for row in rows] for column in self.values]
-        return Columns(self.numeric, self.numbers[rows], self.categorical, values)
-
-    @classmethod
-    def of(cls, X: Any, categorical: list[int]) -> Self:
-        """Take a table apart, of which some columns hold categories.
-
-        Parameters
-        ----------
-        X : ndarray, pandas or polars DataFrame of shape (n_rows, n_columns)
-            Validated in its shape, not in its values.
-        categorical : list of int
-            The columns of categories.
-
-        Raises
-        ------
-        ValueError
-            When a number is infinite, or text or a date is where numbers should be.
-        """
-        n_columns = X.shape[1]
-        numeric = [c for c in range(n_columns) if c not in set(categorical)]
-        if is_frame(X):
-            _refuse_dates(X, numeric)
-        values = [_values(_column(X, c)) for c in categorical]
-        if is_frame(X):
-            parts = [_numbers(X, c) for c in numeric]
-            dtype = np.result_type(*parts) if parts else np.dtype(np.float64)
-            numbers = np.empty((len(X), len(numeric)), dtype=dtype)
-            for c, part in enumerate(parts):
-                numbers[:, c] = part
-        else:
-            numbers = X[:, numeric] if categorical else X
-        if numeric:
-            numbers = check_array(
-                numbers, dtype=FLOATS, ensure_all_finite="allow-nan", input_name="X"
-            )
-        else:
-            numbers = np.zeros((len(X), 0))
-        return cls(numeric, numbers, categorical, values)
+    They are the median and the interquartile range, divided by 1.349 so that it
+    estimates a normal deviation; mean and deviation if at least half of the numbers
+    are equal, or for a common unit (the root mean square of all deviations).
+    """
+    n_columns = numbers.shape[1]
+    middle, unit = np.zeros(n_columns), np.ones(n_columns)
+    for c in range(n_columns):
+        known = numbers[~np.isnan(numbers[:, c]), c]
+        if not len(known):
+            continue
+        low, middle[c], high = np.quantile(known, [0.25, 0.5, 0.75])
+        spread = (high - low) / 1.349
+        if common or not spread > 0:
+            middle[c], spread = known.mean(), known.std()
+        if spread > 0 and np.isfinite(spread):
+            unit[c] = spread
+    if common and (unit != 1).any():
+        unit[:] = np.sqrt(np.mean(np.square(unit[unit != 1])))
+    return middle, unit
 
 
 def is_frame(X: Any) -> bool:
@@ -173,23 +246,21 @@ def is_frame(X: Any) -> bool:
 
 
 def categorical_columns(X: Any, wanted: str | Sequence[Any] | None) -> list[int]:
-    """Return the positions of the columns of categories.
+    """Return the positions of the categorical columns.
 
     Parameters
     ----------
     X : ndarray or DataFrame
         The table.
     wanted : "auto", None, or a sequence of positions, names or booleans
-        "auto" is the columns of a data frame that hold no numbers.
+        "auto" selects the columns of a data frame that are not numeric.
     """
     n = X.shape[1]
-    if wanted is None:
+    if wanted is None or (isinstance(wanted, str) and not is_frame(X)):
         return []
     if isinstance(wanted, str):
-        if not is_frame(X):
-            return []
-        _refuse_dates(X, range(n))
-        return [c for c in range(n) if not _is_numeric(_column(X, c))]
+        _refuse_dates(X, list(range(n)))
+        return [c for c in range(n) if not _is_numeric(_column(X, c).dtype)]
     asked = list(wanted)
     if asked and all(isinstance(one, (bool, np.bool_)) for one in asked):
         if len(asked) != n:
@@ -206,110 +277,105 @@ def categorical_columns(X: Any, wanted: str | Sequence[Any] | None) -> list[int]
             found.add(int(one))
         else:
             raise ValueError(
-                f"categorical_features names {one!r}, which is no column of X: give "
-                f"positions from 0 to {n - 1}" + (", or names." if names else ".")
+                f"categorical_features contains {one!r}, which is not a column of X. "
+                f"Use positions from 0 to {n - 1}" + (" or names." if names else ".")
             )
     return sorted(found)
 
 
-def _column(X: Any, c: int) -> Any:
-    if not is_frame(X):
-        return X[:, c]
-    return X.iloc[:, c] if hasattr(X, "iloc") else X[X.columns[c]]
+def split_columns(X: Any, categorical: list[int]) -> RawRows:
+    """Split a table into numbers and categories.
 
+    Parameters
+    ----------
+    X : ndarray, pandas or polars DataFrame of shape (n_rows, n_columns)
+        The table; its shape is validated, its values are not.
+    categorical : list of int
+        Positions of the categorical columns.
 
-def _is_numeric(column: Any) -> bool:
-    dtype = column.dtype
-    if hasattr(dtype, "is_numeric"):  # polars
-        return bool(dtype.is_numeric() or str(dtype) == "Boolean")
-    # pandas' own types of numbers have a letter, too; object columns are categories.
-    return getattr(dtype, "kind", "O") in "biuf" and str(dtype) != "category"
-
-
-def _refuse_dates(X: Any, columns: Iterable[int]) -> None:
-    for c in columns:
-        dtype = _column(X, c).dtype
-        polars = getattr(dtype, "is_temporal", None)
-        if polars() if polars else getattr(dtype, "kind", "") in ("M", "m"):
-            raise ValueError(
-                f"Column {X.columns[c]!r} holds dates or times. Turn it into numbers, "
-                "such as days since a date or the hour of the day, leave it out, or "
-                "name it in categorical_features if few values recur."
-            )
-
-
-def _numbers(X: Any, c: int) -> NDArray[Any]:
-    """Return a column of a data frame as floats, NaN for missing."""
-    column = _column(X, c)
-    narrow = str(column.dtype) in ("float32", "Float32", "float16", "Float16")
-    dtype = np.dtype(np.float32 if narrow else np.float64)
-    try:
-        if hasattr(column, "to_numpy") and hasattr(X, "iloc"):
-            found = column.to_numpy(dtype=dtype, na_value=np.nan)
-        else:
-            found = column.cast(float).to_numpy()
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"Column {X.columns[c]!r} holds values that are no numbers. Name it in "
-            "categorical_features, or convert it."
-        ) from error
-    return np.asarray(found, dtype=dtype)
-
-
-def _values(column: Any) -> list[Any]:
-    """Return categories as strings or numbers; None where one is missing."""
-    listed = column.tolist() if hasattr(column, "tolist") else column.to_list()
-    return [_plain(value) for value in listed]
+    Raises
+    ------
+    ValueError
+        If a number is infinite, or a numeric column holds text or dates.
+    """
+    numeric = [c for c in range(X.shape[1]) if c not in set(categorical)]
+    if is_frame(X):
+        _refuse_dates(X, numeric)
+        parts = [_numbers(X, c) for c in numeric]
+        numbers = np.column_stack(parts) if parts else np.zeros((len(X), 0))
+    else:
+        numbers = X[:, numeric] if categorical else X
+    if numeric:
+        numbers = check_array(
+            numbers, dtype=FLOATS, ensure_all_finite="allow-nan", input_name="X"
+        )
+    else:
+        numbers = np.zeros((len(X), 0))
+    values = []
+    for c in categorical:
+        column = _column(X, c)
+        listed = column.tolist() if hasattr(column, "tolist") else column.to_list()
+        values.append([_category(value) for value in listed])
+    return RawRows(numbers, categorical, values)
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether a value is None, NaN, or what data frames have for them."""
+    """Return whether a value is None, NaN, or the missing value of a data frame."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
-def _plain(value: Any) -> str | float | None:
+def _column(X: Any, c: int) -> Any:
+    """Return one column of an array or a data frame."""
+    if not is_frame(X):
+        return X[:, c]
+    return X.iloc[:, c] if hasattr(X, "iloc") else X[X.columns[c]]
+
+
+def _is_numeric(dtype: Any) -> bool:
+    """Return whether a column of a data frame holds numbers or booleans."""
+    if hasattr(dtype, "is_numeric"):  # polars
+        return bool(dtype.is_numeric() or str(dtype) == "Boolean")
+    # pandas' nullable numbers have a kind too; its object columns are categories.
+    return getattr(dtype, "kind", "O") in "biuf" and str(dtype) != "category"
+
+
+def _refuse_dates(X: Any, columns: list[int]) -> None:
+    """Raise a ValueError if one of the columns holds dates or times."""
+    for c in columns:
+        dtype = _column(X, c).dtype
+        polars = getattr(dtype, "is_temporal", None)
+        if polars() if polars else getattr(dtype, "kind", "") in ("M", "m"):
+            raise ValueError(
+                f"Column {X.columns[c]!r} holds dates or times. Convert it to numbers "
+                "(days since a date, hour of the day), drop it, or name it in "
+                "categorical_features if it has few distinct values."
+            )
+
+
+def _numbers(X: Any, c: int) -> NDArray[Any]:
+    """Return a column of a data frame as floats, NaN if missing."""
+    column = _column(X, c)
+    narrow = str(column.dtype).lower() in ("float32", "float16")
+    dtype = np.dtype(np.float32 if narrow else np.float64)
+    try:
+        if hasattr(X, "iloc"):
+            return np.asarray(column.to_numpy(dtype=dtype, na_value=np.nan))
+        return np.asarray(column.cast(float).to_numpy(), dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"Column {X.columns[c]!r} holds values that are not numbers. Name it in "
+            "categorical_features, or convert it."
+        ) from error
+
+
+def _category(value: Any) -> str | float | None:
+    """Return a category as a plain string or number; None if it is missing."""
     if is_missing(value):
         return None
-    if isinstance(value, (np.integer, np.bool_, np.floating)):
-        value = value.item()  # which is then equal to the same number without NumPy
-    if isinstance(value, int) and abs(value) > _MOST_EXACT:
-        return value
-    if isinstance(value, (bool, int, float)):
-        return float(value)
-    return str(value)
-
-
-def _sorted_values(values: list[Any]) -> list[Any]:
-    found = {value for value in values if value is not None}
-    return sorted(found, key=lambda value: (isinstance(value, str), value))
-
-
-def _middle_and_unit(
-    numbers: FloatArray, common: bool
-) -> tuple[FloatArray, FloatArray]:
-    """Return medians and spreads; 1 for a column that does not vary.
-
-    The spread is that of the quartiles, as a normal column's deviation; where half of
-    the numbers are equal, the deviation.
-    """
-    n_columns = numbers.shape[1]
-    middle, unit = np.zeros(n_columns), np.ones(n_columns)
-    for c in range(n_columns):
-        known = numbers[:, c][~np.isnan(numbers[:, c])]
-        if not len(known):
-            continue
-        low, middle[c], high = np.quantile(known, [0.25, 0.5, 0.75])
-        spread = (high - low) / 1.349
-        if common or not spread > 0:
-            spread = known.std()
-            middle[c] = known.mean()
-        if spread > 0 and np.isfinite(spread):
-            unit[c] = spread
-    if common:
-        # Pixels: one unit for all, so that dark corners are not made loud.
-        unit[:] = (
-            np.sqrt(np.mean(np.square(unit[unit != 1]))) if (unit != 1).any() else 1
-        )
-    return middle, unit
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool):
+        return int(value)
+    return value if isinstance(value, (int, float)) else str(value)

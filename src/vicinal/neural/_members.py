@@ -1,53 +1,76 @@
-"""A trained network with the points that it votes by; how one is made."""
+"""The members of an ensemble: networks, and a linear map, that vote with their points.
+
+A member maps rows to points. The training rows vote on a new row, each with its
+probability p_ij of being picked as the neighbor.
+"""
 
 import copy
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood import effective_n_threads
-from vicinal.neural._columns import EncodedRows
-from vicinal.neural._network import TableNetwork
-from vicinal.neural._predict import embedded, votes, votes_by_factor
-from vicinal.neural._soft_neighbors import Kernel
-from vicinal.neural._target_rows import TargetRows
-from vicinal.neural._training import Training
+from vicinal.neural._columns import ColumnSizes, EncodedRows, TargetRows
+from vicinal.neural._loss import Kernel, Pairs
+from vicinal.neural._network import TableNetwork, linear_network
 
-# Temperatures that calibration tries, between which it then looks again.
-_TEMPERATURES = np.geomspace(0.05, 8, 17)
-# A temperature costs so many pairs, at most, unless that leaves too few queries.
-_MOST_CALIBRATING_PAIRS = 2**26
-# Votes that are held at a time, of all temperatures.
-_MOST_VOTES = 2**22
-_FEWEST_CALIBRATING = 500
-_FEWEST_HELD_OUT = 5
-# So many must stay to learn from.
-_FEWEST_INSIDE = 2
-# Torch's seed and number of threads are the process's: one training at a time has them.
-_ALONE = threading.RLock()
+# Up to this number of classes, a product with one-hot labels is faster than sums by
+# code, and takes no more memory than the points.
+FEW_CLASSES = 32
+# Calibration uses at most this number of pairs per temperature, but at least this
+# number of queries.
+MAX_CALIBRATION_PAIRS = 2**26
+MIN_CALIBRATION_QUERIES = 500
+# The linear map's share of the votes is shrunk towards 0.5 with the weight of 100 rows.
+SHARE_PRIOR_ROWS = 100
+
+
+class Explanation(NamedTuple):
+    """Training rows that determine predictions.
+
+    Attributes
+    ----------
+    rows : ndarray of int of shape (n_samples, n_neighbors)
+        Positions of training rows, by decreasing weight.
+    weights : ndarray of shape (n_samples, n_neighbors)
+        The probabilities p_ij of picking them; they sum to 1 over all training rows.
+
+    See Also
+    --------
+    vicinal.neural.NeuralNCAClassifier : Its `explain` returns one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.neural import Explanation
+    >>> found = Explanation(rows=np.array([[4, 7]]), weights=np.array([[0.6, 0.3]]))
+    >>> found.rows[0, 0]
+    np.int64(4)
+    """
+
+    rows: IntArray
+    weights: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One network of an estimator.
+    """A trained map with the points of the training rows.
 
     Attributes
     ----------
     network : nn.Module
-        Rows to points.
+        Maps rows to points.
     points : Tensor of shape (n_samples, n_components)
-        The training rows' points.
+        Points of the training rows.
     kernel : Kernel
-        How distances become exponents, with the temperature that was found.
+        Kernel of the votes, with the calibrated temperature.
     held_out : ndarray of int
-        Training rows that no step has seen yet, for `warm_start`; none if not known.
+        Training rows that the network has not been trained on, for `warm_start`.
     """
 
     network: nn.Module
@@ -55,142 +78,269 @@ class Member:
     kernel: Kernel
     held_out: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
-    @classmethod
-    def of(
-        cls,
-        network: nn.Module,
-        known: TargetRows,
-        held_out: IntArray,
-        how: Training,
-        calibrate: bool,
-        device: Any,
-        before: "Member | None" = None,
-        validation: TargetRows | None = None,
-    ) -> "Member":
-        """Return a network with the points of all rows, held-out ones included.
+    def with_rows(self, known: TargetRows) -> "Member":
+        """Return the same map with other training rows."""
+        return replace(self, points=embed(self.network, known.rows, self.points.device))
 
-        The temperature is found by the rows held out or by those for `validation`, or
-        is that of the network `before` this training, or 1.
-        """
-        points = embedded(network, known.rows, device)
-        kernel = how.kernel
-        if calibrate and validation is not None:
-            queries = embedded(network, validation.rows, device)
-            kernel = _calibrated(queries, validation, points, known, kernel)
-        elif calibrate and len(held_out):
-            inside = np.setdiff1d(np.arange(len(known)), held_out)
-            kernel = _calibrated(
-                points[held_out], known[held_out], points[inside], known[inside], kernel
-            )
-        elif before is not None and before.kernel.plain == kernel.plain:
-            kernel = before.kernel
-        return cls(network, points, kernel, held_out)
+    def with_temperature_of(self, old: "Member") -> "Member":
+        """Return the member with another's temperature, if their distances agree."""
+        same = old.kernel.plain == self.kernel.plain
+        return replace(self, kernel=old.kernel if same else self.kernel)
 
-    def map(self, rows: EncodedRows) -> Tensor:
-        """Return the points of new rows, in the rows' type."""
+    def project(self, rows: EncodedRows) -> Tensor:
+        """Return the points of new rows, in the rows' dtype."""
         network, dtype = self.network, rows.numbers.dtype
-        if not isinstance(network, TableNetwork):
-            # Code of others may be for the type that it was trained in, and no other.
+        if not isinstance(network, TableNetwork):  # a user's module may need float32
             rows = EncodedRows(rows.numbers.astype(np.float32), rows.codes)
         elif dtype == np.float64:
-            # The network's own weights stay as they are.
             network = copy.deepcopy(network).double()
         wide = torch.float64 if dtype == np.float64 else torch.float32
-        return embedded(network, rows, self.points.device).to(wide)
+        return embed(network, rows, self.points.device).to(wide)
 
     def votes(self, rows: EncodedRows, known: TargetRows) -> Tensor:
-        """Return what the neighbours of new rows vote for, in the rows' type.
+        """Return the votes on new rows, in the rows' dtype.
 
-        Distances are computed in float64: the root of what float32 leaves of a small
-        one would be felt in the votes.
+        Distances are computed in float64: float32 loses half of the digits of a small
+        distance.
         """
-        points = self.map(rows)
-        found = votes(points.double(), self.points, known, self.kernel)
-        return found.to(points.dtype)
+        points = self.project(rows)
+        return votes(points.double(), self.points, known, self.kernel)[0].to(
+            points.dtype
+        )
+
+    @torch.no_grad()
+    def vote_shares(self, rows: EncodedRows, known: TargetRows) -> Tensor:
+        """Return p_ij of new rows with all training rows."""
+        points = self.project(rows).double()
+        logs = known.log_weights(points)
+        pairs = Pairs(points, self.points.double(), None, self.kernel, logs)
+        parts = [torch.softmax(exponents, dim=1) for _, exponents, _ in pairs.blocks()]
+        return torch.cat(parts).cpu()
+
+    @torch.no_grad()
+    def perplexities(self, known: TargetRows, max_rows: int = 4_000) -> FloatArray:
+        """Return exp(entropy of p_i), the effective number of neighbors of each row.
+
+        NaN for all but `max_rows` random training rows.
+        """
+        found = np.full(len(known), np.nan, dtype=np.float32)
+        rows = random_subset(len(known), max_rows, np.random.default_rng(0))
+        own, logs, parts = torch.from_numpy(rows), known.log_weights(self.points), []
+        pairs = Pairs(self.points[own], self.points, own, self.kernel, logs)
+        for _, exponents, _ in pairs.blocks():
+            # With e = exponents − max, the entropy is log Σ exp(e) − Σ p e.
+            e = exponents.sub_(exponents.amax(dim=1, keepdim=True))
+            p = e.exp()
+            total = p.sum(dim=1)
+            # Clamped, as 0 · −∞ is NaN.
+            mean = p.mul_(e.clamp_(min=torch.finfo(e.dtype).min)).sum(dim=1) / total
+            parts.append(torch.exp(total.log() - mean))
+        found[rows] = torch.cat(parts).cpu().numpy()
+        return found
+
+    def calibrated(self, asked: TargetRows, known: TargetRows) -> "Member":
+        """Return the member with the temperature that predicts given rows best.
+
+        `asked` are the rows to predict, `known` all training rows; rows held out do not
+        vote here.
+        """
+        inside = np.setdiff1d(np.arange(len(known)), self.held_out)
+        references, voters = self.points[inside], known[inside]
+        # A subset of the queries, but all references: their density matters.
+        most = max(MAX_CALIBRATION_PAIRS // len(voters), MIN_CALIBRATION_QUERIES)
+        asked = asked[random_subset(len(asked), most, np.random.default_rng(0))]
+        queries = embed(self.network, asked.rows, references.device)
+        kernel = replace(self.kernel, temperature=1.0)
+        # Every class has some probability, so that no single row decides.
+        floor = 1 / (len(voters.counted) + len(asked))
+
+        def best_of(temperatures: FloatArray) -> float:
+            """Return the temperature with the least loss."""
+            step = max(1, kernel.block // (len(temperatures) * max(known.n_classes, 1)))
+            parts = []
+            for start in range(0, len(asked), step):
+                some = slice(start, start + step)
+                truth = asked.target[some, None].long() * (known.n_classes > 0)
+                found = votes(queries[some], references, voters, kernel, temperatures)
+                column = truth.expand(len(temperatures), -1, 1)
+                parts.append(found.cpu().gather(2, column)[:, :, 0])
+            found = torch.cat(parts, dim=1)
+            if known.n_classes:
+                rest = floor / known.n_classes
+                losses = [-asked.mean(((1 - floor) * p + rest).log()) for p in found]
+            else:
+                losses = [asked.mean((mean - asked.target) ** 2) for mean in found]
+            return float(temperatures[np.argmin(losses)])
+
+        grid = np.geomspace(0.05, 8, 17)
+        fine = (grid[1] / grid[0]) ** np.array([-0.67, -0.33, 0.0, 0.33, 0.67])
+        temperature = best_of(best_of(grid) * fine)
+        return replace(self, kernel=replace(kernel, temperature=temperature))
 
 
-def hold_out(keys: Any, fraction: float, rng: np.random.Generator) -> IntArray:
-    """Return rows to hold out, spread evenly over classes or over targets.
-
-    The first row of each class always stays, so that no class is lost, and two rows
-    stay in any case.
-    """
-    n = len(keys)
-    order = np.lexsort((rng.random(n), keys))
-    places = np.arange(rng.random(), n * fraction, 1.0) / fraction
-    chosen = np.zeros(n, dtype=bool)
-    chosen[np.minimum(places.astype(int), n - 1)] = True
-    if np.asarray(keys).dtype.kind in "iu":
-        firsts = np.unique(np.asarray(keys)[order], return_index=True)[1]
-        chosen[firsts] = False
-    found = order[chosen]
-    if n - len(found) < _FEWEST_INSIDE:
-        found = rng.permutation(found)[: max(n - _FEWEST_INSIDE, 0)]
-    return np.sort(found) if len(found) >= _FEWEST_HELD_OUT else found[:0]
+@torch.no_grad()
+def embed(
+    network: nn.Module, rows: EncodedRows, device: Any, block_rows: int = 4096
+) -> Tensor:
+    """Return the points of rows, computed in blocks and without gradients."""
+    network.eval()
+    parts = [
+        network(*rows[start : start + block_rows].tensors(device))
+        for start in range(0, len(rows), block_rows)
+    ]
+    return torch.cat(parts)
 
 
-def _calibrated(
+def random_subset(n: int, most: int, rng: np.random.Generator) -> IntArray:
+    """Return all n positions, or a sorted random subset if there are more than most."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(rng.choice(n, most, replace=False))
+
+
+@torch.no_grad()
+def votes(
     queries: Tensor,
-    asked: TargetRows,
     references: Tensor,
     known: TargetRows,
     kernel: Kernel,
-) -> Kernel:
-    """Return the kernel with the temperature by which known rows predict best."""
-    # Among all references, whose density decides, but by a part of many queries.
-    most = max(_MOST_CALIBRATING_PAIRS // len(known), _FEWEST_CALIBRATING)
-    if len(asked) > most:
-        rng = np.random.default_rng(0)
-        some = np.sort(rng.choice(len(asked), most, replace=False))
-        queries, asked = queries[some], asked[some]
-    truth = asked.target[:, None]
-    # A row that nobody speaks for must not decide alone.
-    floor = 1 / (len(known.counted) + len(asked))
+    factors: Sequence[float] | FloatArray = (1.0,),
+) -> Tensor:
+    """Return the votes of references on queries.
 
-    def best_of(temperatures: FloatArray) -> float:
-        """Return the temperature with the least loss."""
-        factors, parts = temperatures.tolist(), []
-        step = max(1, _MOST_VOTES // (len(factors) * max(known.n_classes, 1)))
-        for some in (slice(i, i + step) for i in range(0, len(queries), step)):
-            found = votes_by_factor(queries[some], references, known, kernel, factors)
-            # Of the classes only the true one counts; of targets there is one column.
-            column = truth[some].long() * (known.n_classes > 0)
-            parts.append(found.cpu().gather(2, column.expand(len(factors), -1, 1)))
-        found = torch.cat(parts, dim=1)[:, :, 0]
-        if known.n_classes:
-            faint = floor / known.n_classes
-            losses = [-asked.mean(((1 - floor) * p + faint).log()) for p in found]
-        else:
-            losses = [asked.mean((mean - truth[:, 0]) ** 2) for mean in found]
-        return float(temperatures[np.argmin(losses)])
+    Parameters
+    ----------
+    queries : Tensor of shape (n_queries, n_components)
+        Points to predict.
+    references : Tensor of shape (n_references, n_components)
+        Points that vote.
+    known : TargetRows
+        Targets and weights of the references.
+    kernel : Kernel
+        Maps distances to exponents.
+    factors : sequence of float, default=(1.0,)
+        Factors of the temperature. Distances are computed once for all of them.
 
-    step = _TEMPERATURES[1] / _TEMPERATURES[0]
-    coarse = best_of(_TEMPERATURES)
-    near = coarse * step ** np.array([-0.67, -0.33, 0.0, 0.33, 0.67])
-    return replace(kernel, temperature=best_of(near))
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Return how many threads to use; None is one, as in scikit-learn.
-
-    The steps of a table's training are so small that threads mostly wait for each
-    other; where the processor is shared, they wait for long.
+    Returns
+    -------
+    Tensor of shape (n_factors, n_queries, n_classes or 1)
+        Σ_j p_ij of each class, or Σ_j p_ij y_j.
     """
-    return 1 if n_jobs is None else effective_n_threads(n_jobs)
+    n_classes, target = known.n_classes, known.target.to(queries.device)
+    found = queries.new_zeros(len(factors), len(queries), n_classes or 1)
+    logs = known.log_weights(queries)
+    pairs = Pairs(queries, references.to(queries.dtype), None, kernel)
+    few = n_classes <= FEW_CLASSES
+    values = target[:, None].to(queries.dtype)
+    if n_classes and few:
+        classes = torch.arange(n_classes, device=target.device)
+        values = (target[:, None] == classes).to(queries.dtype)
+    for part, exponents, _ in pairs.blocks():
+        for k, factor in enumerate(factors):
+            scaled = exponents if factor == 1 else exponents / float(factor)
+            p = torch.softmax(scaled if logs is None else scaled + logs, dim=1)
+            if few:
+                found[k, part] = p @ values
+            else:
+                found[k, part].scatter_add_(1, target.expand(len(p), -1), p)
+    return found
 
 
-@contextmanager
-def torch_state(seed: int, threads: int) -> Iterator[None]:
-    """Seed torch and hold its threads; both are as before when this ends.
+def fit_linear_vote(
+    learner: Any,
+    known: TargetRows,
+    sizes: ColumnSizes,
+    members: list[Member],
+    validation: TargetRows | None,
+    device: Any,
+) -> tuple[Member, float]:
+    """Fit a linear map to all rows, and choose its share of the votes.
 
-    Weights at the start and dropout draw from the one generator of the process, so a
-    training waits here until one in another thread has ended.
+    The share minimizes the loss of the mixed votes on the validation rows, summed over
+    the networks. If these rows were held out of the training data, the networks are
+    mixed with a linear map that is fitted without them.
+
+    Parameters
+    ----------
+    learner : NCAClassifier or NCARegressor
+        Fits the map, for squared distances.
+    known : TargetRows
+        The training rows.
+    sizes : ColumnSizes
+        Widths of their columns.
+    members : list of Member
+        The networks.
+    validation : TargetRows or None
+        Rows to choose the share by; None is the rows held out of each network.
+    device : torch.device
+        Device of the computation.
+
+    Returns
+    -------
+    member : Member
+        The linear map.
+    share : float
+        Its share of the votes, between 0 and 1.
     """
-    with _ALONE, torch.random.fork_rng(devices=[]):
-        before = torch.get_num_threads()
-        torch.manual_seed(seed)
-        torch.set_num_threads(threads)
-        try:
-            yield
-        finally:
-            torch.set_num_threads(before)
+    kernel = Kernel(plain=False)
+    network = _fit_linear(learner, known[known.counted], sizes).to(device)
+    linear = Member(network, embed(network, known.rows, device), kernel)
+    shares = np.linspace(0, 1, 21)
+    losses, n_asked = np.zeros(len(shares)), 0
+    for member in members:
+        asked, inside, fold_network = validation, known, network
+        if asked is None:
+            if not len(member.held_out):
+                continue
+            asked = known[member.held_out]
+            inside = known[np.setdiff1d(known.counted, member.held_out)]
+            fold_network = _fit_linear(learner, inside, sizes).to(device)
+        by_network, by_linear = (
+            votes(
+                embed(one, asked.rows, device),
+                embed(one, inside.rows, device),
+                inside,
+                kernel_of_one,
+            )[0].cpu()
+            for one, kernel_of_one in (
+                (member.network, member.kernel),
+                (fold_network, kernel),
+            )
+        )
+        n = len(asked.counted)
+        mixtures = (torch.lerp(by_network, by_linear, float(s)) for s in shares)
+        losses += [n * _prediction_loss(mixed, asked) for mixed in mixtures]
+        n_asked = n if validation is not None else n_asked + n
+    best = float(shares[np.argmin(losses)]) if n_asked else 0.5
+    total = n_asked + SHARE_PRIOR_ROWS
+    return linear, (n_asked * best + SHARE_PRIOR_ROWS * 0.5) / total
+
+
+def _fit_linear(learner: Any, known: TargetRows, sizes: ColumnSizes) -> TableNetwork:
+    """Return the linear map that an estimator learns, as a network."""
+    inputs = known.rows.tensors("cpu")
+    features = linear_network(sizes, 1).features(*inputs).numpy().astype(np.float64)
+    # The fit starts at the identity: numbers need equal scales; flags and one-hot
+    # columns keep theirs.
+    unit, n = np.ones(features.shape[1]), sizes.n_numbers
+    spread = features[:, :n].std(axis=0)
+    unit[:n] = np.where(spread > 0, spread, 1.0)
+    weights = None if known.weights is None else known.weights.numpy()
+    with warnings.catch_warnings():
+        # An unconverged map is good enough: its share is chosen by validation.
+        warnings.simplefilter("ignore", UserWarning)
+        learner.fit(features / unit, known.target.numpy(), sample_weight=weights)
+    A = (learner.components_ / unit).astype(np.float32)
+    network = linear_network(sizes, len(A))
+    with torch.no_grad():
+        network.linear.weight.copy_(torch.from_numpy(A))
+        network.linear.bias.zero_()
+    return network.eval()
+
+
+def _prediction_loss(found: Tensor, asked: TargetRows) -> float:
+    """Return the mean squared error, or minus the mean log-likelihood."""
+    if not asked.n_classes:
+        return asked.mean((found[:, 0] - asked.target) ** 2)
+    right = found.gather(1, asked.target[:, None])[:, 0]
+    return -asked.mean(right.clamp(min=1e-4).log())

@@ -1,77 +1,22 @@
-"""Networks that map the columns of a table to points; how one is built from data."""
+"""Networks that map the encoded columns of a table to points."""
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-# Of all columns of categories; a block of rows then takes 64 MB.
-_MOST_ONE_HOT = 4096
+from vicinal.neural._columns import ColumnSizes
 
-
-@dataclass(frozen=True)
-class Architecture:
-    """All that is needed to build a network again, as plain data.
-
-    Attributes
-    ----------
-    n_numbers : int
-        Columns of numbers.
-    n_flags : int
-        Columns that say whether a number is missing.
-    n_categories : tuple of int
-        How many categories each column of categories has, unknown ones not counted.
-    n_components : int
-        Numbers that come out.
-    embedding : {"periodic", "none"}
-        What becomes of a column of numbers.
-    n_frequencies, embedding_size : int
-        Waves for each column, and numbers that become of it.
-    frequency_scale : float
-        The deviation of the frequencies at the start.
-    one_hot : bool
-        Whether categories are coded by one column each, or learned.
-    n_blocks, hidden_size : int
-        Residual blocks behind the linear map, and their width.
-    dropout : float
-        Share of a block's hidden numbers that a step leaves out.
-    """
-
-    n_numbers: int
-    n_flags: int
-    n_categories: tuple[int, ...]
-    n_components: int
-    embedding: str
-    n_frequencies: int
-    embedding_size: int
-    frequency_scale: float
-    one_hot: bool
-    n_blocks: int
-    hidden_size: int
-    dropout: float
-
-    def build(self) -> "TableNetwork":
-        """Return a network with random weights."""
-        return TableNetwork(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
-        return {**asdict(self), "n_categories": list(self.n_categories)}
-
-    @classmethod
-    def from_dict(cls, given: dict[str, Any]) -> Self:
-        """Return what `to_dict` was called on."""
-        return cls(**{**given, "n_categories": tuple(given["n_categories"])})
+# One-hot columns, at most: a block of 4096 rows then takes 64 MB.
+MAX_ONE_HOT = 4096
 
 
 class PeriodicEmbedding(nn.Module):
-    """Each number becomes itself and a few learned mixtures of its cosines.
+    """Each number x becomes x and a few learned mixtures of its cosines.
 
-    Of a number x of column c the cosines are cos(2π (f_k x + φ_k)), with learned
-    frequencies and phases of that column. A linear map of them lets distances change
-    quickly along a column here and slowly there.
+    The cosines of column c are cos(2π (f_k x + φ_k)), with learned frequencies and
+    phases. A linear map of them can resolve some parts of a column more finely.
     """
 
     def __init__(
@@ -89,8 +34,7 @@ class PeriodicEmbedding(nn.Module):
 
     def forward(self, numbers: Tensor) -> Tensor:
         """Return an array of shape (n_rows, n_columns * size)."""
-        # A column after the other, as the products need them; the factor 2π on the few
-        # parameters, not on the many waves.
+        # Batched over columns; the factor 2π is applied to the few parameters.
         columns = numbers.t().contiguous()[:, :, None]
         frequencies = self.frequencies * (2 * math.pi)
         phases = self.phases * (2 * math.pi)
@@ -99,40 +43,8 @@ class PeriodicEmbedding(nn.Module):
         return torch.cat([columns, mixed], dim=2).transpose(0, 1).flatten(1)
 
 
-def check_same_build(before: nn.Module, wanted: Architecture | nn.Module) -> None:
-    """Raise a ValueError where a network to go on from is not as the settings say."""
-    different = ["module"]
-    if isinstance(before, TableNetwork) and isinstance(wanted, Architecture):
-        old, new = before.architecture.to_dict(), wanted.to_dict()
-        different = [name for name in old if old[name] != new[name]]
-        different = ["categories" if one == "one_hot" else one for one in different]
-    elif isinstance(before, OwnNetwork) and isinstance(wanted, nn.Module):
-        old, new = (
-            {name: one.shape for name, one in module.state_dict().items()}
-            for module in (before.module, wanted)
-        )
-        different = [] if old == new else ["module"]
-    if different:
-        raise ValueError(
-            f"{', '.join(different)}: not as in the fit to go on from "
-            "(warm_start=True), whose networks cannot be changed. Set it back, or fit "
-            "anew with warm_start=False."
-        )
-
-
-def check_one_hot(n_categories: tuple[int, ...]) -> None:
-    """Raise a ValueError where one column for each category would be too many."""
-    if sum(n_categories) > _MOST_ONE_HOT:
-        raise ValueError(
-            f"The columns of categories have {sum(n_categories):,} categories, more "
-            f"than the {_MOST_ONE_HOT:,} that can have a column each. Use "
-            "categories='learned' without a module of your own, merge the rare ones, "
-            "or leave columns out that name each row."
-        )
-
-
 class CategoryEmbedding(nn.Module):
-    """Codes from 1 become learned or one-hot vectors; 0, unknown, becomes zeros."""
+    """Codes from 1 become learned or one-hot vectors; 0 (unknown) becomes zeros."""
 
     def __init__(self, n_categories: int, one_hot: bool) -> None:
         super().__init__()
@@ -152,8 +64,26 @@ class CategoryEmbedding(nn.Module):
         return nn.functional.one_hot(codes, self.size + 1)[:, 1:].to(dtype)
 
 
+def check_one_hot(n_categories: tuple[int, ...]) -> None:
+    """Raise a ValueError if there are too many categories for one-hot encoding."""
+    if sum(n_categories) > MAX_ONE_HOT:
+        raise ValueError(
+            f"The categorical columns have {sum(n_categories):,} categories; one-hot "
+            f"encoding supports at most {MAX_ONE_HOT:,}. Use categories='learned' "
+            "without module and without linear_vote=True, merge rare categories, or "
+            "drop columns that identify rows."
+        )
+
+
+def _category_embeddings(n_categories: tuple[int, ...], one_hot: bool) -> nn.ModuleList:
+    """Return one embedding per categorical column."""
+    if one_hot:
+        check_one_hot(n_categories)
+    return nn.ModuleList(CategoryEmbedding(n, one_hot) for n in n_categories)
+
+
 class ResidualBlock(nn.Module):
-    """z + W₂ dropout(relu(W₁ normalized(z)))."""
+    """z + W₂ dropout(relu(W₁ batch_norm(z)))."""
 
     def __init__(self, size: int, hidden_size: int, dropout: float) -> None:
         super().__init__()
@@ -171,34 +101,43 @@ class ResidualBlock(nn.Module):
 
 
 class TableNetwork(nn.Module):
-    """Columns to points: embeddings, a linear map, and residual blocks behind it.
+    """Embeddings of the columns, a linear map, and residual blocks behind it.
 
-    Without blocks it is linear NCA on learned periodic features.
+    Parameters
+    ----------
+    sizes : ColumnSizes
+        Widths of the input.
+    **settings : dict
+        `n_components`, `embedding`, `n_frequencies`, `embedding_size`,
+        `frequency_scale`, `categories`, `n_blocks`, `hidden_size` and `dropout` as for
+        `NeuralNCAClassifier`. Without embedding and blocks it is a linear map.
     """
 
-    def __init__(self, architecture: Architecture) -> None:
+    def __init__(self, sizes: ColumnSizes, **settings: Any) -> None:
         super().__init__()
-        a = self.architecture = architecture
-        if a.one_hot:
-            check_one_hot(a.n_categories)
-        width = a.n_numbers + a.n_flags
+        self.settings = settings
+        n_components, width = settings["n_components"], sizes.n_numbers + sizes.n_flags
+        self.n_numbers = sizes.n_numbers
         self.numbers: nn.Module | None = None
-        if a.embedding == "periodic" and a.n_numbers:
+        if settings["embedding"] == "periodic" and sizes.n_numbers:
+            size = settings["embedding_size"]
             self.numbers = PeriodicEmbedding(
-                a.n_numbers, a.n_frequencies, a.embedding_size, a.frequency_scale
+                sizes.n_numbers,
+                settings["n_frequencies"],
+                size,
+                settings["frequency_scale"],
             )
-            width = a.n_numbers * a.embedding_size + a.n_flags
-        self.categories = nn.ModuleList(
-            CategoryEmbedding(n, a.one_hot) for n in a.n_categories
+            width = sizes.n_numbers * size + sizes.n_flags
+        self.categories = _category_embeddings(
+            sizes.n_categories, settings["categories"] == "one-hot"
         )
         width += sum(one.size for one in self.categories)
-        self.linear = nn.Linear(width, a.n_components)
-        self.blocks = nn.Sequential(
-            *(
-                ResidualBlock(a.n_components, a.hidden_size, a.dropout)
-                for _ in range(a.n_blocks)
-            )
+        self.linear = nn.Linear(width, n_components)
+        blocks = (
+            ResidualBlock(n_components, settings["hidden_size"], settings["dropout"])
+            for _ in range(settings["n_blocks"])
         )
+        self.blocks = nn.Sequential(*blocks)
 
     def forward(self, numbers: Tensor, codes: Tensor) -> Tensor:
         """Return points.
@@ -206,17 +145,17 @@ class TableNetwork(nn.Module):
         Parameters
         ----------
         numbers : Tensor of shape (n_rows, n_numbers + n_flags)
-            Columns of numbers, then flags.
+            Numeric columns, then flags.
         codes : Tensor of int of shape (n_rows, n_category_columns)
             Categories from 1; 0 is unknown.
         """
         return self.blocks(self.linear(self.features(numbers, codes)))
 
     def features(self, numbers: Tensor, codes: Tensor) -> Tensor:
-        """Return what the linear map sees of rows."""
+        """Return the input of the linear map."""
         parts = [numbers]
         if self.numbers is not None:
-            n = self.architecture.n_numbers
+            n = self.n_numbers
             parts = [self.numbers(numbers[:, :n]), numbers[:, n:]]
         parts += [
             one(codes[:, c], numbers.dtype) for c, one in enumerate(self.categories)
@@ -224,19 +163,27 @@ class TableNetwork(nn.Module):
         return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
 
-class OwnNetwork(nn.Module):
-    """A user's module: it gets the numbers, the flags, and categories one-hot."""
+def linear_network(sizes: ColumnSizes, n_components: int) -> TableNetwork:
+    """Return a linear map of scaled numbers, flags and one-hot categories."""
+    return TableNetwork(
+        sizes,
+        n_components=n_components,
+        embedding="none",
+        categories="one-hot",
+        n_blocks=0,
+    )
+
+
+class ModuleNetwork(nn.Module):
+    """A user's module, applied to numbers, flags and one-hot categories."""
 
     def __init__(self, module: nn.Module, n_categories: tuple[int, ...]) -> None:
         super().__init__()
-        check_one_hot(n_categories)
+        self.categories = _category_embeddings(n_categories, one_hot=True)
         self.module = module
-        self.categories = nn.ModuleList(
-            CategoryEmbedding(n, one_hot=True) for n in n_categories
-        )
 
     def forward(self, numbers: Tensor, codes: Tensor) -> Tensor:
-        """Return what the module makes of all columns, side by side."""
+        """Return the module's output for all columns side by side."""
         parts = [
             one(codes[:, c], numbers.dtype) for c, one in enumerate(self.categories)
         ]

@@ -1,151 +1,116 @@
-"""How a network learns: stochastic neighbourhoods, AdamW, and rows held out."""
+"""Training of one network: random neighborhoods, AdamW, early stopping."""
 
 import copy
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
+import joblib
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from vicinal.neural._loss import NCALoss
-from vicinal.neural._predict import embedded, tensors, votes
-from vicinal.neural._soft_neighbors import Kernel
-from vicinal.neural._target_rows import TargetRows
+from vicinal._typing import IntArray
+from vicinal.neural._columns import TargetRows
+from vicinal.neural._loss import Kernel, NCALoss
+from vicinal.neural._members import embed, random_subset, votes
 
-# A step's share of all steps before the rate is whole.
-_WARM_UP = 0.05
-# So many references and queries judge an epoch: enough to tell, also of 10⁶ rows.
-_JUDGING_REFERENCES = 10_000
-_JUDGING_QUERIES = 4_000
-# What the likelihood of rows held out counts beside their accuracy.
-_SHARE_OF_LIKELIHOOD = 0.1
-
-
-@dataclass(frozen=True)
-class Training:
-    """How to train.
-
-    Attributes
-    ----------
-    objective : str
-        As for `NCALoss`.
-    distance : str
-        As for `NCALoss`.
-    batch_size : int
-        Rows that a step predicts.
-    n_references : int
-        Further rows that a step draws as their neighbours.
-    learning_rate, weight_decay : float
-        Of AdamW. The rate goes up in the first twentieth of the steps, and then down
-        by a cosine.
-    max_iter : int
-        Epochs.
-    patience : int
-        Epochs without gain on the rows held out, after which training ends.
-    decay : bool
-        Whether the rate follows that schedule; otherwise it stays.
-    """
-
-    objective: str
-    distance: str
-    batch_size: int
-    n_references: int
-    learning_rate: float
-    weight_decay: float
-    max_iter: int
-    patience: int
-    decay: bool = True
-
-    @property
-    def kernel(self) -> Kernel:
-        """How distances become exponents."""
-        return Kernel(self.distance == "plain")
+# PyTorch's seed and number of threads belong to the process: one training at a time.
+_TORCH_LOCK = threading.RLock()
 
 
 @dataclass(eq=False)
-class Trained:
-    """What came out.
+class TrainingState:
+    """State of a training, passed to callbacks after each epoch.
 
     Attributes
     ----------
     network : nn.Module
-        With the weights of the best epoch.
+        The network; with the weights of the best epoch after the training.
     losses : list of float
-        The mean loss of each epoch's steps.
+        Mean loss of the steps of each epoch.
     scores : list of float
-        How well each epoch predicted the rows held out; higher is better. Empty where
-        none were.
+        Score of each epoch on the validation rows; higher is better. Empty without
+        such rows.
     diverged : bool
-        Whether a loss was not finite, which ended the training.
+        Whether the training ended because a loss was not finite.
     interruption : KeyboardInterrupt or None
-        Ctrl-C after at least one epoch, which ended the training.
+        Ctrl-C after at least one epoch.
     """
 
     network: nn.Module
-    losses: list[float]
-    scores: list[float]
+    losses: list[float] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
     diverged: bool = False
     interruption: KeyboardInterrupt | None = None
 
 
 def train(
     network: nn.Module,
-    learned: TargetRows,
-    held_out: TargetRows | None,
-    how: Training,
+    rows: TargetRows,
+    validation: TargetRows | None,
+    loss: NCALoss,
+    *,
+    max_iter: int,
+    n_iter_no_change: int,
     device: Any,
-    after_epoch: Callable[[Trained], bool],
-    n_queries: int | None = None,
-) -> Trained:
+    after_epoch: Callable[[TrainingState], bool],
+    **steps: Any,
+) -> TrainingState:
     """Train a network.
 
-    The draws of rows go on from where torch's global generator stands, in a generator
-    of their own; dropout has the global one.
+    Row draws continue from the state of torch's global generator, in a generator of
+    their own; dropout uses the global one.
 
     Parameters
     ----------
     network : nn.Module
-        Changed in place.
-    learned : TargetRows
-        Rows to learn from; at least two, all of which count.
-    held_out : TargetRows or None
-        Rows that judge each epoch.
-    how : Training
-        Settings.
+        Trained in place.
+    rows : TargetRows
+        Training rows: at least two, all of positive weight.
+    validation : TargetRows or None
+        Rows that score each epoch.
+    loss : NCALoss
+        The loss.
+    max_iter, n_iter_no_change : int
+        Maximum number of epochs, in total and without a better score.
     device : torch.device
-        Where to compute.
+        Device of the computation.
     after_epoch : callable
         Called after each epoch; True ends the training.
-    n_queries : int or None, default=None
-        Only the last so many rows are predicted, by all; None is all.
+    **steps : dict
+        Settings of the steps, see `_epoch_runner`.
 
     Returns
     -------
-    Trained
+    TrainingState
     """
-    steps = _Steps(network, learned, how, device, n_queries)
-    state = Trained(network, [], [])
+    run_epoch = _epoch_runner(network, rows, loss, max_iter, device, **steps)
+    state = TrainingState(network)
     best = copy.deepcopy(network.state_dict())
     best_score, best_epoch = -math.inf, 0
+    kernel = Kernel(plain=loss.distance == "plain")
     try:
-        for epoch in range(how.max_iter):
-            loss = steps.epoch()
-            score = -loss
-            if held_out is not None and math.isfinite(loss):
-                score = judged(network, learned, held_out, how.kernel, device)
+        for epoch in range(max_iter):
+            mean_loss = run_epoch()
+            score = -mean_loss
+            if validation is not None and math.isfinite(mean_loss):
+                score = validation_score(network, rows, validation, kernel, device)
             if not math.isfinite(score):
                 state.diverged = True
                 break
-            state.losses.append(loss)
-            if held_out is not None:
+            state.losses.append(mean_loss)
+            if validation is not None:
                 state.scores.append(score)
-            if held_out is None or score > best_score:
+            if validation is None or score > best_score:
                 best_score, best_epoch = score, epoch
                 best = copy.deepcopy(network.state_dict())
-            if after_epoch(state) or epoch - best_epoch >= how.patience:
+            if after_epoch(state) or epoch - best_epoch >= n_iter_no_change:
                 break
     except KeyboardInterrupt as error:
         if not state.losses:
@@ -156,156 +121,249 @@ def train(
     return state
 
 
-class _Steps:
-    """The steps of a training, an epoch at a time; see `train`."""
+def _epoch_runner(
+    network: nn.Module,
+    rows: TargetRows,
+    loss: NCALoss,
+    max_iter: int,
+    device: Any,
+    *,
+    batch_size: int,
+    n_references: int,
+    learning_rate: float,
+    weight_decay: float,
+    n_new: int | None = None,
+) -> Callable[[], float]:
+    """Return a function that runs an epoch of `train` and returns its mean loss.
 
-    def __init__(
-        self,
-        network: nn.Module,
-        learned: TargetRows,
-        how: Training,
-        device: Any,
-        n_queries: int | None,
-    ) -> None:
-        self._generator = torch.Generator()
-        self._generator.set_state(torch.random.get_rng_state())
-        # So that dropout does not draw the same numbers.
-        torch.manual_seed(torch.initial_seed() + 1)
-        self._network, self._learned, self._how = network, learned, how
-        self._device = device
-        self._n_queries = len(learned) if n_queries is None else n_queries
-        self._n_batches = math.ceil(self._n_queries / how.batch_size)
-        self._loss = NCALoss(how.objective, distance=how.distance)
-        self._numbers, self._codes = tensors(learned.rows, device)
-        self._target = learned.target.to(device)
-        self._weights: Tensor | None = None
-        if learned.weights is not None:
-            # In units in which float32 holds them.
-            relative = learned.weights / learned.weights[-self._n_queries :].mean()
-            self._weights = relative.float().to(device)
-        self._optimizer = torch.optim.AdamW(
-            _groups(network, how.weight_decay), lr=how.learning_rate
-        )
-        n_steps = how.max_iter * self._n_batches
-        self._schedule = torch.optim.lr_scheduler.LambdaLR(
-            self._optimizer, _warm_cosine(n_steps) if how.decay else lambda _: 1.0
-        )
+    A step predicts `batch_size` rows by these and `n_references` further random rows,
+    with AdamW. If `n_new` is given, only the last `n_new` rows are predicted, and the
+    learning rate is constant.
+    """
+    generator = torch.Generator()
+    generator.set_state(torch.random.get_rng_state())
+    torch.manual_seed(torch.initial_seed() + 1)  # dropout draws other numbers
+    n, n_queries = len(rows), len(rows) if n_new is None else n_new
+    n_batches = math.ceil(n_queries / batch_size)
+    numbers, codes = rows.rows.tensors(device)
+    target = rows.target.to(device)
+    weights: Tensor | None = None
+    if rows.weights is not None:  # relative, so that float32 can hold them
+        relative = rows.weights / rows.weights[-n_queries:].mean()
+        weights = relative.float().to(device)
+    trained = [p for p in network.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(
+        [
+            {
+                "params": [p for p in trained if p.ndim > 1],
+                "weight_decay": weight_decay,
+            },
+            {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
+        ],
+        lr=learning_rate,
+    )
+    n_steps = max_iter * n_batches
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: warm_cosine(step, n_steps) if n_new is None else 1.0
+    )
 
-    def epoch(self) -> float:
-        """Make the steps of an epoch; return their mean loss, NaN if that broke it."""
-        self._network.train()
-        n, n_queries = len(self._learned), self._n_queries
-        # Those to be predicted first, each part in a random order.
-        last = n - n_queries
+    def run_epoch() -> float:
+        """Make the steps of an epoch; return their mean loss, NaN if it diverged."""
+        network.train()
+        # Queries first; each part in a random order.
+        first = n - n_queries
         order = torch.cat(
             [
-                last + torch.randperm(n_queries, generator=self._generator),
-                torch.randperm(last, generator=self._generator),
+                first + torch.randperm(n_queries, generator=generator),
+                torch.randperm(first, generator=generator),
             ]
         )
         total = 0.0
-        for batch in torch.tensor_split(torch.arange(n_queries), self._n_batches):
-            # In a random order, the rows that follow are a random draw, too.
-            others = _outside(batch, self._how.n_references, n, self._generator)
-            drawn = order[torch.cat([batch, others])].to(self._device)
-            value, share = self._step(drawn, len(batch))
+        for batch in torch.tensor_split(torch.arange(n_queries), n_batches):
+            # As the order is random, the rows that follow are a random draw.
+            others = draw_others(batch, n_references, n, generator)
+            drawn = order[torch.cat([batch, others])].to(device)
+            asked = drawn[: len(batch)]
+            points = network(numbers[drawn], codes[drawn])
+            batch_loss = loss(
+                points[: len(batch)],
+                target[asked],
+                points,
+                target[drawn],
+                torch.arange(len(batch), device=device),
+                weights=None if weights is None else weights[asked],
+                reference_weights=None if weights is None else weights[drawn],
+            )
+            value = batch_loss.item()
             if not math.isfinite(value):
                 return math.nan
+            optimizer.zero_grad(set_to_none=True)
+            batch_loss.backward()
+            optimizer.step()
+            schedule.step()
+            share = len(batch) if weights is None else float(weights[asked].sum())
             total += value * share / n_queries
-        # What the last step has made of the weights no loss has shown yet.
-        rows = self._learned.rows[drawn.cpu()]
-        largest = embedded(self._network, rows, self._device).square().sum(dim=1).max()
-        return total + 0 * float(largest)
+        # The last step may have diverged, which no loss has shown yet.
+        points = embed(network, rows.rows[drawn.cpu()], device)
+        return total + 0 * float(points.square().sum(dim=1).max())
 
-    def _step(self, drawn: Tensor, n_queries: int) -> tuple[float, float]:
-        """Learn to predict the first of some rows; return the loss and what it counts.
-
-        Nothing is learned from a loss that is not finite.
-        """
-        asked = drawn[:n_queries]
-        points = self._network(self._numbers[drawn], self._codes[drawn])
-        weights = self._weights
-        loss = self._loss(
-            points[:n_queries],
-            self._target[asked],
-            points,
-            self._target[drawn],
-            torch.arange(n_queries, device=self._device),
-            weights=None if weights is None else weights[asked],
-            reference_weights=None if weights is None else weights[drawn],
-        )
-        value = loss.item()
-        if math.isfinite(value):
-            self._optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            self._optimizer.step()
-            self._schedule.step()
-        return value, n_queries if weights is None else float(weights[asked].sum())
+    return run_epoch
 
 
-def _outside(batch: Tensor, n_more: int, n: int, generator: torch.Generator) -> Tensor:
-    """Return a cyclic run of positions outside a run of them, from a random one on."""
+def warm_cosine(step: int, n_steps: int, warm_up: float = 0.05) -> float:
+    """Return the factor of the learning rate: a linear rise, then half a cosine."""
+    part = (step + 1) / max(n_steps, 1)
+    if part < warm_up:
+        return part / warm_up
+    return 0.5 * (1 + math.cos(math.pi * min(1.0, part)))
+
+
+def draw_others(
+    batch: Tensor, n_more: int, n: int, generator: torch.Generator
+) -> Tensor:
+    """Return a cyclic run of positions outside a run, from a random one on."""
     free = max(n - len(batch), 1)
     start = torch.randint(free, (), generator=generator)
     steps = start + torch.arange(min(n_more, n - len(batch)))
     return (batch[-1] + 1 + steps % free) % n
 
 
-def _groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Return parameters with and without decay: matrices, and all others."""
-    wanted = [p for p in network.parameters() if p.requires_grad]
-    return [
-        {"params": [p for p in wanted if p.ndim > 1], "weight_decay": weight_decay},
-        {"params": [p for p in wanted if p.ndim <= 1], "weight_decay": 0.0},
-    ]
-
-
-def _warm_cosine(n_steps: int) -> Callable[[int], float]:
-    """Return the factor of the rate at each step."""
-
-    def factor(step: int) -> float:
-        part = (step + 1) / max(n_steps, 1)
-        if part < _WARM_UP:
-            return part / _WARM_UP
-        return 0.5 * (1 + math.cos(math.pi * min(1.0, part)))
-
-    return factor
-
-
-def judged(
+def validation_score(
     network: nn.Module,
-    learned: TargetRows,
-    held_out: TargetRows,
+    rows: TargetRows,
+    validation: TargetRows,
     kernel: Kernel,
     device: Any,
+    *,
+    max_references: int = 10_000,
+    max_queries: int = 4_000,
 ) -> float:
-    """Return how well rows held out are predicted; higher is better.
+    """Return the score of the predictions for validation rows; higher is better.
 
-    For numbers, minus the mean squared error. For classes, the accuracy, and a bit of
-    the likelihood, which decides among equals.
+    For numbers, minus the mean squared error. For classes, the accuracy plus a tenth
+    of the mean log-likelihood, which breaks ties. Larger tables are sampled.
     """
-    generator = np.random.default_rng(0)
-    references, queries = (
-        part[_some(len(part), most, generator)]
-        for part, most in [
-            (learned, _JUDGING_REFERENCES),
-            (held_out, _JUDGING_QUERIES),
-        ]
-    )
+    rng = np.random.default_rng(0)
+    references = rows[random_subset(len(rows), max_references, rng)]
+    queries = validation[random_subset(len(validation), max_queries, rng)]
     found = votes(
-        embedded(network, queries.rows, device),
-        embedded(network, references.rows, device),
+        embed(network, queries.rows, device),
+        embed(network, references.rows, device),
         references,
         kernel,
-    ).cpu()
-    if not learned.n_classes:
+    )[0].cpu()
+    if not rows.n_classes:
         return -queries.mean((found[:, 0] - queries.target) ** 2)
     likelihood = found.gather(1, queries.target[:, None]).clamp(min=1e-6).log()
     right = (found.argmax(dim=1) == queries.target).float()
-    return queries.mean(right) + _SHARE_OF_LIKELIHOOD * queries.mean(likelihood[:, 0])
+    return queries.mean(right) + 0.1 * queries.mean(likelihood[:, 0])
 
 
-def _some(n: int, most: int, generator: np.random.Generator) -> Any:
-    if n <= most:
-        return np.arange(n)
-    return np.sort(generator.choice(n, most, replace=False))
+def hold_out(
+    keys: Any, fraction: float, rng: np.random.Generator, min_rows: int = 5
+) -> IntArray:
+    """Return rows to hold out, spread evenly over classes or over numeric targets.
+
+    One row of each class stays, so that no class is lost, and two rows stay in any
+    case. No rows are held out if they would be fewer than `min_rows`.
+    """
+    n = len(keys)
+    order = np.lexsort((rng.random(n), keys))
+    places = np.arange(rng.random(), n * fraction, 1.0) / fraction
+    chosen = np.zeros(n, dtype=bool)
+    chosen[np.minimum(places.astype(int), n - 1)] = True
+    if np.asarray(keys).dtype.kind in "iu":
+        chosen[np.unique(np.asarray(keys)[order], return_index=True)[1]] = False
+    found = order[chosen]
+    if n - len(found) < 2:
+        found = rng.permutation(found)[: max(n - 2, 0)]
+    return np.sort(found) if len(found) >= min_rows else found[:0]
+
+
+@contextmanager
+def torch_state(seed: int, n_jobs: int | None) -> Iterator[None]:
+    """Seed torch and set its number of threads; restore both at the end.
+
+    Initial weights and dropout use the global generator of the process, so trainings in
+    several threads wait for each other.
+    """
+    with _TORCH_LOCK, torch.random.fork_rng(devices=[]):
+        before = torch.get_num_threads()
+        torch.manual_seed(seed)
+        torch.set_num_threads(joblib.effective_n_jobs(n_jobs))
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+class EpochMonitor:
+    """Prints progress and calls callbacks after each epoch of all networks of a fit.
+
+    Parameters
+    ----------
+    estimator : estimator with `verbose` and `callback`
+        The estimator that is fitted.
+    X, y : array-likes
+        The training data, passed on to scikit-learn's callbacks.
+    fitted_attributes : callable
+        Returns the fitted attributes for a network in training.
+    n_epochs : int
+        Maximum number of epochs of all networks.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether a callback has asked to stop.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        fitted_attributes: Callable[[nn.Module], dict[str, Any]],
+        n_epochs: int,
+    ) -> None:
+        self.stopped = False
+        self._n_networks = 0
+        self._estimator = estimator
+        self._fitted_attributes = fitted_attributes
+        self._data = {"estimator": estimator, "X": X, "y": y}
+        self._context = estimator._init_callback_context(max_subtasks=n_epochs)
+        self._latest: Callable[[], dict[str, Any]] | None = None
+        self._start = time.perf_counter()
+        self._context.call_on_fit_task_begin(**self._data)
+        self._print("network", "epoch", "loss", "score", "seconds")
+
+    def __call__(self, state: TrainingState) -> bool:
+        """Report an epoch; return True to stop."""
+        epoch = len(state.losses)
+        self._n_networks += epoch == 1
+        score = f"{state.scores[-1]:.5g}" if state.scores else ""
+        seconds = f"{time.perf_counter() - self._start:.1f}"
+        self._print(self._n_networks, epoch, f"{state.losses[-1]:.5g}", score, seconds)
+        self._latest = lambda: self._fitted_attributes(state.network)
+        task = self._context.subcontext(task_name="epoch")
+        task.call_on_fit_task_begin(**self._data)
+        latest = {"reconstruction_attributes": self._latest}
+        stop = bool(task.call_on_fit_task_end(**self._data, **latest))
+        if self._estimator.callback is not None:
+            try:
+                self._estimator.callback(state, epoch)
+            except StopIteration:
+                stop = True
+        self.stopped |= stop
+        return stop
+
+    def finish(self) -> None:
+        """Tell scikit-learn's callbacks that all networks are trained."""
+        latest = {"reconstruction_attributes": self._latest}
+        self._context.call_on_fit_task_end(**self._data, **latest)
+
+    def _print(self, *cells: Any) -> None:
+        """Print a line of the progress table if `verbose`."""
+        if self._estimator.verbose:
+            line = "{:>7} {:>7} {:>12} {:>12} {:>9}".format(*cells)
+            sys.stdout.write(f"[{type(self._estimator).__name__}] {line}\n")
+            sys.stdout.flush()

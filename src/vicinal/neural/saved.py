@@ -1,312 +1,265 @@
 """Fitted neural estimators as plain data and arrays, and back; nothing is pickled."""
 
-from dataclasses import fields
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import validate_parameter_constraints
 
-from vicinal.neural._base import NeuralEstimator
-from vicinal.neural._classifier import NeuralNCAClassifier
-from vicinal.neural._columns import ColumnEncoder, EncodedRows
-from vicinal.neural._linear_vote import LinearVote, linear_architecture
+from vicinal.neural._base import NETWORK_PARAMETERS, NeuralEstimator
+from vicinal.neural._columns import ColumnEncoder, EncodedRows, TargetRows
+from vicinal.neural._estimators import (
+    NeuralNCA,
+    NeuralNCAClassifier,
+    NeuralNCARegressor,
+)
+from vicinal.neural._loss import Kernel
 from vicinal.neural._members import Member
-from vicinal.neural._network import Architecture, TableNetwork
-from vicinal.neural._regressor import NeuralNCARegressor
-from vicinal.neural._soft_neighbors import Kernel
-from vicinal.neural._target_rows import TargetRows
-from vicinal.neural._transformer import NeuralNCA
+from vicinal.neural._network import TableNetwork, linear_network
 
 _KINDS: dict[str, type[NeuralEstimator]] = {
     kind.__name__: kind for kind in (NeuralNCA, NeuralNCAClassifier, NeuralNCARegressor)
 }
 _KEYS = {
-    *("kind", "parameters", "architecture", "temperatures", "plain", "n_iter"),
-    *("classes", "feature_names", "n_features", "numeric", "flagged"),
-    *("categorical", "categories", "squash"),
+    *("kind", "parameters", "network", "temperatures", "plain", "n_iter"),
+    *("classes", "feature_names", "n_features", "linear_share"),
+    *("flagged", "categorical", "categories", "squash"),
 }
-# Files of version 0.1 and before have no linear map, and no setting for it.
-_LATER = {"linear"}
-_LATER_PARAMETERS = {"linear_vote": False}
-_ARRAYS = {
-    *("middle", "unit", "numbers", "codes", "target", "effective_neighbors"),
-    *("objective_curve", "validation_scores", "target_unit"),
-}
-# What is not data, or means nothing to the one who reads the file.
-_LEFT_OUT = ("module", "callback", "categorical_features", "random_state")
+_CURVES = ("objective_curve", "validation_scores", "effective_neighbors")
+# Parameters that are code, or depend on the session.
+_NOT_SAVED = ("module", "callback", "categorical_features", "random_state")
 
 
 def to_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what JSON can hold of a fitted estimator, and its arrays.
+    """Return the JSON header and the arrays of a fitted estimator.
 
     Raises
     ------
     ValueError
-        When its network is a module of the user's own, which is code and no data.
+        If its network is the user's own module.
     """
-    members = estimator._members
-    networks = [member.network for member in members]
-    if not all(isinstance(network, TableNetwork) for network in networks):
+    members, linear = estimator._members, estimator._linear
+    if not all(isinstance(member.network, TableNetwork) for member in members):
         raise ValueError(
-            "A network of your own (module=…) is code, which a file that runs nothing "
-            "cannot keep; keep `networks_[0].module.state_dict()` with torch.save."
+            "A custom network (module=...) is code, which a model file cannot hold. "
+            "Save `networks_[0].module.state_dict()` with torch.save instead."
         )
     encoder, known = estimator._encoder, estimator._known
     classes = getattr(estimator, "classes_", None)
     names = getattr(estimator, "feature_names_in_", None)
-    linear = estimator._linear
+    parameters = estimator.get_params(deep=False)
     header = {
         "kind": type(estimator).__name__,
         "parameters": {
-            name: value
-            for name, value in estimator.get_params(deep=False).items()
-            if name not in _LEFT_OUT
+            name: value for name, value in parameters.items() if name not in _NOT_SAVED
         },
-        "architecture": networks[0].architecture.to_dict(),
+        "network": members[0].network.settings,
         "temperatures": [member.kernel.temperature for member in members],
         "plain": members[0].kernel.plain,
         "n_iter": estimator.n_iter_,
         "classes": None if classes is None else classes.tolist(),
         "feature_names": None if names is None else [str(name) for name in names],
         "n_features": estimator.n_features_in_,
-        "linear": None
-        if linear is None
-        else {"share": linear.share, "n_components": linear.member.points.shape[1]},
+        "linear_share": float(estimator.linear_share_),
         **{
             name: getattr(encoder, name)
-            for name in ("numeric", "flagged", "categorical", "categories", "squash")
+            for name in ("flagged", "categorical", "categories", "squash")
         },
     }
-    middle, unit = (getattr(estimator, name, 0.0) for name in ("_middle", "_unit"))
     arrays: dict[str, NDArray[Any]] = {
         "middle": encoder.middle,
         "unit": encoder.unit,
         "numbers": known.rows.numbers,
         "codes": known.rows.codes,
         "target": known.target.numpy(),
-        "effective_neighbors": estimator.effective_neighbors_,
-        "objective_curve": estimator.objective_curve_,
-        "validation_scores": estimator.validation_scores_,
-        "target_unit": np.array([middle, unit]),
+        "target_unit": np.array(
+            [getattr(estimator, name, 0.0) for name in ("_middle", "_unit")]
+        ),
+        **{name: getattr(estimator, f"{name}_") for name in _CURVES},
     }
     if known.weights is not None:
         arrays["weights"] = known.weights.numpy()
     named = {str(i): member for i, member in enumerate(members)}
     if linear is not None:
-        named["linear"] = linear.member
-    for place, member in named.items():
-        arrays[f"{place}/points"] = member.points.cpu().numpy()
+        named["linear"] = linear
+    for prefix, member in named.items():
+        arrays[f"{prefix}/points"] = member.points.cpu().numpy()
         for name, weights in member.network.state_dict().items():
-            arrays[f"{place}/{name}"] = weights.cpu().numpy()
+            arrays[f"{prefix}/{name}"] = weights.cpu().numpy()
     return header, arrays
 
 
 def from_parts(header: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Return the estimator; parts may be anybody's.
+    """Return the estimator of a header and arrays from an untrusted file.
 
     Raises
     ------
     ValueError
-        When they do not fit each other.
+        If they are inconsistent.
     """
-    _demand(
-        isinstance(header, dict) and set(header) - _LATER == _KEYS, "the header's keys"
-    )
+    _require(isinstance(header, dict) and set(header) == _KEYS, "the header's keys")
     kind = _KINDS.get(str(header["kind"]))
-    _demand(kind is not None, "the kind of estimator")
-    _demand(set(arrays) >= _ARRAYS, "arrays are missing")
-    assert kind is not None  # noqa: S101 -- for the type checker
-    encoder = _encoder(header, arrays)
-    architecture = _architecture(header["architecture"], encoder)
-    known = _known(header, arrays, architecture, kind is NeuralNCARegressor)
-    temperatures = header["temperatures"]
-    n_members = len(temperatures) if isinstance(temperatures, list) else 0
-    _demand(0 < n_members <= len(arrays), "the temperatures")
-    members = []
-    for i, temperature in enumerate(temperatures):
-        _demand(_is_positive(temperature), "a temperature")
-        kernel = Kernel(header["plain"] is True, float(temperature))
-        members.append(_member(str(i), arrays, architecture, len(known), kernel))
+    if kind is None:
+        raise ValueError("the kind of estimator")
     parameters = header["parameters"]
-    allowed = set(kind._get_param_names()) - set(_LEFT_OUT)
-    _demand(isinstance(parameters, dict), "the parameters")
-    parameters = {**_LATER_PARAMETERS, **parameters}
-    _demand(set(parameters) == allowed, "the parameters")
+    allowed = set(kind._get_param_names()) - set(_NOT_SAVED)
+    _require(isinstance(parameters, dict) and set(parameters) == allowed, "parameters")
     estimator = kind(**parameters)
-    # Checks types and ranges, as fit does.
     estimator._validate_params()
-    linear = header.get("linear")
-    _demand(linear is None or kind._linear_kind is not None, "a linear map")
-    estimator._linear = _linear(linear, arrays, encoder, len(known))
-    return _fitted(estimator, header, arrays, (members, known, encoder))
-
-
-def _fitted(
-    estimator: Any, header: dict[str, Any], arrays: dict[str, Any], parts: Any
-) -> Any:
-    """Set the fitted attributes."""
-    estimator._members, estimator._known, estimator._encoder = parts
-    n_features, names = header["n_features"], header["feature_names"]
-    _demand(_is_count(n_features), "the number of features")
-    if names is not None:
-        _demand(_are(names, str) and len(names) == n_features, "the features' names")
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-    estimator.n_features_in_ = n_features
-    _demand(_is_count(header["n_iter"]), "the number of epochs")
+    _set_columns(estimator, header, arrays)
+    known = _set_known(estimator, header, arrays)
+    _require(_is_count(header["n_iter"]), "the number of epochs")
     estimator.n_iter_ = header["n_iter"]
-    estimator.objective_curve_ = arrays["objective_curve"]
-    estimator.validation_scores_ = arrays["validation_scores"]
-    estimator.effective_neighbors_ = arrays["effective_neighbors"]
-    if header["classes"] is not None:
-        estimator.classes_ = np.array(header["classes"])
-    else:
-        _demand(arrays["target_unit"].shape == (2,), "the unit of the target")
-        middle, unit = arrays["target_unit"].tolist()
-        _demand(np.isfinite(middle) and _is_positive(unit), "the unit of the target")
-        estimator._middle, estimator._unit = middle, unit
+    for name in _CURVES:
+        _require(name in arrays, f"{name} is missing")
+        setattr(estimator, f"{name}_", arrays[name])
+
+    sizes, settings = estimator._encoder.sizes, header["network"]
+    names = set(NETWORK_PARAMETERS)
+    _require(
+        isinstance(settings, dict) and set(settings) == names, "the network's keys"
+    )
+    constraints = {name: kind._parameter_constraints[name] for name in names}
+    validate_parameter_constraints(constraints, settings, "The network")
+    temperatures = header["temperatures"]
+    good = isinstance(temperatures, list) and 0 < len(temperatures) <= len(arrays)
+    _require(good and all(map(_is_positive, temperatures)), "the temperatures")
+    estimator._members = []
+    for i, temperature in enumerate(temperatures):
+        weights = _of_member(arrays, str(i))
+        # Each block has weights of its own, so their number bounds the blocks.
+        _require(settings["n_blocks"] <= len(weights), "the number of blocks")
+        with torch.device("meta"):  # shapes only: a hostile file costs no memory
+            try:
+                network = TableNetwork(sizes, **settings)
+            except (RuntimeError, TypeError, ArithmeticError) as error:
+                raise ValueError("the network's size") from error
+        kernel = Kernel(header["plain"] is True, temperature)
+        estimator._members.append(_member(network, weights, len(known), kernel))
+
+    share, weights = header["linear_share"], _of_member(arrays, "linear")
+    _require(type(share) is float and 0 <= share <= 1, "the linear map's share")
+    _require(not weights or kind._linear_class is not None, "a linear map")
+    _require(bool(weights) or share == 0, "the linear map is missing")
+    estimator.linear_share_, estimator._linear = share, None
+    if weights:
+        shape = np.shape(weights.get("points", 0))
+        _require(len(shape) == 2 and shape[1] > 0, "the linear map's points")
+        with torch.device("meta"):
+            network = linear_network(sizes, shape[1])
+        kernel = Kernel(plain=False)
+        estimator._linear = _member(network, weights, len(known), kernel)
     return estimator
 
 
-def _encoder(header: dict[str, Any], arrays: dict[str, Any]) -> ColumnEncoder:
-    numeric, categorical = header["numeric"], header["categorical"]
-    n = header["n_features"]
-    _demand(_are(numeric, int) and _are(categorical, int), "the columns")
-    all_ = sorted([*numeric, *categorical])
-    # The lists first: a number from a file may be huge.
-    _demand(_is_count(n) and len(all_) == n, "the columns")
-    _demand(all_ == list(range(n)), "the columns")
-    flagged, categories = header["flagged"], header["categories"]
-    _demand(_are(flagged, int) and set(flagged) <= set(range(len(numeric))), "flags")
+def _set_columns(
+    estimator: Any, header: dict[str, Any], arrays: dict[str, Any]
+) -> None:
+    """Set the encoder and the attributes of the columns."""
+    n, names = header["n_features"], header["feature_names"]
+    categorical, categories = header["categorical"], header["categories"]
+    _require(_is_count(n) and n > 0, "the number of features")
+    estimator.n_features_in_ = n
+    if names is not None:
+        _require(_are(names, str) and len(names) == n, "the features' names")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    _require(_are(categorical, int), "the columns")
+    _require(sorted(set(categorical)) == categorical, "the columns")
+    _require(all(0 <= c < n for c in categorical), "the columns")
+    n_numbers = n - len(categorical)
+    middle, unit = (
+        _array(arrays, name, (n_numbers,), np.float64) for name in ("middle", "unit")
+    )
+    _require(bool((unit > 0).all()), "the scales")
     good = isinstance(categories, list) and len(categories) == len(categorical)
-    _demand(
-        good and all(_are(one, (str, float, int)) for one in categories), "categories"
-    )
-    middle, unit = arrays["middle"], arrays["unit"]
-    for array in (middle, unit):
-        _demand(array.shape == (len(numeric),), "the shape of the scales")
-        _demand(bool(np.isfinite(array).all()), "the scales")
-    _demand(bool((unit > 0).all()), "the scales")
-    squash = header["squash"] is True
-    return ColumnEncoder(
-        numeric, middle, unit, flagged, categorical, categories, squash
+    good = good and all(_are(one, (str, float, int)) for one in categories)
+    _require(good, "the categories")
+    flagged, squash = header["flagged"], header["squash"] is True
+    _require(_are(flagged, int), "the flags")
+    _require(all(0 <= c < n_numbers for c in flagged), "the flags")
+    estimator._encoder = ColumnEncoder(
+        middle, unit, flagged, categorical, categories, squash
     )
 
 
-def _architecture(given: Any, encoder: ColumnEncoder) -> Architecture:
-    names = {field.name for field in fields(Architecture)}
-    _demand(isinstance(given, dict) and set(given) == names, "the architecture's keys")
-    _demand(_are(given["n_categories"], int), "the architecture's categories")
-    for name, hint in get_type_hints(Architecture).items():
-        if hint in (int, float, bool, str):
-            _demand(type(given[name]) is hint, f"the architecture's {name}")
-        if hint is int:
-            _demand(0 <= given[name] < 2**31, f"the architecture's {name}")
-    found = Architecture.from_dict(given)
-    _demand(found.embedding in ("periodic", "none"), "the architecture's embedding")
-    _demand(0 <= found.dropout < 1, "the architecture's dropout")
-    fits = (
-        found.n_numbers == len(encoder.numeric)
-        and found.n_flags == len(encoder.flagged)
-        and list(found.n_categories) == [len(one) for one in encoder.categories]
-    )
-    _demand(fits, "the architecture is of other columns")
-    return found
-
-
-def _known(
-    header: dict[str, Any], arrays: dict[str, Any], a: Architecture, numbers: bool
+def _set_known(
+    estimator: Any, header: dict[str, Any], arrays: dict[str, Any]
 ) -> TargetRows:
-    rows, codes, target = (arrays[name] for name in ("numbers", "codes", "target"))
-    n = len(target)
-    _demand(rows.shape == (n, a.n_numbers + a.n_flags), "the shape of the rows")
-    _demand(codes.shape == (n, len(a.n_categories)), "the shape of the codes")
-    _demand(n > 0 and target.ndim == 1 and codes.dtype == np.int64, "the rows' types")
-    _demand(bool(np.isfinite(rows).all()), "the rows")
-    most = np.array(a.n_categories, dtype=np.int64)
-    _demand(bool(((codes >= 0) & (codes <= most)).all()), "the codes")
-    classes = header["classes"]
-    if numbers:
-        _demand(classes is None and target.dtype == np.float32, "the target's type")
-        _demand(bool(np.isfinite(target).all()), "the target")
-        n_classes = 0
+    """Set and return the training rows, and set the attributes of the target."""
+    sizes, classes = estimator._encoder.sizes, header["classes"]
+    n = len(arrays.get("target", ()))
+    _require(n > 0, "the target is missing")
+    width = sizes.n_numbers + sizes.n_flags
+    numbers = _array(arrays, "numbers", (n, width), np.float32)
+    codes = _array(arrays, "codes", (n, len(sizes.n_categories)), np.int64)
+    most = np.array(sizes.n_categories, dtype=np.int64)
+    _require(bool(((codes >= 0) & (codes <= most)).all()), "the codes")
+    n_classes = 0
+    if isinstance(estimator, NeuralNCARegressor):
+        _require(classes is None, "the classes")
+        target = _array(arrays, "target", (n,), np.float32)
+        middle, unit = _array(arrays, "target_unit", (2,), np.float64).tolist()
+        _require(unit > 0, "the target's unit")
+        estimator._middle, estimator._unit = middle, unit
     else:
         same = isinstance(classes, list) and len({type(one) for one in classes}) == 1
-        _demand(same and isinstance(classes[0], (str, int, float)), "the classes")
+        _require(same and isinstance(classes[0], (str, int, float)), "the classes")
         n_classes = len(classes)
-        _demand(n_classes > 1 and len(set(classes)) == n_classes, "the classes")
-        _demand(classes == sorted(classes), "the classes")
-        _demand(target.dtype == np.int64, "the target's type")
-        _demand(bool(((target >= 0) & (target < n_classes)).all()), "the target")
-    return TargetRows(
-        EncodedRows(rows, codes),
-        torch.from_numpy(target),
-        n_classes,
-        _weights(arrays.get("weights"), n),
-    )
+        _require(n_classes > 1 and sorted(set(classes)) == classes, "the classes")
+        target = _array(arrays, "target", (n,), np.int64)
+        _require(bool(((target >= 0) & (target < n_classes)).all()), "the target")
+        estimator.classes_ = np.array(classes)
+    weights = None
+    if "weights" in arrays:
+        given = _array(arrays, "weights", (n,), np.float64)
+        _require(bool((given >= 0).all() and given.any()), "the rows' weights")
+        weights = torch.from_numpy(given)
+    rows = EncodedRows(numbers, codes)
+    known = TargetRows(rows, torch.from_numpy(target), n_classes, weights)
+    estimator._known = known
+    return known
 
 
-def _weights(given: Any, n: int) -> torch.Tensor | None:
-    if given is None:
-        return None
-    _demand(given.shape == (n,) and given.dtype == np.float64, "the rows' weights")
-    _demand(bool((np.isfinite(given) & (given >= 0)).all()), "the rows' weights")
-    _demand(bool(given.any()), "the rows' weights")
-    return torch.from_numpy(given)
-
-
-def _linear(
-    given: Any, arrays: dict[str, Any], encoder: ColumnEncoder, n: int
-) -> LinearVote | None:
-    """Return the linear map that votes beside the networks, if the file has one."""
-    if given is None:
-        return None
-    good = isinstance(given, dict) and set(given) == {"share", "n_components"}
-    _demand(good, "the linear map")
-    share, n_components = given["share"], given["n_components"]
-    _demand(type(share) is float and 0 <= share <= 1, "the linear map's share")
-    _demand(_is_count(n_components) and n_components > 0, "the linear map's components")
-    architecture = linear_architecture(encoder, n_components)
-    member = _member("linear", arrays, architecture, n, Kernel(plain=False))
-    return LinearVote(member, share)
+def _of_member(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the arrays of one member, without their prefix."""
+    start = f"{prefix}/"
+    return {
+        name.removeprefix(start): array
+        for name, array in arrays.items()
+        if name.startswith(start)
+    }
 
 
 def _member(
-    place: str,
-    arrays: dict[str, Any],
-    architecture: Architecture,
-    n: int,
-    kernel: Kernel,
+    network: TableNetwork, weights: dict[str, Any], n_rows: int, kernel: Kernel
 ) -> Member:
-    """Return a network whose weights are those of the file, of the shapes it needs."""
-    start = f"{place}/"
-    mine = {
-        name.removeprefix(start): one
-        for name, one in arrays.items()
-        if name.startswith(start)
-    }
-    points = mine.pop("points", None)
-    shape = (n, architecture.n_components)
-    _demand(points is not None and points.shape == shape, "the shape of the points")
-    _demand(points.dtype == np.float32, "the points' type")
-    # Each block has weights of its own: the file says more only if it is longer.
-    _demand(architecture.n_blocks <= len(mine), "the number of blocks")
-    with torch.device("meta"):  # shapes alone: a hostile file costs no memory
-        network = architecture.build()
-    expected = network.state_dict()
-    _demand(set(expected) == set(mine), "the names of the weights")
-    for name, weights in expected.items():
-        _demand(mine[name].shape == tuple(weights.shape), f"the shape of {name}")
-        counts = "num_batches_tracked" in name
-        _demand(mine[name].dtype == (np.int64 if counts else np.float32), f"{name}")
-        _demand(bool(np.isfinite(mine[name]).all()), f"{name} is not finite")
-    _demand(bool(np.isfinite(points).all()), "the points are not finite")
-    state = {name: torch.from_numpy(one) for name, one in mine.items()}
+    """Return a member with the weights of the file, if their shapes match."""
+    shape = (n_rows, network.settings["n_components"])
+    points = _array(weights, "points", shape, np.float32)
+    expected, state = network.state_dict(), {}
+    _require({*expected, "points"} == set(weights), "the names of the weights")
+    for name, tensor in expected.items():
+        dtype = np.int64 if "num_batches_tracked" in name else np.float32
+        found = _array(weights, name, tuple(tensor.shape), dtype)
+        state[name] = torch.from_numpy(found)
     network.load_state_dict(state, assign=True)
     return Member(network.eval(), torch.from_numpy(points), kernel)
 
 
+def _array(
+    arrays: dict[str, Any], name: str, shape: tuple[int, ...], dtype: type
+) -> NDArray[Any]:
+    """Return a finite array of the given shape and type."""
+    found = arrays.get(name)
+    if found is None or found.shape != shape or found.dtype != dtype:
+        raise ValueError(f"the shape or type of {name}")
+    _require(bool(np.isfinite(found).all()), f"{name} is not finite")
+    return np.asarray(found)
+
+
 def _are(values: Any, kind: Any) -> bool:
+    """Return whether values is a list of the given type, without booleans."""
     return isinstance(values, list) and all(
         isinstance(one, kind) and not isinstance(one, bool) for one in values
     )
@@ -320,6 +273,7 @@ def _is_positive(value: Any) -> bool:
     return type(value) is float and 0 < value < float("inf")
 
 
-def _demand(holds: bool, what: str) -> None:
+def _require(holds: bool, what: str) -> None:
+    """Raise a ValueError that names the wrong part of the file."""
     if not holds:
         raise ValueError(what)

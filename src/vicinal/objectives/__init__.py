@@ -1,15 +1,14 @@
-"""Objectives: a number and its gradient at a map. No iterations live here."""
+"""Objectives: a value and its gradient at a map. No iterations live here."""
 
-from vicinal.objectives.lmnn import LMNNObjective
-from vicinal.objectives.losses import PairLoss
-from vicinal.objectives.mcml import MCMLObjective
-from vicinal.objectives.minibatch import MinibatchSampler
-from vicinal.objectives.nca import NCAObjective
-from vicinal.objectives.pairs import GivenPairsObjective
-from vicinal.objectives.regression import TargetObjective
-from vicinal.objectives.retrieval import RetrievalObjective
-from vicinal.objectives.soft_labels import SoftMatchObjective
-from vicinal.objectives.truncated import TruncatedNCA
+from vicinal.objectives.base import MinibatchSampler, PairLoss
+from vicinal.objectives.lmnn import LMNNObjective, MCMLObjective
+from vicinal.objectives.nca import (
+    GivenPairsObjective,
+    NCAObjective,
+    SoftMatchObjective,
+    TargetObjective,
+    TruncatedNCA,
+)
 
 __all__ = [
     "GivenPairsObjective",
@@ -18,7 +17,6 @@ __all__ = [
     "MinibatchSampler",
     "NCAObjective",
     "PairLoss",
-    "RetrievalObjective",
     "SoftMatchObjective",
     "TargetObjective",
     "TruncatedNCA",

@@ -1,13 +1,14 @@
-"""What all objectives that sum over pairs of points have in common."""
+"""Objectives that sum over pairs of points, mini-batches, and custom losses."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
@@ -23,6 +24,91 @@ from vicinal.neighborhood import (
     project,
     row_values,
 )
+from vicinal.optimize import Objective, Reparametrized, Ridge
+
+
+@runtime_checkable
+class PairLoss(Protocol):
+    """A function of each point's squared distances to all others, to be maximized.
+
+    Pass an instance as ``NCA(objective=...)``. `weigh` gets one block of rows at a
+    time, so that no n×n array is needed, and may run on several threads at once.
+
+    See Also
+    --------
+    vicinal.NCA : Takes a loss as `objective`.
+    vicinal.testing.check_loss : Checks values, gradients and thread independence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal import NCA
+    >>> class StudentT:  # log p_i with p_ij ∝ 1 / (1 + d²_ij)
+    ...     def prepare(self, y, sample_weight):
+    ...         return y, sample_weight
+    ...     def weigh(self, distances, rows, data):
+    ...         y, weight = data
+    ...         q = weight / (1 + distances)
+    ...         q[np.arange(len(rows)), rows] -= 1  # not its own neighbor
+    ...         same = y[rows][:, None] == y
+    ...         total = q.sum(axis=1, keepdims=True)
+    ...         matched = (q * same).sum(axis=1, keepdims=True)
+    ...         distances[:] = q / (1 + distances) * (1 / total - same / matched)
+    ...         return np.log(matched / total)[:, 0]
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    >>> X[:, 0] += 3 * y
+    >>> nca = NCA(1, objective=StudentT(), random_state=0).fit(X, y)
+    >>> int(np.abs(nca.components_[0]).argmax())
+    0
+    """
+
+    def prepare(self, y: NDArray[Any], sample_weight: FloatArray) -> Any:
+        """Return what `weigh` needs to know of the rows.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+            Class codes from 0, or standardized targets.
+        sample_weight : ndarray of shape (n_samples,)
+            Weights of the rows, all positive.
+        """
+
+    def weigh(self, distances: FloatArray, rows: IntArray, data: Any) -> FloatArray:
+        """Return one value for each row; overwrite distances by derivatives.
+
+        Parameters
+        ----------
+        distances : ndarray of shape (n_rows, n_samples)
+            Squared distances; the entry of a row to itself is 0. Overwrite entry
+            (i, j) by the derivative of row i's value with respect to it.
+        rows : ndarray of shape (n_rows,)
+            Positions of the rows among the samples.
+        data : object
+            The result of `prepare`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+
+
+@dataclass(frozen=True)
+class CustomRule:
+    """A `PairLoss` as the engine runs it; a row's term counts by its weight."""
+
+    loss: PairLoss
+    data: Any
+    weight: FloatArray
+    query_args: tuple[Any, ...] = ()
+    reference_args: tuple[Any, ...] = ()
+
+    def kernel(self, distances: FloatArray, rows: IntArray) -> FloatArray:
+        """Return the values of some rows; turn distances into weights of edges."""
+        values = self.loss.weigh(distances, rows, self.data)
+        distances *= self.weight[rows, None]
+        distances[range(len(rows)), rows] = 0
+        return values
 
 
 class PairObjective(ABC):
@@ -266,15 +352,14 @@ class PairObjective(ABC):
         return A
 
     def _projected(self, A: FloatArray) -> FloatArray:
-        """Return Z, in float64 where float32 would not do for its distances."""
+        """Return Z, in float64 if float32 does not resolve its distances."""
         with np.errstate(over="ignore", invalid="ignore"):
-            Z = self._map(A.astype(self.X.dtype))
-            if Z.dtype != np.float32 or float32_resolves(Z - Z.mean(axis=0)):
-                return Z
-            return self._map(A)
-
-    def _map(self, A: FloatArray) -> FloatArray:
-        return self.X * A if A.ndim == 1 else project(self.X, A, self._n_threads)
+            for dtype in (self.X.dtype, np.dtype(np.float64)):
+                B = A.astype(dtype)
+                Z = self.X * B if B.ndim == 1 else project(self.X, B, self._n_threads)
+                if Z.dtype != np.float32 or float32_resolves(Z - Z.mean(axis=0)):
+                    break
+            return Z
 
     def _pull(
         self, Z: FloatArray, rule: Rule, queries: IntArray | None
@@ -300,3 +385,93 @@ def sample_indices(rng: Generator, n: int, m: int) -> IntArray:
     if m >= n:
         return np.arange(n)
     return np.sort(rng.choice(n, m, replace=False, shuffle=False))
+
+
+@dataclass(frozen=True)
+class MinibatchSampler:
+    """Draws mini-batches of an objective: random queries against random references.
+
+    The queries are some of the references, and both are new for each mini-batch. Since
+    it has fewer points than the whole, neighbours are farther apart, and a map learned
+    from mini-batches alone has a scale that is too small for all of the data.
+
+    Parameters
+    ----------
+    objective : PairObjective
+        The whole.
+    batch_size : int
+        Queries in a mini-batch; at most as many as there are references.
+    n_references : int
+        References in a mini-batch; at most all points.
+    alpha : float, default=0.0
+        For each point, alpha · ‖A‖² is taken from the value.
+    basis : ndarray or None, default=None
+        The coordinates that maps are given in; see `InBasis`.
+    report : callable, optional
+        The terms that the value is the sum of, as a function of those of the objective.
+    pool : ndarray of int or None, default=None
+        The positions of the points that queries are drawn from; None is all.
+
+    See Also
+    --------
+    vicinal.NCA : Takes steps on mini-batches where rows are many.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import MinibatchSampler, NCAObjective
+    >>> rng = np.random.default_rng(0)
+    >>> whole = NCAObjective(rng.normal(size=(100, 3)), rng.integers(2, size=100))
+    >>> batches = MinibatchSampler(whole, batch_size=10, n_references=20)
+    >>> value, gradient = batches.draw(rng).value_and_gradient(np.eye(2, 3))
+    >>> gradient.shape
+    (2, 3)
+    """
+
+    objective: PairObjective
+    batch_size: int
+    n_references: int
+    alpha: float = 0.0
+    basis: FloatArray | None = None
+    report: Callable[[FloatArray], FloatArray] = np.asarray
+    pool: IntArray | None = None
+
+    def draw(self, rng: Generator) -> Objective:
+        """Return a random mini-batch."""
+        part = self._part(rng)
+        if self.alpha:
+            part = Ridge(part, self.alpha * self._n_points)
+        return part if self.basis is None else Reparametrized(part, self.basis)
+
+    @property
+    def _n_points(self) -> float:
+        """How many points the terms are scaled up to."""
+        return self.objective.n_points
+
+    def _part(self, rng: Generator) -> Objective:
+        """Return a random mini-batch without a penalty, of the points as they are."""
+        subset, queries = self.objective.draw(
+            rng, self.batch_size, self.n_references, self.pool
+        )
+        return Minibatch(subset, queries, self._n_points, self.report)
+
+
+@dataclass(frozen=True)
+class Minibatch:
+    """The terms of some points, scaled up to the number of all points."""
+
+    objective: PairObjective
+    queries: IntArray
+    n_points: float
+    report: Callable[[FloatArray], FloatArray]
+
+    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
+        """Estimate the whole's value and gradient at a map."""
+        whole = self.objective
+        everyone = np.array_equal(self.queries, np.arange(whole.n_rows))
+        queries = None if everyone else self.queries
+        terms, gradient = whole.terms_and_gradient(components, queries)
+        counts = whole.counts if queries is None else whole.counts[queries]
+        scale = self.n_points / counts.sum()
+        total = (self.report(terms).astype(np.float64) * counts).sum()
+        return float(scale * total), gradient.astype(np.float64) * scale

@@ -1,11 +1,13 @@
-"""NCA's objectives for classes: f, g, and f of the class densities."""
+"""Objectives of NCA: classes, truncated sums, targets, soft labels, pairs."""
 
 from collections.abc import Callable
 from copy import copy
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array, csr_array, issparse
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
@@ -15,14 +17,29 @@ from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.neighborhood import (
     ClassRuns,
     ExpectedMatches,
+    GivenPairs,
+    Listed,
+    ListedMatches,
     LogMatches,
     NeighborWeights,
+    Responsibilities,
     Rule,
+    SoftLabels,
+    SoftMatches,
+    SquaredErrors,
     SquaredVotes,
+    WeightedPairs,
     average,
+    laplacian_product,
+    row_values,
 )
-from vicinal.objectives.base import PairObjective
-from vicinal.objectives.losses import CustomRule, PairLoss
+from vicinal.neighborhood.nearest import (
+    NearestLists,
+    probabilities,
+    pull_nearest,
+    sorted_masses,
+)
+from vicinal.objectives.base import CustomRule, PairLoss, PairObjective, sample_indices
 
 _RULES: dict[str, type[ExpectedMatches | SquaredVotes]] = {
     "expected": ExpectedMatches,
@@ -272,3 +289,631 @@ def given_prior(prior: ArrayLike, n_classes: int, name: str) -> NDArray[np.float
         raise ValueError(f"{name} must be positive throughout, got {given}.")
     shares: NDArray[np.float64] = given / given.sum()
     return shares
+
+
+TOLERATED = 1e-3
+"""How much of the p_ij "auto" may leave out, on average."""
+# Points at which the lost mass is measured, and the pairs that this may take.
+_SAMPLE, _PAIRS = 128, 2**24
+# Shorter lists save nothing; from this part of the points on, none do.
+_MIN_LENGTH, _WORTHWHILE = 16, 0.25
+# Nor do lists that take half a gigabyte.
+_MAX_LISTED = 2**24
+
+
+class TruncatedNCA(NCAObjective):
+    """NCA's objectives with sums over the nearest neighbours under a recent map.
+
+    p_ij falls off so fast that few neighbours hold nearly all of it (NCA, section 4).
+    The lists are fixed until the next `refresh`; between two of those the objective is
+    smooth. Before the first, sums run over all points.
+
+    Parameters
+    ----------
+    X, y, kind
+        As for `NCAObjective`.
+    n_neighbors : int or "auto", default="auto"
+        How many nearest to keep in each sum; "auto" is as many as it takes to lose at
+        most `TOLERATED` of the p_ij. Where lists would not pay, sums stay whole.
+    seed : int, default=0
+        Draws the points at which the lost mass is measured.
+    **how
+        As for `NCAObjective`.
+
+    See Also
+    --------
+    vicinal.objectives.NCAObjective : Sums over all points.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import TruncatedNCA
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(100, 3)), rng.integers(2, size=100)
+    >>> objective = TruncatedNCA(X, y, n_neighbors=10)
+    >>> value, gradient = objective.value_and_gradient(np.eye(3))
+    >>> gradient.shape
+    (3, 3)
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        kind: str = "expected",
+        *,
+        n_neighbors: int | str = "auto",
+        seed: int = 0,
+        **how: Any,
+    ) -> None:
+        super().__init__(X, y, kind, **how)
+        self._n_neighbors = n_neighbors
+        size = max(1, min(_SAMPLE, _PAIRS // self.n_rows))
+        self._sample = sample_indices(np.random.default_rng(seed), self.n_rows, size)
+        self._lists: NearestLists | None = None
+
+    @property
+    def n_neighbors(self) -> int:
+        """How many neighbours each point's sums now run over."""
+        if self._lists is None:
+            return self.n_rows - 1
+        return self._lists.columns.shape[1] - 1
+
+    @property
+    def may_truncate(self) -> bool:
+        """Whether lists would leave out any point."""
+        k, n = self._n_neighbors, self.n_rows
+        return isinstance(k, str) or (k < n - 1 and n * k <= _MAX_LISTED)
+
+    @property
+    def lists_too_long(self) -> bool:
+        """Whether a given n_neighbors is ignored because lists would be too long."""
+        k, n = self._n_neighbors, self.n_rows
+        return not isinstance(k, str) and k < n - 1 and n * k > _MAX_LISTED
+
+    @property
+    def list_lifetime(self) -> int:
+        """Iterations that lists may last; "auto" checks by itself when they age."""
+        return 10**9 if isinstance(self._n_neighbors, str) else 10
+
+    def refresh(self, components: ArrayLike) -> None:
+        """List each point's nearest neighbours under this map."""
+        Z = self._projected(self._checked(components))[self._order]
+        n, k = self.n_rows, self._n_neighbors
+        if isinstance(k, str):
+            masses = self._masses(Z.dtype)
+            held = sorted_masses(Z, masses, self._sample, self._n_threads)
+            # Lists age as the map moves: they start twice as long as they need be.
+            k = 2 * max(_MIN_LENGTH, int(np.searchsorted(held, 1 - TOLERATED / 2)) + 1)
+            k = n if k > _WORTHWHILE * n else k
+        self._lists = None
+        if k < n - 1 and n * k <= _MAX_LISTED:
+            classes = ClassRuns.from_sorted(self._codes)
+            self._lists = NearestLists.find(Z, classes, k, self._n_threads)
+
+    def is_stale(self, components: ArrayLike) -> bool:
+        """Return whether "auto" should search for neighbours anew at this map."""
+        return self._n_neighbors == "auto" and self.lost_mass(components) > TOLERATED
+
+    def lost_mass(self, components: ArrayLike) -> float:
+        """Return how much of the p_ij the lists miss at this map, on average."""
+        if self._lists is None:
+            return 0.0
+        Z = self._projected(self._checked(components))[self._order]
+        p = probabilities(Z, self._masses(Z.dtype), self._sample)
+        np.put_along_axis(p, self._lists.columns[self._sample], 0, axis=1)
+        return float(p.sum(axis=1, dtype=np.float64).mean())
+
+    def _pull(
+        self, Z: FloatArray, rule: Rule, queries: IntArray | None
+    ) -> WeightedPairs:
+        if self._lists is None or queries is not None:
+            return laplacian_product(Z, rule, self._n_threads, queries)
+        assert isinstance(rule, ExpectedMatches)  # noqa: S101  what NCA's kinds are
+        return pull_nearest(Z, rule, self._lists, self._n_threads)
+
+
+_TARGET_RULES: dict[str, type[SoftMatches]] = {
+    "soft-match": SoftMatches,
+    "squared-error": SquaredErrors,
+}
+
+
+class TargetObjective(PairObjective):
+    """How well a linear map makes points pick neighbours with targets like their own.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        The points.
+    y : array-like of shape (n_samples,)
+        Their targets, numbers.
+    kind : {"soft-match", "squared-error"}, default="soft-match"
+        "soft-match" is Σ_i Σ_j p_ij κ_ij with κ_ij = exp(−(y_i − y_j)² / (2 w²)), the
+        agreement of the targets (NCA, section 5). "squared-error" is
+        −Σ_i (y_i − Σ_j p_ij y_j)², the objective of metric learning for kernel
+        regression.
+    width : float, default=1.0
+        w: how far apart two targets are that still agree.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        How many equal points each row stands for. Rows of weight 0 are left out.
+    n_jobs : int or None, default=None
+        Threads; None is as many as BLAS would use.
+
+    See Also
+    --------
+    vicinal.NCARegressor : Maximises it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import TargetObjective
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> objective = TargetObjective(X, [0.0, 0.1, 1.0, 1.1], kind="squared-error")
+    >>> value, gradient = objective.value_and_gradient(np.eye(2))
+    >>> gradient.shape
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        kind: str = "soft-match",
+        *,
+        width: float = 1.0,
+        sample_weight: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        if kind not in _TARGET_RULES:
+            raise ValueError(
+                f"kind must be one of {sorted(_TARGET_RULES)}, got {kind!r}."
+            )
+        if not width > 0:
+            raise ValueError(f"width must be above 0, got {width}.")
+        points, targets = check_X_y(
+            X, y, dtype=FLOATS, y_numeric=True, ensure_min_samples=2
+        )
+        counts = _check_sample_weight(
+            sample_weight, points, dtype=np.float64, ensure_non_negative=True
+        )
+        if not counts.all():
+            kept = counts > 0
+            points, targets, counts = points[kept], targets[kept], counts[kept]
+        self._build(points, targets.astype(np.float64), kind, width, counts, n_jobs)
+
+    @classmethod
+    def from_validated(
+        cls,
+        X: FloatArray,
+        targets: FloatArray,
+        kind: Any,
+        width: float,
+        counts: FloatArray,
+        n_jobs: int | None,
+    ) -> Self:
+        """Build from points, float64 targets and counts that have been validated."""
+        objective = cls.__new__(cls)
+        objective._build(X, targets, kind, width, counts, n_jobs)
+        return objective
+
+    def _build(
+        self,
+        X: FloatArray,
+        targets: FloatArray,
+        kind: Any,
+        width: float,
+        counts: FloatArray,
+        n_jobs: int | None,
+    ) -> None:
+        if kind == "soft-match":
+            targets = targets / (np.sqrt(2) * width)
+        # Only differences count, and those of large numbers lose digits in float32.
+        self._targets = targets - targets.mean()
+        self._kind: Any = _TARGET_RULES[kind] if isinstance(kind, str) else kind
+        n = len(X)
+        super().__init__(X, np.arange(n), counts, np.ones(n), n_jobs)
+
+    def subset(self, points: IntArray) -> Self:
+        """Return the objective of some of the points alone; see `PairObjective`."""
+        other = super().subset(points)
+        other._targets = self._targets[points]
+        return other
+
+    def _make_rule(self, masses: NeighborWeights) -> Rule:
+        if not isinstance(self._kind, type):
+            data = self._kind.prepare(self._targets, self.counts)
+            return CustomRule(self._kind, data, masses.counts)
+        return self._kind(self._targets.astype(masses.log_offsets.dtype), masses)
+
+
+_POWERS = {"expected": 1.0, "log": 0.0}
+# How far from 1 the sum of a row of probabilities may be: the rounding of float32.
+_SLACK = 1e-4
+
+
+class SoftMatchObjective(PairObjective):
+    """How well a linear map makes points pick neighbours that match them.
+
+    With κ_ij the agreement of i and j, point i picks a match with probability
+    κ_i = Σ_j p_ij κ_ij (section 5 of Neighbourhood Components Analysis).
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The points, validated; float32 or float64.
+    Y : ndarray of shape (n_samples, n_classes), or csr_array of shape (n_samples, \
+n_samples)
+        Probabilities of classes, which give κ_ij = Σ_c Y_ic Y_jc; or κ itself.
+    kind : {"expected", "log"}, default="expected"
+        Σ_i κ_i or Σ_i log κ_i; f and g where labels are not soft.
+    counts : ndarray of shape (n_samples,) or None, default=None
+        How many points each row stands for; None is one.
+    n_jobs : int or None, default=None
+        Threads.
+
+    See Also
+    --------
+    vicinal.objectives.NCAObjective : Labels that are certain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.objectives import SoftMatchObjective
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
+    >>> Y = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
+    >>> value, gradient = SoftMatchObjective(X, Y).value_and_gradient(np.eye(2))
+    >>> gradient.shape
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        Y: FloatArray | csr_array,
+        kind: str = "expected",
+        *,
+        counts: FloatArray | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        n = len(X)
+        self._Y = Y
+        self._power = _POWERS[kind]
+        counts = np.ones(n) if counts is None else counts
+        super().__init__(X, np.arange(n), counts, np.ones(n), n_jobs)
+
+    def subset(self, points: IntArray) -> Self:
+        """Return the objective of some of the points alone; see `PairObjective`."""
+        other = super().subset(points)
+        part = self._Y[points]
+        other._Y = part[:, points] if issparse(part) else part
+        return other
+
+    def warmup_surrogate(
+        self,
+    ) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
+        """Return the sum of logarithms, whose gradient vanishes nowhere; or None."""
+        if self._power == 0:
+            return None
+        other = copy(self)
+        other._power, other._rules = 0.0, {}
+        return other, np.exp
+
+    def _make_rule(self, masses: NeighborWeights) -> Rule:
+        dtype = masses.log_offsets.dtype
+        if issparse(self._Y):
+            return ListedMatches(Listed.of(self._Y, dtype), masses, self._power)
+        return SoftLabels(self._Y.astype(dtype), masses, self._power)
+
+
+def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
+    """Return probabilities of classes, or a match matrix, as the objective takes them.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n_points, n_classes), or sparse (n_points, n_points)
+        Rows that sum to 1; or agreements between 0 and 1, of which a point's with
+        itself does not count.
+    n_points : int
+        How many points there are.
+
+    Returns
+    -------
+    ndarray or csr_array
+        float64.
+
+    Raises
+    ------
+    ValueError
+        When rows do not sum to 1, numbers are not between 0 and 1, or the shape does
+        not fit.
+    """
+    if issparse(Y):
+        if Y.shape != (n_points, n_points):
+            raise ValueError(
+                "A sparse Y says which rows match which, and must have shape "
+                f"{(n_points, n_points)}, got {Y.shape}; give probabilities of classes "
+                "as a dense array."
+            )
+        matrix = coo_array(Y)
+        matrix.sum_duplicates()
+        values = matrix.data.astype(np.float64)
+        _check_range(values)
+        kept = (matrix.row != matrix.col) & (values > 0)
+        where = matrix.row[kept], matrix.col[kept]
+        matches = csr_array(coo_array((values[kept], where), matrix.shape))
+        matches.sum_duplicates()
+        check_matches(matches)
+        return matches
+    labels = np.asarray(Y)
+    if labels.dtype.kind not in "iufb" or labels.shape[0] != n_points:
+        raise ValueError(
+            f"Y must hold the probabilities of classes, a row for each of the "
+            f"{n_points} rows of X; got shape {labels.shape}, type {labels.dtype}."
+        )
+    labels = labels.astype(np.float64)
+    _check_range(labels)
+    sums = labels.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1) > _SLACK)
+    if wrong.size:
+        raise ValueError(
+            "Rows of Y must sum to 1, being probabilities of classes: row "
+            f"{wrong[0]} sums to {sums[wrong[0]]:.6g}"
+            + (f", and {wrong.size - 1} others do not" if wrong.size > 1 else "")
+            + ". Divide each by its sum; for which rows match which, give a sparse "
+            "matrix."
+        )
+    return np.ascontiguousarray(labels / sums[:, None])
+
+
+def check_matches(matches: csr_array) -> None:
+    """Raise where no row matches another."""
+    if not matches.nnz:
+        raise ValueError("No two rows match by Y: there is nothing to learn from.")
+
+
+def _check_range(values: FloatArray) -> None:
+    if not (np.isfinite(values).all() and (values >= 0).all() and (values <= 1).all()):
+        raise ValueError(
+            "Labels in several columns are probabilities of classes, and Y must hold "
+            "numbers between 0 and 1; for classes, give a 1d array."
+        )
+
+
+Normalization: TypeAlias = Literal["pairs", "anchor"]
+# Up to so many rows, the sum over all pairs is not estimated from some of them.
+_ALL_ROWS = 8192
+
+
+class GivenPairsObjective(PairObjective):
+    """How probable given pairs are among all pairs of different points, under a map.
+
+    The value is Σ_ab w_ab log(exp(−‖A x_a − A x_b‖²) / S), minus the cost in eq. 8 of
+    Neighbourhood Components Analysis. There S is the sum over all pairs of different
+    points (`normalization` "pairs"); with "anchor" it is over the pairs of a alone, so
+    that a picks b with probability p_ab.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        The points, validated; float32 or float64.
+    weights : csr_array of shape (n_samples, n_samples)
+        w_ab ≥ 0, in the row of a pair's first point; nothing on the diagonal.
+    normalization : {"pairs", "anchor"}, default="pairs"
+        What a pair is probable among.
+    n_jobs : int or None, default=None
+        Threads; None is as many as BLAS would use.
+
+    See Also
+    --------
+    vicinal.PairNCA : Maximises it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> from vicinal.objectives import GivenPairsObjective
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
+    >>> weights = csr_array(([1.0], ([0], [1])), shape=(3, 3))
+    >>> value, gradient = GivenPairsObjective(X, weights).value_and_gradient(np.eye(2))
+    >>> gradient.shape
+    (2, 2)
+    """
+
+    _forces: tuple[FloatArray, FloatArray]
+
+    def __init__(
+        self,
+        X: FloatArray,
+        weights: csr_array,
+        normalization: Normalization = "pairs",
+        *,
+        n_jobs: int | None = None,
+    ) -> None:
+        n = len(X)
+        self.normalization = normalization
+        self._set_weights(weights)
+        super().__init__(X, np.arange(n), self._totals, np.ones(n), n_jobs)
+
+    @property
+    def row_counts(self) -> FloatArray:
+        """Each row is one point, however many pairs it is in."""
+        return np.ones(self.n_rows)
+
+    def subset(self, points: IntArray) -> Self:
+        """Return the objective of some of the points, and of the pairs among them."""
+        return self._with_weights(points, self.weights[points][:, points])
+
+    def draw(
+        self,
+        rng: Generator,
+        batch_size: int,
+        n_references: int,
+        pool: IntArray | None = None,  # noqa: ARG002  pairs are drawn, not points
+    ) -> tuple[Self, IntArray]:
+        """Return the objective of random pairs among random points, and its anchors."""
+        chosen = sample_indices(rng, self.weights.nnz, batch_size)
+        rows = np.searchsorted(self.weights.indptr, chosen, side="right") - 1
+        columns = self.weights.indices[chosen]
+        others = sample_indices(rng, self.n_rows, n_references)
+        points = np.union1d(np.union1d(rows, columns), others)
+        where = np.searchsorted(points, rows), np.searchsorted(points, columns)
+        shape = (len(points), len(points))
+        part = self._with_weights(
+            points, csr_array(coo_array((self.weights.data[chosen], where), shape))
+        )
+        return part, np.flatnonzero(part.counts)
+
+    def sample_queries(self, rng: Generator, m: int) -> IntArray:
+        """Return m random points that have partners; at most all."""
+        anchors = np.flatnonzero(self.counts)
+        return anchors[sample_indices(rng, len(anchors), m)]
+
+    def terms_and_gradient(
+        self, components: ArrayLike, queries: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Evaluate some points' terms; see `PairObjective`.
+
+        A term is Σ_b s_ab log p_ab with the shares s_ab = w_ab / Σ_b w_ab of a's
+        partners; points without partners have 0.
+        """
+        if self.normalization == "anchor":
+            asked = np.flatnonzero(self.counts) if queries is None else queries
+            terms, gradient = super().terms_and_gradient(components, asked)
+            if queries is not None:
+                return terms, gradient
+            whole = np.zeros(self.n_rows, dtype=terms.dtype)
+            whole[asked] = terms
+            return whole, gradient
+        log_sums = self._log_sums(components)
+        peak = log_sums.max()
+        parts = np.exp(log_sums - peak)
+        asked = np.arange(self.n_rows) if queries is None else queries
+        attraction: FloatArray = np.zeros(self.n_rows)
+        attraction[asked] = self.counts[asked]
+        # All points push each other apart, by their parts of the one sum.
+        repulsion = attraction.sum() * parts / parts.sum()
+        self._rules = {}
+        self._forces = attraction, repulsion
+        values, gradient = super().terms_and_gradient(components)
+        log_total = peak + np.log(parts.sum())
+        terms = np.where(self.counts > 0, values + log_sums - log_total, 0)
+        return terms[asked].astype(values.dtype), gradient
+
+    def terms(self, components: ArrayLike, queries: IntArray) -> FloatArray:
+        """Return some points' terms; the sum over all pairs from as many random rows.
+
+        Up to some thousand points it is exact.
+        """
+        self._rules = {}
+        self._forces = self.counts, self.counts
+        terms = super().terms(components, queries)
+        if self.normalization == "anchor":
+            return terms
+        rng = np.random.default_rng(0)
+        n = self.n_rows if self.n_rows <= _ALL_ROWS else len(queries)
+        rows = sample_indices(rng, self.n_rows, n)
+        log_sums = self._log_sums(components, rows)
+        total = np.logaddexp.reduce(log_sums) + np.log(self.n_rows / len(rows))
+        return np.where(
+            self.counts[queries] > 0,
+            terms + self._log_sums(components, queries) - total,
+            0,
+        ).astype(terms.dtype)
+
+    def _log_sums(
+        self, components: ArrayLike, queries: IntArray | None = None
+    ) -> FloatArray:
+        """Return log Σ_{c≠a} exp(−‖A x_a − A x_c‖²) of some points; None is all."""
+        Z = self._projected(self._checked(components))
+        rule = Responsibilities(self._masses(Z.dtype))
+        return row_values(Z, rule, self._n_threads, queries).astype(np.float64)
+
+    def _with_weights(self, points: IntArray, weights: csr_array) -> Self:
+        other = super().subset(points)
+        other._set_weights(weights)
+        other._set_counts(other._totals)
+        return other
+
+    def _set_weights(self, weights: csr_array) -> None:
+        self.weights = weights
+        self._totals: FloatArray = np.asarray(weights.sum(axis=1), dtype=np.float64)
+        self._forces = self._totals, self._totals
+
+    def _masses(self, dtype: np.dtype[Any]) -> NeighborWeights:
+        # Weights are of pairs: as neighbours, all points weigh the same.
+        ones = np.ones(self.n_rows)
+        return NeighborWeights.build(ones, ones, dtype)
+
+    def _make_rule(self, masses: NeighborWeights) -> Rule:
+        dtype = masses.log_offsets.dtype
+        sums = np.repeat(self._totals, np.diff(self.weights.indptr))
+        shares = csr_array(
+            (self.weights.data / sums, self.weights.indices, self.weights.indptr),
+            self.weights.shape,
+        )
+        attraction, repulsion = (force.astype(dtype) for force in self._forces)
+        return GivenPairs(Listed.of(shares, dtype), masses, attraction, repulsion)
+
+
+def check_pairs(
+    pairs: ArrayLike, n_points: int, weights: ArrayLike | None = None
+) -> csr_array:
+    """Return the weights of pairs as a sparse matrix.
+
+    Parameters
+    ----------
+    pairs : array-like of int of shape (n_pairs, 2)
+        Positions of two different points each.
+    n_points : int
+        How many points there are.
+    weights : array-like of shape (n_pairs,) or None, default=None
+        How much each pair weighs; None is 1. Those of a pair that comes twice add up,
+        and pairs of weight 0 are left out.
+
+    Returns
+    -------
+    csr_array of shape (n_points, n_points)
+        float64.
+
+    Raises
+    ------
+    ValueError
+        When a position is out of range, a point is paired with itself, a weight is
+        negative or not finite, or no pair weighs anything.
+    """
+    given = np.asarray(pairs)
+    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iuf":
+        raise ValueError(
+            "pairs must be an array of shape (n_pairs, 2), the positions of two rows "
+            f"of X each; got shape {given.shape}, type {given.dtype}."
+        )
+    if given.dtype.kind == "f" and not (given == np.floor(given)).all():
+        raise ValueError("pairs must be whole numbers: positions of rows of X.")
+    outside = given[(given < 0) | (given >= n_points)]
+    if outside.size:
+        raise ValueError(
+            f"pairs names row {outside[0]}, but X has {n_points} rows: positions run "
+            f"from 0 to {n_points - 1}."
+        )
+    first, second = given.astype(np.intp).T
+    same = np.flatnonzero(first == second)
+    if same.size:
+        raise ValueError(
+            f"Pair {same[0]} is of row {first[same[0]]} with itself: a point is no "
+            "neighbour of its own. Leave such pairs out."
+        )
+    values = np.ones(len(given)) if weights is None else np.asarray(weights, float)
+    if values.shape != (len(given),):
+        raise ValueError(
+            f"weights must have one number for each of the {len(given)} pairs, got "
+            f"shape {values.shape}."
+        )
+    if not (np.isfinite(values).all() and (values >= 0).all()):
+        raise ValueError("weights of pairs must be finite and not negative.")
+    matrix = csr_array(coo_array((values, (first, second)), (n_points, n_points)))
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    if not matrix.nnz:
+        raise ValueError("No pair weighs anything: there is nothing to learn from.")
+    return matrix

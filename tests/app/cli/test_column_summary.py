@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from vicinal.app.cli.column_summary import column_lines
-from vicinal.app.tables.decisions import Decision
+from vicinal.app.cli.display import column_lines
+from vicinal.app.tables.columns import Decision
 
 
 def test_grouped_by_kind_and_reason() -> None:

@@ -35,7 +35,7 @@ def test_compare_prints_what_compare_returns() -> None:
     lines = outcome.stdout.splitlines()
     assert lines[1] == expected.verdict()
     assert any("gradient" in line for line in lines)
-    assert any("really better" in line for line in lines)
+    assert any("significantly worse" in line for line in lines)
     assert "standardised" not in outcome.stdout
     assert outcome.stdout.startswith("wine: 178 rows, 13 features, target 'target'")
 
@@ -251,8 +251,8 @@ def test_images_keep_their_constant_pixels(
         ("nope", "nope"),
         ("iris --methods lmn", "methods must be some of euclidean"),
         ("iris --methods nca,ldaa", "got 'ldaa': did you mean 'lda'?"),
-        ("iris --score f1", "--score must be auto or accuracy"),
-        ("iris --splits 0", "--splits == 0"),
+        ("iris --score f1", "score must be auto or accuracy"),
+        ("iris --splits 0", "--splits must be at least 1, not 0"),
         ("iris --n-components 9", "exceeds the 4 features"),
         ("iris --time-budget soon", "write it like 60s"),
         ("iris --time-budget 0", "write it like 60s"),

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -8,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 import typer
 
-from vicinal.app.cli.errors import _n_threads, report_errors, with_flags
+from vicinal.app.cli.display import report_errors, with_option
+from vicinal.app.tables.names import Note, TableError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,16 +60,6 @@ def test_a_bug_keeps_its_traceback(kind: type[Exception]) -> None:
         raise kind("a bug")
 
 
-@pytest.mark.parametrize(("given", "n"), [("1", 1), ("", 4), ("0", 4), ("64", 4)])
-def test_memory_is_asked_for_the_threads_that_start(
-    given: str, n: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(4)), raising=False)
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    monkeypatch.setenv("OMP_NUM_THREADS", given)
-    assert _n_threads() == n
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of Linux")
 @pytest.mark.parametrize("megabytes", [500, 1080, 1142])
 def test_libraries_that_have_no_room_are_not_waited_for(
@@ -92,15 +82,14 @@ def test_libraries_that_have_no_room_are_not_waited_for(
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("message", "shown"),
     [
-        ("n_neighbors=9 exceeds the 8 rows.", "--neighbors 9 exceeds the 8 rows."),
-        ("n_splits must be 1 or more.", "--splits must be 1 or more."),
-        # Columns may be called so.
-        ("no column 'n_components' here", "no column 'n_components' here"),
-        ("my_n_components=3 is odd", "my_n_components=3 is odd"),
-        ("--max-iter is fine", "--max-iter is fine"),
+        ("no option here.", "no option here."),
+        (TableError("Name it."), "Name it."),
+        (TableError("Name it.", "target"), "Name it (--target)."),
+        (TableError("Drop it.", "drop", "a b"), "Drop it (--drop 'a b')."),
+        (Note("as 1234", "decimal", ","), "as 1234 (--decimal ,)"),
     ],
 )
-def test_parameters_are_called_as_the_options_are(said: str, shown: str) -> None:
-    assert with_flags(said) == shown
+def test_the_option_is_appended(message: object, shown: str) -> None:
+    assert with_option(message) == shown

@@ -39,7 +39,7 @@ def test_dimensions_that_a_method_cannot_give() -> None:
 def test_warnings_become_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     import warnings
 
-    from vicinal import models
+    from vicinal.app import models
 
     learn = models.learn
 
@@ -61,7 +61,7 @@ def test_iterations_can_be_limited() -> None:
 
 def test_more_dimensions_than_features() -> None:
     command = ("fit", "iris", "--method", "pca", "--n-components", "1000")
-    message = "--n-components 1000 exceeds the 4 features; ask for 4 or fewer"
+    message = "n_components=1000 exceeds the 4 features; ask for 4 or fewer"
     assert_error_line(run(*command, "-o", "m.st"), message)
 
 

@@ -142,3 +142,26 @@ def test_one_of_something_is_in_the_singular(folder: Path) -> None:
     assert works("transform", "m.st", one, "-o", "t.csv").startswith("1 row, lda0")
     out = works("predict", "m.st", one, "--among", data, "-o", "p.csv")
     assert out.startswith("1 row predicted: p.csv")
+
+
+def test_names_that_polars_takes_for_patterns(folder: Path) -> None:
+    lines = ["a,^c.*$,*,cat"]
+    lines += [
+        f"{i * 37 % 11}.5,k{i % 2},n{i},{i * 7 % 5 + 9 * (i % 2)}" for i in range(40)
+    ]
+    (folder / "t.csv").write_text("\n".join(lines))
+    works("fit", "t.csv", "--target", "^c.*$", "--method", "lda", "-o", "m.st")
+    query = ["neighbors", "m.st", "t.csv", "--query"]
+    assert "^c.*$" in works(*query, "0")
+    assert "n4" in works(*query, "n4", "--id", "*")
+    shown = works(*query, "0", "--show", "^c.*$", "--show", "*", "-k", "3")
+    assert "k0" in shown
+    works("neighbors", "m.st", "t.csv", "--id", "^c.*$", "--show", "*", "-o", "o.csv")
+    assert (folder / "o.csv").read_text().splitlines()[1].startswith("0,k0,1,")
+    works("predict", "m.st", "t.csv", "--among", "t.csv", "--keep", "*", "-o", "o.csv")
+    assert (folder / "o.csv").read_text().splitlines()[1].startswith("n0,k0,")
+    options = ["--categorical", "^c.*$", "--drop", "*", "--method", "pca"]
+    assert "category: ^c.*$" in works(
+        "fit", "t.csv", "--target", "cat", *options, "-o", "m.st"
+    )
+    works("compare", "t.csv", "--target", "^c.*$", "--methods", "pca", "--splits", "2")

@@ -9,13 +9,13 @@ import pytest
 from tests.app.cli.conftest import assert_error_line, run
 from vicinal.app.cli.options import (
     ask_for_target,
-    check_task,
+    check_choice,
     seconds_of,
     shape_of,
     threads_of,
 )
 from vicinal.app.models import load
-from vicinal.app.tables.target_choice import NoTargetError
+from vicinal.app.tables.targets import NoTargetError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,9 +52,9 @@ def test_numbers_of_threads_that_make_no_sense(jobs: int) -> None:
 
 def test_tasks() -> None:
     for task in (None, "classification", "regression"):
-        check_task(task)
+        check_choice("--task", task, "classification", "regression")
     with pytest.raises(ValueError, match="--task is classification or regression"):
-        check_task("cooking")
+        check_choice("--task", "cooking", "classification", "regression")
 
 
 def table(tmp_path: Path) -> Path:
@@ -107,7 +107,7 @@ def test_no_target_in_a_pipe_is_an_error_with_the_likely_ones(tmp_path: Path) ->
         )
     outcome = run("fit", table(tmp_path), "--method", "pca", "-o", tmp_path / "m.st")
     assert outcome.exit_code == 0, outcome.output
-    assert "no target: name it with --target COLUMN if there is one" in outcome.stdout
+    assert "no target: name it if there is one (--target)" in outcome.stdout
 
 
 class Terminal(io.StringIO):
@@ -145,7 +145,7 @@ def test_nobody_is_asked_where_nobody_sits(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr("sys.stderr", Terminal())
     for stream in (None, io.StringIO()):
         monkeypatch.setattr("sys.stdin", stream)
-        with pytest.raises(NoTargetError, match="none looks like one"):
+        with pytest.raises(ValueError, match="no column looks like one"):
             ask_for_target(error, ["a"])
 
 
@@ -153,7 +153,7 @@ def test_a_method_that_needs_labels_is_not_offered_to_go_without(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     error = NoTargetError("t", ["kind"])
-    with pytest.raises(NoTargetError, match="since nca needs one") as caught:
+    with pytest.raises(ValueError, match="since nca needs one") as caught:
         ask_for_target(error, ["kind"], "nca")
     assert "--no-target" not in str(caught.value)
     monkeypatch.setattr("sys.stdin", Terminal())

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vicinal.app.cli.progress import waiting
+from vicinal.app.cli.display import waiting
 
 if TYPE_CHECKING:
     import pytest

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vicinal.app.cli.signals import clean_up_on_termination
+from vicinal.app.cli.process import clean_up_on_termination
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,10 +22,10 @@ PROGRAM = """
 import ctypes, signal
 for number in (signal.SIGTERM, signal.SIGHUP):  # under nohup, they are ignored
     signal.signal(number, signal.SIG_DFL)
-from vicinal._files import written_whole
-from vicinal.app.cli.signals import clean_up_on_termination
+from vicinal._files import atomic_write
+from vicinal.app.cli.process import clean_up_on_termination
 clean_up_on_termination()
-with written_whole("a.txt") as temporary:
+with atomic_write("a.txt") as temporary:
     temporary.write_text("half")
     print("ready", flush=True)
     left = 60
@@ -56,7 +56,7 @@ def test_commands_of_one_process_share_what_waits_for_signals() -> None:
 import os, signal, threading, time
 for number in (signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_DFL)
-from vicinal.app.cli.signals import clean_up_on_termination
+from vicinal.app.cli.process import clean_up_on_termination
 clean_up_on_termination()
 before = threading.active_count(), len(os.listdir("/dev/fd"))
 clean_up_on_termination()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import vicinal
-from vicinal.app.cli.streams import PatientStream, guard_streams
+from vicinal.app.cli.process import PipeSafeStream, guard_streams
 
 FIT = [
     sys.executable,
@@ -69,7 +69,7 @@ def test_no_standard_output_at_all(tmp_path: Path) -> None:
 
 def test_a_failure_is_kept_and_the_rest_dropped(tmp_path: Path) -> None:
     with (tmp_path / "out.txt").open("w") as file:
-        stream = PatientStream(file)
+        stream = PipeSafeStream(file)
         assert stream.write("one") == 3
         assert stream.name == file.name
         os.close(file.fileno())

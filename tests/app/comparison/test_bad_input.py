@@ -102,8 +102,8 @@ def test_a_method_without_a_score_is_left_out(monkeypatch: pytest.MonkeyPatch) -
         references=False,
     )
     assert [one.name for one in result.results] == ["pca"]
-    note = "euclidean was left out: its score on the test rows is not a number."
-    assert note in result.setting.notes
+    reason = "its score on the test rows is not a number."
+    assert result.setting.left_out == (("euclidean", reason),)
 
 
 def test_later_splits_are_checked_in_their_turn() -> None:

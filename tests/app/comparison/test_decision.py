@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vicinal.app.comparison import METHODS, Difference, MethodResult
-from vicinal.app.comparison.decision import recommend, simplicity
+from vicinal.app.comparison.verdict import complexity, recommend
 
 
 def result(name: str, score: float) -> MethodResult:
@@ -38,7 +38,7 @@ def test_what_nobody_would_care_for_is_no_difference() -> None:
     assert recommended(0.0001, 0.005, **scores) == "standardised"
 
 
-def test_no_more_than_a_point_is_given_up_for_simplicity() -> None:
+def test_no_more_than_a_point_is_given_up_for_complexity() -> None:
     scores = {"euclidean": 0.86, "standardised": 0.892, "nca": 0.9}
     assert recommended(0.05, **scores) == "euclidean"
     assert recommended(0.05, point=0.01, **scores) == "standardised"
@@ -88,4 +88,4 @@ def test_of_equally_simple_methods_the_better_is_recommended() -> None:
 
 
 def test_every_method_has_its_place() -> None:
-    assert all(simplicity(name) < simplicity("unknown") for name in METHODS)
+    assert all(complexity(name) < complexity("unknown") for name in METHODS)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from vicinal.app.comparison import MethodResult, Setting
-from vicinal.app.comparison.evidence import Evidence
+from vicinal.app.comparison.statistics import Evidence
 
 
 def result(name: str, n_right: int) -> MethodResult:

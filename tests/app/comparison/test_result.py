@@ -56,8 +56,8 @@ def test_table() -> None:
         "method     dimensions  accuracy (%)  behind  fit (s)  query (µs)",
         "pca              9-10    90.7 ± 2.2    best    0.250         2.5",
         "euclidean          13    50.3 ± 2.2  40.3 *    0.250         2.5",
-        "± half of a 95 % interval; * the best method is really better (corrected "
-        "paired t-test on 10 splits, Holm's p < 0.05)",
+        "± half of a 95 % interval; * significantly worse than the best (corrected "
+        "paired t-test on 10 splits, Holm-adjusted p < 0.05)",
     ]
     assert repr(one) == (
         "<Comparison of 2 methods on the data, 1,000 rows; recommended: pca>"
@@ -109,8 +109,8 @@ def test_differences_are_corrected_for_their_number() -> None:
         assert one.gain == pytest.approx(gains.mean())
         # Six pairs of four methods.
         assert one.p == pytest.approx(6 * alone.p)
-    assert alone.real
-    assert not many.differences()[0].real
+    assert alone.significant
+    assert not many.differences()[0].significant
 
 
 @pytest.mark.parametrize(("n_splits", "n", "n_test"), [(10, 150, 45), (3, 20, 6)])
@@ -125,7 +125,9 @@ def test_the_luckiest_of_equals_is_seldom_called_better(
         scores = np.array([right[:, rows].mean(axis=1) for rows in tests]).T
         results = tuple(result(str(i), *row) for i, row in enumerate(scores))
         setting = Setting(np.zeros((n, 1)), None, "classification", np.arange(n), n, [])
-        found += any(one.real for one in Comparison(results, setting).differences())
+        found += any(
+            one.significant for one in Comparison(results, setting).differences()
+        )
     # Two standard errors above 5 % of 200.
     assert found <= 0.05 * 200 + 2 * np.sqrt(200 * 0.05 * 0.95)
 
@@ -155,7 +157,7 @@ def test_notes() -> None:
     )
     assert one.notes == [
         "A part of the rows.",
-        "nca: 2 of 2 fits stopped at the iteration limit before they converged.",
+        "nca: 2 of 2 fits did not converge.",
         "nca: odd units",
     ]
     assert str(one).splitlines()[-3:] == one.notes
@@ -171,7 +173,7 @@ def test_as_json() -> None:
     undefined = comparison(result("nca", np.nan), n_splits=np.int64(1)).to_dict()
     assert json.loads(json.dumps(undefined))["methods"][0]["scores"] == [None]
     assert plain["differences"] == [
-        {"other": "lda", "gain": 0.25, "error": None, "p": 1.0, "real": False}
+        {"other": "lda", "gain": 0.25, "error": None, "p": 1.0, "significant": False}
     ]
 
 

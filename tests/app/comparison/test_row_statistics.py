@@ -8,8 +8,8 @@ from scipy.stats import binomtest
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, r2_score
 
 from vicinal.app.comparison import Comparison, MethodResult, Setting
-from vicinal.app.comparison.row_statistics import bootstrap, mcnemar, z_test
 from vicinal.app.comparison.scores import SCORES
+from vicinal.app.comparison.statistics import bootstrap, mcnemar, z_test
 
 
 def compared(
@@ -120,7 +120,7 @@ def test_of_equal_methods_one_is_seldom_called_better(
         tests = [rng.permutation(500)[:300] for _ in range(n_splits)]
         outcomes = [[guess[t] for t in tests] for guess in guesses]
         one = compared(target, tests, outcomes, scored=score)
-        found += any(each.real for each in one.differences())
+        found += any(each.significant for each in one.differences())
     assert found <= 0.05 * 150 + 2 * np.sqrt(150 * 0.05 * 0.95)
 
 
@@ -131,7 +131,7 @@ def test_a_real_difference_is_found_on_one_hold_out() -> None:
     one = compared(target, [np.arange(4000)], [[guess] for guess in guesses])
     (difference,) = one.differences()
     assert one.best.name == "1"
-    assert difference.real
+    assert difference.significant
     assert difference.gain == pytest.approx(0.1, abs=0.02)
     assert difference.error == pytest.approx(0.008, abs=0.001)
     assert "McNemar's test on 4,000 test rows" in one.reading()[0]

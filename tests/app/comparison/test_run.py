@@ -17,11 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from vicinal.app.comparison import METHODS, compare
-from vicinal.app.comparison.data import ComparisonData
+from vicinal.app.comparison.data import Setting, read_setting
 from vicinal.app.comparison.runs import judge
 from vicinal.app.tables.targets import read_target
 
-USUAL = [m.name for m in METHODS.values() if m.usual and "classification" in m.tasks]
+USUAL = [m.name for m in METHODS.values() if m.default and "classification" in m.tasks]
 CLASSIC = ["euclidean", "standardised", "whitened", "pca", "lda"]
 WINE_X, WINE_Y = load_wine(return_X_y=True)
 IRIS_X, IRIS_Y = load_iris(return_X_y=True)
@@ -212,7 +212,7 @@ def test_fits_that_did_not_converge_are_counted(
     assert result["nca"].not_converged == 3
     assert result["lda"].not_converged == 0
     last = str(result).splitlines()[-1]
-    assert last.startswith("nca: 3 of 3 fits stopped at the iteration limit")
+    assert last == "nca: 3 of 3 fits did not converge (limit)."
 
 
 def test_warnings_become_notes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +220,10 @@ def test_warnings_become_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     result = compare(WINE_X, WINE_Y, methods=["nca"], n_splits=2)
     assert result["nca"].not_converged == 2
     assert result["nca"].warnings == ("look here",)
-    assert result.notes[-1] == "nca: look here"
+    assert result.notes == [
+        "nca: 2 of 2 fits did not converge (limit).",
+        "nca: look here",
+    ]
 
 
 def test_warnings_for_developers_pass_through(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,10 +244,9 @@ def test_missing_values_are_learned_from_training_rows() -> None:
 
 
 def test_confusion_has_a_place_for_classes_that_are_not_met() -> None:
-    choices: dict[str, Any] = {"feature_names": None, "n_components": None}
-    data = ComparisonData.of(WINE_X, WINE_Y, task="auto", **choices)
+    setting = read_setting(WINE_X, WINE_Y)
     test = np.flatnonzero(WINE_Y == 2)[:5]
-    _, score, found = judge(data, test, lambda X: np.array([0, 2, 2, 2, 2]))
+    _, score, found = judge(setting, test, np.array([0, 2, 2, 2, 2]))
     assert score == 0.8
     assert found["confusion"].tolist() == [[0, 0, 0], [0, 0, 0], [1, 0, 4]]
 
@@ -323,13 +325,13 @@ def test_splits_without_end_end_with_the_time_budget(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     seen = []
-    check = ComparisonData.check_split
+    check = Setting.check_training_rows
 
-    def counted(data: ComparisonData, train: Any) -> None:
+    def counted(setting: Setting, train: Any) -> None:
         seen.append(train)
-        check(data, train)
+        check(setting, train)
 
-    monkeypatch.setattr(ComparisonData, "check_split", counted)
+    monkeypatch.setattr(Setting, "check_training_rows", counted)
     options: Any = {"methods": ["euclidean"], "n_splits": 10**7}
     result = compare(IRIS_X, IRIS_Y, time_budget=0.2, **options)
     assert 1 <= result.setting.n_splits < 10**6

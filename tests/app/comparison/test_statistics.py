@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t, ttest_rel
 
-from vicinal.app.comparison.statistics import corrected_error, half_width, holm, p_value
+from vicinal.app.comparison.statistics import (
+    corrected_error,
+    holm,
+    p_value,
+    t_half_width,
+)
 
 PROBABILITIES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
@@ -23,7 +28,7 @@ def test_correction_by_hand() -> None:
     variance = ((values - 0.25) ** 2).sum() / 3
     error = np.sqrt(variance * (1 / 4 + 3 / 7))
     assert corrected_error(values, 3 / 7) == pytest.approx(error)
-    assert half_width(values, 3 / 7) == pytest.approx(t.ppf(0.975, 3) * error)
+    assert t_half_width(values, 3 / 7) == pytest.approx(t.ppf(0.975, 3) * error)
     assert p_value(values, 3 / 7) == pytest.approx(2 * t.sf(0.25 / error, 3))
 
 
@@ -44,7 +49,7 @@ def test_the_test_keeps_its_level_on_overlapping_splits() -> None:
 
 def test_nothing_can_be_said_of_one_split() -> None:
     assert np.isnan(corrected_error(np.array([0.5]), 0.4))
-    assert np.isnan(half_width(np.array([0.5]), 0.4))
+    assert np.isnan(t_half_width(np.array([0.5]), 0.4))
     assert p_value(np.array([0.5]), 0.4) == 1.0
 
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from vicinal import compare
-from vicinal.app.comparison.tables import read_rows
-from vicinal.app.tables.target_choice import NoTargetError
+from vicinal.app.comparison.data import read_setting
+from vicinal.app.tables.targets import NoTargetError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,8 +84,9 @@ def test_frames_of_numbers_beside_labels_are_arrays() -> None:
     # As a table, the first column would be an identifier.
     assert setting.feature_names == ["a", "b"]
     assert setting.table is None
-    assert read_rows(pl.DataFrame(frame.to_dict("list")), [1] * 60, "auto") is None
-    assert read_rows(frame, None, "none") is None
+    polars = pl.DataFrame(frame.to_dict("list"))
+    assert read_setting(polars, [1, 2] * 30).table is None
+    assert read_setting(frame, None, task="none").table is None
 
 
 def test_no_target_is_asked_for() -> None:
@@ -103,8 +104,8 @@ def test_no_target_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("X", "y", "options", "message"),
     [
-        (np.ones((9, 2)), "price", {}, "X has no columns' names"),
-        (np.ones((9, 2)), [1] * 9, {"overrides": {}}, "X has no columns' names"),
+        (np.ones((9, 2)), "price", {}, "X has no column names"),
+        (np.ones((9, 2)), [1] * 9, {"overrides": {}}, "X has no column names"),
         (data, "pric", {}, "no column 'pric'; did you mean 'price'"),
         (data, "price", {"overrides": {"dropp": "a"}}, "overrides may have drop, cat"),
         (data, "price", {"overrides": {"drop": "a"}}, "There is no column 'a'"),
@@ -119,7 +120,7 @@ def test_mistakes(X: Any, y: Any, options: dict[str, Any], message: str) -> None
 
 def test_one_class_warns() -> None:
     X = np.random.default_rng(0).normal(size=(40, 2))
-    with pytest.warns(UserWarning, match="y is 1 in every row and tells nothing"):
+    with pytest.warns(UserWarning, match="y is 1 in every row and cannot be pred"):
         result = compare(X, np.ones(40, dtype=int), methods="gaussian", n_splits=1)
     assert result.setting.task == "none"
     assert result.setting.y is None
@@ -138,7 +139,7 @@ def test_the_verdict_warns_of_columns_that_a_few_cells_spoil() -> None:
     sentence, *others = found.verdict().splitlines()
     assert others == [
         "But: Not used as numbers, because a few cells are not numbers: size. "
-        "Run again with --number size to take those cells as missing."
+        "Name them as numbers to take those cells as missing."
     ]
     assert found.to_dict()["verdict"] == sentence
     assert "<br>But: Not used as numbers" in found._repr_html_()

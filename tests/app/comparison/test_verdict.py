@@ -37,8 +37,8 @@ def comparison(
                 result("standardised", 0.82),
                 result("nca", 0.82),
             ],
-            "Standardise: +12.0 ± 0.0 points over raw features; learning a metric adds "
-            "nothing beyond that on these data",
+            "Standardise: +12.0 ± 0.0 points over raw features; more complex methods "
+            "do not improve on it",
         ),
         (
             [
@@ -51,13 +51,13 @@ def comparison(
         ),
         (
             [result("euclidean", 0.9), result("nca", 0.9)],
-            "Use the features as they are: 90.0 ± 0.2 %; learning a metric adds "
-            "nothing beyond that on these data",
+            "Use the features as they are: 90.0 ± 0.2 %; more complex methods do not "
+            "improve on it",
         ),
         (
             [result("standardised", 0.8), result("nca", 0.83, 0.2)],
             "Standardise: 80.0 ± 0.2 %; nca is 3.0 ± 34.5 points ahead, within chance, "
-            "and less simple; more rows would tell",
+            "and more complex; more rows would tell",
         ),
         (
             [result("euclidean", 0.7, 0.1), result("whitened", 0.8)],
@@ -73,7 +73,7 @@ def comparison(
         (
             [result("standardised", 0.8), result("lda", 0.9), result("nca", 0.9)],
             "Use lda in 5 dimensions: +10.0 ± 0.0 points over standardised features; "
-            "methods that are less simple add nothing beyond that on these data",
+            "more complex methods do not improve on it",
         ),
         ([result("nca", 0.8)], "nca: 80.0 ± 0.2 %"),
     ],
@@ -93,9 +93,18 @@ def test_methods_without_enough_rows_are_named(learned: int, short: bool) -> Non
     ]
     one = comparison(*results, n=21_000)
     one = replace(one, setting=replace(one.setting, tests=tests))
-    said = "time was too short to tell what lda would add"
-    assert (said in one.verdict()) is short
-    assert ("adds nothing" in one.verdict()) is not short
+    assert ("; time was too short to judge lda, which" in one.verdict()) is short
+    assert ("do not improve on it" in one.verdict()) is not short
+
+
+def test_methods_that_did_not_run_are_not_judged() -> None:
+    one = comparison(result("standardised", 0.8), result("lda", 0.8))
+    one = replace(one, setting=replace(one.setting, left_out=(("nca", "too late."),)))
+    assert one.verdict() == (
+        "Standardise: 80.0 ± 0.2 %; the more complex methods that ran do not improve "
+        "on it"
+    )
+    assert one.notes == ["nca was left out: too late."]
 
 
 def test_numbers_that_nothing_predicts() -> None:
@@ -154,7 +163,9 @@ def test_a_weak_bet_beside_a_proven_method_says_so() -> None:
     one = comparison(base, bet, best)
     said = one.verdict()
     assert said.startswith("Use lda in 5 dimensions as the better bet")
-    assert "nca, which is really better than standardised features, is 0.6" in said
+    assert (
+        "nca, which is significantly better than standardised features, is 0.6" in said
+    )
 
 
 @pytest.mark.parametrize("task", ["none", "regression"])

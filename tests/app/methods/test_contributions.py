@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vicinal.app.methods.contributions import directions, feature_shares
+from vicinal.app.methods.linear_map import directions, feature_shares
 
 MAPS = st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(0, 100)).map(
     lambda size: np.random.RandomState(size[2]).randn(*size[:2])

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.covariance import LedoitWolf
 
-from vicinal.app.methods.density_baselines import GaussianMetric, KernelDensityMetric
+from vicinal.app.methods.baselines import GaussianMetric, KernelDensityMetric
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3)) @ RNG.normal(size=(3, 3))

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
 from vicinal import compare
-from vicinal.app.methods.contributions import feature_shares
-from vicinal.app.methods.linear_map import linear_map
-from vicinal.app.methods.one_hot import (
+from vicinal.app.methods.baselines import (
     BesideCategories,
     CategoryScaler,
     one_hot_groups,
     whitening,
 )
+from vicinal.app.methods.linear_map import feature_shares, linear_map
 from vicinal.app.methods.registry import METHODS
 
 RNG = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from vicinal.app.methods.scaling import AutoScaler, leave_one_out
+from vicinal.app.methods.baselines import AutoScaler, leave_one_out
 
 
 def test_a_table_of_different_things_is_standardised() -> None:

@@ -6,11 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.app.models import Recall, learn, neighbor_table
-from vicinal.app.models import _approximate as approximate
+from vicinal.app.models import Recall, learn, neighbor_table, search
 from vicinal.app.tables.prepared import prepare
 from vicinal.app.tables.reading import read_table
-from vicinal.app.tables.sources import open_source
 
 
 @pytest.fixture
@@ -27,8 +25,8 @@ def table(tmp_path: Path) -> str:
 def test_an_index_finds_nearly_all(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = learn(prepare(table, target="target"), "pca")
     expected = neighbor_table(model, table, n_neighbors=4)
-    monkeypatch.setattr(approximate, "_MANY_ROWS", 100)
-    monkeypatch.setattr(approximate, "_MANY_QUERIES", 100)
+    monkeypatch.setattr(search, "MIN_INDEX_ROWS", 100)
+    monkeypatch.setattr(search, "MIN_INDEX_QUERIES", 100)
     said: list[Recall] = []
     found = neighbor_table(model, table, n_neighbors=4, on_recall=said.append)
     assert found.columns == expected.columns
@@ -52,7 +50,7 @@ def test_an_index_finds_nearly_all(table: str, monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_missed_is_counted() -> None:
     exact = np.array([[1, 2], [3, -1]])
     found = np.array([[2, 9], [3, 4]])
-    assert approximate.measured_recall(found, exact) == Recall(2 / 3, 2)
+    assert search._recall(found, exact) == Recall(2 / 3, 2)
 
 
 def test_few_questions_need_no_index(table: str) -> None:
@@ -65,17 +63,11 @@ def test_few_questions_need_no_index(table: str) -> None:
 def test_nobody_has_no_row(table: str) -> None:
     """Each of all rows is asked for as many as there are: the last one is nobody."""
     model = learn(prepare(table, target="target"), "pca")
-    source = open_source(table)
     Z = model.transform(read_table(table).frame)
-    rows, distances = approximate.approximate_search(
-        model, Z[:3], source, 600, np.arange(3), None
-    )
+    nearest = search._Nearest(Z[:3], 600, np.arange(3))
+    nearest.update(search.UsearchIndex().build(Z[:200]).add(Z[200:]), 600)
+    rows, distances = nearest.rows, nearest.distances
     assert (rows[:, -1] == -1).all()
     assert np.isposinf(distances[:, -1]).all()
     # An index finds nearly all, and not the same ones in every run.
     assert np.isin(np.arange(1, 600), rows[0]).mean() > 0.9
-
-
-def test_padding_that_signals_is_no_warning() -> None:
-    padded = np.array([0x3F800000, 0x7FA00000], dtype=np.uint32).view(np.float32)
-    np.testing.assert_array_equal(approximate._double(padded), [1.0, np.nan])

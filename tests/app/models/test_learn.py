@@ -9,7 +9,7 @@ import pytest
 
 from vicinal.app.methods.linear_map import linear_map
 from vicinal.app.methods.registry import METHODS
-from vicinal.app.models._learn import from_pipeline, learn, method_named
+from vicinal.app.models import from_pipeline, learn, method_named
 from vicinal.app.tables.prepared import Prepared, prepare
 
 if TYPE_CHECKING:

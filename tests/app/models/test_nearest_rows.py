@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.app.models._learn import learn
-from vicinal.app.models._nearest_rows import _TopK, nearest_rows
+from vicinal.app.models import learn, nearest_rows
 from vicinal.app.tables.prepared import prepare
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def test_against_all_distances(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, query: int
 ) -> None:
     monkeypatch.setattr("vicinal.app.tables.sources.PIECE", 40)
-    monkeypatch.setattr("vicinal.app.tables.text_files._CHUNK", 500)
+    monkeypatch.setattr("vicinal.app.tables.delimited._CHUNK", 500)
     prepared = prepare("wine")
     model = learn(prepared, "lda")
     path = tmp_path / f"t.{suffix}"
@@ -80,8 +79,3 @@ def test_of_rows_equally_near_the_first_come_first(tmp_path: Path) -> None:
     same = np.flatnonzero((frame["x"] == 0) & (frame["z"] == 0.5))
     found = nearest_rows(model, path, 600, 150).learned
     assert found.rows.tolist() == [row for row in same.tolist() if row != 600][:150]
-    best = _TopK(7)
-    for start in range(0, 600, 100):
-        distances = np.tile([3.0, 1.0, 2.0, 1.0, 1.0], 20)
-        best.offer(distances, start, None)
-    assert best.rows.tolist() == [1, 3, 4, 6, 8, 9, 11]

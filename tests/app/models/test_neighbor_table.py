@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 
 from vicinal.app.models import find_rows, learn, neighbor_table
-from vicinal.app.models._search import _smallest
 from vicinal.app.tables.prepared import prepare
 
 if TYPE_CHECKING:
@@ -15,13 +14,11 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-@pytest.mark.parametrize("block", [1, 400, 10**9])
 def test_against_all_distances(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, block: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
     monkeypatch.setattr("vicinal.app.tables.sources.PIECE", 40)
     monkeypatch.setattr("vicinal.app.tables.text_files._CHUNK", 500)
-    monkeypatch.setattr("vicinal.app.models._search._DISTANCES", block)
     wine = prepare("wine")
     model = learn(wine, "lda")
     path = str(tmp_path / f"t.{suffix}")
@@ -56,8 +53,6 @@ def test_of_equals_the_first_and_no_more_than_there_are(tmp_path: Path) -> None:
     assert found["row"].to_list() == [0, 3]
     found = neighbor_table(model, path, rows=[2], n_neighbors=99)
     assert found["row"].to_list() == [0, 3, 1, 4]
-    distances = np.tile([3.0, 1.0, 2.0, 1.0, 1.0], (2, 40))
-    assert _smallest(distances, 7).tolist() == [[1, 3, 4, 6, 8, 9, 11]] * 2
 
 
 def test_rows_by_what_they_are_called(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vicinal.app.methods.registry import METHODS
-from vicinal.app.models._learn import from_pipeline, learn
+from vicinal.app.models import from_pipeline, learn
 from vicinal.app.tables.prepared import Prepared, prepare
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import vicinal
-from vicinal.app.models._saved import SavedModel
-from vicinal.app.models._transform_file import transform_file
+from vicinal.app.models import SavedModel, transform_file
 from vicinal.app.tables.columns import Columns
 from vicinal.app.tables.reading import read_table
 
@@ -53,7 +52,7 @@ def model(frame: pl.DataFrame, n_components: int = 2) -> SavedModel:
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vicinal.app.tables.sources.PIECE", 60)
-    monkeypatch.setattr("vicinal.app.tables.text_files._CHUNK", 700)
+    monkeypatch.setattr("vicinal.app.tables.delimited._CHUNK", 700)
 
 
 @pytest.mark.usefixtures("small_pieces")
@@ -159,7 +158,7 @@ def test_mistakes_before_any_work(tmp_path: Path) -> None:
 LIMITED = """
 import resource, sys
 import vicinal
-from vicinal.app.models._transform_file import transform_file
+from vicinal.app.models import transform_file
 resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, 4_000))
 try:
     transform_file(vicinal.load("m.safetensors"), "in.parquet", sys.argv[1])
@@ -191,7 +190,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, goal: str) -> None:
 MEASURED = """
 import resource
 import vicinal
-from vicinal.app.models._transform_file import transform_file
+from vicinal.app.models import transform_file
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -6,8 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from vicinal.app.models import _write_rows
-from vicinal.app.models._write_rows import _array, write_rows
+from vicinal.app.models.files import _array, write_rows
 
 
 def described(path: Path) -> int:
@@ -17,12 +16,8 @@ def described(path: Path) -> int:
     return int.from_bytes(content[-8:-4], "little")
 
 
-# Of 30 parts, each has 20,000 rows, of three texts of 20 letters or so.
-@pytest.mark.parametrize(
-    ("limit", "value"), [("_MOST_ROWS", 20_000), ("_MOST_BYTES", 20_000 * 80)]
-)
 def test_pieces_of_a_parquet_file_become_few_parts(
-    limit: str, value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     source, one, many = (
         tmp_path / name for name in ("a.csv", "1.parquet", "n.parquet")
@@ -30,12 +25,14 @@ def test_pieces_of_a_parquet_file_become_few_parts(
     text = pl.Series(range(600_000)).cast(str).str.zfill(20)
     pl.DataFrame({"a": text, "b": text, "c": text}).write_csv(source)
 
-    def write(path: Path) -> None:
-        write_rows(str(source), path, lambda rows: rows, keep=(), keep_all=False)
+    def write(path: Path, **options: int) -> None:
+        write_rows(
+            str(source), path, lambda rows: rows, keep=(), keep_all=False, **options
+        )
 
     write(one)
-    monkeypatch.setattr(_write_rows, limit, value)
-    write(many)
+    # 30 row groups of 20,000 rows of three texts.
+    write(many, row_group_bytes=20_000 * 80)
     assert described(many) > 6 * described(one)
     assert pl.read_parquet(one).equals(pl.read_parquet(many))
 

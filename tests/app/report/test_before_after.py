@@ -5,7 +5,7 @@ import pytest
 
 from tests.app.report import comparisons
 from vicinal.app.comparison import Comparison
-from vicinal.app.report.before_after import before_and_after
+from vicinal.app.report.fitted import before_and_after
 
 
 def compared(**scores: float) -> Comparison:

@@ -10,10 +10,14 @@ import polars as pl
 import pytest
 
 from tests.app.report import comparisons
-from vicinal.app.report.cells import _categories, column_data, names_of_rows
-from vicinal.app.report.displayed import select_rows
 from vicinal.app.report.fitted import fit_metrics
-from vicinal.app.report.source_columns import find_source_columns
+from vicinal.app.report.rows import (
+    _categories,
+    column_data,
+    find_source_columns,
+    names_of_rows,
+    select_rows,
+)
 
 
 def unpacked(text: str, kind: str) -> Any:

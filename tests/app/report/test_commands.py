@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.app.report.driving import read_by_a_shell
 from vicinal.app.report.commands import fit_command, shell_command, shown_command
-from vicinal.app.report.sanitize import short
+from vicinal.app.report.text import short
 
 
 @settings(max_examples=30, deadline=None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.app.report import comparisons
-from vicinal.app.report.displayed import select_rows
+from vicinal.app.report.rows import select_rows
 
 
 def test_all_rows_are_shown_where_there_are_few() -> None:

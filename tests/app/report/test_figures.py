@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 
 from tests.app.report import comparisons
 from vicinal.app.comparison import Comparison
-from vicinal.app.report import figures
-from vicinal.app.report.displayed import Pixels
+from vicinal.app.report import sections as figures
 from vicinal.app.report.fitted import FittedMetric
-from vicinal.app.report.source_columns import SourceColumns
+from vicinal.app.report.rows import Pixels, SourceColumns
 
 
 def drawn_of(one: FittedMetric, names: list[str]) -> Any:
-    return figures.contributions(one, names, apart(names))
+    return figures.contribution_bars(one, names, apart(names))
 
 
 def apart(names: list[str]) -> SourceColumns:
@@ -126,7 +125,7 @@ def test_features_in_the_order_of_their_shares() -> None:
 def test_features_of_one_column_are_shown_as_one() -> None:
     columns = SourceColumns(["age", "port"], np.array([0, 1, 1]), [None, "C", "S"])
     one = metric([[1.0, 2.0, -2.0]])
-    drawn = figures.contributions(one, ["age", "port=C", "port=S"], columns)
+    drawn = figures.contribution_bars(one, ["age", "port=C", "port=S"], columns)
     assert drawn is not None
     port, age = drawn["bars"]
     assert (port["feature"], port["percent"]) == ("port", "89%")

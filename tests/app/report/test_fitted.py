@@ -13,8 +13,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from tests.app.report import comparisons
 from vicinal.app.comparison import METHODS, Comparison
-from vicinal.app.report.displayed import select_rows
 from vicinal.app.report.fitted import FittedMetric, _picture, fit_metrics
+from vicinal.app.report.rows import select_rows
 
 
 def all_of(comparison: Comparison, n: int = 1000) -> dict[str, FittedMetric]:
@@ -92,7 +92,7 @@ def replaced(monkeypatch: pytest.MonkeyPatch, fit: Any) -> Comparison:
             self.components_ = np.eye(X.shape[1])
             return super().fit(X, y)
 
-    stub = replace(METHODS["lda"], make=lambda _: Other())
+    stub = replace(METHODS["lda"], factory=lambda _: Other())
     comparison = comparisons.wine()  # made once for all tests: not with the stub
     monkeypatch.setitem(METHODS, "lda", stub)
     return comparison
@@ -129,7 +129,7 @@ def test_maps_without_any_dimension_are_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     nothing = FunctionTransformer(lambda X: X[:, :0])
-    stub = replace(METHODS["lda"], make=lambda _: nothing)
+    stub = replace(METHODS["lda"], factory=lambda _: nothing)
     comparison = comparisons.wine()
     monkeypatch.setitem(METHODS, "lda", stub)
     _, left_out = fit_metrics(

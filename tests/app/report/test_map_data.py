@@ -5,10 +5,14 @@ from typing import Any
 import numpy as np
 
 from tests.app.report import comparisons
-from vicinal.app.report.before_after import before_and_after
-from vicinal.app.report.displayed import select_rows
-from vicinal.app.report.fitted import fit_metrics
-from vicinal.app.report.map_data import color_stops, in_view, map_data
+from vicinal.app.report.fitted import (
+    before_and_after,
+    color_stops,
+    fit_metrics,
+    in_view,
+    map_data,
+)
+from vicinal.app.report.rows import select_rows
 
 
 def data_of(comparison: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vicinal.app.report.numbers import readable
+from vicinal.app.report.text import readable
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.app.report import comparisons
 from tests.app.report.driving import read_by_a_shell
 from vicinal.app.comparison import METHODS, Comparison, compare
 from vicinal.app.report import page
-from vicinal.app.report.before_after import before_and_after
+from vicinal.app.report.fitted import before_and_after
 
 ALL = [
     comparisons.wine,
@@ -177,7 +177,7 @@ def test_nothing_to_show_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ValueError("no <b>luck</b>")
 
     for name, method in METHODS.items():
-        monkeypatch.setitem(METHODS, name, replace(method, make=broken))
+        monkeypatch.setitem(METHODS, name, replace(method, factory=broken))
     read = Read(page(comparison))
     assert "nca is not shown: no <b>luck</b>" in read.text
     assert "features" not in read.ids

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.app.report import comparisons
-from vicinal.app.report.residuals import held_out_predictions, residual_figures
+from vicinal.app.report.sections import held_out_predictions, residual_figures
 
 
 def test_predictions_are_those_of_the_comparison() -> None:
@@ -22,17 +22,14 @@ def test_predictions_are_those_of_the_comparison() -> None:
     assert comparison["standardised"].scores[0] == pytest.approx(score)
 
 
-def test_nothing_where_nothing_was_predicted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nothing_where_nothing_was_predicted() -> None:
     comparison = comparisons.diabetes()
     assert held_out_predictions(comparison, "lda") is None
     bare = [replace(one, outcomes=()) for one in comparison.results]
     bare_one = replace(comparison, results=tuple(bare))
     assert held_out_predictions(bare_one, "nca") is None
     assert residual_figures({}) == []
-    monkeypatch.setattr("vicinal.app.report.residuals._MOST_DOTS", 20)
-    few = held_out_predictions(comparison, "nca")
+    few = held_out_predictions(comparison, "nca", max_dots=20)
     assert few is not None
     assert len(few[0]) == len(few[1]) == 20
 

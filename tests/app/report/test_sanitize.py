@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vicinal.app.report.sanitize import as_json, packed, short
+from vicinal.app.report.text import as_json, packed, short
 
 # Letters of all widths, markup, control characters, turns of direction, surrogates.
 ANY_TEXT = st.text(st.sampled_from("aé漢🙂<>&\"'\n\t\x00\x1b\u2028\u202e\u2066\ud800"))

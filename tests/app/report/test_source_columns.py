@@ -1,6 +1,6 @@
 import numpy as np
 
-from vicinal.app.report.source_columns import find_source_columns
+from vicinal.app.report.rows import find_source_columns
 
 X = np.array([[1.0, 1, 0, 0, 7], [2, 0, 1, 1, 8], [3, 0, 0, 1, 9]])
 

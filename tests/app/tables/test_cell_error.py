@@ -12,7 +12,7 @@ from vicinal.app.models import (
     predict_file,
     transform_file,
 )
-from vicinal.app.tables.cell_error import CellError
+from vicinal.app.tables.names import CellError
 from vicinal.app.tables.prepared import prepare
 
 if TYPE_CHECKING:

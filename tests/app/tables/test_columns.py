@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vicinal.app.tables.cells import clean, typed
-from vicinal.app.tables.column_types import kind_of
-from vicinal.app.tables.columns import Columns
-from vicinal.app.tables.decisions import Decision
+from vicinal.app.tables.columns import Columns, Decision, kind_of
 
 N = 24
 ROWS = list(range(N))
@@ -31,7 +29,7 @@ def decision(name: str, values: Any, dtype: Any = None) -> Decision:
     [
         ("x", [1.5, 2.5] * 12, "number", ""),
         ("x", [1.5, None] * 11 + [2, 3], "number", "11 missing"),
-        ("x", [1, float("inf"), 2], "number", "1 infinite value counts as missing"),
+        ("x", [1, float("inf"), 2], "number", "1 infinite value as missing"),
         ("x", ["1", " 2.5", "NA"] * 8, "number", "8 missing"),
         ("x", [3, 1, 2, 2] * 6, "number", ""),
         ("x", [True, False, None] * 8, "yes/no", "8 missing"),
@@ -62,7 +60,7 @@ def decision(name: str, values: Any, dtype: Any = None) -> Decision:
         ("acid", [5, 9, 2], "number", ""),
         ("x", [f"t{i % 60}" for i in range(200)], "text", "60 distinct values, more"),
         ("x", ["a", "b", "c", "a"], "text", "3 distinct values in 4 rows"),
-        ("x", [[1, 2], [3]] * 12, "text", "lists of 1 to 2 numbers, no vectors"),
+        ("x", [[1, 2], [3]] * 12, "text", "lists of 1 to 2 numbers, not vectors"),
         ("x", [[], []] * 12, "text", "lists, neither numbers"),
         ("x", [["a"], ["b"]] * 12, "text", "lists, neither numbers"),
         ("x", [[1, 2], [3, 4], None] * 8, "vector", "2 components, 8 missing"),

@@ -50,7 +50,7 @@ def test_rows_without_names_have_numbers(tmp_path: Path) -> None:
     [
         ({"id": ["a", "a"], "v": [[1.0], [2.0]]}, "'a' twice"),
         ({"id": ["a", None], "v": [[1.0], [2.0]]}, "no name in row 1"),
-        ({"id": ["a", "b"], "v": [[1.0], [2.0, 3.0]]}, "holds no vectors"),
+        ({"id": ["a", "b"], "v": [[1.0], [2.0, 3.0]]}, "has no vectors"),
         ({"id": ["a", "b"], "v": [[1.0], None]}, "Row 1 of .* no whole vector"),
         ({"id": ["a", "b"], "v": [[1.0], [float("inf")]]}, "Row 1"),
         ({"id": ["a", "b"], "text": ["x", "y"]}, "has no vectors"),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from vicinal.app.tables.header import has_header
+from vicinal.app.tables.delimited import has_header
 from vicinal.app.tables.prepared import prepare
 from vicinal.app.tables.reading import read_table
 

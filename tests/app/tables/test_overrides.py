@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.app.tables.columns import Columns
-from vicinal.app.tables.overrides import Overrides
+from vicinal.app.tables.columns import Columns, Overrides
 from vicinal.app.tables.prepared import Prepared, prepare
 
 FRAME = pl.DataFrame(
@@ -65,7 +64,7 @@ def test_every_decision_can_be_overruled() -> None:
     assert decisions["a,b"].kind == "dropped"
     assert all(decisions[name].asked for name in ("zip", "time", "mixed", "day"))
     assert decisions["mixed"].reason == (
-        "asked for, 6 cells that are none count as missing, 6 missing"
+        "asked for, 6 other cells as missing, 6 missing"
     )
     nan = np.nan
     np.testing.assert_array_equal(column(found, "mixed")[:4], [1.5, nan, 2.5, nan])
@@ -106,8 +105,8 @@ def test_the_decimal_sign() -> None:
         ({"drop": ["kind"]}, "'kind' is the target"),
         ({"number": ["kind"]}, "'kind' is the target"),
         ({"decimal": ";"}, "a comma or a point, not ';'"),
-        ({"date": ["day=%Q"]}, "'%Q' is no format of dates for 'day'"),
-        ({"date": {"day": "%Q"}}, "'%Q' is no format of dates for 'day'"),
+        ({"date": ["day=%Q"]}, "'%Q' is not a format of dates for 'day'"),
+        ({"date": {"day": "%Q"}}, "'%Q' is not a format of dates for 'day'"),
         ({"date": ["zip"]}, "No cell of column 'zip' is a date; the first one is '012"),
         ({"number": ["day"]}, "No cell of column 'day' is a number"),
     ],
@@ -122,7 +121,7 @@ def test_lists_and_too_many_categories() -> None:
         {"v": [[1, 2]] * 2002, "n": range(2002), "kind": ["x", "y"] * 1001}
     )
     for said, message in (
-        ({"number": "v"}, "which cannot be read as a number; leave it out with --drop"),
+        ({"number": "v"}, "which cannot be read as a number; leave it out"),
         ({"categorical": "n"}, "has 2,002 values, more than the 1,000"),
     ):
         with pytest.raises(ValueError, match=message):

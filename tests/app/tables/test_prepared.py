@@ -6,9 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.app.tables.overrides import Overrides
+from vicinal.app.tables.columns import Overrides
+from vicinal.app.tables.names import Note
 from vicinal.app.tables.prepared import prepare
-from vicinal.app.tables.target_choice import NoTargetError
+from vicinal.app.tables.targets import NoTargetError
 from vicinal.datasets import load
 
 if TYPE_CHECKING:
@@ -127,10 +128,14 @@ def test_iris_and_float32_come_through(
     ("text", "target", "message"),
     [
         ("a,b\n1,x\n", None, "single row"),
-        ("a,b\n1,x\n1,y\n", None, r"from \(a: constant, always 1; b: ident.*say --cat"),
+        (
+            "a,b\n1,x\n1,y\n",
+            None,
+            r"from \(a: constant, always 1; b: ident.*say which",
+        ),
         ("a b\n1 x\n2 y\n", None, "is its delimiter a comma"),
         ("a b\n1 x\n2 y\n", "b", "no column 'b'; is its delimiter a comma"),
-        ("name\nann\nbob\n", None, r"each row has its own value\); say --categorical"),
+        ("name\nann\nbob\n", None, r"each row has its own value\); say which column"),
         ("y\n1\n2\n1\n2\n", "y", "needs columns beside the target"),
         ("a,b\n1,x\n1,y\n", "c", "t has no column 'c'"),
         ("a,b\n1,x\n1,y\n", "b", "too few to learn from"),
@@ -173,8 +178,10 @@ def test_columns_that_a_few_cells_spoil_are_named_together(tmp_path: Path) -> No
     found = prepare(str(path), target="y")
     assert [line for line in found.notes if "a few cells" in line] == [
         "Not used as numbers, because a few cells are not numbers: age, net worth. "
-        "Run again with --number 'age,net worth' to take those cells as missing."
+        "Name them as numbers to take those cells as missing."
     ]
+    note = next(line for line in found.notes if isinstance(line, Note))
+    assert (note.option, note.value) == ("number", "age,net worth")
     names = Overrides.of(number=["age,net worth"])
     mended = prepare(str(path), target="y", overrides=names)
     assert {one.kind for one in mended.decisions[:2]} == {"number"}

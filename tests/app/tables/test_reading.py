@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from polars.expr.string import ExprStringNameSpace
 from polars.testing import assert_frame_equal
 
+from vicinal.app.tables.delimited import open_text
 from vicinal.app.tables.prepared import prepare
 from vicinal.app.tables.reading import pieces, read_table
-from vicinal.app.tables.text_files import open_text
 from vicinal.datasets import load
 
 FRAME = pl.DataFrame({"a": [1, 2, 3], "b": [0.5, None, 2.5], "c": ["x", "y", None]})
@@ -84,7 +84,7 @@ def test_text_of_many_kinds(tmp_path: Path, content: bytes, note: str | None) ->
 def test_latin_1_far_from_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vicinal.app.tables.text_files._CHUNK", 16)
+    monkeypatch.setattr("vicinal.app.tables.delimited._CHUNK", 16)
     source = written(tmp_path / "t.csv", b"a,b\n" + b"1,x\n" * 20 + b"2,\xe9\n")
     assert read_table(source).frame["b"].to_list() == ["x"] * 20 + ["é"]
 
@@ -234,7 +234,7 @@ def test_damage_that_would_end_the_process(tmp_path: Path) -> None:
         [sys.executable, "-c", program, source], capture_output=True, check=False
     )
     assert outcome.returncode == 0
-    assert b"t.arrow is damaged: reading it breaks" in outcome.stdout
+    assert b"t.arrow is damaged: reading it crashes" in outcome.stdout
 
 
 def test_damage_that_breaks_a_thread_down_is_not_tried_twice(tmp_path: Path) -> None:
@@ -249,14 +249,6 @@ def test_damage_that_breaks_a_thread_down_is_not_tried_twice(tmp_path: Path) -> 
         text = message(written(path, bytes(changed)))
         assert text.startswith("t.arrow is damaged")
         assert "unwrap" not in text
-
-
-def test_a_reader_that_gets_stuck(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    FRAME.write_ipc(tmp_path / "t.arrow")
-    monkeypatch.setattr("vicinal.app.tables.sources._PATIENCE", 0.0)
-    assert "is damaged: reading it breaks" in message(str(tmp_path / "t.arrow"))
 
 
 def test_damage_that_looks_like_an_error_of_the_disk(tmp_path: Path) -> None:
@@ -309,7 +301,7 @@ def test_limit_is_a_sample_that_does_not_depend_on_the_pieces(
     assert rows.mean() == pytest.approx(2500, abs=300)
     assert whole.notes == ["300 of 5,000 rows, drawn at random"]
     monkeypatch.setattr("vicinal.app.tables.sources.PIECE", 70)
-    monkeypatch.setattr("vicinal.app.tables.text_files._CHUNK", 1000)
+    monkeypatch.setattr("vicinal.app.tables.delimited._CHUNK", 1000)
     for suffix in ("parquet", "csv"):
         again = read_table(str(tmp_path / f"t.{suffix}"), limit=300)
         assert_frame_equal(again.frame, whole.frame)
@@ -351,7 +343,7 @@ def test_text_comes_back(
     path = tmp_path / "t.csv"
     path.write_bytes(text.encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("vicinal.app.tables.text_files._CHUNK", chunk)
+        patch.setattr("vicinal.app.tables.delimited._CHUNK", chunk)
         parts = list(pieces(str(path)))
     cells = [tuple(cell or "" for cell in row) for row in pl.concat(parts).rows()]
     assert cells == rows
@@ -392,6 +384,6 @@ def test_large_files_are_not_held(
     FRAME.write_csv(tmp_path / "t.csv")
     n_bytes = (tmp_path / "t.csv").stat().st_size
     for most, held in ((n_bytes, True), (n_bytes - 1, False), (3, False)):
-        monkeypatch.setattr("vicinal.app.tables.text_files._HELD", most)
+        monkeypatch.setattr("vicinal.app.tables.delimited._MAX_HELD", most)
         assert (open_text(tmp_path / "t.csv").content is not None) is held
         assert_frame_equal(read_table(str(tmp_path / "t.csv")).frame, FRAME)

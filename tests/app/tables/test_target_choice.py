@@ -5,7 +5,7 @@ import pytest
 
 from vicinal.app.tables.prepared import prepare
 from vicinal.app.tables.reading import Table
-from vicinal.app.tables.target_choice import (
+from vicinal.app.tables.targets import (
     NoTargetError,
     choose_target,
     likely_targets,
@@ -60,7 +60,7 @@ def test_likely_targets() -> None:
     )
     expected = ["House_Price", "last", "number", "colour"]
     assert likely_targets(frame) == expected
-    with pytest.raises(NoTargetError, match=r"--target \('House_Price', 'last'"):
+    with pytest.raises(NoTargetError, match=r"name the target \('House_Price', 'last'"):
         prepare(frame)
     many = frame.select(pl.col("number").alias(f"x{i}") for i in range(9))
     assert likely_targets(many) == ["x8", "x0", "x1", "x2", "x3"]

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.app.comparison.targets import encode_target
+from vicinal.app.comparison.data import encode_target
 from vicinal.app.tables.cells import clean
+from vicinal.app.tables.names import Note
 from vicinal.app.tables.prepared import prepare
 from vicinal.app.tables.reading import read_table
 from vicinal.app.tables.targets import names_classes, read_target
@@ -166,7 +167,8 @@ def test_numbers_with_a_few_other_cells() -> None:
     assert found.kept.tolist() == [True] * 98 + [False] * 2
     (note,) = found.notes
     assert "98 of 100 cells are numbers, but not 'n/a?', 'sold': 2 rows left" in note
-    assert "--task classification" in note
+    assert isinstance(note, Note)
+    assert (note.option, note.value) == ("task", "classification")
 
 
 def test_codes_with_other_cells_stay_classes_unless_regression_is_asked() -> None:
@@ -174,7 +176,7 @@ def test_codes_with_other_cells_stay_classes_unless_regression_is_asked() -> Non
     found = read_target(column)
     assert found.task == "classification"
     assert len(found.values) == 38
-    assert "--task regression takes the numbers alone" in found.notes[0]
+    assert "regression takes the numbers alone" in found.notes[0]
     asked = read_target(column, task="regression")
     assert asked.values.tolist() == [1, 2, 3, 4] * 9
     with pytest.raises(ValueError, match="names like 'red', not numbers to predict"):

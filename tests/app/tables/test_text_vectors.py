@@ -9,8 +9,8 @@ import pytest
 import vicinal
 from vicinal.app.models import learn, transform_file
 from vicinal.app.tables.embeddings import read_embeddings
+from vicinal.app.tables.notation import read_vectors
 from vicinal.app.tables.prepared import prepare
-from vicinal.app.tables.text_vectors import read_vectors
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,7 +66,7 @@ def test_a_model_of_text_vectors_maps_a_text_file(tmp_path: Path) -> None:
     ("cell", "reason"),
     [
         ("[0.1 ... 0.3]", "shortened"),
-        ("[0.1, red]", "but '[0.1, red]' is none"),
+        ("[0.1, red]", "but '[0.1, red]' is not one"),
         ("[1, 2]", "lists of 2 to 5 numbers"),
     ],
 )

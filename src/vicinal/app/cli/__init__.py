@@ -19,30 +19,25 @@ def main() -> None:
     if any(find_spec(package) is None for package in ("typer", "rich")):
         sys.exit("The vicinal command needs an extra: pip install 'vicinal[cli]'")
     try:
-        from vicinal.app.cli.signals import clean_up_on_termination
-        from vicinal.app.cli.streams import guard_streams
+        from vicinal.app.cli.process import clean_up_on_termination, guard_streams
 
         output = guard_streams()
         clean_up_on_termination()
-        code = _exit_code()
+        try:
+            code: str | int | None = 0
+            build_app()(prog_name="vicinal")
+        except SystemExit as done:
+            code = done.code
     except KeyboardInterrupt:
-        # Imports take a moment, too, and nothing has been done by then.
+        # During imports.
         sys.exit(130)
     output.flush()
-    # A reader that has seen enough is no failure.
+    # A closed pipe is not a failure.
     if output.failure and not isinstance(output.failure, BrokenPipeError):
         reason = output.failure.strerror
         sys.stderr.write(f"vicinal: standard output cannot be written: {reason}.\n")
         code = code or 2
     sys.exit(code)
-
-
-def _exit_code() -> str | int | None:
-    try:
-        build_app()(prog_name="vicinal")
-    except SystemExit as done:
-        return done.code
-    return 0
 
 
 def build_app() -> "typer.Typer":
@@ -55,7 +50,7 @@ def build_app() -> "typer.Typer":
     """
     import typer
 
-    from vicinal.app.cli import adapt, compare, datasets, fit, neighbors, transform
+    from vicinal.app.cli import adapt, compare, fit, neighbors
 
     # The long traceback of a bug shows more without a frame drawn around it.
     app = typer.Typer(
@@ -86,6 +81,24 @@ def build_app() -> "typer.Typer":
     ) -> None:
         """Learn what near should mean on your data."""
 
-    for module in (compare, fit, transform, neighbors, adapt, datasets):
-        module.register(app)
+    def datasets() -> None:
+        """List the data sets that need no download.
+
+        Put .npz files with the arrays X and y into a folder, and set the
+        environment variable VICINAL_DATA to it, to find them here.
+        """
+        from vicinal.datasets import available
+
+        typer.echo("\n".join(available()))
+
+    for command in (
+        compare.compare,
+        fit.fit,
+        neighbors.transform,
+        neighbors.neighbors,
+        neighbors.predict,
+        adapt.adapt,
+        datasets,
+    ):
+        app.command()(command)
     return app

@@ -1,34 +1,24 @@
-"""`vicinal adapt`: a map of embeddings, learned from queries and what they want."""
+"""`vicinal adapt`: a map of embeddings, learned from queries and relevant documents."""
 
 import shlex
 import sys
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vicinal.app.cli.errors import report_errors, warnings_printed
-from vicinal.app.cli.options import threads_of
-from vicinal.app.cli.output_paths import (
-    check_distinct,
-    check_output_path,
-    check_page_path,
-)
-from vicinal.app.cli.progress import waiting
+from vicinal._files import atomic_write
+from vicinal.app.cli import options
+from vicinal.app.cli.display import report_errors, waiting, warnings_printed
 from vicinal.app.tables.names import near, printable
 
 if TYPE_CHECKING:
     from vicinal.adapters import RetrievalAdapter
-    from vicinal.app.tables.embeddings import Embeddings
 
-__all__ = ["register"]
+__all__ = ["adapt"]
 
 _VECTORS = "a column of vectors or a column for each number, and perhaps id and text"
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(adapt)
 
 
 def adapt(
@@ -46,9 +36,7 @@ def adapt(
             show_default=False,
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write: model.safetensors.")
-    ],
+    output: options.ModelOutput,
     report: Annotated[
         Path | None, typer.Option(help="Page to write: report.html.")
     ] = None,
@@ -79,41 +67,47 @@ def adapt(
         list[str] | None,
         typer.Option(help="A column of either table to leave out; may be repeated."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(help="Number of threads; -1 for all cores.")
-    ] = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
 ) -> None:
-    """Adapt embeddings: learn from queries and what they should have found.
+    """Adapt embeddings: learn from queries and their relevant documents.
 
-    Says on queries held out whether that helps; where it does not, the vectors stay
+    Says on queries held out whether that helps; if it does not, the vectors stay
     as they are, and so does the file say.
     """
     with report_errors():
-        check_distinct({"--output": output, "--report": report, "--onnx": onnx})
-        for path in (output, report, onnx):
-            check = check_page_path if path is report else check_output_path
-            for source in (queries, documents, relevance):
-                if path is not None:
-                    check(path, source)
-        threads = threads_of(jobs)
-        _check_choices(side, n_components, metric)
+        options.check_distinct({"--output": output, "--report": report, "--onnx": onnx})
+        written = [path for path in (output, report, onnx) if path is not None]
+        for path, source in product(written, (queries, documents, relevance)):
+            endings = (".html", ".htm") if path is report else ()
+            options.check_output_path(path, source, *endings)
+        threads = options.threads_of(jobs)
+        options.check_choice("--side", side, "query", "both", "two")
+        options.check_choice("--metric", metric, "auto", "cosine", "euclidean")
+        options.check_at_least_one(n_components=n_components)
+        if n_components is not None and side == "query":
+            raise ValueError(
+                "--n-components is for --side both or two: with --side query, "
+                "documents keep all their dimensions."
+            )
         with waiting("reading vectors"):
             from vicinal.app.tables.embeddings import read_embeddings, read_relevance
 
             asking = read_embeddings(queries, text=query_text, drop=drop or [])
             found = read_embeddings(documents, text=document_text, drop=drop or [])
-            _check_dropped(drop or [], [asking, found])
+            known = [*asking.all_columns, *found.all_columns]
+            if unknown := [name for name in drop or [] if name not in known]:
+                hint = near(unknown[0], known) or "."
+                raise ValueError(f"There is no column {unknown[0]!r}{hint}")
             judged = read_relevance(relevance, asking, found)
             pairs = judged.pairs
-        for what, one in (
-            (("query", "queries"), asking),
-            (("document", "documents"), found),
+        for one, n, noun in (
+            (asking, len(asking.ids), "queries"),
+            (found, len(found.ids), "documents"),
+            (judged, len(pairs), "pairs"),
         ):
-            typer.echo(_file_line(one.name, len(one.vectors), what, one.columns))
-        typer.echo(
-            _file_line(judged.name, len(pairs), ("pair", "pairs"), judged.columns)
-        )
+            line = f"{one.name}: {n:,} {noun}; {one.columns}"
+            typer.echo(printable(line, None))
         with waiting("learning") as say, warnings_printed():
             from vicinal.adapters import RetrievalAdapter, save_adapter, to_onnx
 
@@ -128,44 +122,31 @@ def adapt(
             say("writing")
             save_adapter(output, adapter)
             if onnx is not None:
-                from vicinal._files import written_whole
-
                 content = to_onnx(adapter).SerializeToString()
-                with written_whole(onnx) as temporary:
+                with atomic_write(onnx) as temporary:
                     temporary.write_bytes(content)
             if report is not None:
-                from vicinal._files import written_whole
                 from vicinal.app.report.adapter_page import adapter_page
 
                 text = adapter_page(
                     adapter,
                     title=f"Adapter of {asking.name} to {found.name}",
-                    query_texts=asking.texts or _called("query", asking),
-                    document_texts=found.texts or _called("document", found),
+                    query_texts=asking.texts or [f"query {x}" for x in asking.ids],
+                    document_texts=found.texts or [f"document {x}" for x in found.ids],
                     relevance=pairs,
                     command=shlex.join(["vicinal", *sys.argv[1:]]),
                 )
-                with written_whole(report) as temporary:
+                with atomic_write(report) as temporary:
                     temporary.write_text(text, encoding="utf-8")
         typer.echo(_choices_line(adapter))
         typer.echo(str(adapter.evaluation_))
-        for made, path in (("model", output), ("onnx", onnx), ("report", report)):
-            if path is not None:
-                typer.echo(f"{made}: {printable(path, None)}")
-
-
-def _file_line(name: str, n: int, what: tuple[str, str], columns: str) -> str:
-    """Say what a file holds, and which of its columns were taken for what."""
-    return printable(f"{name}: {n:,} {what[n != 1]}; {columns}", None)
-
-
-def _called(what: str, table: "Embeddings") -> list[str]:
-    """Return what to call rows without texts."""
-    return [f"{what} {one}" for one in table.ids]
+        for kind, file in (("model", output), ("onnx", onnx), ("report", report)):
+            if file is not None:
+                typer.echo(f"{kind}: {printable(file, None)}")
 
 
 def _choices_line(adapter: "RetrievalAdapter") -> str:
-    """Say what was learned, and with which settings."""
+    """Describe the learned map and its settings."""
     maps = {
         "query": "a map of the queries",
         "both": "one map of queries and documents",
@@ -178,28 +159,3 @@ def _choices_line(adapter: "RetrievalAdapter") -> str:
         f"{said}; metric {adapter.metric_}; penalty {adapter.alpha_:g}, temperature "
         f"{adapter.temperature_:.3g}, both chosen on queries held out"
     )
-
-
-def _check_choices(side: str, n_components: int | None, metric: str) -> None:
-    """Raise ValueError where an option has no such value, before anything is read."""
-    for name, given, known in (
-        ("--side", side, ("query", "both", "two")),
-        ("--metric", metric, ("auto", "cosine", "euclidean")),
-    ):
-        if given not in known:
-            listed = f"{', '.join(known[:-1])} or {known[-1]}"
-            raise ValueError(f"{name} is {listed}, not {given!r}.")
-    if n_components is not None and n_components < 1:
-        raise ValueError(f"--n-components must be at least 1, not {n_components}.")
-    if n_components is not None and side == "query":
-        raise ValueError(
-            "--n-components is for --side both or two: with --side query, documents "
-            "keep all their dimensions."
-        )
-
-
-def _check_dropped(drop: list[str], tables: "list[Embeddings]") -> None:
-    known = [column for one in tables for column in one.all_columns]
-    for one in drop:
-        if one not in known:
-            raise ValueError(f"There is no column {one!r}{near(one, known) or '.'}")

@@ -9,37 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal._files import written_whole
-from vicinal.app.cli.column_summary import print_decisions
-from vicinal.app.cli.errors import report_errors
-from vicinal.app.cli.options import (
-    Categorical,
-    Data,
-    Date,
-    Decimal,
-    Drop,
-    Number,
-    ask_for_target,
-    check_task,
-    overrides_of,
-    seconds_of,
-    shape_of,
-    threads_of,
+from vicinal._files import atomic_write
+from vicinal.app.cli import options
+from vicinal.app.cli.display import (
+    print_decisions,
+    progress_bar,
+    report_errors,
+    with_option,
 )
-from vicinal.app.cli.output_paths import (
-    check_distinct,
-    check_output_path,
-    check_page_path,
-)
-from vicinal.app.cli.progress import progress_bar
 from vicinal.app.tables.names import printable
 
 if TYPE_CHECKING:
     from vicinal.app.comparison import Comparison
-    from vicinal.app.tables.overrides import Overrides
     from vicinal.app.tables.prepared import Prepared
 
-__all__ = ["register"]
+__all__ = ["compare"]
 
 # The names of the methods, which the help must not load: a test compares them.
 _METHODS = (
@@ -49,30 +33,17 @@ _METHODS = (
     "kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target); with "
     "PyTorch, neural-nca (classes or numbers)"
 )
-# So many columns have no room for two blanks between them.
+# Tables with this number of columns have one blank between them.
 _WIDE = 7
-# Of the time budget, the part that is kept back to draw the report.
+# Share of the time budget for drawing the report.
 _FOR_THE_REPORT = 0.35
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command()(compare)
-
-
 def compare(
-    data: Data,
-    target: Annotated[
-        str | None,
-        typer.Option(help="The label's column; by default target, label, class or y."),
-    ] = None,
-    no_target: Annotated[
-        bool, typer.Option("--no-target", help="Compare densities, without a label.")
-    ] = False,
-    task: Annotated[
-        str | None,
-        typer.Option(help="classification or regression; default: by its values."),
-    ] = None,
+    data: options.Data,
+    target: options.Target = None,
+    no_target: options.NoTarget = False,
+    task: options.Task = None,
     methods: Annotated[
         str | None,
         typer.Option(
@@ -87,12 +58,10 @@ def compare(
         str,
         typer.Option(
             help="accuracy, balanced-accuracy or, for two classes, average-precision; "
-            "auto is the second where one class has four fifths of the rows."
+            "auto is the second if one class has four fifths of the rows."
         ),
     ] = "auto",
-    n_components: Annotated[
-        int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
-    ] = None,
+    n_components: options.Components = None,
     time_budget: Annotated[
         str, typer.Option(help="Like 60s, 5m or 1h; or none for no limit.")
     ] = "60s",
@@ -106,36 +75,46 @@ def compare(
     image_shape: Annotated[
         str | None, typer.Option(help="The rows are images of this size, like 28x28.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random splits.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(help="Number of threads; -1 for all cores.")
-    ] = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    number: Number = None,
-    date: Date = None,
-    decimal: Decimal = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    number: options.Number = None,
+    date: options.Date = None,
+    decimal: options.Decimal = None,
 ) -> None:
     """Measure which metric helps nearest neighbours most, on the same random splits.
 
     Text is one-hot encoded. Constant columns and identifiers are left out. Missing
-    values are filled inside each split. What was decided is printed first.
+    values are filled inside each split. The decisions are printed first.
     """
     started = time.perf_counter()
-    # Where the scores go to standard output, nothing else does.
+    # If the scores go to standard output, nothing else does.
     piped = json is not None and str(json) == "-"
     with report_errors(), redirect_stdout(sys.stderr) if piped else nullcontext():
-        budget = seconds_of(time_budget)
-        shape = None if image_shape is None else shape_of(image_shape)
-        threads = threads_of(jobs)
-        check_task(task)
-        check_distinct({"--report": report, "--json": json})
+        budget = options.seconds_of(time_budget)
+        shape = None if image_shape is None else options.shape_of(image_shape)
+        threads = options.threads_of(jobs)
+        options.check_choice("--task", task, "classification", "regression")
+        options.check_at_least_one(
+            splits=splits, neighbors=neighbors, n_components=n_components
+        )
+        options.check_distinct({"--report": report, "--json": json})
         if report is not None:
-            check_page_path(report, data)
+            options.check_output_path(report, data, ".html", ".htm")
         if json is not None and not piped:
-            check_output_path(json, data)
-        said = overrides_of(drop, categorical, number, date, decimal)
-        prepared = _prepared(data, target, no_target, task, said, methods)
+            options.check_output_path(json, data)
+        from vicinal.app.tables.prepared import prepare, spoiled_columns
+        from vicinal.app.tables.reading import read_table
+
+        said = options.overrides_of(drop, categorical, number, date, decimal)
+        with progress_bar() as show:
+            show(0, 1, "reading the data")
+            table = read_table(data, overrides=said)
+        ask = partial(options.ask_for_target, method=_needing_labels(methods))
+        prepared = prepare(
+            table, target=target, no_target=no_target, task=task, ask=ask
+        )
         images = None if shape is None else _images(prepared, shape)
         print_decisions(prepared)
         left = None if budget is None else budget - (time.perf_counter() - started)
@@ -161,10 +140,8 @@ def compare(
                 on_progress=show,
             )
         typer.echo(printable(result.verdict(), None))
-        from vicinal.app.tables.prepared import spoiled_columns
-
         for line in spoiled_columns(prepared.decisions):
-            typer.echo(f"But: {printable(line, None)}")
+            typer.echo(f"But: {printable(with_option(line), None)}")
         _print_next(result, prepared)
         _print_table(result)
         if report is not None:
@@ -172,7 +149,7 @@ def compare(
                 result.to_html(
                     report,
                     decisions=prepared.decisions,
-                    notes=prepared.notes,
+                    notes=[with_option(one) for one in prepared.notes],
                     image_shape=shape,
                     images=None if images is None else images[result.setting.rows],
                     row_numbers=prepared.rows[result.setting.rows],
@@ -182,40 +159,17 @@ def compare(
                     on_progress=show,
                 )
             typer.echo(f"report: {printable(report, None)}")
-        # Last: where the report fails, nothing is left of the run.
+        # Last: if the report fails, no file is written.
         text = _as_json(result, prepared)
         if json is not None and not piped:
-            with written_whole(json) as temporary:
+            with atomic_write(json) as temporary:
                 temporary.write_text(text, encoding="utf-8")
     if piped:
         typer.echo(text, nl=False)
 
 
-def _prepared(
-    data: str,
-    target: str | None,
-    no_target: bool,
-    task: str | None,
-    overrides: "Overrides",
-    methods: str | None,
-) -> "Prepared":
-    from vicinal.app.tables.prepared import prepare
-    from vicinal.app.tables.reading import read_table
-
-    with progress_bar() as show:
-        show(0, 1, "reading the data")
-        table = read_table(data, overrides=overrides)
-    return prepare(
-        table,
-        target=target,
-        no_target=no_target,
-        task=task,
-        ask=partial(ask_for_target, method=_needing_labels(methods)),
-    )
-
-
 def _needing_labels(methods: str | None) -> str | None:
-    """Return the first of the methods asked for that learns beside a target, if any."""
+    """Return the first of the methods that needs a target, or None."""
     from vicinal.app.methods.registry import METHODS
 
     asked = (methods or "").replace(",", " ").split()
@@ -224,12 +178,12 @@ def _needing_labels(methods: str | None) -> str | None:
 
 
 def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
-    """Return the pixels of each row, those that are always the same included."""
+    """Return the pixels of each row, including constant ones."""
     import numpy as np
 
-    # A known label is no pixel either where it is not the target of this run.
-    labels = [one.column for one in prepared.decisions if one.kind == "target"]
-    pixels = prepared.frame.drop(labels)
+    # A known label is not a pixel either, even if it is not the target.
+    names = [one.column for one in prepared.decisions if one.kind != "target"]
+    pixels = prepared.frame[names]
     height, width = shape
     if pixels.width != height * width:
         raise ValueError(
@@ -243,7 +197,7 @@ def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
 
 
 def _print_next(result: "Comparison", prepared: "Prepared") -> None:
-    """Print the command that keeps the recommended metric, where one is of use."""
+    """Print the command that keeps the recommended metric, if it is useful."""
     from vicinal.app.comparison.verdict import useful
     from vicinal.app.report.commands import fit_command, shell_command
 
@@ -272,7 +226,7 @@ def _print_table(result: "Comparison") -> None:
     table.add_column(first, no_wrap=True)
     rows = result.rows()
     for index, heading in enumerate(others, start=1):
-        # Headings may take two lines; numbers with what belongs to them may not.
+        # Headings may take two lines; numbers with their marks may not.
         cells = [row[index] for row in rows]
         width = max(map(len, [*heading.split(), *cells]))
         table.add_column(heading, justify="right", min_width=width)
@@ -298,5 +252,5 @@ def _as_json(result: "Comparison", prepared: "Prepared") -> str:
         {"column": one.column, "kind": one.kind, "reason": one.reason}
         for one in prepared.decisions
     ]
-    found["notes"] = [*prepared.notes, *found["notes"]]
+    found["notes"] = [*map(with_option, prepared.notes), *found["notes"]]
     return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,49 +1,34 @@
 """`vicinal fit`: learn a metric on a table, and keep it in a file."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.app.cli.column_summary import print_decisions
-from vicinal.app.cli.errors import report_errors, warnings_printed
-from vicinal.app.cli.options import (
-    Categorical,
-    Data,
-    Date,
-    Decimal,
-    Drop,
-    Number,
-    ask_for_target,
-    check_task,
-    overrides_of,
-    threads_of,
+from vicinal.app.cli import options
+from vicinal.app.cli.display import (
+    print_decisions,
+    report_errors,
+    waiting,
+    warnings_printed,
 )
-from vicinal.app.cli.output_paths import check_output_path
-from vicinal.app.cli.progress import waiting
 from vicinal.app.tables.names import counted, printable
 
 if TYPE_CHECKING:
     from vicinal.app.models import SavedModel
     from vicinal.app.tables.prepared import Prepared
 
-__all__ = ["register"]
+__all__ = ["fit"]
 
-# Beyond so many rows, looking at their neighbours takes long.
+# The neighbours of more rows take too long.
 _MOST_COUNTED = 100_000
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to the app."""
-    app.command()(fit)
-
-
 def fit(
-    data: Data,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write: model.safetensors.")
-    ],
+    data: options.Data,
+    output: options.ModelOutput,
     method: Annotated[
         str,
         typer.Option(
@@ -53,31 +38,19 @@ def fit(
             "`vicinal compare` has.",
         ),
     ] = "nca",
-    target: Annotated[
-        str | None,
-        typer.Option(help="The label's column; by default target, label, class or y."),
-    ] = None,
-    no_target: Annotated[
-        bool, typer.Option("--no-target", help="Learn without a label.")
-    ] = False,
-    task: Annotated[
-        str | None,
-        typer.Option(help="classification or regression; default: by its values."),
-    ] = None,
-    n_components: Annotated[
-        int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
-    ] = None,
+    target: options.Target = None,
+    no_target: options.NoTarget = False,
+    task: options.Task = None,
+    n_components: options.Components = None,
     max_iter: Annotated[
         int | None,
-        typer.Option(help="At most so many iterations, for methods that iterate."),
+        typer.Option(help="Maximum number of iterations, for methods that iterate."),
     ] = None,
     rows: Annotated[
         int | None, typer.Option(help="Learn on a random sample of this many rows.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(help="Number of threads; -1 for all cores.")
-    ] = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -85,11 +58,11 @@ def fit(
             "scheduler's address, like tcp://10.0.0.1:8786, or local.",
         ),
     ] = None,
-    drop: Drop = None,
-    categorical: Categorical = None,
-    number: Number = None,
-    date: Date = None,
-    decimal: Decimal = None,
+    drop: options.Drop = None,
+    categorical: options.Categorical = None,
+    number: options.Number = None,
+    date: options.Date = None,
+    decimal: options.Decimal = None,
 ) -> None:
     """Learn a metric on a table, and write it to a file.
 
@@ -97,35 +70,38 @@ def fit(
     `vicinal neighbors` use it.
     """
     with report_errors():
-        check_output_path(output, data)
-        check_task(task)
+        options.check_output_path(output, data)
+        options.check_choice("--task", task, "classification", "regression")
+        options.check_at_least_one(
+            n_components=n_components, max_iter=max_iter, rows=rows
+        )
         if cluster is not None:
-            from vicinal.app.cli.cluster import fit_on_cluster
-
             others = {
                 "--task": task, "--rows": rows, "--jobs": jobs, "--date": date,
                 "--categorical": categorical, "--number": number, "--decimal": decimal,
             }  # fmt: skip
-            fit_on_cluster(
+            _fit_on_cluster(
                 data, output, cluster, method, None if no_target else target,
                 n_components, max_iter, seed, drop or [], others,
             )  # fmt: skip
             return
-        threads = threads_of(jobs)
+        threads = options.threads_of(jobs)
         with waiting("reading the data"):
             from vicinal.app.models import learn, needs_target
             from vicinal.app.tables.prepared import prepare
             from vicinal.app.tables.reading import read_table
 
             needed = needs_target(method)
-            said = overrides_of(drop, categorical, number, date, decimal)
+            said = options.overrides_of(drop, categorical, number, date, decimal)
             table = read_table(data, limit=rows, overrides=said)
         prepared = prepare(
             table,
             target=target,
             no_target=no_target,
             task=task,
-            ask=partial(ask_for_target, method=method) if needed else lambda *_: None,
+            ask=partial(options.ask_for_target, method=method)
+            if needed
+            else lambda *_: None,
         )
         print_decisions(prepared)
         with waiting(f"learning {method}") as say, warnings_printed():
@@ -160,7 +136,7 @@ def _quality_line(model: "SavedModel", prepared: "Prepared") -> str:
     """Compare the training rows' neighbours before and after."""
     if prepared.y is None or len(prepared.y) > _MOST_COUNTED:
         return ""
-    from vicinal.app.methods.scaling import leave_one_out
+    from vicinal.app.methods.baselines import leave_one_out
 
     X = model.scaled(prepared.X)
     before, after = (
@@ -177,3 +153,78 @@ def _quality_line(model: "SavedModel", prepared: "Prepared") -> str:
         f"3-NN, each row left out of its neighbours: {figures} (on the rows that it "
         f"learned from; {advice})"
     )
+
+
+def _fit_on_cluster(
+    data: str,
+    output: Path,
+    cluster: str,
+    method: str,
+    target: str | None,
+    n_components: int | None,
+    max_iter: int | None,
+    seed: int,
+    drop: list[str],
+    others: dict[str, Any],
+) -> None:
+    """Learn on a Dask cluster from a folder of Parquet files, and write the model."""
+    for name, value in others.items():
+        if value:
+            raise ValueError(f"{name} is not for --cluster, which takes numbers as is.")
+    with waiting("connecting") as say:
+        try:
+            from vicinal.dask import LCA, LDG, NCA, read_parquet
+            from vicinal.dask.parquet import connected, fit_pipeline
+        except ImportError as error:
+            raise ValueError(str(error)) from error
+        from vicinal.app.models import from_estimator, save
+
+        kinds: dict[str, Any] = {"nca": NCA, "ldg": LDG, "lca": LCA}
+        if method not in kinds:
+            raise ValueError(
+                f"{method} does not learn on a cluster; {', '.join(kinds)} do."
+            )
+        if method != "lca" and target is None:
+            raise ValueError(f"{method} needs a label: give --target.")
+        table = read_parquet(data, target, drop=drop)
+        settings = {
+            "n_components": None if method == "lca" else n_components,
+            "max_iter": max_iter,
+            "random_state": seed,
+            "callback": lambda _, i: say(f"learning {method}, iteration {i:,}"),
+        }
+        known = kinds[method]().get_params()
+        given = {
+            name: value
+            for name, value in settings.items()
+            if name in known and value is not None
+        }
+        with connected(cluster) as client, warnings_printed():
+            say(f"learning {method}")
+            pipeline = fit_pipeline(table, kinds[method](**given, client=client))
+            classes: tuple[str, ...] = ()
+            if table.y is not None:
+                with client.as_current():
+                    labels = table.y.dropna().unique().compute()
+                classes = tuple(sorted(map(str, labels)))
+    if table.left_out:
+        names = ", ".join(printable(name, None) for name in table.left_out)
+        typer.echo(f"left out, as they are not numbers: {names}")
+    scaler, metric = pipeline
+    asked = {"n_components": n_components, "max_iter": max_iter, "random_state": seed}
+    model = replace(
+        from_estimator(pipeline),
+        method=method,
+        task="classification" if classes else "none",
+        mean=scaler.mean_,
+        scale=scaler.scale_,
+        components=metric.components_,
+        target=target,
+        classes=classes,
+        parameters=asked,
+    )
+    d, n_features = model.components.shape
+    features, dimensions = counted(n_features, "feature"), counted(d, "dimension")
+    typer.echo(f"{method}: {features} to {dimensions}")
+    save(output, model)
+    typer.echo(f"model: {printable(output, None)}")

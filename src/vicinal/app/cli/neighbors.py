@@ -1,4 +1,4 @@
-"""`vicinal neighbors` and `predict`: the nearest rows, and what they say of a row."""
+"""`vicinal transform`, `neighbors` and `predict`: uses of a saved model."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,28 +6,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vicinal._files import is_same_file
-from vicinal.app.cli.errors import report_errors
-from vicinal.app.cli.neighbor_summary import print_neighbors, print_table, score_line
-from vicinal.app.cli.options import AnyModel, Data, Keep, KeepAll, Model, Neighbors
-from vicinal.app.cli.output_paths import check_apart, check_table_path
-from vicinal.app.cli.progress import waiting
+from vicinal.app.cli import options
+from vicinal.app.cli.display import (
+    print_neighbors,
+    print_table,
+    report_errors,
+    score_line,
+    waiting,
+)
 from vicinal.app.tables.names import counted, printable
 
 if TYPE_CHECKING:
-    from vicinal.app.models import Recall, SavedModel
+    from vicinal.app.models import Recall
 
-__all__ = ["register"]
+__all__ = ["neighbors", "predict", "transform"]
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the app."""
-    for command in (neighbors, predict):
-        app.command()(command)
+_TABLES = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
 
 
 def neighbors(
-    model: AnyModel,
-    data: Data,
+    model: options.AnyModel,
+    data: options.Data,
     query: Annotated[
         list[str] | None,
         typer.Option(
@@ -36,14 +35,14 @@ def neighbors(
             show_default=False,
         ),
     ] = None,
-    k: Neighbors = 10,
+    k: options.Neighbors = 10,
     among: Annotated[
         str | None,
         typer.Option(help="Look among the rows of this table; by default, of DATA."),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--id", help="A column that says what a row is called."),
+        typer.Option("--id", help="The column with the names of rows."),
     ] = None,
     show: Annotated[
         list[str] | None,
@@ -59,16 +58,13 @@ def neighbors(
         bool,
         typer.Option("--exact", help="No index, however many rows there are."),
     ] = False,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="For an adapter: a column that is no part of the vectors."),
-    ] = None,
+    drop: options.VectorDrop = None,
 ) -> None:
     """Find the nearest rows of some rows, or of all, under a learned metric.
 
     Of one row, without other options, they are printed beside those under the
     Euclidean metric. 1,000 rows or more are looked up among more than 50,000 by an
-    index (extra ann), and what it misses is measured and printed.
+    index (extra ann), and its recall is printed.
 
     By an adapter, the rows of DATA are queries, and those of --among documents.
     """
@@ -77,16 +73,18 @@ def neighbors(
         with waiting("looking for neighbours") as say:
             from vicinal.app.models import names_of_rows, nearest_rows, neighbor_table
 
-            _check_k(k)
-            learned, documents = _maps(model, among, [*(drop or []), *_named(name)])
+            options.check_at_least_one(neighbors=k)
+            learned, documents = _maps(
+                model, among, [*(drop or []), *([name] if name else [])]
+            )
             if drop and documents is None:
                 raise ValueError(
                     f"--drop is for adapters, and {model.name} is a model of a table, "
                     "which knows its columns."
                 )
             if output is not None:
-                check_apart(output, {"model": model, "--among table": among})
-                check_table_path(output, data)
+                options.check_apart(output, {"model": model, "--among table": among})
+                options.check_output_path(output, data, *_TABLES)
             rows = _asked_rows(data, query, name)
             alone = rows is not None and len(rows) == 1
             if alone and not (among or show or output):
@@ -125,7 +123,7 @@ def neighbors(
         elif output is None:
             print_table(table)
         else:
-            n = table["query"].n_unique()
+            n = table.get_column("query").n_unique()
             typer.echo(
                 f"{counted(table.height, 'neighbour')} of {counted(n, 'row')}: "
                 f"{printable(output, None)}"
@@ -138,8 +136,8 @@ def neighbors(
 
 
 def predict(
-    model: Model,
-    data: Data,
+    model: options.Model,
+    data: options.Data,
     output: Annotated[
         Path,
         typer.Option(
@@ -154,9 +152,9 @@ def predict(
             show_default=False,
         ),
     ] = None,
-    k: Neighbors = 3,
-    keep: Keep = None,
-    keep_all: KeepAll = False,
+    k: options.Neighbors = 3,
+    keep: options.Keep = None,
+    keep_all: options.KeepAll = False,
 ) -> None:
     """Predict the target of a table's rows by their nearest rows with a known one.
 
@@ -168,10 +166,16 @@ def predict(
         with waiting("reading the rows with a target") as say:
             from vicinal.app.models import load, predict_file
 
-            _check_k(k)
+            options.check_at_least_one(neighbors=k)
             learned = load(model)
-            among = _named_table(among, learned)
-            check_apart(output, {"model": model, "--among table": among})
+            if among is None:
+                target = f" {printable(learned.target)!r}" if learned.target else ""
+                raise ValueError(
+                    "A model has a metric and no rows: name a table of rows whose "
+                    f"target{target} is known, like the one that it was learned from, "
+                    "with --among TABLE."
+                )
+            options.check_apart(output, {"model": model, "--among table": among})
             found = predict_file(
                 learned,
                 data,
@@ -196,7 +200,7 @@ def predict(
 
 
 def _maps(model: Path, among: str | None, drop: list[str]) -> tuple[Any, Any]:
-    """Return what maps the rows, and for an adapter what maps the documents."""
+    """Return the map of the rows and, for an adapter, the map of the documents."""
     from vicinal.app.models import AdapterFileError, VectorMap, load
 
     try:
@@ -217,26 +221,6 @@ def _maps(model: Path, among: str | None, drop: list[str]) -> tuple[Any, Any]:
     )
 
 
-def _named(column: str | None) -> list[str]:
-    return [] if column is None else [column]
-
-
-def _named_table(among: str | None, learned: "SavedModel") -> str:
-    """Return the table to predict from; raise ValueError where none is named."""
-    if among is not None:
-        return among
-    target = "" if learned.target is None else f" {printable(learned.target)!r}"
-    raise ValueError(
-        "A model holds a metric and no rows: name a table of rows whose target"
-        f"{target} is known, like the one that it was learned from, with --among TABLE."
-    )
-
-
-def _check_k(k: int) -> None:
-    if k < 1:
-        raise ValueError(f"-k (--neighbors) is at least 1 neighbour, not {k}.")
-
-
 def _asked_rows(data: str, query: list[str] | None, name: str | None) -> Any:
     """Return the numbers of the rows that were asked about; None for all."""
     if query is None:
@@ -249,6 +233,85 @@ def _asked_rows(data: str, query: list[str] | None, name: str | None) -> Any:
         return [int(one) for one in query]
     except ValueError as error:
         raise ValueError(
-            f"--query {' '.join(query)!r} is no row's number; name the column that "
-            "says what rows are called with --id COLUMN."
+            f"--query {' '.join(query)!r} is not the number of a row; to ask by name, "
+            "give the column of names with --id COLUMN."
         ) from error
+
+
+def transform(
+    model: options.AnyModel,
+    data: options.Data,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write: .csv, .tsv, .parquet, .arrow, .npy or .npz.",
+        ),
+    ],
+    keep: options.Keep = None,
+    keep_all: options.KeepAll = False,
+    role: Annotated[
+        str | None,
+        typer.Option("--as", help="For an adapter: map rows as queries or documents."),
+    ] = None,
+    drop: options.VectorDrop = None,
+) -> None:
+    """Map the rows of a table by a saved model, or vectors by a saved adapter.
+
+    The Euclidean distance of mapped rows is their learned distance. The table may be
+    larger than memory.
+    """
+    with report_errors(), waiting("mapping rows") as say:
+        from vicinal.app.models import AdapterFileError, load, transform_file
+
+        options.check_apart(output, {"model": model})
+        try:
+            learned = load(model)
+        except AdapterFileError:
+            learned = None
+        settings: dict[str, Any] = {
+            "keep": keep or [],
+            "keep_all": keep_all,
+            "on_rows": lambda done: say(f"mapped {done:,} rows"),
+        }
+        if learned is None:
+            n_rows, names = _adapted(model, data, output, role, drop or [], settings)
+        elif role is not None or drop:
+            raise ValueError(
+                f"--as and --drop are for adapters, and {model.name} is a model of a "
+                "table, which knows its columns."
+            )
+        else:
+            n_rows = transform_file(learned, data, output, **settings)
+            names = (learned.names_out[0], learned.names_out[-1])
+    typer.echo(
+        f"{counted(n_rows, 'row')}, {names[0]} to {names[1]}: {printable(output, None)}"
+    )
+
+
+def _adapted(
+    path: Path,
+    data: str,
+    output: Path,
+    role: str | None,
+    drop: list[str],
+    settings: dict[str, Any],
+) -> tuple[int, tuple[str, str]]:
+    """Map vectors by an adapter; return the number of rows, and the new names."""
+    from vicinal.adapters import load_adapter
+    from vicinal.app.models import transform_vectors
+
+    if role not in ("queries", "documents"):
+        got = "" if role is None else f", not {role!r}"
+        raise ValueError(
+            f"{path.name} is an adapter: say whether to map --as queries or --as "
+            f"documents{got}."
+        )
+    adapter = load_adapter(path)
+    function = (
+        adapter.transform_queries if role == "queries" else adapter.transform_documents
+    )
+    stem = "query" if role == "queries" else "document"
+    n_rows = transform_vectors(function, data, output, stem=stem, drop=drop, **settings)
+    return n_rows, (f"{stem}0", f"{stem}{len(adapter.query_components_) - 1}")

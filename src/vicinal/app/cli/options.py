@@ -1,37 +1,21 @@
-"""Options that are more than a word or a number: times, shapes, threads, columns."""
+"""Options of the commands, and checks of their values before any work is done."""
 
 import os
 import re
 import sys
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.app.tables.names import near, printable
+from vicinal._files import check_writable, is_same_file
+from vicinal.app.tables.names import listed, near, printable
 
 if TYPE_CHECKING:
-    from vicinal.app.tables.overrides import Overrides
-    from vicinal.app.tables.target_choice import NoTargetError
+    from vicinal.app.tables.columns import Overrides
+    from vicinal.app.tables.names import NoTargetError
 
-__all__ = [
-    "Categorical",
-    "Data",
-    "Date",
-    "Decimal",
-    "Drop",
-    "Keep",
-    "KeepAll",
-    "Model",
-    "Neighbors",
-    "Number",
-    "ask_for_target",
-    "check_task",
-    "overrides_of",
-    "seconds_of",
-    "shape_of",
-    "threads_of",
-]
 
 Data = Annotated[
     str,
@@ -52,55 +36,68 @@ AnyModel = Annotated[
     ),
 ]
 Neighbors = Annotated[
-    int, typer.Option("-k", "--neighbors", help="How many neighbours.")
+    int, typer.Option("-k", "--neighbors", help="Number of neighbours.")
 ]
 Keep = Annotated[
     list[str] | None, typer.Option(help="A column to keep; may be repeated.")
 ]
 KeepAll = Annotated[bool, typer.Option("--keep-all", help="Keep every column.")]
-_COLUMNS = "Columns"
+
+
+def _columns_option(flag: str, text: str) -> Any:
+    return typer.Option(flag, help=text, rich_help_panel="Columns")
+
+
 Drop = Annotated[
     list[str] | None,
-    typer.Option(
-        "--drop",
-        help="A column to leave out; may be repeated, as all of these.",
-        rich_help_panel=_COLUMNS,
+    _columns_option(
+        "--drop", "A column to leave out; may be repeated, as all of these."
     ),
 ]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option(
-        "--categorical",
-        help="A column of names, even if they look like numbers.",
-        rich_help_panel=_COLUMNS,
+    _columns_option(
+        "--categorical", "A column of names, even if they look like numbers."
     ),
 ]
 Number = Annotated[
     list[str] | None,
-    typer.Option(
-        "--number",
-        help="A column of numbers; other cells are missing.",
-        rich_help_panel=_COLUMNS,
-    ),
+    _columns_option("--number", "A column of numbers; other cells are missing."),
 ]
 Date = Annotated[
     list[str] | None,
-    typer.Option(
+    _columns_option(
         "--date",
-        help="A column of dates, like day or day=%d/%m/%Y; other cells are missing.",
-        rich_help_panel=_COLUMNS,
+        "A column of dates, like day or day=%d/%m/%Y; other cells are missing.",
     ),
 ]
 Decimal = Annotated[
     str | None,
-    typer.Option(
-        "--decimal",
-        help="What stands before a fraction in text, a comma or a point.",
-        rich_help_panel=_COLUMNS,
+    _columns_option(
+        "--decimal", "The decimal sign of numbers in text, a comma or a point."
     ),
 ]
-
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+Target = Annotated[
+    str | None,
+    typer.Option(help="The label's column; by default target, label, class or y."),
+]
+NoTarget = Annotated[bool, typer.Option("--no-target", help="Learn without a label.")]
+Task = Annotated[
+    str | None,
+    typer.Option(help="classification or regression; default: by its values."),
+]
+Components = Annotated[
+    int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of the random numbers.")]
+ModelOutput = Annotated[
+    Path, typer.Option("--output", "-o", help="File to write: model.safetensors.")
+]
+VectorDrop = Annotated[
+    list[str] | None,
+    typer.Option("--drop", help="For an adapter: a column outside the vectors."),
+]
+Jobs = Annotated[int | None, typer.Option(help="Number of threads; -1 for all cores.")]
 
 
 def seconds_of(text: str) -> float | None:
@@ -113,10 +110,13 @@ def seconds_of(text: str) -> float | None:
     """
     if text.strip().lower() == "none":
         return None
+    units = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
     found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([a-z]*)\s*", text.lower())
-    if found is None or found[2] not in _UNITS or not float(found[1]):
-        raise ValueError(f"--time-budget {text!r} is no time; write it like 60s or 5m.")
-    return float(found[1]) * _UNITS[found[2]]
+    if found is None or found[2] not in units or not float(found[1]):
+        raise ValueError(
+            f"--time-budget {text!r} is not a time; write it like 60s or 5m."
+        )
+    return float(found[1]) * units[found[2]]
 
 
 def shape_of(text: str) -> tuple[int, int]:
@@ -129,20 +129,12 @@ def shape_of(text: str) -> tuple[int, int]:
     """
     found = re.fullmatch(r"([1-9]\d{0,4})[x×,]([1-9]\d{0,4})", text.strip().lower())
     if found is None:
-        raise ValueError(f"--image-shape {text!r} is no shape; write it like 28x28.")
+        raise ValueError(f"--image-shape {text!r} is not a shape; write it like 28x28.")
     return int(found[1]), int(found[2])
 
 
 def threads_of(jobs: int | None) -> int | None:
-    """Return how many threads to use: as many as asked for, but no more than cores.
-
-    Results are the same for any number.
-
-    Raises
-    ------
-    ValueError
-        When the number makes no sense.
-    """
+    """Return the number of threads: at most the number of cores."""
     if jobs is None or jobs == -1:
         return jobs
     if jobs < 1:
@@ -152,10 +144,19 @@ def threads_of(jobs: int | None) -> int | None:
     return min(jobs, os.cpu_count() or 1)
 
 
-def check_task(task: str | None) -> None:
-    """Raise ValueError where a task is asked for that there is not."""
-    if task not in (None, "classification", "regression"):
-        raise ValueError(f"--task is classification or regression, not {task!r}.")
+def check_choice(option: str, value: str | None, *known: str) -> None:
+    """Raise ValueError unless an option has one of the known values, or none."""
+    if value is not None and value not in known:
+        listed = f"{', '.join(known[:-1])} or {known[-1]}"
+        raise ValueError(f"{option} is {listed}, not {value!r}.")
+
+
+def check_at_least_one(**values: int | None) -> None:
+    """Raise ValueError if a number is less than 1; keywords are options."""
+    for name, value in values.items():
+        if value is not None and value < 1:
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option} must be at least 1, not {value}.")
 
 
 def overrides_of(
@@ -165,8 +166,8 @@ def overrides_of(
     date: list[str] | None,
     decimal: str | None,
 ) -> "Overrides":
-    """Join what a person said of columns."""
-    from vicinal.app.tables.overrides import Overrides
+    """Return the user's decisions about columns."""
+    from vicinal.app.tables.columns import Overrides
 
     return Overrides.of(
         drop=drop, categorical=categorical, number=number, date=date, decimal=decimal
@@ -176,27 +177,34 @@ def overrides_of(
 def ask_for_target(
     error: "NoTargetError", columns: list[str], method: str | None = None
 ) -> str | None:
-    """Ask a person for the target; raise the error where nobody sits there.
+    """Ask for the target on a terminal; else raise ValueError.
 
     Parameters
     ----------
     error : NoTargetError
-        Holds the likely ones.
+        Has the likely targets.
     columns : list of str
-        All there are.
+        All columns.
     method : str, default=None
-        What cannot learn without a target.
+        A method that needs a target.
 
     Returns
     -------
     str or None
-        A column's name; None to go on without a target.
+        Name of a column; None to go on without a target.
     """
     # A process may be started without either.
     streams = (sys.stdin, sys.stderr)
     if not all(one is not None and one.isatty() for one in streams):
-        raise error if method is None else error.needed_by(method)
-    shown = ", ".join(map(printable, error.likely)) or "none looks like one"
+        other = "or compare densities without one with --no-target"
+        if method:
+            other = f"since {method} needs one, or choose a method without a target"
+        likely = listed(error.likely) or "no column looks like one"
+        raise ValueError(
+            f"{error.name} has no column called target, label, class or y; name the "
+            f"target with --target ({likely}), {other}."
+        )
+    shown = ", ".join(map(printable, error.likely)) or "no column looks like one"
     typer.echo(f"Which column is the target? Perhaps: {shown}", err=True)
     while True:
         answer = typer.prompt(
@@ -210,3 +218,51 @@ def ask_for_target(
             return None
         hint = near(answer, columns) or f"; there are {', '.join(columns[:10])}"
         typer.echo(printable(f"There is no column {answer!r}{hint}", None), err=True)
+
+
+def check_output_path(path: Path, data: str, *endings: str) -> None:
+    """Raise ValueError if a file cannot be written.
+
+    Parameters
+    ----------
+    path : Path
+        The file to be written.
+    data : str
+        The table that is read, which is not overwritten.
+    *endings : str
+        Valid endings of the file; by default, any.
+    """
+    check_writable(path)
+    if path.exists() and is_same_file(str(path), data):
+        raise ValueError(f"{path} is the data; write to another file.")
+    if endings and path.suffix.lower() not in endings:
+        raise ValueError(f"{path.name!r} must end in {' or '.join(endings)}.")
+
+
+def check_distinct(paths: dict[str, Path | None]) -> None:
+    """Raise ValueError if two options name the same file.
+
+    Parameters
+    ----------
+    paths : dict of str to Path or None
+        Files by option.
+    """
+    named = {name: path.resolve() for name, path in paths.items() if path is not None}
+    for (first, one), (second, other) in combinations(named.items(), 2):
+        if one == other or (one.exists() and other.exists() and one.samefile(other)):
+            raise ValueError(f"{first} and {second} are the same file; name two.")
+
+
+def check_apart(output: Path, others: dict[str, Any]) -> None:
+    """Raise ValueError if a file to be written is one that is read.
+
+    Parameters
+    ----------
+    output : Path
+        The file to be written.
+    others : dict of str to path, str or None
+        Files that are read, by description.
+    """
+    for what, path in others.items():
+        if path is not None and is_same_file(str(output), str(path)):
+            raise ValueError(f"{output} is the {what}; write to another file.")

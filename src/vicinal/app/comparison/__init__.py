@@ -1,12 +1,13 @@
-"""Several metrics on one data set: who they are, how they did, what to make of it.
+"""Compare metrics on one data set.
 
-The learning of a metric lives elsewhere: here is only what is fitted on which rows,
-and what came of it.
+The modules follow the course of a comparison: data, runs, runner, scores, statistics,
+verdict, result.
 """
 
-from vicinal.app.comparison.records import Difference, MethodResult, Setting
-from vicinal.app.comparison.result import Comparison
-from vicinal.app.comparison.run import compare
+from vicinal.app.comparison.data import Setting
+from vicinal.app.comparison.result import Comparison, MethodResult
+from vicinal.app.comparison.runner import compare
+from vicinal.app.comparison.statistics import Difference
 from vicinal.app.methods.registry import METHODS
 
 __all__ = ["METHODS", "Comparison", "Difference", "MethodResult", "Setting", "compare"]

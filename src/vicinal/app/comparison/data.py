@@ -1,7 +1,13 @@
-"""The rows of a comparison, checked, and its splits."""
+"""The data of a comparison: read, checked, and split.
+
+A path or a data frame is read as a table; anything else is an array. The target is
+classes, numbers, or missing.
+"""
 
 from __future__ import annotations
 
+import os
+import warnings
 from dataclasses import dataclass, replace
 from math import ceil, floor
 from numbers import Integral
@@ -15,214 +21,453 @@ from sklearn.utils import (
     check_scalar,
     column_or_1d,
 )
+from sklearn.utils.multiclass import type_of_target
 
-from vicinal.app.comparison.records import Setting
-from vicinal.app.comparison.subsets import random_part
-from vicinal.app.comparison.tables import read_rows
-from vicinal.app.comparison.targets import (
-    check_classes,
-    encode_target,
-    warn_of_one_class,
-)
+from vicinal.app.comparison.scores import default_score
 from vicinal.app.methods.registry import METHODS, TASKS
-from vicinal.app.tables.sizes import check_features
+from vicinal.app.tables.columns import Overrides
+from vicinal.app.tables.sources import is_frame
+from vicinal.app.tables.targets import check_features, check_numbers, names_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from vicinal._typing import FloatArray, IntArray
     from vicinal.app.methods.registry import Method
-    from vicinal.app.tables.overrides import Overrides
+    from vicinal.app.tables.prepared import Prepared
 
-__all__ = ["ComparisonData", "UnfitError"]
-
-# Splits that are checked before the first fit.
-_CHECKED_SPLITS = 10
-
-
-class UnfitError(ValueError):
-    """A method cannot learn from these rows, or cannot tell anything of others."""
+__all__ = ["Setting", "are_numbers", "encode_target", "read_setting", "stratified_rows"]
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonData:
-    """The rows of a comparison: checked, split, and given to the methods.
+class Setting:
+    """The data of a comparison and the user's choices.
 
     Attributes
     ----------
-    setting : Setting
-        The rows, their target, and the user's choices.
+    X : ndarray of shape (n_samples, n_features)
+        The compared rows; NaN marks missing values.
+    y : ndarray of shape (n_samples,) or None
+        Their target, as given.
+    target : ndarray of shape (n_samples,) or None
+        The target as the methods take it: classes as integers from 0, or float64.
+    classes : tuple of str
+        Names of the classes, in the order of these integers; else empty.
+    task : {"classification", "regression", "none"}
+        The kind of target.
+    rows : ndarray of int of shape (n_samples,)
+        Positions of the rows in the data as given.
+    n_given : int
+        Number of rows given.
+    feature_names : list of str
+        One for each column.
+    name : str
+        Name of the data.
+    n_splits, test_size, n_neighbors, n_components, random_state, n_jobs
+        As given to `compare`; `n_splits` is the number of splits that were run.
+    notes : tuple of str
+        Remarks on the score and on the time budget.
+    left_out : tuple of (str, str)
+        Methods that were not compared, and the reasons.
+    table : Prepared or None
+        The table that was read, with the decisions on its columns.
+    user_methods : tuple of Method
+        The user's estimators among the methods.
+    scored : str
+        The score, a name in `vicinal.app.comparison.scores.SCORES`; by default the
+        usual score of the task.
+    tests : tuple of ndarray of int
+        The test rows of each split, as indices into `X`.
+
+    See Also
+    --------
+    vicinal.app.comparison.Comparison : Its `setting` is one.
+
+    Examples
+    --------
+    >>> from vicinal import compare
+    >>> from vicinal.datasets import load
+    >>> iris = load("iris")
+    >>> setting = compare(iris.X, iris.y, methods="lda", n_splits=2).setting
+    >>> setting.task, setting.n_splits, setting.n_neighbors
+    ('classification', 2, 3)
     """
 
-    setting: Setting
+    X: FloatArray
+    y: NDArray[Any] | None
+    task: str
+    rows: IntArray
+    n_given: int
+    feature_names: list[str]
+    name: str = "the data"
+    n_splits: int = 10
+    test_size: float = 0.3
+    n_neighbors: int = 3
+    n_components: int | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+    notes: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    target: IntArray | FloatArray | None = None
+    classes: tuple[str, ...] = ()
+    scored: str = ""
+    tests: tuple[IntArray, ...] = ()
+    table: Prepared | None = None
+    user_methods: tuple[Method, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.scored:
+            object.__setattr__(self, "scored", default_score(self.task))
+
+    def method(self, name: str) -> Method:
+        """Return the method of this name, a user's estimator included."""
+        return {one.name: one for one in self.user_methods}.get(name) or METHODS[name]
 
     @property
-    def target(self) -> IntArray | FloatArray | None:
-        """Classes as integers from 0, numbers as float64."""
-        return self.setting.target
-
-    @classmethod
-    def of(
-        cls,
-        X: Any,
-        y: Any,
-        *,
-        task: str,
-        feature_names: Sequence[str] | None,
-        n_components: int | None,
-        name: str = "the data",
-        overrides: Overrides | Mapping[str, Any] | None = None,
-        **choices: Any,
-    ) -> ComparisonData:
-        """Check the rows and the target; raise ValueError where they are of no use."""
-        if task not in ("auto", *TASKS):
-            raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")
-        table = read_rows(X, y, task, overrides)
-        if table is not None:
-            X, y, task = table.X, table.y, table.task
-            feature_names = table.feature_names
-            name = table.name if name == "the data" else name
-        names = _names(X, feature_names)
-        rows = _numbers(X)
-        if np.isinf(rows).any():
-            raise ValueError("X contains infinity; write NaN where a value is missing.")
-        if n_components is not None:
-            check_scalar(n_components, "n_components", Integral, min_val=1)
-            if n_components > (d := rows.shape[1]):
-                raise ValueError(
-                    f"n_components={n_components} exceeds the {d} features; ask for "
-                    f"{d} or fewer."
-                )
-        labels = None if y is None or task == "none" else column_or_1d(y, warn=True)
-        target = None
-        classes: tuple[str, ...] = ()
-        if labels is not None:
-            check_consistent_length(rows, labels)
-            labels = warn_of_one_class(labels, task)
-        if labels is not None:
-            task, target, classes = encode_target(labels, task)
-        elif y is None and task not in ("auto", "none"):
-            raise ValueError(f"task={task!r} needs a target, y.")
-        else:
-            task = "none"
-        setting = Setting(
-            X=rows,
-            y=labels,
-            target=target,
-            classes=classes,
-            task=task,
-            rows=np.arange(len(rows)) if table is None else table.rows,
-            n_given=len(rows),
-            feature_names=names or [f"x{i}" for i in range(rows.shape[1])],
-            name=name,
-            n_components=n_components,
-            table=table,
-            **choices,
-        )
-        if len(setting.feature_names) != rows.shape[1]:
-            raise ValueError(
-                f"There are {len(setting.feature_names)} feature_names for "
-                f"{rows.shape[1]} features."
-            )
-        check_features(rows, setting.feature_names)
-        return cls(setting)
-
-    def with_methods(self, methods: Sequence[Method]) -> ComparisonData:
-        """Return the same rows, with the estimators that are not in `METHODS`."""
-        own = tuple(one for one in methods if one.name not in METHODS)
-        return ComparisonData(replace(self.setting, own=own))
+    def ratio(self) -> float:
+        """Number of test rows per training row, rounded as scikit-learn splits."""
+        n_test = ceil(self.test_size * len(self.X))
+        return n_test / floor((1 - self.test_size) * len(self.X))
 
     @property
-    def fewest(self) -> int:
-        """How many rows a part must have to be split again."""
-        if self.setting.task != "classification":
+    def step(self) -> float:
+        """The smallest difference of two accuracies, one test row; else 0."""
+        counted = self.scored == "accuracy"
+        return 1 / ceil(self.test_size * len(self.X)) if counted else 0.0
+
+    @property
+    def min_rows(self) -> int:
+        """The smallest number of rows that can be split again."""
+        if self.task != "classification":
             return 2
         counts = np.bincount(np.asarray(self.target))
-        share = min(self.setting.test_size, 1 - self.setting.test_size)
-        # A split wants a row of each class on both of its sides.
+        share = min(self.test_size, 1 - self.test_size)
+        # A split needs a row of each class on both sides.
         return max(int(counts.size / share) + 1, int(np.minimum(counts, 4).sum()))
 
-    def part(self, n: int) -> ComparisonData:
-        """Return a random part of n rows, the first few of each class before others."""
-        codes = self.target if self.setting.task == "classification" else None
-        rows = random_part(len(self.setting.X), n, codes)
-        setting, y, target = self.setting, self.setting.y, self.setting.target
-        return ComparisonData(
-            replace(
-                setting,
-                X=setting.X[rows],
-                y=None if y is None else y[rows],
-                target=None if target is None else target[rows],
-                rows=setting.rows[rows],
-            )
+    def part(self, n: int) -> Setting:
+        """Return a random part of n rows that keeps every class."""
+        codes = self.target if self.task == "classification" else None
+        rows = stratified_rows(len(self.X), n, codes)
+        return replace(
+            self,
+            X=self.X[rows],
+            y=None if self.y is None else self.y[rows],
+            target=None if self.target is None else self.target[rows],
+            rows=self.rows[rows],
         )
 
     def splits(self, n_splits: int) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield the rows to learn from and the rows to test on."""
-        s = self.setting
-        stratified = s.task == "classification"
-        kind = StratifiedShuffleSplit if stratified else ShuffleSplit
-        splitter = kind(n_splits, test_size=s.test_size, random_state=s.random_state)
-        yield from splitter.split(s.X, self.target)
+        """Yield the training rows and the test rows of each split."""
+        kind = ShuffleSplit if self.task != "classification" else StratifiedShuffleSplit
+        splitter = kind(
+            n_splits, test_size=self.test_size, random_state=self.random_state
+        )
+        yield from splitter.split(self.X, self.target)
 
-    def check(self, n_splits: int) -> None:
-        """Raise ValueError where rows cannot be split, before any work is done."""
-        s = self.setting
-        n_test = ceil(s.test_size * len(s.X))
-        n_train = floor((1 - s.test_size) * len(s.X))
-        if min(n_test, n_train) < len(s.classes):
+    def check_splits(self, n_splits: int) -> None:
+        """Raise ValueError if rows cannot be split, before the first fit."""
+        n_test = ceil(self.test_size * len(self.X))
+        n_train = floor((1 - self.test_size) * len(self.X))
+        if min(n_test, n_train) < len(self.classes):
             raise ValueError(
                 f"A split has {n_train} training and {n_test} test rows, fewer than "
-                f"the {len(s.classes)} classes; leave out the rarest classes, or give "
-                "more rows."
+                f"the {len(self.classes)} classes; leave out the rarest classes, or "
+                "give more rows."
             )
-        # Later splits are checked when their turn comes: there may be millions.
-        for train, _ in self.splits(min(n_splits, _CHECKED_SPLITS)):
-            self.check_split(train)
+        # Later splits are checked when they are run: there may be millions.
+        for train, _ in self.splits(min(n_splits, 10)):
+            self.check_training_rows(train)
 
-    def check_split(self, train: IntArray) -> None:
-        """Raise ValueError where nothing can be learned from some rows."""
-        X, k = self.setting.X[train], self.setting.n_neighbors
-        if self.setting.task != "none" and k > len(X):
+    def check_training_rows(self, train: IntArray) -> None:
+        """Raise ValueError if no method can learn from these rows."""
+        X, k = self.X[train], self.n_neighbors
+        if self.task != "none" and k > len(X):
             raise ValueError(
                 f"n_neighbors={k} exceeds the {len(X)} training rows of a split; ask "
                 "for fewer, or give more rows."
             )
-        if self.setting.task == "classification":
-            check_classes(self.target, train)
-        # Without regard to NaN: what is missing becomes a value that is there.
+        if self.task == "classification":
+            n_classes, codes = len(self.classes), np.asarray(self.target)[train]
+            if np.unique(codes).size < n_classes or len(train) == n_classes:
+                raise ValueError(
+                    f"{len(train)} training rows are too few for {n_classes} classes; "
+                    "lower test_size, or leave out the rarest classes."
+                )
+        # NaN is ignored: missing values are filled with observed ones.
         if np.array_equal(np.fmin.reduce(X), np.fmax.reduce(X), equal_nan=True):
             raise ValueError(
                 "All training rows are equal: no metric can tell them apart."
             )
 
 
-def _numbers(X: Any) -> FloatArray:
+def read_setting(
+    X: Any,
+    y: Any,
+    *,
+    task: str = "auto",
+    overrides: Overrides | Mapping[str, Any] | None = None,
+    feature_names: Sequence[str] | None = None,
+    name: str = "the data",
+    n_components: int | None = None,
+    **choices: Any,
+) -> Setting:
+    """Read and check the rows and the target.
+
+    Parameters
+    ----------
+    X, y, task, overrides, feature_names, name, n_components
+        As for `vicinal.compare`.
+    **choices
+        Other fields of `Setting`.
+
+    Raises
+    ------
+    ValueError
+        If the data cannot be compared.
+    """
+    if task not in ("auto", *TASKS):
+        raise ValueError(f"task must be auto, {', '.join(TASKS)}; got {task!r}.")
+    table = _read_table(X, y, task, overrides)
+    if table is not None:
+        X, y, task = table.X, table.y, table.task
+        feature_names = table.feature_names
+        name = table.name if name == "the data" else name
+    columns = feature_names if feature_names is not None else getattr(X, "columns", ())
+    names = [str(one) for one in columns]
+    rows = _read_numbers(X)
+    d = rows.shape[1]
+    names = names or [f"x{i}" for i in range(d)]
+    if n_components is not None:
+        check_scalar(n_components, "n_components", Integral, min_val=1)
+        if n_components > d:
+            raise ValueError(
+                f"n_components={n_components} exceeds the {d} features; ask for "
+                f"{d} or fewer."
+            )
+    labels = None if y is None or task == "none" else column_or_1d(y, warn=True)
+    if labels is not None:
+        check_consistent_length(rows, labels)
+        if task == "auto" and len(labels) and not (labels != labels[0]).any():
+            warnings.warn(
+                f"y is {labels[0]} in every row and cannot be predicted; densities "
+                "are compared instead. Name another target, or give task='none'.",
+                UserWarning,
+                stacklevel=3,
+            )
+            labels = None
+    target = None
+    classes: tuple[str, ...] = ()
+    if labels is not None:
+        task, target, classes = encode_target(labels, task)
+    elif y is None and task not in ("auto", "none"):
+        raise ValueError(f"task={task!r} needs a target, y.")
+    else:
+        task = "none"
+    if len(names) != d:
+        raise ValueError(f"There are {len(names)} feature_names for {d} features.")
+    check_features(rows, names)
+    return Setting(
+        X=rows,
+        y=labels,
+        target=target,
+        classes=classes,
+        task=task,
+        rows=np.arange(len(rows)) if table is None else table.rows,
+        n_given=len(rows),
+        feature_names=names,
+        name=name,
+        n_components=n_components,
+        table=table,
+        **choices,
+    )
+
+
+def _read_table(
+    X: Any, y: Any, task: str, overrides: Overrides | Mapping[str, Any] | None
+) -> Prepared | None:
+    """Read a path or a frame as the command does; return None for an array.
+
+    A numeric frame is an array if y is an array or no target is wanted.
+    """
+    named, frame = isinstance(y, str), is_frame(X)
+    if not frame and not isinstance(X, str | os.PathLike):
+        if named or overrides is not None:
+            raise ValueError(
+                "X has no column names: give a frame of pandas or polars or the path "
+                "of a file, or y as an array and no overrides."
+            )
+        return None
+    if overrides is not None and not isinstance(overrides, Overrides):
+        given = dict(overrides)
+        try:
+            overrides = Overrides.of(**given)
+        except TypeError as error:
+            known = "drop, categorical, number, date and decimal"
+            raise ValueError(f"overrides may have {known}; got {given}.") from error
+    wants_target = y is None and task != "none"
+    if frame and overrides is None and not named and not wants_target and _numeric(X):
+        return None
+    from vicinal.app.tables.prepared import prepare
+
+    wanted = None if task in ("auto", "none") else task
+    if y is not None and not named:
+        return prepare(X, labels=np.asarray(y), task=wanted, overrides=overrides)
+    none = task == "none"
+    target = None if none else y
+    return prepare(X, target=target, no_target=none, task=wanted, overrides=overrides)
+
+
+def _numeric(frame: Any) -> bool:
+    """Return whether all columns of a frame are numbers or booleans."""
+    if type(frame).__module__.startswith("pandas"):
+        return all(getattr(kind, "kind", "O") in "fiub" for kind in frame.dtypes)
+    return all(kind.is_numeric() for kind in frame.collect_schema().dtypes())
+
+
+def _read_numbers(X: Any) -> FloatArray:
     try:
         rows: FloatArray = check_array(
             X, dtype=[np.float64, np.float32], ensure_all_finite=False
         )
     except (TypeError, ValueError) as error:
-        if "convert" not in str(error) and "float()" not in str(error):
+        cell = _first_text(X)
+        if cell is None:
             raise
-        cells = np.asarray(X, dtype=object).ravel()
-        odd = next((one for one in cells if not _is_number(one)), cells[0])
         raise ValueError(
-            f"X must hold numbers, but has {odd!r}; give a frame of pandas or polars "
+            f"X must hold numbers, but has {cell!r}; give a frame of pandas or polars "
             "or the path of a file, whose text and dates become numbers, or encode it."
         ) from error
+    if np.isinf(rows).any():
+        raise ValueError("X contains infinity; write NaN for missing values.")
     return rows
 
 
-def _is_number(cell: Any) -> bool:
+def _first_text(X: Any) -> Any:
+    """Return the first cell of an array that is not a number; None if there is none."""
     try:
-        float(cell)
-    except (TypeError, ValueError):
-        return False
-    return True
+        cells = np.asarray(X, dtype=object)
+    except ValueError:  # rows of different lengths
+        return None
+    for cell in cells.ravel() if cells.ndim == 2 else ():
+        try:
+            float(cell)
+        except (TypeError, ValueError):
+            return cell
+    return None
 
 
-def _names(X: Any, given: Sequence[str] | None) -> list[str]:
-    """Return what the columns are called; nothing where nobody has said it."""
-    columns = given if given is not None else getattr(X, "columns", ())
-    return [str(name) for name in columns]
+def are_numbers(y: NDArray[Any]) -> bool:
+    """Return whether a target is continuous rather than classes."""
+    return _kind_of_target(y) == "numbers"
+
+
+def _kind_of_target(y: NDArray[Any]) -> str:
+    """Return "classes", "numbers", or scikit-learn's name for anything else."""
+    if y.dtype.kind == "f":
+        # Without scikit-learn, which casts them to integers and warns.
+        if not np.isfinite(y).all():
+            raise ValueError("y contains NaN or infinity.")
+    elif (kind := type_of_target(y, input_name="y")) not in ("binary", "multiclass"):
+        return kind
+    return "classes" if names_classes(y) else "numbers"
+
+
+def encode_target(
+    labels: NDArray[Any], task: str
+) -> tuple[str, IntArray | FloatArray, tuple[str, ...]]:
+    """Encode labels for the methods.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,)
+        Classes or numbers.
+    task : {"auto", "classification", "regression"}
+        The kind of labels, if it is known.
+
+    Returns
+    -------
+    task : {"classification", "regression"}
+        The kind of labels.
+    target : ndarray of shape (n_samples,)
+        Classes as integers from 0, numbers as float64.
+    classes : tuple of str
+        Names of the classes, in the order of these integers.
+
+    Raises
+    ------
+    ValueError
+        If nothing can be learned from the labels.
+    """
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError("y mixes labels of several types; use one type.") from error
+    kind = _kind_of_target(labels)
+    if task == "regression" or (task == "auto" and kind == "numbers"):
+        return "regression", _encode_numbers(labels), ()
+    if kind not in ("classes", "numbers"):
+        raise ValueError(
+            f"y must hold one class or one number for each row; it is {kind}."
+        )
+    if classes.size < 2:
+        raise ValueError(f"y has one class only, {classes[0]}; two or more are needed.")
+    if rare := [str(classes[c]) for c in np.flatnonzero(np.bincount(codes) < 2)]:
+        raise ValueError(
+            f"Each class needs 2 rows or more; there is one of: {', '.join(rare)}."
+        )
+    return "classification", codes, tuple(map(str, classes.tolist()))
+
+
+def _encode_numbers(labels: NDArray[Any]) -> FloatArray:
+    try:
+        numbers = labels.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        text = next((one for one in labels.tolist() if isinstance(one, str)), labels[0])
+        raise ValueError(
+            f"task='regression' needs numbers in y, but it has {text!r}; leave such "
+            "rows out, or ask for task='classification'."
+        ) from error
+    if not np.isfinite(numbers).all():
+        raise ValueError("y contains NaN or infinity.")
+    if numbers.min() == numbers.max():
+        raise ValueError(f"y has one value only, {numbers[0]}; nothing to predict.")
+    check_numbers(numbers, "The target y")
+    return numbers
+
+
+def stratified_rows(
+    n_rows: int, size: int, codes: NDArray[Any] | None, n_first: int = 3
+) -> IntArray:
+    """Return a random sample of rows that keeps every class.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    size : int
+        Size of the sample, at most.
+    codes : ndarray of int of shape (n_rows,) or None
+        Classes of the rows, if there are any.
+    n_first : int, default=3
+        Rows of each class that are drawn before all others, so that a small sample
+        can still be split.
+
+    Returns
+    -------
+    ndarray of int
+        Ascending row numbers; the same for the same arguments. Smaller samples are
+        subsets of larger ones.
+    """
+    order = np.random.RandomState(0).permutation(n_rows)
+    if codes is not None:
+        drawn = codes[order]
+        rank = np.empty(n_rows)
+        for code in np.unique(drawn):
+            rows = np.flatnonzero(drawn == code)
+            rank[rows] = np.maximum(np.arange(rows.size) - n_first, 0) / rows.size
+        order = order[np.argsort(rank, kind="stable")]
+    sample: IntArray = np.sort(order[:size])
+    return sample

@@ -1,42 +1,125 @@
-"""What came of a comparison: scores, which differences are real, one sentence."""
+"""The results of a comparison: scores, differences, the table and the verdict."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.comparison.decision import recommend
-from vicinal.app.comparison.evidence import Evidence
-from vicinal.app.comparison.records import Difference, MethodResult, Setting
-from vicinal.app.comparison.verdict import reading, verdict
+from vicinal.app.comparison.statistics import Evidence
+from vicinal.app.comparison.verdict import recommend, used_test, verdict
 
-__all__ = ["BESIDE", "Comparison"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vicinal._typing import IntArray
+    from vicinal.app.comparison.data import Setting
+    from vicinal.app.comparison.statistics import Difference
+
+__all__ = ["BESIDE", "Comparison", "MethodResult"]
 
 BESIDE = "without neighbours"
-"""What references are, beside methods that have neighbours."""
+"""Heading of the reference models in tables."""
+
+
+@dataclass(frozen=True, eq=False)
+class MethodResult:
+    """The results of one method, split by split.
+
+    Attributes
+    ----------
+    name : str
+        Name of the method or of the reference model.
+    n_components : ndarray of int of shape (n_splits,)
+        Dimensions of the learned metric.
+    scores : ndarray of shape (n_splits,)
+        Accuracy of k-NN on the test rows, or the score that was chosen; R² for a
+        numeric target; the mean log-density of the test rows without a target.
+    fit_seconds : ndarray of shape (n_splits,)
+        Time to learn the metric, without the k-NN search.
+    query_seconds : ndarray of shape (n_splits,)
+        Time to predict 1,000 test rows.
+    not_converged : int
+        Number of fits with a `ConvergenceWarning`.
+    convergence_warning : str
+        The text of the first of them.
+    warnings : tuple of str
+        Other warnings of the fits.
+    confusion : ndarray of int of shape (n_classes, n_classes) or None
+        Test rows of all splits, by their class and the predicted one.
+    agreement : ndarray of shape (n_splits,) or None
+        Without a target: the adjusted Rand index between the clusters of the test
+        rows as learned from two halves of the training rows.
+    outcomes : tuple of ndarray
+        For each split, the predictions of its test rows: classes as integers, the
+        probability of the rarer class for average precision, numbers, or
+        log-densities. `Setting.tests` are these rows.
+    n_learned : ndarray of int of shape (n_splits,) or None
+        Number of training rows from which the metric was learned.
+    broken_off : int
+        Number of fits that the time budget ended early.
+
+    See Also
+    --------
+    vicinal.app.comparison.Comparison : Holds one for each method.
+
+    Examples
+    --------
+    >>> from vicinal import compare
+    >>> from vicinal.datasets import load
+    >>> iris = load("iris")
+    >>> result = compare(iris.X, iris.y, methods="lda", n_splits=2)["lda"]
+    >>> result.name, result.fit_seconds.shape
+    ('lda', (2,))
+    """
+
+    name: str
+    n_components: IntArray
+    scores: NDArray[np.float64]
+    fit_seconds: NDArray[np.float64]
+    query_seconds: NDArray[np.float64]
+    not_converged: int = 0
+    convergence_warning: str = ""
+    warnings: tuple[str, ...] = ()
+    confusion: IntArray | None = None
+    agreement: NDArray[np.float64] | None = None
+    outcomes: tuple[NDArray[Any], ...] = ()
+    n_learned: IntArray | None = None
+    broken_off: int = 0
+
+    @property
+    def mean(self) -> float:
+        """Mean score over the splits."""
+        return float(self.scores.mean())
+
+    @property
+    def accuracy(self) -> float:
+        """Accuracy over the test rows of all splits; NaN without classes."""
+        if self.confusion is None:
+            return float("nan")
+        return float(self.confusion.trace() / self.confusion.sum())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Outcome of `compare`; ``comparison["nca"]`` is that method's result.
+    """Result of `compare`; ``comparison["nca"]`` is the result of that method.
 
     Attributes
     ----------
     results : tuple of MethodResult
-        In the order of `METHODS`.
+        The methods, in the order of `METHODS`.
     setting : Setting
-        What they were compared on.
+        The data and the user's choices.
     references : tuple of MethodResult
-        What they are held against, apart from them: the most frequent class or the
-        mean, a linear model, and gradient boosting, on the first of the splits.
+        Models without neighbours, on the first splits: the most frequent class or the
+        mean, a linear model, and gradient boosting.
 
     See Also
     --------
-    vicinal.compare : Makes it.
+    vicinal.compare : Returns it.
     vicinal.plotting.ComparisonDisplay : Draws it.
 
     Examples
@@ -72,7 +155,7 @@ class Comparison:
 
     @cached_property
     def evidence(self) -> Evidence:
-        """How sure the scores are."""
+        """Intervals and tests of the scores."""
         return Evidence(self.results, self.setting, self.references)
 
     @property
@@ -82,7 +165,7 @@ class Comparison:
 
     @property
     def recommended(self) -> str:
-        """Name of the simplest method that is within noise of the best."""
+        """Name of the simplest method that is about as good as the best."""
         score = self.evidence.score
         return recommend(
             self.results, self.best, self.differences(), score.negligible, score.point
@@ -90,26 +173,28 @@ class Comparison:
 
     @property
     def measure(self) -> str:
-        """What the scores are."""
+        """The heading of the scores."""
         return self.evidence.score.label
 
     def differences(self) -> list[Difference]:
         """Return the best method against each other one, in the order of `results`."""
-        return self.evidence.differences(self.best)
+        best = self.best
+        others = (one for one in self.results if one is not best)
+        return [self.evidence.difference(best, other) for other in others]
 
     def interval(self, name: str) -> tuple[float, float]:
         """Return the 95 % interval of a method's mean score; NaN if unknown."""
         return self.evidence.interval(self[name])
 
     def score(self, name: str) -> str:
-        """Return a method's mean score ± half its 95 % interval, to be read."""
+        """Return the mean score ± half its 95 % interval, as text."""
         result, score = self[name], self.evidence.score
-        reach = self.evidence.reach(result)
-        margin = "" if np.isnan(reach) else f" ± {score.written(reach)}"
+        width = self.evidence.half_width(result)
+        margin = "" if np.isnan(width) else f" ± {score.written(width)}"
         return f"{score.written(result.mean)}{margin}"
 
     def ranked(self) -> list[MethodResult]:
-        """Return the results, the best first; of equals, as in `results`."""
+        """Return the results, the best first; ties in the order of `results`."""
         return sorted(
             self.results, key=lambda one: -np.nan_to_num(one.mean, nan=-np.inf)
         )
@@ -117,14 +202,13 @@ class Comparison:
     @property
     def header(self) -> tuple[str, ...]:
         """The headings of `rows`."""
-        first = ("method", "dimensions", self.measure)
-        last = ("behind", "fit (s)", "query (µs)")
         more: tuple[str, ...] = ()
         if self.setting.task == "none":
             more = ("cluster agreement",)
         elif self._shows_accuracy:
             more = ("accuracy (%)",)
-        return (*first, *last[:1], *more, *last[1:])
+        first = ("method", "dimensions", self.measure, "behind")
+        return (*first, *more, "fit (s)", "query (µs)")
 
     @property
     def _shows_accuracy(self) -> bool:
@@ -137,7 +221,7 @@ class Comparison:
         return [self._row(one, differences.get(one.name)) for one in self.ranked()]
 
     def reference_rows(self) -> list[tuple[str, ...]]:
-        """Return cells like those of `rows` for what the methods are held against."""
+        """Return the cells of the reference models."""
         return [
             (one.name, "", self._row(one, None)[2], "", *self._row(one, None)[4:])
             for one in self.references
@@ -149,8 +233,7 @@ class Comparison:
         behind = "best"
         if difference is not None:
             behind = self.evidence.score.written(difference.gain)
-            # An asterisk, as readers of tables of tests know it.
-            behind += " *" if difference.real else "  "
+            behind += " *" if difference.significant else "  "
         more: tuple[str, ...] = ()
         if self._shows_accuracy:
             more = (f"{100 * one.accuracy:.1f}",)
@@ -166,20 +249,22 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What a reader of the table has to know besides."""
+        """Remarks on the data, the time budget and the fits."""
         table = self.setting.table
         notes = [*(table.notes if table else ()), *self.setting.notes]
+        notes += [f"{name} was left out: {why}" for name, why in self.setting.left_out]
         for result in self.results:
             if result.not_converged:
+                reason = f" ({result.convergence_warning})"
                 notes.append(
                     f"{result.name}: {result.not_converged} of {result.scores.size} "
-                    "fits stopped at the iteration limit before they converged."
+                    f"fits did not converge{reason * bool(result.convergence_warning)}."
                 )
             notes += [f"{result.name}: {text}" for text in result.warnings]
         return notes
 
     def table(self) -> str:
-        """Return the results as an aligned plain-text table, with notes below it."""
+        """Return the results as a plain-text table, with notes below it."""
         rows = [self.header, *self.rows(), *self.reference_rows()]
         first, *rest = (max(map(len, column)) for column in zip(*rows, strict=True))
         lines = [
@@ -192,24 +277,27 @@ class Comparison:
         return "\n".join([*lines, *self.reading(), *self.notes])
 
     def reading(self) -> list[str]:
-        """Return sentences that say how to read the table."""
-        return reading(self)
+        """Return the explanation of ± and of the asterisks."""
+        if not (test := used_test(self)):
+            return []
+        return [
+            "± half of a 95 % interval; * significantly worse than the best "
+            f"({test}, Holm-adjusted p < 0.05)"
+        ]
 
     def verdict(self) -> str:
-        """Say in one sentence what to do.
+        """Return the advice in one sentence.
 
-        Where a few cells spoil columns of a table, lines below it that begin with
-        "But:" say which, and what mends them.
+        If a few cells turn numeric columns of a table into text, lines that begin with
+        "But:" follow.
         """
-        return "\n".join([verdict(self), *self._reservations()])
+        lines = [verdict(self)]
+        if self.setting.table is not None:
+            from vicinal.app.tables.prepared import spoiled_columns
 
-    def _reservations(self) -> list[str]:
-        if self.setting.table is None:
-            return []
-        from vicinal.app.tables.prepared import spoiled_columns
-
-        decisions = self.setting.table.decisions
-        return [f"But: {line}" for line in spoiled_columns(decisions)]
+            decisions = self.setting.table.decisions
+            lines += [f"But: {line}" for line in spoiled_columns(decisions)]
+        return "\n".join(lines)
 
     def plot(self, **options: Any) -> Any:
         """Draw the scores with their intervals; see `vicinal.plotting`."""
@@ -223,7 +311,7 @@ class Comparison:
         Parameters
         ----------
         path : str or path-like, optional
-            Where to write it; written whole or not at all.
+            The file to write, atomically.
         **options
             As for `vicinal.app.report.page`.
 
@@ -232,7 +320,7 @@ class Comparison:
         str
             The page.
         """
-        from vicinal._files import written_whole
+        from vicinal._files import atomic_write
         from vicinal.app.report import page
 
         if table := self.setting.table:
@@ -245,12 +333,12 @@ class Comparison:
             options = known | options
         text = page(self, **options)
         if path is not None:
-            with written_whole(path) as file:
+            with atomic_write(path) as file:
                 file.write_text(text, encoding="utf-8", newline="\n")
         return text
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the scores and the setting as plain numbers and strings, for JSON."""
+        """Return the scores and the setting as JSON-compatible values."""
         setting = self.setting
         return {
             "data": setting.name,
@@ -277,7 +365,7 @@ class Comparison:
                     "gain": one.gain,
                     "error": _plain(one.error),
                     "p": one.p,
-                    "real": one.real,
+                    "significant": one.significant,
                 }
                 for one in self.differences()
             ],
@@ -323,7 +411,7 @@ class Comparison:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number as JSON knows it: NaN is none of them."""
+    """Return a JSON-compatible value; None for NaN and infinity."""
     if value is None or (isinstance(value, float) and not np.isfinite(value)):
         return None
     return value if isinstance(value, int | float | str) else str(value)

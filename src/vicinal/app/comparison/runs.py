@@ -1,68 +1,81 @@
-"""One method on one split: fitted on some rows, scored on others."""
+"""One method or reference model on one split: fitted on some rows, scored on others.
+
+Reference models have no neighbors: a constant, a linear model and gradient boosting.
+They show whether nearest neighbors suit the data, and are not compared as methods.
+"""
 
 from __future__ import annotations
 
+import re
 import time
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, confusion_matrix
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from threadpoolctl import threadpool_limits
 
-from vicinal.app.comparison.data import UnfitError
-from vicinal.app.comparison.fitting import (
-    cluster_agreement,
-    fit_catching_warnings,
-    split_warnings,
-)
+from vicinal.app.comparison.data import stratified_rows
 from vicinal.app.comparison.scores import SCORES
-from vicinal.app.comparison.subsets import random_part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
     from sklearn.pipeline import Pipeline
 
     from vicinal._typing import FloatArray, IntArray
-    from vicinal.app.comparison.data import ComparisonData
+    from vicinal.app.comparison.data import Setting
     from vicinal.app.methods.registry import Method
 
-__all__ = ["MANY_ROWS", "Effort", "Run", "judge", "run_method"]
+__all__ = [
+    "MANY_ROWS",
+    "REFERENCES",
+    "FitBudget",
+    "Run",
+    "UnfitError",
+    "fit_method",
+    "merge_warnings",
+    "run_method",
+    "run_reference",
+]
 
-# With more rows, a penalty costs more than it saves from: none is looked for. (Looked
-# for on a thousand rows, as it is, it would keep maps that ten thousand improve on.)
 MANY_ROWS = 2000
+"""With more rows, no penalty is searched: its search on 1,000 rows would prefer maps
+that all rows improve on (`python -m benchmarks.decisions`)."""
+
+REFERENCES = {
+    "classification": ("majority class", "logistic regression", "gradient boosting"),
+    "regression": ("mean", "ridge regression", "gradient boosting"),
+    "none": (),
+}
+"""Names of the reference models of each task."""
+
+
+class UnfitError(ValueError):
+    """A method cannot learn from these rows, or has no score."""
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How much may be spent on a fit.
+class FitBudget:
+    """Limits of a fit.
 
     Attributes
     ----------
     rows : int or None
-        Training rows to learn from, at most; k-NN looks at all of them. None is all.
-    max_iter : int or None
-        Iterations, for methods that have them.
+        The largest number of training rows to learn from; None is all. k-NN always
+        uses all training rows.
     until : float
-        When a method that has iterations keeps the map it has, on the clock of
-        `time.perf_counter`.
-    solver : str or None
-        For methods that have a choice of them.
-    agreement : bool
-        Without a target, whether the clusters of two halves are compared.
-    many : bool
-        Whether the fit is, or stands for, one from more than `MANY_ROWS` rows.
+        The time, on the clock of `time.perf_counter`, at which a fit that iterates
+        ends with its current map.
     """
 
     rows: int | None = None
-    max_iter: int | None = None
     until: float = np.inf
-    solver: str | None = None
-    agreement: bool = True
-    many: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,187 +86,361 @@ class Run:
     score: float
     fit_seconds: float
     query_seconds: float
-    stopped: bool
-    warnings: tuple[str, ...]
     outcome: NDArray[Any]
     n_learned: int
+    issued: tuple[warnings.WarningMessage, ...] = ()
     broken_off: bool = False
-    pace: float = float("nan")
-    max_iter: int | None = None
     confusion: IntArray | None = None
     agreement: float | None = None
 
 
-class _Clock:
-    """A callback that ends a fit when its time is over, after an iteration."""
+class _Deadline:
+    """A callback that ends a fit after the first iteration beyond a time."""
 
     def __init__(self, until: float) -> None:
         self.until = until
         self.over = False
-        self.calls: list[float] = []
-
-    @property
-    def pace(self) -> float:
-        """Seconds from one iteration to the next; NaN where there are not two."""
-        apart = np.diff(self.calls)
-        return float(apart.mean()) if apart.size else float("nan")
 
     def __call__(self, *_: object) -> None:
-        self.calls.append(time.perf_counter())
-        if self.calls[-1] > self.until:
+        if time.perf_counter() > self.until:
             self.over = True
             raise StopIteration
 
 
 def run_method(
-    data: ComparisonData,
+    setting: Setting,
     method: Method,
     train: IntArray,
     test: IntArray,
-    effort: Effort | None = None,
+    budget: FitBudget | None = None,
 ) -> Run:
-    """Fit a method on some rows, and score it on others.
+    """Fit a method on the training rows and score it on the test rows.
 
     Parameters
     ----------
-    data : ComparisonData
+    setting : Setting
         All rows.
     method : Method
-        What to fit.
+        The method.
     train, test : ndarray of int
-        Which rows.
-    effort : Effort, optional
-        How much may be spent; by default, all that it takes.
+        The training and test rows.
+    budget : FitBudget, optional
+        Limits of the fit.
 
     Raises
     ------
     UnfitError
-        When it can do nothing with these rows; others may.
+        If the method cannot learn from these rows.
     """
+    budget = budget or FitBudget()
+    learned = train
+    if budget.rows is not None and budget.rows < len(train):
+        learned = subset(setting, train, budget.rows)
+    fitted, seconds, issued, over = fit_method(setting, method, learned, budget.until)
+    X_test = setting.X[test]
+    found: dict[str, Any] = {}
     try:
-        return _run(data, method, train, test, effort or Effort())
-    # IndexError: scikit-learn's LDA, where no class has any spread.
+        start = time.perf_counter()
+        if setting.target is None:
+            outcome = np.asarray(fitted.score_samples(X_test), dtype=np.float64)
+            query = time.perf_counter() - start
+            score = SCORES[setting.scored].of(None, outcome)
+            n_components = fitted.transform(X_test[:1]).shape[1]
+            found["agreement"] = cluster_agreement(fitted, setting.X[learned], X_test)
+        else:
+            Z = fitted.transform(setting.X[train])
+            n_components = Z.shape[1]
+            kind = (
+                KNeighborsClassifier
+                if setting.task == "classification"
+                else KNeighborsRegressor
+            )
+            start = time.perf_counter()
+            knn = kind(setting.n_neighbors, n_jobs=setting.n_jobs)
+            knn.fit(Z, setting.target[train])
+            predicted = predict(setting, knn, fitted.transform(X_test))
+            outcome, score, found = judge(setting, test, predicted)
+            query = time.perf_counter() - start
     except (ValueError, IndexError, ArithmeticError) as error:
-        raise UnfitError(" ".join(str(error).partition("\n")[0].split())) from error
-
-
-def _run(
-    data: ComparisonData,
-    method: Method,
-    train: IntArray,
-    test: IntArray,
-    effort: Effort,
-) -> Run:
-    s = data.setting
-    X, X_test = s.X[train], s.X[test]
-    y = None if data.target is None else data.target[train]
-    learn: Any = slice(None)
-    if effort.rows is not None and effort.rows < len(X):
-        codes = y if s.task == "classification" else None
-        learn = random_part(len(X), effort.rows, codes)
-    own, labels = X[learn], None if y is None else y[learn]
-    start = time.perf_counter()
-    metric = method.pipeline(own, labels, s.n_components, s.random_state, s.n_jobs)
-    clock = _Clock(effort.until)
-    _limit(metric, clock, effort, len(own))
-    issued = fit_catching_warnings(metric, own, labels)
-    seconds = time.perf_counter() - start
-    _unlimit(metric, clock)
-    if y is None:
-        start = time.perf_counter()
-        outcome = np.asarray(metric.score_samples(X_test), dtype=np.float64)
-        query = time.perf_counter() - start
-        score = SCORES[s.scored].of(None, outcome)
-        n_components = metric.transform(X_test[:1]).shape[1]
-        agreed = cluster_agreement(metric, own, X_test) if effort.agreement else np.nan
-        found: dict[str, Any] = {"agreement": agreed}
-    else:
-        Z = metric.transform(X)
-        n_components = Z.shape[1]
-        start = time.perf_counter()
-        predict = _neighbors(data, metric, Z, y)
-        outcome, score, found = judge(data, test, predict)
-        query = time.perf_counter() - start
+        raise UnfitError(_first_line(error)) from error
     if np.isnan(score):
         raise UnfitError("its score on the test rows is not a number.")
-    stopped, texts = split_warnings(issued, s.classes)
     return Run(
-        n_components=n_components,
-        score=score,
+        n_components,
+        score,
         fit_seconds=seconds,
         query_seconds=1000 * query / len(test),
-        # Where time was short, that is what is said, and not that it did not converge.
-        stopped=stopped and not clock.over and effort.max_iter is None,
-        warnings=texts,
         outcome=outcome,
-        n_learned=len(own),
-        broken_off=clock.over,
-        pace=clock.pace,
-        max_iter=effort.max_iter,
+        n_learned=len(learned),
+        issued=issued,
+        broken_off=over,
         **found,
     )
 
 
-def _limit(metric: Pipeline, clock: _Clock, effort: Effort, n_rows: int) -> None:
-    """Let a method that learns by iterations end in time."""
-    options = metric.get_params()
-    wanted: dict[str, Any] = {}
-    many = effort.many or n_rows > MANY_ROWS
-    if many and options.get("metric__alpha") == "auto":
-        wanted["metric__alpha"] = 0.0
-    if options.get("metric__callback", 0) is None:
-        wanted["metric__callback"] = clock
-    if effort.max_iter is not None:
-        wanted["metric__max_iter"] = effort.max_iter
-    if effort.solver is not None:
-        wanted["metric__solver"] = effort.solver
-    metric.set_params(**wanted)
+def subset(setting: Setting, rows: IntArray, size: int) -> IntArray:
+    """Return some of the rows, with every class among them."""
+    codes = setting.target[rows] if setting.classes else None  # type: ignore[index]
+    return rows[stratified_rows(len(rows), size, codes)]
 
 
-def _unlimit(metric: Pipeline, clock: _Clock) -> None:
-    """Take back what was set: the metric is fitted again, on other rows."""
-    if metric.get_params().get("metric__callback") is clock:
-        metric.set_params(metric__callback=None)
-
-
-def _neighbors(
-    data: ComparisonData, metric: Pipeline, Z: FloatArray, y: Any
-) -> Callable[[FloatArray], Any]:
-    """Return k-NN as a function of rows: classes and probabilities, or numbers."""
-    s = data.setting
-    if s.task != "classification":
-        knn = KNeighborsRegressor(s.n_neighbors, n_jobs=s.n_jobs).fit(Z, y)
-        return lambda X: knn.predict(metric.transform(X))
-    knn = KNeighborsClassifier(s.n_neighbors, n_jobs=s.n_jobs).fit(Z, y)
-    if s.scored == "average-precision":
-        return lambda X: knn.predict_proba(metric.transform(X))
-    return lambda X: knn.predict(metric.transform(X))
-
-
-def judge(
-    data: ComparisonData, test: IntArray, predict: Callable[[FloatArray], Any]
-) -> tuple[NDArray[Any], float, dict[str, Any]]:
-    """Return what is predicted of the test rows, its score, and the confusions.
+def fit_method(
+    setting: Setting,
+    method: Method,
+    rows: IntArray,
+    until: float = np.inf,
+    pilot: bool = False,
+) -> tuple[Pipeline, float, tuple[warnings.WarningMessage, ...], bool]:
+    """Fit a method on some rows.
 
     Parameters
     ----------
-    data : ComparisonData
+    setting : Setting
+        All rows.
+    method : Method
+        The method.
+    rows : ndarray of int
+        The rows to learn from.
+    until : float
+        As for `FitBudget`.
+    pilot : bool, default=False
+        Whether the fit estimates the time of one from more than `MANY_ROWS` rows.
+
+    Returns
+    -------
+    pipeline : Pipeline
+        The fitted pipeline.
+    seconds : float
+        The time of the fit.
+    issued : tuple of WarningMessage
+        Warnings for users; others are issued again.
+    over : bool
+        Whether the fit was ended by `until`.
+    """
+    X = setting.X[rows]
+    y = None if setting.target is None else setting.target[rows]
+    start = time.perf_counter()
+    deadline = _Deadline(until)
+    try:
+        pipeline = method.pipeline(
+            X, y, setting.n_components, setting.random_state, setting.n_jobs
+        )
+        params = pipeline.get_params()
+        can_stop = params.get("metric__callback", deadline) is None
+        if can_stop:
+            pipeline.set_params(metric__callback=deadline)
+        if params.get("metric__alpha") == "auto" and (pilot or len(X) > MANY_ROWS):
+            pipeline.set_params(metric__alpha=0.0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            pipeline.fit(X, y)
+    # IndexError: scikit-learn's LDA, if no class has any spread.
+    except (ValueError, IndexError, ArithmeticError) as error:
+        raise UnfitError(_first_line(error)) from error
+    seconds = time.perf_counter() - start
+    if can_stop:
+        pipeline.set_params(metric__callback=None)
+    issued = [w for w in caught if issubclass(w.category, UserWarning | RuntimeWarning)]
+    for w in caught:
+        if w not in issued:
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+    if deadline.over:
+        # That it did not converge follows from the deadline.
+        issued = [w for w in issued if not issubclass(w.category, ConvergenceWarning)]
+    return pipeline, seconds, tuple(issued), deadline.over
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).partition("\n")[0].split())
+
+
+def predict(setting: Setting, model: Any, X: FloatArray) -> NDArray[Any]:
+    """Return the predictions of a model; probabilities if they are scored."""
+    if setting.scored == "average-precision":
+        return np.asarray(model.predict_proba(X))
+    return np.asarray(model.predict(X))
+
+
+def judge(
+    setting: Setting, test: IntArray, predicted: NDArray[Any]
+) -> tuple[NDArray[Any], float, dict[str, Any]]:
+    """Return the scored values of the test rows, their score, and the confusions.
+
+    Parameters
+    ----------
+    setting : Setting
         All rows.
     test : ndarray of int
-        Which of them.
-    predict : callable
-        From rows to classes or numbers; to the classes' probabilities where these are
-        what is scored.
+        The test rows.
+    predicted : ndarray
+        Their predictions, as from `predict`.
     """
-    s = data.setting
-    truth: Any = data.target[test] if data.target is not None else None
-    predicted = np.asarray(predict(s.X[test]))
-    outcome, named = predicted, predicted
-    if s.scored == "average-precision":
-        named = predicted.argmax(axis=1)
+    truth = np.asarray(setting.target)[test]
+    outcome = predicted
+    if setting.scored == "average-precision":
         outcome = predicted[:, np.argmin(np.bincount(truth))]
-    score = SCORES[s.scored].of(truth, outcome)
-    if s.task != "classification":
+        predicted = predicted.argmax(axis=1)
+    score = SCORES[setting.scored].of(truth, outcome)
+    if setting.task != "classification":
         return outcome, score, {}
-    labels = range(len(s.classes))
-    return outcome, score, {"confusion": confusion_matrix(truth, named, labels=labels)}
+    confusion = confusion_matrix(truth, predicted, labels=range(len(setting.classes)))
+    return outcome, score, {"confusion": confusion}
+
+
+def merge_warnings(
+    issued: Iterable[warnings.WarningMessage], classes: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Return the texts of warnings, each once.
+
+    Warnings of a category of their own are merged, and texts that differ only in
+    numbers.
+
+    Parameters
+    ----------
+    issued : iterable of WarningMessage
+        The warnings of all fits of a method.
+    classes : sequence of str
+        Names of the classes. A warning with `class_sizes`, a mapping of the integers
+        that stand for classes to their sizes, is shown with the names of the smallest.
+    """
+    first: dict[Any, str] = {}
+    for one in issued:
+        text = " ".join(str(one.message).split())
+        sizes = getattr(one.message, "class_sizes", None)
+        if sizes is not None and len(classes):
+            order = sorted(sizes, key=lambda code: sizes[code])
+            shown = [f"{classes[int(code)]} ({sizes[code]})" for code in order[:5]]
+            more = f" and {len(order) - 5} more" if len(order) > 5 else ""
+            text = f"These classes have few rows: {', '.join(shown)}{more}."
+        general = one.category in (UserWarning, RuntimeWarning)
+        key = re.sub(r"\d+(\.\d+)?", "0", text) if general else one.category
+        first.setdefault(key, text)
+    return tuple(first.values())
+
+
+def cluster_agreement(
+    metric: Pipeline, X: FloatArray, X_test: FloatArray, n_clusters: int = 8
+) -> float:
+    """Return the agreement of two halves of the training rows on clusters.
+
+    Parameters
+    ----------
+    metric : Pipeline
+        Fitted on all of `X`; copies are fitted on each half.
+    X, X_test : ndarray
+        Training and test rows.
+    n_clusters : int, default=8
+        Number of clusters, by default that of scikit-learn's `KMeans`.
+
+    Returns
+    -------
+    float
+        The adjusted Rand index of the two clusterings of the test rows by k-means; NaN
+        if the metric has no dimensions.
+    """
+    # Imported here: only data without a target need it, and it is slow to load.
+    from sklearn.cluster import KMeans
+
+    last = metric.named_steps["metric"]
+    # Choices made by cross-validation are kept.
+    chosen = {
+        f"metric__{name}": getattr(last, f"{name}_")
+        for name, value in last.get_params(deep=False).items()
+        if isinstance(value, str)
+        and value in ("cv", "auto")
+        and hasattr(last, f"{name}_")
+    }
+    labels = []
+    for half in (X[::2], X[1::2]):
+        learned = clone(metric).set_params(**chosen)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            Z = learned.fit(half).transform(half)
+        if not Z.shape[1]:
+            return float("nan")
+        means = KMeans(min(n_clusters, len(half)), n_init=3, random_state=0)
+        # Threads slow down small work on busy cores.
+        with warnings.catch_warnings(), threadpool_limits(1):
+            # Some clusters are empty if there are fewer distinct rows.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            means.fit(Z)
+        labels.append(means.predict(learned.transform(X_test)))
+    return float(adjusted_rand_score(*labels))
+
+
+def run_reference(
+    setting: Setting,
+    name: str,
+    train: IntArray,
+    test: IntArray,
+    until: float = np.inf,
+    max_rows: int = 20_000,
+) -> Run:
+    """Fit a reference model on the training rows and score it on the test rows.
+
+    Parameters
+    ----------
+    setting : Setting
+        All rows.
+    name : str
+        One of `REFERENCES`.
+    train, test : ndarray of int
+        The training and test rows.
+    until : float
+        The time, on the clock of `time.perf_counter`, at which gradient boosting ends.
+    max_rows : int, default=20_000
+        With more training rows, a sample is used: a reference needs less precision.
+    """
+    rows = subset(setting, train, max_rows)
+    X, y = setting.X[rows], np.asarray(setting.target)[rows]
+    mean: float = 0
+    unit: float = 1
+    if setting.task == "regression":
+        # The squares of targets in small units would vanish.
+        mean, unit = y.mean(), y.std() or 1.0
+        y = (y - mean) / unit
+    start = time.perf_counter()
+    # Threads slow down small work on busy cores a hundred times.
+    with warnings.catch_warnings(), threadpool_limits(1):
+        warnings.simplefilter("ignore")
+        model = _fit_reference(name, X, y, until)
+        seconds = time.perf_counter() - start
+        start = time.perf_counter()
+        predicted = mean + unit * predict(setting, model, setting.X[test])
+        outcome, score, found = judge(setting, test, predicted)
+    query = 1000 * (time.perf_counter() - start) / len(test)
+    return Run(0, score, seconds, query, outcome, len(rows), **found)
+
+
+def _fit_reference(name: str, X: FloatArray, y: NDArray[Any], until: float) -> Any:
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    if name == "mean":
+        return DummyRegressor().fit(X, y)
+    if name == "majority class":
+        return DummyClassifier().fit(X, y)
+    if name == "gradient boosting":
+        from sklearn.ensemble import (
+            HistGradientBoostingClassifier,
+            HistGradientBoostingRegressor,
+        )
+
+        numeric = y.dtype.kind == "f"
+        kind = (
+            HistGradientBoostingRegressor if numeric else HistGradientBoostingClassifier
+        )
+        model = kind(random_state=0, early_stopping=False, warm_start=True)
+        # With a deadline, ten trees at a time.
+        for n_trees in (100,) if np.isinf(until) else range(10, 101, 10):
+            model.set_params(max_iter=n_trees).fit(X, y)
+            if time.perf_counter() > until:
+                break
+        return model
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression, Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    fill = SimpleImputer(strategy="median", keep_empty_features=True)
+    last = Ridge() if name == "ridge regression" else LogisticRegression()
+    return make_pipeline(fill, StandardScaler(), last).fit(X, y)

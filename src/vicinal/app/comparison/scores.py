@@ -1,8 +1,7 @@
-"""What is measured on the test rows: accuracy, balanced accuracy, R² and others.
+"""The scores of test rows: accuracy, balanced accuracy, R² and others.
 
-A score is a function of the true targets, of what was predicted for each row, and of
-weights for the rows. With one set of weights, all ones, it is the score itself; with
-many random ones, it is the bootstrap.
+A score is a function of the targets, the predictions and weights of the rows. Unit
+weights give the score itself; random weights give bootstrap replicates.
 """
 
 from __future__ import annotations
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SCORES", "Score", "choose_score", "default_score"]
 
-# From this share of the largest class on, always naming it looks too good.
-_IMBALANCED = 0.8
-
 
 @dataclass(frozen=True)
 class Score:
@@ -31,27 +27,30 @@ class Score:
     Attributes
     ----------
     name : str
-        As in `SCORES`.
+        Its name in `SCORES`.
     label : str
         The heading of its column.
     values : callable
         From targets (n,), predictions (n,) and weights (n_draws, n) to one score for
         each draw.
+    task : str
+        The kind of target.
     factor, digits, unit
-        How it is written: times `factor`, with so many digits, and what follows.
+        Format: the factor, the number of digits, and the unit.
     points : str
-        What differences are counted in.
+        Unit of differences.
     least, most : float
-        The worst and the best there can be.
+        The worst and the best possible value.
     negligible : float
-        A difference that nobody would change a method for.
+        A difference too small to matter.
     point : float
-        A difference that nobody would give up for a simpler method.
+        A difference too large to give up for a simpler method.
     """
 
     name: str
     label: str
     values: Callable[[Any, Any, Any], Floats]
+    task: str = "classification"
     factor: float = 100.0
     digits: int = 1
     unit: str = " %"
@@ -62,11 +61,11 @@ class Score:
     point: float = 0.01
 
     def of(self, truth: Any, predicted: NDArray[Any]) -> float:
-        """Return the score of some rows, each counted once."""
+        """Return the score with unit weights."""
         return float(self.values(truth, predicted, np.ones((1, len(predicted))))[0])
 
     def written(self, value: float) -> str:
-        """Return a score as it is shown, without its unit."""
+        """Return a formatted score, without its unit."""
         return f"{self.factor * value:.{self.digits}f}"
 
 
@@ -76,17 +75,15 @@ def _accuracy(truth: Any, predicted: Any, weights: Any) -> Floats:
 
 
 def _balanced_accuracy(truth: Any, predicted: Any, weights: Any) -> Floats:
-    right = predicted == truth
-    shares = []
-    for label in np.unique(truth):
-        own = weights[:, truth == label]
-        found = right[truth == label].astype(weights.dtype)
-        shares.append(own @ found / own.sum(axis=1))
-    return np.asarray(np.mean(shares, axis=0), dtype=np.float64)
+    recalls = [
+        _accuracy(truth[rows], predicted[rows], weights[:, rows])
+        for rows in (truth == label for label in np.unique(truth))
+    ]
+    return np.asarray(np.mean(recalls, axis=0), dtype=np.float64)
 
 
 def _average_precision(truth: Any, predicted: Any, weights: Any) -> Floats:
-    # The rarer of two classes is what is looked for; `predicted` is its probability.
+    # The rarer of two classes is the positive one; `predicted` is its probability.
     wanted = truth == np.argmin(np.bincount(truth))
     order = np.argsort(-predicted, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(predicted[order])), len(order) - 1)
@@ -94,12 +91,12 @@ def _average_precision(truth: Any, predicted: Any, weights: Any) -> Floats:
     hits = np.cumsum(sorted_weights * wanted[order], axis=1)[:, ends]
     named = np.cumsum(sorted_weights, axis=1)[:, ends]
     found = np.diff(hits, axis=1, prepend=0.0) / hits[:, -1:]
-    # Rows without weight may come first: nothing was named yet, and nothing found.
+    # The first rows may have no weight: 0 / 0 is then 0.
     return np.asarray((found * hits / np.maximum(named, 1e-300)).sum(axis=1))
 
 
 def _r2(truth: Any, predicted: Any, weights: Any) -> Floats:
-    # In the unit of the targets, whose squares may be huge or tiny.
+    # In units of the targets, whose squares may overflow or vanish.
     unit = float(np.abs(truth - truth.mean()).max()) or 1.0
     middle = (truth - truth.mean()) / unit
     errors = np.square((truth - predicted) / unit)
@@ -113,83 +110,75 @@ def _mean(truth: Any, predicted: Any, weights: Any) -> Floats:  # noqa: ARG001
     return np.asarray(weights @ predicted / weights.sum(axis=1), dtype=np.float64)
 
 
-_NUMBERS: dict[str, Any] = {"factor": 1.0, "unit": "", "least": -np.inf}
 SCORES = {
     one.name: one
     for one in (
         Score("accuracy", "accuracy (%)", _accuracy),
         Score("balanced-accuracy", "balanced accuracy (%)", _balanced_accuracy),
         Score("average-precision", "average precision (%)", _average_precision),
-        Score("r2", "R²", _r2, digits=3, points=" of R²", **_NUMBERS),
+        Score("r2", "R²", _r2, "regression", 1.0, 3, "", " of R²", -np.inf),
         Score(
-            "log-likelihood",
-            "log-density (nats)",
-            _mean,
-            factor=1.0,
-            digits=2,
-            unit=" nats",
-            points=" nats",
-            least=-np.inf,
-            most=np.inf,
+            *("log-likelihood", "log-density (nats)", _mean, "none", 1.0, 2, " nats"),
+            *(" nats", -np.inf, np.inf),
             negligible=0.05,
             point=0.1,
         ),
     )
 }
-_BY_TASK = {
-    "classification": ("accuracy", "balanced-accuracy", "average-precision"),
-    "regression": ("r2",),
-    "none": ("log-likelihood",),
-}
 
 
 def default_score(task: str) -> str:
     """Return the name of the usual score of a task."""
-    return _BY_TASK[task][0]
+    return next(one.name for one in SCORES.values() if one.task == task)
 
 
 def choose_score(
-    asked: str, task: str, target: Any, classes: tuple[str, ...]
+    score: str,
+    task: str,
+    target: Any,
+    classes: tuple[str, ...],
+    imbalance: float = 0.8,
 ) -> tuple[str, str]:
-    """Return the name of the score to judge by, and a note where it is not the usual.
+    """Return the name of the score, and a note if it is not the usual one.
 
     Parameters
     ----------
-    asked : str
-        A name in `SCORES`, or "auto": balanced accuracy where one class has four
-        fifths of the rows or more.
+    score : str
+        A name in `SCORES`, or "auto".
     task : str
-        What the target is.
+        The kind of target.
     target : ndarray or None
         Classes as integers from 0, or numbers.
     classes : tuple of str
         Names of the classes.
+    imbalance : float, default=0.8
+        "auto" is balanced accuracy if one class has this share of the rows or more:
+        predicting it always would have a high accuracy.
 
     Raises
     ------
     ValueError
-        When there is no such score for this target.
+        If there is no such score for this target.
     """
-    able = _BY_TASK[task]
-    if asked != "auto":
-        if asked not in able:
+    able = [one.name for one in SCORES.values() if one.task == task]
+    if score != "auto":
+        if score not in able:
             raise ValueError(
                 f"score must be auto or {', '.join(able)} for this target; "
-                f"got {asked!r}."
+                f"got {score!r}."
             )
-        if asked == "average-precision" and len(classes) != 2:
+        if score == "average-precision" and len(classes) != 2:
             raise ValueError(
                 f"average-precision needs two classes; there are {len(classes)}."
             )
-        return asked, ""
+        return score, ""
     if task == "classification":
         counts = np.bincount(target)
         share = counts.max() / counts.sum()
-        if share >= _IMBALANCED:
-            largest = classes[int(np.argmax(counts))]
+        if share >= imbalance:
             return "balanced-accuracy", (
-                f"{100 * share:.0f} % of the rows are of class {largest}: methods are "
-                "judged by balanced accuracy, the mean over the classes of how many "
-                "of their rows are found; accuracy is shown beside it."
+                f"{100 * share:.0f} % of the rows are of class "
+                f"{classes[int(np.argmax(counts))]}: methods are scored by balanced "
+                "accuracy, the mean recall of the classes; accuracy is shown beside it."
             )
     return able[0], ""

@@ -1,4 +1,4 @@
-"""One sentence to act on, and what it rests on."""
+"""The recommended method, and one sentence of advice."""
 
 from __future__ import annotations
 
@@ -6,49 +6,108 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal.app.comparison.decision import PLAIN, simplicity
-from vicinal.app.comparison.references import CONSTANTS
 from vicinal.app.comparison.runs import MANY_ROWS
+from vicinal.app.methods.registry import METHODS
 
 if TYPE_CHECKING:
-    from vicinal.app.comparison.records import MethodResult
-    from vicinal.app.comparison.result import Comparison
+    from collections.abc import Sequence
 
-__all__ = ["reading", "used_test", "useful", "verdict"]
+    from vicinal.app.comparison.result import Comparison, MethodResult
+    from vicinal.app.comparison.statistics import Difference
 
-# What to do, for the methods that are no learning of a metric.
-_ADVICE = {
-    "euclidean": "Use the features as they are",
-    "standardised": "Standardise",
-    "whitened": "Whiten",
-    "gaussian": "One Gaussian is enough",
-    "kernel-density": "Use one bandwidth for all directions",
+__all__ = ["complexity", "recommend", "used_test", "useful", "verdict"]
+
+# The methods that learn no metric: the advice to use them, and their names in prose.
+_BASELINES = {
+    "euclidean": ("Use the features as they are", "raw features"),
+    "standardised": ("Standardise", "standardised features"),
+    "gaussian": ("One Gaussian is enough", "one Gaussian"),
+    "kernel-density": ("Use one bandwidth for all directions", "one bandwidth"),
 }
-_SPOKEN = {
-    "euclidean": "raw features",
-    "standardised": "standardised features",
-    "gaussian": "one Gaussian",
-    "kernel-density": "one bandwidth",
-}
-# Queries that are faster by less are not worth a word.
-_FASTER = 2.0
+
+
+def complexity(name: str) -> int:
+    """Return the complexity of a method; users' estimators rank above all others.
+
+    Parameters
+    ----------
+    name : str
+        Name of the method.
+    """
+    if name in METHODS:
+        return METHODS[name].complexity
+    return 1 + max(one.complexity for one in METHODS.values())
+
+
+def recommend(
+    results: Sequence[MethodResult],
+    best: MethodResult,
+    differences: Sequence[Difference],
+    negligible: float = 0.0,
+    point: float = np.inf,
+) -> str:
+    """Return the name of the simplest method that is about as good as the best.
+
+    A method is about as good if it is behind by a negligible amount; or if it is not
+    significantly worse and behind by at most one standard error of the difference (the
+    usual rule for models of different size) and at most `point`, or by at most half a
+    standard error. A method that is worse than a simpler one is never recommended.
+
+    Parameters
+    ----------
+    results : sequence of MethodResult
+        All methods.
+    best : MethodResult
+        The one with the highest score.
+    differences : sequence of Difference
+        The best against each other method.
+    negligible : float, default=0.0
+        A difference too small to matter, even if it is significant.
+    point : float, default=inf
+        The largest difference given up for simplicity if half a standard error is less.
+    """
+    behind = {one.other: one for one in differences}
+
+    def near(one: Difference) -> bool:
+        if one.gain <= negligible:
+            return True
+        error = np.nan_to_num(one.error, nan=np.inf)
+        return not one.significant and one.gain <= max(min(error, point), error / 2)
+
+    candidates = [
+        one
+        for one in results
+        if (one is best or near(behind[one.name]))
+        and not any(
+            other.mean > one.mean and complexity(other.name) < complexity(one.name)
+            for other in results
+        )
+    ]
+    return min(candidates, key=lambda one: (complexity(one.name), -one.mean)).name
 
 
 def verdict(comparison: Comparison) -> str:
-    """Say in one sentence what to do.
+    """Return the advice in one sentence.
 
-    What it calls chance is so by the test of the table's asterisks, of the two methods
-    that are named; an asterisk is of a method and the best one.
+    "Within chance" refers to the test of the table's asterisks, for the two methods
+    that are named. The sentence speaks only of methods that were run.
 
     Parameters
     ----------
     comparison : Comparison
-        What was found.
+        The results.
     """
-    nothing = _beats_nothing(comparison)
-    if nothing:
-        return nothing + _right_tool(comparison)
-    return _advice(comparison) + _right_tool(comparison, "but ")
+    useless = _no_better_than_constant(comparison)
+    text = useless or _advice(comparison)
+    reference = comparison.evidence.ahead_of_all()
+    if reference is None or reference.name in ("majority class", "mean"):
+        return text
+    gain, error = comparison.evidence.against_reference(comparison.best, reference)
+    return (
+        f"{text}; {'' if useless else 'but '}{reference.name}, which has no "
+        f"neighbours, is {_amount(comparison, -gain, 1.96 * error)} ahead of every "
+        "metric: take it if only predictions count"
+    )
 
 
 def useful(comparison: Comparison) -> bool:
@@ -57,72 +116,21 @@ def useful(comparison: Comparison) -> bool:
     Parameters
     ----------
     comparison : Comparison
-        What was found.
+        The results.
     """
-    return not _beats_nothing(comparison)
-
-
-def _advice(comparison: Comparison) -> str:
-    chosen = comparison[comparison.recommended]
-    if len(comparison.results) == 1:
-        return f"{chosen.name}: {_scored(comparison, chosen)}"
-    simpler = [
-        one
-        for one in comparison.results
-        if simplicity(one.name) < simplicity(chosen.name)
-    ]
-    plain = [one for one in simpler if one.name in PLAIN]
-    if chosen.name in _ADVICE:
-        said = _ADVICE[chosen.name]
-    else:
-        said = f"Use {chosen.name}{_dimensions(chosen)}"
-    base = max(plain or simpler, key=_mean, default=None)
-    sure = True
-    if base is None:
-        said += f": {_scored(comparison, chosen)}"
-    else:
-        gain = _gain(comparison, chosen, base)
-        other = _SPOKEN.get(base.name, base.name)
-        sure = comparison.evidence.difference(chosen, base).real
-        if sure:
-            said += f": +{gain} over {other}"
-        else:
-            chance = _chance(comparison, chosen, base)
-            said += f" as the better bet: {gain} ahead of {other}, {chance}"
-        raw = next((one for one in plain if one.name == "euclidean"), base)
-        # Of few rows, times are those of other things.
-        if len(comparison.setting.X) > MANY_ROWS and chosen.name not in PLAIN:
-            said += _faster(chosen, raw)
-    return said + _beyond(comparison, chosen, None if sure else base)
-
-
-def reading(comparison: Comparison) -> list[str]:
-    """Return sentences on how to read the scores, for below the table.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        What was found.
-    """
-    test = used_test(comparison)
-    if not test:
-        return []
-    return [
-        "± half of a 95 % interval; * the best method is really better "
-        f"({test}, Holm's p < 0.05)"
-    ]
+    return not _no_better_than_constant(comparison)
 
 
 def used_test(comparison: Comparison) -> str:
-    """Return what differences were tested by, in words; nothing where none were.
+    """Return the name of the test of differences; empty if nothing was tested.
 
     Parameters
     ----------
     comparison : Comparison
-        What was found.
+        The results.
     """
     s, evidence = comparison.setting, comparison.evidence
-    known = np.isfinite(evidence.reach(comparison.best))
+    known = np.isfinite(evidence.half_width(comparison.best))
     if not known or len(comparison.results) < 2:
         return ""
     if not evidence.by_rows:
@@ -132,22 +140,8 @@ def used_test(comparison: Comparison) -> str:
     return "bootstrap of the test rows"
 
 
-def _right_tool(comparison: Comparison, but: str = "") -> str:
-    """Say what does better without neighbours than every metric; else nothing."""
-    reference = comparison.evidence.ahead_of_all()
-    # That a constant is ahead is said by `_beats_nothing`.
-    if reference is None or reference.name in CONSTANTS:
-        return ""
-    gain, error = comparison.evidence.against_reference(comparison.best, reference)
-    amount = _amount(comparison, -gain, 1.96 * error)
-    return (
-        f"; {but}{reference.name}, which has no neighbours, is {amount} ahead of every "
-        "metric: take it if only predictions count"
-    )
-
-
-def _beats_nothing(comparison: Comparison) -> str:
-    """Say where no metric predicts better than a constant does; else nothing."""
+def _no_better_than_constant(comparison: Comparison) -> str:
+    """Return a sentence if no metric predicts better than a constant; else nothing."""
     best = comparison.best
     scored = f"{best.name} has {_scored(comparison, best)}, so do without neighbours"
     if comparison.setting.task == "regression":
@@ -156,99 +150,123 @@ def _beats_nothing(comparison: Comparison) -> str:
         if reference.name == "majority class":
             gain, error = comparison.evidence.against_reference(best, reference)
             if gain <= max(0.0, error):
-                constant = f"{_scored(comparison, reference, sure=False)}"
+                score = comparison.evidence.score
+                constant = f"{score.written(reference.mean)}{score.unit}"
                 return f"No metric beats the most frequent class ({constant}): {scored}"
     return ""
 
 
-def _beyond(
+def _advice(comparison: Comparison) -> str:
+    chosen = comparison[comparison.recommended]
+    results, evidence = comparison.results, comparison.evidence
+    if len(results) == 1:
+        return f"{chosen.name}: {_scored(comparison, chosen)}"
+    low, high = chosen.n_components.min(), chosen.n_components.max()
+    number = f"{low}" if low == high else f"{low} to {high}"
+    text = f"Use {chosen.name} in {number} dimension{'' if high == 1 else 's'}"
+    if chosen.name in _BASELINES:
+        text = _BASELINES[chosen.name][0]
+    elif chosen.name == "whitened":
+        text = "Whiten"
+    rank = complexity(chosen.name)
+    simpler = [one for one in results if complexity(one.name) < rank]
+    plain = [one for one in simpler if one.name in _BASELINES]
+    # The best baseline that the chosen method is measured against.
+    base = max(
+        plain or simpler,
+        key=lambda one: np.nan_to_num(one.mean, nan=-np.inf),
+        default=None,
+    )
+    if base is None:
+        text += f": {_scored(comparison, chosen)}"
+        return text + _more_complex(comparison, chosen, None)
+    gain = _gain(comparison, chosen, base)
+    sure = evidence.difference(chosen, base).significant
+    if sure:
+        text += f": +{gain} over {_spoken(base)}"
+    else:
+        chance = _chance(comparison, chosen, base)
+        text += f" as the better bet: {gain} ahead of {_spoken(base)}, {chance}"
+    raw = next((one for one in plain if one.name == "euclidean"), base)
+    # With few rows, the times are dominated by overhead.
+    if len(comparison.setting.X) > MANY_ROWS and chosen.name not in _BASELINES:
+        times = np.median(raw.query_seconds) / np.median(chosen.query_seconds)
+        if times >= 2 and chosen.n_components.max() < raw.n_components.min():
+            text += f", {times:.0f} × faster queries than raw"
+    return text + _more_complex(comparison, chosen, None if sure else base)
+
+
+def _more_complex(
     comparison: Comparison, chosen: MethodResult, unsure: MethodResult | None
 ) -> str:
-    """Return what the best method would add to the recommended one.
+    """Compare the more complex methods with the recommended one.
 
-    `unsure` is the simpler one that it is ahead of by chance, perhaps; None if surely.
+    `unsure` is the baseline that the recommended method may be ahead of by chance.
     """
-    best, sure = comparison.best, unsure is None
-    others = [
-        one
-        for one in comparison.results
-        if simplicity(one.name) > simplicity(chosen.name)
-    ]
+    best, rank = comparison.best, complexity(chosen.name)
+    others = [one for one in comparison.results if complexity(one.name) > rank]
     more = "; more rows would tell"
     if not others:
-        return "" if sure else more
-    learns = chosen.name in PLAIN and comparison.setting.task != "none"
-    what = "learning a metric adds" if learns else "methods that are less simple add"
-    gain = best.mean - chosen.mean
-    score = comparison.evidence.score
-    if best is chosen or gain < score.negligible:
-        nothing = f"; {what} nothing beyond that on these data" if sure else ""
-        return (_short_of_time(comparison, others) or nothing) + ("" if sure else more)
-    amount = _gain(comparison, best, chosen)
+        return more if unsure else ""
+    if best is chosen or best.mean - chosen.mean < comparison.evidence.score.negligible:
+        too_few = _too_few_rows(comparison, others)
+        if unsure:
+            return too_few + more
+        left_out = any(
+            complexity(name) > rank for name, _ in comparison.setting.left_out
+        )
+        which = (
+            "the more complex methods that ran" if left_out else "more complex methods"
+        )
+        return too_few or f"; {which} do not improve on it"
     proven = ""
-    if unsure is not None and comparison.evidence.difference(best, unsure).real:
-        other = _SPOKEN.get(unsure.name, unsure.name)
-        proven = f", which is really better than {other},"
-    chance = _chance(comparison, best, chosen)
-    return f"; {best.name}{proven} is {amount} ahead, {chance}, and less simple{more}"
+    if unsure and comparison.evidence.difference(best, unsure).significant:
+        proven = f", which is significantly better than {_spoken(unsure)},"
+    return (
+        f"; {best.name}{proven} is {_gain(comparison, best, chosen)} ahead, "
+        f"{_chance(comparison, best, chosen)}, and more complex{more}"
+    )
 
 
-def _short_of_time(comparison: Comparison, others: list[MethodResult]) -> str:
-    """Return which methods had too few rows to say anything of them; else nothing."""
+def _too_few_rows(comparison: Comparison, others: list[MethodResult]) -> str:
+    """Return the methods that learned from too few rows to be judged; else nothing."""
     s = comparison.setting
     n_train = len(s.X) - len(s.tests[0]) if s.tests else 0
-    if n_train <= 2 * MANY_ROWS:
-        return ""
     names = [
         one.name
         for one in others
         if one.n_learned is not None and one.n_learned.min() < MANY_ROWS
     ]
-    if not names:
+    if n_train <= 2 * MANY_ROWS or not names:
         return ""
     return (
-        f"; time was too short to tell what {', '.join(names)} would add: they learned "
-        f"from fewer than {MANY_ROWS:,} of the {n_train:,} training rows"
+        f"; time was too short to judge {', '.join(names)}, which learned from fewer "
+        f"than {MANY_ROWS:,} of the {n_train:,} training rows"
     )
 
 
-def _mean(one: MethodResult) -> float:
-    return float(np.nan_to_num(one.mean, nan=-np.inf))
+def _spoken(one: MethodResult) -> str:
+    return _BASELINES.get(one.name, ("", one.name))[1]
 
 
 def _chance(comparison: Comparison, one: MethodResult, other: MethodResult) -> str:
-    """Say that a difference may be chance: alone, or among those of many methods."""
-    if comparison.evidence.p_value(one, other) < 0.05:  # before Holm's correction
+    """Return "within chance", of two methods or only among all of them."""
+    if comparison.evidence.p_value(one, other) < 0.05:  # not adjusted
         return f"within chance among {len(comparison.results)} methods"
     return "within chance"
 
 
 def _gain(comparison: Comparison, one: MethodResult, other: MethodResult) -> str:
     gain = float(np.mean(one.scores - other.scores))
-    return _amount(comparison, gain, comparison.evidence.error_reach(one, other))
+    width = comparison.evidence.difference_half_width(one, other)
+    return _amount(comparison, gain, width)
 
 
-def _amount(comparison: Comparison, gain: float, reach: float) -> str:
+def _amount(comparison: Comparison, gain: float, half_width: float) -> str:
     score = comparison.evidence.score
-    margin = f" ± {score.written(reach)}" if np.isfinite(reach) else ""
+    margin = f" ± {score.written(half_width)}" if np.isfinite(half_width) else ""
     return f"{score.written(gain)}{margin}{score.points}"
 
 
-def _scored(comparison: Comparison, one: MethodResult, sure: bool = True) -> str:
-    score = comparison.evidence.score
-    number = comparison.score(one.name) if sure else score.written(one.mean)
-    return f"{number}{score.unit}"
-
-
-def _dimensions(one: MethodResult) -> str:
-    low, high = one.n_components.min(), one.n_components.max()
-    number = f"{low}" if low == high else f"{low} to {high}"
-    return f" in {number} dimension{'' if high == 1 else 's'}"
-
-
-def _faster(chosen: MethodResult, raw: MethodResult) -> str:
-    """Return how much faster queries are, where it is worth a word."""
-    times = float(np.median(raw.query_seconds) / np.median(chosen.query_seconds))
-    if times < _FASTER or chosen.n_components.max() >= raw.n_components.min():
-        return ""
-    return f", {times:.0f} × faster queries than raw"
+def _scored(comparison: Comparison, one: MethodResult) -> str:
+    return f"{comparison.score(one.name)}{comparison.evidence.score.unit}"

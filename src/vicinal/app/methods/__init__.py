@@ -1,4 +1,4 @@
-"""The registry of methods by name, and what can be said of any fitted one.
+"""Methods by name, the steps of their pipelines, and fitted pipelines as matrices.
 
-Comparison, models and report share it; none of them is known here.
+The comparison, the models and the report use this package; it imports none of them.
 """

@@ -1,4 +1,4 @@
-"""A fitted pipeline as four arrays: what fills, what scales, and the map."""
+"""A fitted pipeline as a linear map: its matrix, feature shares and directions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray
 
-__all__ = ["LinearMap", "affine_map", "linear_map"]
-
-# How far a map may be from an affine one, in parts of what it maps to.
-_TOLERANCE = 1e-5
+__all__ = [
+    "Directions",
+    "LinearMap",
+    "affine_map",
+    "directions",
+    "feature_shares",
+    "linear_map",
+]
 
 
 @dataclass(frozen=True, eq=False)
 class LinearMap:
     """A fitted pipeline in four arrays.
 
-    A row x goes to ``components @ ((filled - mean) / scale)``, where `filled` is x
-    with `median` where a number is missing; up to a translation, which changes no
-    distance.
+    A row x is mapped to ``components @ ((filled - mean) / scale)`` up to a translation;
+    `filled` is x with missing values replaced by `median`.
     """
 
     median: FloatArray
@@ -37,46 +40,48 @@ class LinearMap:
 
 
 def linear_map(pipeline: Pipeline) -> LinearMap:
-    """Return what a fitted pipeline of `Method.pipeline` does to a row."""
+    """Return the linear map of a fitted pipeline of `Method.pipeline`."""
     median: FloatArray = pipeline.named_steps["impute"].statistics_
     D = median.size
-    scaler = pipeline.named_steps["scale"]
+    scaler, metric = pipeline.named_steps["scale"], pipeline.named_steps["metric"]
     plain = isinstance(scaler, str)
     mean = np.zeros(D) if plain else scaler.mean_
     scale = np.ones(D) if plain else scaler.scale_
-    return LinearMap(
-        median, mean, scale, _components(pipeline.named_steps["metric"], D)
-    )
+    return LinearMap(median, mean, scale, _components(metric, D))
 
 
 def _components(metric: Any, n_features: int) -> FloatArray:
     if isinstance(metric, str):
         return np.eye(n_features)
-    ours = type(metric).__module__.startswith("vicinal.")
     if hasattr(metric, "networks_"):
         raise ValueError("a network is not a linear map, and has no matrix to keep.")
-    if not ours and not isinstance(metric, PCA | LinearDiscriminantAnalysis):
-        return affine_map(metric, n_features)[0]
     if isinstance(metric, LinearDiscriminantAnalysis):
         return metric.scalings_[:, : metric.get_feature_names_out().size].T
+    ours = type(metric).__module__.startswith("vicinal.")
+    if not ours and not isinstance(metric, PCA):
+        return affine_map(metric, n_features)[0]
     components: FloatArray = metric.components_
     if isinstance(metric, PCA) and metric.whiten:
         return components / np.sqrt(metric.explained_variance_)[:, None]
     return components
 
 
-def affine_map(transformer: Any, n_features: int) -> tuple[FloatArray, FloatArray]:
+def affine_map(
+    transformer: Any, n_features: int, tol: float = 1e-5
+) -> tuple[FloatArray, FloatArray]:
     """Return A and b of a fitted transformer that maps a row x to A x + b.
 
-    It is asked where it maps zero and a step along each feature, and then, whether
-    random rows are mapped as follows from these.
+    They follow from the images of zero and of the unit vectors. Random rows are mapped
+    to check that the transformer is affine.
 
     Parameters
     ----------
     transformer : estimator
-        With a `transform`.
+        A fitted transformer.
     n_features : int
-        How many numbers a row has.
+        Number of features.
+    tol : float, default=1e-5
+        Largest deviation from an affine map, relative to the largest image.
 
     Returns
     -------
@@ -88,21 +93,98 @@ def affine_map(transformer: Any, n_features: int) -> tuple[FloatArray, FloatArra
     Raises
     ------
     ValueError
-        When it is no such map.
+        If the transformer is not affine.
     """
     probes = np.random.default_rng(0).normal(size=(8, n_features))
-    asked = np.concatenate([np.zeros((1, n_features)), np.eye(n_features), probes])
+    rows = np.concatenate([np.zeros((1, n_features)), np.eye(n_features), probes])
     with warnings.catch_warnings():
-        # That the columns have no names here, for one.
+        # For example, that the columns have no names.
         warnings.simplefilter("ignore")
-        mapped = np.asarray(transformer.transform(asked), dtype=np.float64)
-    offset, along, found = mapped[0], mapped[1 : 1 + n_features], mapped[-8:]
-    components = (along - offset).T
-    expected = probes @ components.T + offset
-    error = np.abs(expected - found).max(initial=0)
-    if not error <= _TOLERANCE * np.abs(mapped).max(initial=0):
+        mapped = np.asarray(transformer.transform(rows), dtype=np.float64)
+    offset, images, found = np.split(mapped, [1, 1 + n_features])
+    components = (images - offset).T
+    error = np.abs(probes @ components.T + offset - found).max(initial=0)
+    if not error <= tol * np.abs(mapped).max(initial=0):
         raise ValueError(
             f"{type(transformer).__name__} is not a linear map: it cannot be written "
             "as a matrix."
         )
-    return components, offset
+    return components, offset[0]
+
+
+def feature_shares(components: FloatArray) -> FloatArray:
+    """Return the share of each feature in a map A: ‖A e_j‖² / ‖A‖².
+
+    For independent features of unit variance, it is the part of the expected squared
+    distance between rows that comes from feature j.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_components, n_features)
+        The map A, for features in comparable units.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Shares that sum to one; all zero if the map is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.app.methods.linear_map import feature_shares
+    >>> feature_shares(np.array([[3.0, 0.0], [0.0, 1.0]])).round(2).tolist()
+    [0.9, 0.1]
+    """
+    # In units of the largest entry, so that squares neither overflow nor vanish.
+    scaled = components / (np.abs(components).max(initial=0) or 1)
+    squares = np.square(scaled).sum(axis=0)
+    return squares / (squares.sum() or 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """The first right singular vectors of a map.
+
+    Attributes
+    ----------
+    shares : ndarray of shape (n_directions,)
+        Share of each direction in the squared norm of the map.
+    loadings : ndarray of shape (n_directions, n_features)
+        Unit vectors; the largest entry of each is positive.
+    """
+
+    shares: FloatArray
+    loadings: FloatArray
+
+
+def directions(components: FloatArray, n_directions: int = 2) -> Directions:
+    """Return the directions that a map stretches most.
+
+    Parameters
+    ----------
+    components : ndarray of shape (n_components, n_features)
+        The map A.
+    n_directions : int, default=2
+        The maximal number of directions.
+
+    Returns
+    -------
+    Directions
+        The first right singular vectors of A.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.app.methods.linear_map import directions
+    >>> found = directions(np.array([[0.0, -2.0], [1.0, 0.0]]))
+    >>> found.shares.round(2).tolist(), found.loadings.round(2).tolist()
+    ([0.8, 0.2], [[0.0, 1.0], [1.0, 0.0]])
+    """
+    scaled = components / (np.abs(components).max(initial=0) or 1)
+    _, sizes, rows = np.linalg.svd(scaled, full_matrices=False)
+    kept = min(n_directions, int(np.count_nonzero(sizes)))
+    rows = rows[:kept]
+    signs = np.sign(rows[np.arange(kept), np.abs(rows).argmax(axis=1)])
+    # Adding zero turns −0 into 0.
+    loadings = rows * signs[:, None] + 0.0
+    return Directions(np.square(sizes[:kept]) / (np.square(sizes).sum() or 1), loadings)

@@ -1,42 +1,47 @@
-"""The metrics that can be compared: names, what they are for, how they are made.
+"""The methods that can be compared, by name.
 
-Each becomes a pipeline of three steps, ``impute``, ``scale`` and ``metric``, that
-learns all it knows from the rows it is fitted on. All of them are affine: see
-`vicinal.app.methods.linear_map`; but estimators of your own may be what they like.
+A method becomes a pipeline of three steps, ``impute``, ``scale`` and ``metric``, which
+learns only from the rows it is fitted on. `register` adds a method. Importing this
+module loads no numerical library: estimators are imported when a pipeline is built.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from sklearn.decomposition import PCA
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
-
-from vicinal.app.methods.mistaken import mistaken
-from vicinal.app.methods.one_hot import BesideCategories, CategoryScaler, one_hot_groups
-from vicinal.app.methods.own import check_own, is_own, maker, name_of, scales_itself
-from vicinal.app.methods.scaling import AutoScaler
+from vicinal.app.methods.user_estimators import as_named_estimator, check_estimator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
+    from sklearn.pipeline import Pipeline
+
     from vicinal._typing import FloatArray, IntArray
 
-__all__ = ["METHODS", "TASKS", "Method", "resolve_methods"]
+    Seed = int | np.random.RandomState | None
+
+__all__ = [
+    "METHODS",
+    "TASKS",
+    "FitRequest",
+    "Method",
+    "estimator",
+    "register",
+    "resolve_methods",
+]
 
 TASKS = ("classification", "regression", "none")
-Seed = int | np.random.RandomState | None
 
 
 @dataclass(frozen=True, eq=False)
 class FitRequest:
-    """What a pipeline is made for: the rows it will see, and the user's choices."""
+    """The training rows and the user's choices, from which the steps are built."""
 
     X: FloatArray
     y: Any
@@ -45,48 +50,38 @@ class FitRequest:
     n_jobs: int | None
 
 
-def _nothing(_: FitRequest) -> Any:
-    return "passthrough"
-
-
-def _standard(_: FitRequest) -> Any:
-    return CategoryScaler()
-
-
-def _auto_scaler(request: FitRequest) -> Any:
-    if request.y is None:
-        return CategoryScaler()
-    numbers = request.y.dtype.kind == "f"
-    return AutoScaler("regression" if numbers else "classification")
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Method:
-    """A metric to compare.
+    """A method that can be compared.
 
     Attributes
     ----------
     name : str
-        What it is called everywhere.
-    tasks : tuple of str
-        Some of ``"classification"``, ``"regression"`` and ``"none"``: what kind of
-        target it can learn beside.
-    summary : str
-        What near means under it, in a few words.
-    make : callable
+        Its name everywhere.
+    factory : callable
         From a `FitRequest` to the last step of the pipeline.
-    scale : callable
-        From a `FitRequest` to the step before: what unit the features come in.
-    usual : bool
-        Whether it takes part unless other methods are named.
+    summary : str
+        A few words on the metric.
+    tasks : tuple of str
+        The kinds of target it can learn from, some of `TASKS`.
+    complexity : int
+        Rank by the effort to explain and to compute it: 0 for raw features, 1 for one
+        scale or bandwidth, 6 for networks. Simple methods run first, and are
+        recommended if more complex ones are not better.
+    scale : {"auto", "standard", "none"}
+        The step before: standardized features or one common unit, whichever gives
+        better neighbors; standardized features; or the features as they are.
+    default : bool
+        Whether it is compared if no methods are named.
     """
 
     name: str
-    tasks: tuple[str, ...]
+    factory: Callable[[FitRequest], Any]
     summary: str
-    make: Callable[[FitRequest], Any]
-    scale: Callable[[FitRequest], Any] = _auto_scaler
-    usual: bool = True
+    tasks: tuple[str, ...]
+    complexity: int
+    scale: Literal["auto", "standard", "none"] = "auto"
+    default: bool = True
 
     def pipeline(
         self,
@@ -96,281 +91,236 @@ class Method:
         random_state: Seed = 0,
         n_jobs: int | None = None,
     ) -> Pipeline:
-        """Return the three steps, not yet fitted, for rows like these.
+        """Return an unfitted pipeline for these training rows.
 
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
-            The training rows; NaN where a value is missing.
+            The training rows; NaN marks missing values.
         y : ndarray of shape (n_samples,) or None
             Classes as integers from 0, or numbers.
         n_components : int, optional
             Dimensions, for the methods that reduce them.
         random_state : int, RandomState or None
-            For the methods that draw numbers.
+            For the methods that draw random numbers.
         n_jobs : int, optional
             Threads, for the methods that use them.
         """
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import Pipeline
+
+        from vicinal.app.methods.baselines import AutoScaler, CategoryScaler
+
+        scale: Any = "passthrough"
+        if self.scale == "auto" and y is not None:
+            scale = AutoScaler("regression" if y.dtype.kind == "f" else TASKS[0])
+        elif self.scale != "none":
+            scale = CategoryScaler()
         request = FitRequest(X, y, n_components, random_state, n_jobs)
         return Pipeline(
             [
                 ("impute", SimpleImputer(strategy="median", keep_empty_features=True)),
-                ("scale", self.scale(request)),
-                ("metric", self.make(request)),
+                ("scale", scale),
+                ("metric", self.factory(request)),
             ]
         )
 
 
+METHODS: dict[str, Method] = {}
+"""The registered methods, in the order of tables."""
+
+
+def register(
+    name: str,
+    factory: str | Callable[..., Any],
+    summary: str = "",
+    tasks: tuple[str, ...] = TASKS[:1],
+    *,
+    complexity: int = 5,
+    scale: Literal["auto", "standard", "none"] = "auto",
+    default: bool = False,
+) -> Method:
+    """Add a method to `METHODS`.
+
+    Parameters
+    ----------
+    name : str
+        A name that no method has.
+    factory : str, class or callable
+        An estimator with `fit` and `transform`: its dotted path or its class, built
+        as `estimator` does, or a function from a `FitRequest` to the estimator.
+        Without a target, the estimator also needs `score_samples`.
+    summary : str
+        A few words on the metric, for the report.
+    tasks : tuple of str, default=("classification",)
+        Some of `TASKS`.
+    complexity, scale, default
+        As for `Method`.
+
+    Returns
+    -------
+    Method
+        The registered method.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken or a task is unknown.
+
+    Examples
+    --------
+    >>> from sklearn.random_projection import GaussianRandomProjection
+    >>> from vicinal.app.methods.registry import METHODS, register
+    >>> method = register("random", GaussianRandomProjection, "a random map")
+    >>> METHODS.pop("random") is method
+    True
+    """
+    if name in METHODS:
+        raise ValueError(f"The method {name!r} is already registered.")
+    if not tasks or set(tasks) - set(TASKS):
+        raise ValueError(f"tasks must be some of {', '.join(TASKS)}; got {tasks!r}.")
+    if isinstance(factory, str | type):
+        factory = estimator(factory, at_most="features")
+    method = Method(name, factory, summary, tasks, complexity, scale, default)
+    METHODS[name] = method
+    return method
+
+
+def estimator(
+    kind: str | type,
+    *,
+    regressor: str | None = None,
+    at_most: Literal["", "features", "rows", "classes"] = "",
+    **params: Any,
+) -> Callable[[FitRequest], Any]:
+    """Return a factory for an estimator, which is imported when it is built.
+
+    Parameters
+    ----------
+    kind : str or class
+        The class or its dotted path. Its `random_state` and `n_jobs` are those of the
+        request, if it has them.
+    regressor : str, optional
+        The path of another class, for numeric targets.
+    at_most : {"", "features", "rows", "classes"}, default=""
+        Whether `n_components` is passed on if the user gives it: not at all, as it is,
+        or limited to one less than the number of rows or classes.
+    **params
+        Parameters of the estimator.
+    """
+
+    def build(request: FitRequest) -> Any:
+        numeric = request.y is not None and request.y.dtype.kind == "f"
+        made = regressor if regressor and numeric else kind
+        if isinstance(made, str):
+            module, _, name = made.rpartition(".")
+            made = getattr(import_module(module), name)
+        given = {"random_state": request.random_state, "n_jobs": request.n_jobs}
+        if at_most and request.n_components is not None:
+            limit = request.n_components
+            if at_most == "rows":
+                limit = len(request.X) - 1
+            elif at_most == "classes":
+                limit = len(set(request.y.tolist())) - 1
+            given["n_components"] = min(request.n_components, limit)
+        known = signature(made).parameters
+        own = {name: value for name, value in given.items() if name in known}
+        return made(**{**params, **own})
+
+    return build
+
+
+def _features(_: FitRequest) -> str:
+    return "passthrough"
+
+
 def _pca(request: FitRequest) -> Any:
+    from sklearn.decomposition import PCA
+
     d = request.n_components
-    kept = 0.95 if d is None else min(d, len(request.X))
-    return PCA(kept, svd_solver="full")
+    return PCA(0.95 if d is None else min(d, len(request.X)), svd_solver="full")
 
 
 def _whitened(request: FitRequest) -> Any:
-    filled = SimpleImputer(strategy="median", keep_empty_features=True).fit_transform(
-        request.X
-    )
+    import numpy as np
+    from sklearn.decomposition import PCA
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import StandardScaler
+
+    from vicinal.app.methods.baselines import BesideCategories, one_hot_groups
+
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+    filled = imputer.fit_transform(request.X)
     # Whitened, a category of k values would weigh as much as k - 1 numbers.
     if groups := one_hot_groups(filled):
         return BesideCategories(groups)
-    # Whitening a direction without variance would blow up its rounding errors.
+    # Whitening a direction without variance would amplify rounding errors.
     rank = np.linalg.matrix_rank(StandardScaler().fit_transform(filled))
     return PCA(int(rank), whiten=True, svd_solver="full")
 
 
-def _lda(request: FitRequest) -> Any:
-    d = request.n_components
-    return LinearDiscriminantAnalysis(
-        n_components=d and min(d, np.unique(request.y).size - 1)
-    )
+# fmt: off
+_LABELED, _CLASSES, _NUMBERS, _NO_TARGET = TASKS[:2], TASKS[:1], TASKS[1:2], TASKS[2:]
 
-
-def _fda(request: FitRequest) -> Any:
-    from vicinal.classic import FDA
-
-    d = request.n_components
-    return FDA(d and min(d, np.unique(request.y).size - 1))
-
-
-def _lfda(request: FitRequest) -> Any:
-    from vicinal.classic import LFDA
-
-    return LFDA(request.n_components)
-
-
-def _itml(request: FitRequest) -> Any:
-    from vicinal.classic import ITML
-
-    return ITML(random_state=request.random_state)
-
-
-def _rca(request: FitRequest) -> Any:
-    from vicinal.classic import RCA
-
-    return RCA(_at_most_rank(request))
-
-
-def _mmc(request: FitRequest) -> Any:
-    from vicinal.classic import MMC
-
-    return MMC(random_state=request.random_state)
-
-
-def _sdml(request: FitRequest) -> Any:
-    from vicinal.classic import SDML
-
-    return SDML(random_state=request.random_state)
-
-
-def _lsml(request: FitRequest) -> Any:
-    from vicinal.classic import LSML
-
-    return LSML(random_state=request.random_state)
-
-
-def _scml(request: FitRequest) -> Any:
-    from vicinal.classic import SCML
-
-    return SCML(random_state=request.random_state)
-
-
-def _lmnn(request: FitRequest) -> Any:
-    from vicinal.classic import LMNN
-
-    return LMNN(
-        n_components=_at_most_rank(request),
-        random_state=request.random_state,
-        n_jobs=request.n_jobs,
-    )
-
-
-def _mcml(request: FitRequest) -> Any:
-    from vicinal.classic import MCML
-
-    return MCML(
-        _at_most_rank(request),
-        random_state=request.random_state,
-        n_jobs=request.n_jobs,
-    )
-
-
-def _at_most_rank(request: FitRequest) -> int | None:
-    """Return the dimensions asked for; no more than rows differ in."""
-    d = request.n_components
-    return d and min(d, len(request.X) - 1)
-
-
-def _ldg(request: FitRequest) -> Any:
-    from vicinal.ldg import LDG
-
-    return LDG(
-        "auto" if request.n_components is None else request.n_components,
-        random_state=request.random_state,
-        n_jobs=request.n_jobs,
-    )
-
-
-def _nca(request: FitRequest) -> Any:
-    from vicinal.nca import NCA, NCARegressor
-
-    kind = NCARegressor if request.y.dtype.kind == "f" else NCA
-    return kind(
-        request.n_components,
-        # Found on rows held out: a first result should not be worse than plain k-NN.
-        alpha="auto",
-        random_state=request.random_state,
-        n_jobs=request.n_jobs,
-    )
-
-
-def _nca_log(request: FitRequest) -> Any:
-    return _nca(request).set_params(objective="log")
-
-
-def _neural_nca(request: FitRequest) -> Any:
-    from vicinal.neural import NeuralNCA, NeuralNCARegressor
-
-    kind = NeuralNCARegressor if request.y.dtype.kind == "f" else NeuralNCA
-    # One map, which `transform` then gives.
-    found = kind(
-        n_estimators=1,
-        linear_vote=False,
-        random_state=request.random_state,
-        n_jobs=request.n_jobs,
-    )
-    if request.n_components is not None:
-        found.set_params(n_components=request.n_components)
-    return found
-
-
-def _mlkr(request: FitRequest) -> Any:
-    from vicinal.classic import MLKR
-
-    return MLKR(
-        request.n_components, random_state=request.random_state, n_jobs=request.n_jobs
-    )
-
-
-def _lca(request: FitRequest) -> Any:
-    from vicinal.lca import LCA
-
-    return LCA(random_state=request.random_state, n_jobs=request.n_jobs)
-
-
-def _lca_diagonal(request: FitRequest) -> Any:
-    return _lca(request).set_params(covariance="diagonal")
-
-
-def _lca_gauss(request: FitRequest) -> Any:
-    from vicinal.lca import LCAGauss
-
-    return LCAGauss(
-        random_state=request.random_state,
-        n_jobs=request.n_jobs,
-    )
-
-
-def _kernel_density(_: FitRequest) -> Any:
-    from vicinal.app.methods.density_baselines import KernelDensityMetric
-
-    return KernelDensityMetric()
-
-
-def _gaussian(_: FitRequest) -> Any:
-    from vicinal.app.methods.density_baselines import GaussianMetric
-
-    return GaussianMetric()
-
-
-_LABELLED = ("classification", "regression")
-_CLASSES = ("classification",)
-_LIST = (
-    Method("euclidean", _LABELLED, "the features as they are", _nothing, _nothing),
-    Method(
-        "standardised",
-        _LABELLED,
-        "each feature in its standard deviation",
-        _nothing,
-        _standard,
-    ),
-    Method(
-        "whitened",
-        _LABELLED,
-        "the Mahalanobis metric of all rows",
-        _whitened,
-        _standard,
-    ),
-    Method("pca", _LABELLED, "the directions of most variance", _pca),
-    Method("lda", _CLASSES, "linear discriminant analysis", _lda),
-    Method("fda", _CLASSES, "Fisher's discriminants, shrunk", _fda, usual=False),
-    Method("lfda", _CLASSES, "local Fisher discriminant analysis", _lfda),
-    Method("rca", _CLASSES, "relevant component analysis", _rca, usual=False),
-    Method("itml", _CLASSES, "information-theoretic metric", _itml, usual=False),
-    Method("mmc", _CLASSES, "pairs of two classes far apart", _mmc, usual=False),
-    Method("sdml", _CLASSES, "a sparse metric of pairs", _sdml, usual=False),
-    Method("lsml", _CLASSES, "distances in order, by residuals", _lsml, usual=False),
-    Method("scml", _CLASSES, "a few local discriminants, weighed", _scml, usual=False),
-    Method("lmnn", _CLASSES, "large-margin nearest neighbours", _lmnn, usual=False),
-    Method("mcml", _CLASSES, "each class collapsed to a point", _mcml, usual=False),
-    Method("ldg", _CLASSES, "local discriminative Gaussians", _ldg),
-    Method("nca", _LABELLED, "neighbourhood components analysis", _nca),
-    Method("nca-log", _CLASSES, "NCA, likelihood of the labels", _nca_log, usual=False),
-    Method(
-        "mlkr",
-        ("regression",),
-        "metric learning for kernel regression, what nca is for numbers",
-        _mlkr,
-        usual=False,
-    ),
-    Method(
-        "kernel-density", ("none",), "one bandwidth for all directions", _kernel_density
-    ),
-    Method("gaussian", ("none",), "one Gaussian, shrunk", _gaussian),
-    Method(
-        "lca-diagonal", ("none",), "LCA, a bandwidth for each feature", _lca_diagonal
-    ),
-    Method("lca", ("none",), "local component analysis", _lca),
-    Method("lca-gauss", ("none",), "LCA beside a Gaussian part", _lca_gauss),
-)
-METHODS = {method.name: method for method in _LIST}
-# In its place among the others, where PyTorch is installed.
-NEURAL = Method(
-    "neural-nca",
-    _LABELLED,
-    "NCA by a network on periodic features",
-    _neural_nca,
-    _nothing,
-    usual=False,
-)
+register("euclidean", _features, "the features as they are", _LABELED,
+         complexity=0, scale="none", default=True)
+register("standardised", _features, "each feature in its standard deviation", _LABELED,
+         complexity=1, scale="standard", default=True)
+register("whitened", _whitened, "the Mahalanobis metric of all rows", _LABELED,
+         complexity=2, scale="standard", default=True)
+register("pca", _pca, "the directions of most variance", _LABELED,
+         complexity=2, default=True)
+register("lda", estimator("sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
+                          at_most="classes"),
+         "linear discriminant analysis", complexity=3, default=True)
+register("fda", estimator("vicinal.classic.FDA", at_most="classes", n_components=None),
+         "Fisher's discriminants, shrunk", complexity=3)
+register("lfda", "vicinal.classic.LFDA", "local Fisher discriminant analysis",
+         complexity=4, default=True)
+register("rca", estimator("vicinal.classic.RCA", at_most="rows"),
+         "relevant component analysis", complexity=3)
+register("itml", "vicinal.classic.ITML", "information-theoretic metric", complexity=4)
+register("mmc", "vicinal.classic.MMC", "pairs of two classes far apart", complexity=4)
+register("sdml", "vicinal.classic.SDML", "a sparse metric of pairs", complexity=4)
+register("lsml", "vicinal.classic.LSML", "distances in order, by residuals",
+         complexity=4)
+register("scml", "vicinal.classic.SCML", "a few local discriminants, weighted",
+         complexity=4)
+register("lmnn", estimator("vicinal.classic.LMNN", at_most="rows"),
+         "large-margin nearest neighbours", complexity=5)
+register("mcml", estimator("vicinal.classic.MCML", at_most="rows"),
+         "each class collapsed to a point", complexity=5)
+register("ldg", "vicinal.ldg.LDG", "local discriminative Gaussians",
+         complexity=4, default=True)
+# alpha is chosen on held-out rows, so that NCA is seldom worse than plain k-NN.
+register("nca", estimator("vicinal.nca.NCA", regressor="vicinal.nca.NCARegressor",
+                          at_most="features", alpha="auto"),
+         "neighbourhood components analysis", _LABELED, complexity=5, default=True)
+register("nca-log", estimator("vicinal.nca.NCA", at_most="features", alpha="auto",
+                              objective="log"),
+         "NCA, likelihood of the labels", complexity=5)
 if find_spec("torch") is not None:
-    _names = list(METHODS)
-    _place = _names.index("nca-log") + 1
-    METHODS = {
-        **{name: METHODS[name] for name in _names[:_place]},
-        NEURAL.name: NEURAL,
-        **{name: METHODS[name] for name in _names[_place:]},
-    }
+    # One map without votes, which `transform` returns.
+    register("neural-nca", estimator("vicinal.neural.NeuralNCA",
+                                     regressor="vicinal.neural.NeuralNCARegressor",
+                                     at_most="features", n_estimators=1,
+                                     linear_vote=False),
+             "NCA by a network on periodic features", _LABELED,
+             complexity=6, scale="none")
+register("mlkr", "vicinal.classic.MLKR",
+         "metric learning for kernel regression, what nca is for numbers", _NUMBERS,
+         complexity=5)
+register("kernel-density", "vicinal.app.methods.baselines.KernelDensityMetric",
+         "one bandwidth for all directions", _NO_TARGET, complexity=1, default=True)
+register("gaussian", "vicinal.app.methods.baselines.GaussianMetric",
+         "one Gaussian, shrunk", _NO_TARGET, complexity=0, default=True)
+register("lca-diagonal", estimator("vicinal.lca.LCA", covariance="diagonal"),
+         "LCA, a bandwidth for each feature", _NO_TARGET, complexity=2, default=True)
+register("lca", estimator("vicinal.lca.LCA"), "local component analysis", _NO_TARGET,
+         complexity=3, default=True)
+register("lca-gauss", estimator("vicinal.lca.LCAGauss"), "LCA beside a Gaussian part",
+         _NO_TARGET, complexity=4, default=True)
+# fmt: on
 
 
 def resolve_methods(methods: Any, task: str) -> list[Method]:
@@ -379,51 +329,80 @@ def resolve_methods(methods: Any, task: str) -> list[Method]:
     Parameters
     ----------
     methods : str, estimator, iterable of these, or None
-        Names, in a string with commas between them or one by one; ``"all"`` for all
-        that can do the task, None for the usual ones of them. Estimators with
-        `transform`, or pairs of a name and an estimator.
+        Names, in one string with commas between them or one by one; ``"all"`` for all
+        methods of the task, None for the default ones. Estimators with `transform`, or
+        pairs of a name and an estimator.
     task : str
         One of `TASKS`.
 
     Returns
     -------
     list of Method
-        In the order of `METHODS`, then estimators in theirs.
+        In the order of `METHODS`, followed by the estimators as given.
 
     Raises
     ------
     ValueError
-        When a name is unknown or taken twice, or a method cannot do the task.
+        If a name is unknown or taken, or a method does not fit the task.
     """
-    able = {name: m for name, m in METHODS.items() if task in m.tasks}
+    able = {name: one for name, one in METHODS.items() if task in one.tasks}
     if methods is None:
-        return [method for method in able.values() if method.usual]
+        return [method for method in able.values() if method.default]
     if isinstance(methods, str):
         methods = methods.replace(",", " ").split()
     # A pipeline has a length, but is one method.
     asked = [methods] if hasattr(methods, "fit") else list(methods)
-    names = [one for one in asked if not is_own(one)]
+    names = [one for one in asked if isinstance(one, str)]
     if names == ["all"]:
         names = list(able)
     unknown = sorted(set(names).difference(able))
     if unknown or not asked:
-        if NEURAL.name in unknown and NEURAL.name not in METHODS:
-            raise ValueError(
-                f"{NEURAL.name} needs PyTorch, the extra 'torch': pip install "
-                "'vicinal[torch]'."
-            )
-        tasks = {name: method.tasks for name, method in METHODS.items()}
-        raise ValueError(mistaken(unknown, list(able), task, tasks))
+        raise ValueError(_unknown_methods(unknown, able, task))
     found = [method for name, method in able.items() if name in names]
-    for one in filter(is_own, asked):
-        name, estimator = name_of(one)
-        check_own(name, estimator, task)
-        scale = _nothing if scales_itself(estimator) else _auto_scaler
-        method = Method(name, TASKS, "your own estimator", maker(estimator), scale)
+    complexity = 1 + max(method.complexity for method in METHODS.values())
+    for one in asked:
+        if isinstance(one, str):
+            continue
+        name, given, scale = as_named_estimator(one)
+        check_estimator(name, given, task)
         if name in METHODS or any(other.name == name for other in found):
             raise ValueError(
                 f"There are two methods {name!r}; give yours another name, like "
                 f"('my {name}', …)."
             )
-        found.append(method)
+        found.append(
+            Method(name, _clones(given), "your own estimator", TASKS, complexity, scale)
+        )
     return found
+
+
+def _clones(given: Any) -> Callable[[FitRequest], Any]:
+    from sklearn.base import clone
+
+    return lambda _: clone(given)
+
+
+def _unknown_methods(unknown: list[str], able: dict[str, Method], task: str) -> str:
+    """Return an error message that names the valid methods and the likely ones."""
+    if "neural-nca" in unknown and "neural-nca" not in METHODS:
+        return (
+            "neural-nca needs PyTorch, the extra 'torch': pip install 'vicinal[torch]'."
+        )
+    target = {
+        "classification": "classes",
+        "regression": "a numeric target",
+        "none": "data without a target",
+    }
+    got = []
+    for name in unknown:
+        similar = get_close_matches(name.lower(), able, 1, 0.6)
+        hint = f": did you mean {similar[0]!r}?" if similar else ""
+        if other := METHODS.get(name.lower()):
+            hint = f", which is for {' or '.join(target[one] for one in other.tasks)}"
+        got.append(f"{name!r}{hint}")
+    listed = ", ".join(got) or "none"
+    end = "" if listed.endswith("?") else "."
+    where = "" if task == "classification" else f" for {target[task]}"
+    return (
+        f"methods must be some of {', '.join(able)}{where}, or all; got {listed}{end}"
+    )

@@ -1,4 +1,4 @@
-"""An adapter's evidence as one page: scores, and the queries that changed most."""
+"""The evaluation of an adapter as one page, with the queries that changed most."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.report.page import environment, policy
-from vicinal.app.report.sanitize import short
+from vicinal.app.report.page import environment, policy, template_text
 from vicinal.app.report.sections import versions
+from vicinal.app.report.text import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["adapter_page"]
 
-# How many queries that gained or lost are shown, and how much of a text.
-_MOST_SHOWN = 10
-_LONGEST = 400
 _NAMES = {"mrr": "reciprocal rank", "map": "average precision"}
 
 
@@ -33,8 +30,9 @@ def adapter_page(
     relevance: Any = None,
     score: str = "map",
     command: str | None = None,
+    n_shown: int = 10,
 ) -> str:
-    """Return a fitted adapter's evidence as a page of HTML with all it needs inside.
+    """Return the evaluation of a fitted adapter as a self-contained HTML page.
 
     Parameters
     ----------
@@ -43,25 +41,27 @@ def adapter_page(
     title : str, default="Adapter"
         The heading.
     query_texts, document_texts : sequence of str, optional
-        What the vectors were made of; rows are called by their numbers without.
+        The texts of the vectors; without them, rows are named by number.
     relevance : array-like of shape (n_pairs, 2 or 3), optional
         Pairs of positions: the first relevant document of a query is shown with it.
     score : str, default="map"
-        By which queries are said to gain or lose.
+        The score by which queries gain or lose.
     command : str, optional
-        That made the page.
+        The command that made the page.
+    n_shown : int, default=10
+        The number of queries with the largest gains and losses to show.
 
     Returns
     -------
     str
-        Nothing in it runs, and nothing is fetched. All texts are escaped.
+        The page, without scripts and network access. All texts are escaped.
 
     Raises
     ------
     ValueError
-        When the adapter has no evaluation.
+        If the adapter has no evaluation.
     ImportError
-        When Jinja is not installed.
+        If Jinja is not installed.
     """
     if not hasattr(adapter, "evaluation_"):
         raise ValueError(
@@ -70,7 +70,7 @@ def adapter_page(
         )
     evaluation = adapter.evaluation_
     made = environment()
-    style = _style()
+    style = template_text("report.css")
     before, after = evaluation.before[score], evaluation.after[score]
     gains = after - before
     numbers = (
@@ -92,8 +92,8 @@ def adapter_page(
             "gain": f"{gains[place]:+.3f}",
         }
 
-    gained = [line(i) for i in order[:_MOST_SHOWN] if gains[i] > 0]
-    lost = [line(i) for i in order[::-1][:_MOST_SHOWN] if gains[i] < 0]
+    gained = [line(i) for i in order[:n_shown] if gains[i] > 0]
+    lost = [line(i) for i in order[::-1][:n_shown] if gains[i] < 0]
     text: str = made.get_template("adapter.html.j2").render(
         title=short(title, 120),
         policy=policy(style, ""),
@@ -113,13 +113,6 @@ def adapter_page(
         versions=versions(),
     )
     return text
-
-
-def _style() -> str:
-    from importlib.resources import files
-
-    folder = files("vicinal.app.report") / "templates"
-    return (folder / "report.css").read_text("utf-8")
 
 
 def _row(name: str, change: Change) -> dict[str, Any]:
@@ -178,4 +171,4 @@ def _first_relevant(relevance: Any) -> dict[int, int]:
 def _text(texts: Sequence[str] | None, number: int, kind: str) -> str:
     if texts is None:
         return f"{kind} {number}"
-    return short(texts[number], _LONGEST) or f"{kind} {number}, an empty text"
+    return short(texts[number], 400) or f"{kind} {number}, an empty text"

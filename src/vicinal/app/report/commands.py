@@ -7,22 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vicinal.app.comparison import METHODS
-from vicinal.app.report.sanitize import short
+from vicinal.app.report.text import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["Ran", "fit_command", "read_command", "shell_command", "shown_command"]
 
-_LONGEST = 4000
-# What `vicinal fit` understands as `vicinal compare` does: how the table is read.
+# Options of `vicinal compare` that `vicinal fit` also has.
 _OVERRIDES = ("--drop", "--categorical", "--number", "--date", "--decimal")
 _SHARED = ("--target", "--task", "--n-components", "--seed", "--jobs", *_OVERRIDES)
 _FLAGS = ("--no-target",)
 
 
 def shell_command(arguments: Sequence[str]) -> str:
-    r"""Return arguments as a line for a shell, each quoted where it has to be.
+    r"""Return arguments as a line for a shell, each quoted if needed.
 
     Parameters
     ----------
@@ -43,7 +42,7 @@ def shell_command(arguments: Sequence[str]) -> str:
 def _quoted(argument: str) -> str:
     if argument == short(argument, max(len(argument), 1)):
         return shlex.quote(argument)
-    # What cannot be printed is written in the escapes that bash, zsh and ksh know.
+    # Unprintable characters are written as escapes of bash, zsh and ksh.
     escaped = "".join(
         c if short(c) == c and c not in "\\'" else _escaped(c) for c in argument
     )
@@ -57,35 +56,39 @@ def _escaped(character: str) -> str:
     return "".join(f"\\x{byte:02x}" for byte in raw)
 
 
-def shown_command(command: str | Sequence[str] | None) -> dict[str, Any] | None:
+def shown_command(
+    command: str | Sequence[str] | None, max_length: int = 4000
+) -> dict[str, Any] | None:
     """Return a command as the page shows it, and whether it is whole.
 
     Parameters
     ----------
     command : str, sequence of str or None
         A line, or its arguments.
+    max_length : int, default=4000
+        The largest number of characters to show.
     """
     if command is None:
         return None
     line = command if isinstance(command, str) else shell_command(command)
-    shown = short(line, _LONGEST)
+    shown = short(line, max_length)
     return {"line": shown, "whole": shown == line}
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command ``vicinal compare DATA …`` was asked.
+    """The arguments of a command ``vicinal compare DATA …``.
 
     Attributes
     ----------
     data : str
-        What it read.
+        The table.
     kept : tuple of str
         The options that `vicinal fit` understands in the same way.
     target : str or None
-        The target's column, where it was named.
+        The column of the target, if it was named.
     overrides : dict
-        What was said of columns, as `vicinal.compare` takes it.
+        The overrides of columns, as for `vicinal.compare`.
     """
 
     data: str
@@ -127,7 +130,7 @@ def read_command(command: Any) -> Ran | None:
     }
     if "decimal" in overrides:
         overrides["decimal"] = overrides["decimal"][-1]
-    # A file whose name begins with a dash is one all the same.
+    # The name of a file may begin with a dash.
     source = f"./{data[0]}" if data[0].startswith("-") else data[0]
     target = values.get("--target", [None])[-1]
     return Ran(source, tuple(kept), target, overrides)
@@ -136,17 +139,16 @@ def read_command(command: Any) -> Ran | None:
 def fit_command(
     command: Any, method: str, target: str | None = None
 ) -> list[str] | None:
-    """Return how to learn the recommended metric on the same table.
+    """Return the command that learns the recommended metric on the same table.
 
     Parameters
     ----------
     command : object
-        The arguments of ``vicinal compare DATA …``; nothing comes of anything else.
+        The arguments of ``vicinal compare DATA …``; for others the result is None.
     method : str
-        What to learn; one of `METHODS`, or nothing comes of it.
+        The method. The result is None unless it is one of `METHODS`.
     target : str, optional
-        The target's column, where the command does not name it: it may have been
-        found, or asked for.
+        The column of the target, if the command does not name it.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""Each compared metric, learned once more on the rows of the page.
-
-What the page draws of it: a picture in two dimensions, the neighbours of each row, and
-how much each feature contributes.
-"""
+"""The metrics of the page, fitted on its rows: maps, neighbors and contributions."""
 
 from __future__ import annotations
 
@@ -11,31 +7,37 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from vicinal.app.methods.linear_map import linear_map
+from vicinal.app.report.text import packed, short
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from sklearn.pipeline import Pipeline
 
     from vicinal._typing import FloatArray, IntArray
     from vicinal.app.comparison import Comparison, Setting
-    from vicinal.app.report.displayed import DisplayedRows
+    from vicinal.app.report.rows import DisplayedRows
 
-__all__ = ["FAILURES", "PLAIN", "FittedMetric", "fit_metrics", "fit_pipeline"]
+__all__ = [
+    "PLAIN",
+    "FittedMetric",
+    "before_and_after",
+    "color_stops",
+    "fit_metrics",
+    "in_view",
+    "map_data",
+]
 
-# Metrics that have learned nothing but units.
+# Metrics that learn units alone.
 PLAIN = ("euclidean", "standardised")
-# How many neighbours of a row are listed.
-_LISTED = 8
-# Up to how many the covariances of all dimensions are quickly decomposed.
-_FEW_DIMENSIONS = 1000
-# What fits may raise on rows that are of no use to them; all else is a bug.
+# Errors of a fit on unsuitable rows; all others are bugs.
 FAILURES = (ValueError, ArithmeticError, RuntimeError, MemoryError)
 
 
@@ -46,19 +48,19 @@ class FittedMetric:
     Attributes
     ----------
     name : str
-        The method's.
+        The name of the method.
     points : ndarray of shape (n_shown, n_components)
         The rows under it, in as many dimensions as were compared.
     picture : ndarray of shape (n_shown, 2)
         The rows in the plane.
     caption : str
-        How they came there.
+        How the plane was obtained.
     neighbors : ndarray of int of shape (n_shown, n_listed)
         The nearest other rows among `points`, nearest first.
     components : ndarray of shape (n_components, n_features)
         The map of features in units of their standard deviations.
     effective_neighbors : ndarray of shape (n_known,) or None
-        The effective number of neighbours of each row, where the method knows it.
+        The effective number of neighbors of each row, if the method has one.
     """
 
     name: str
@@ -75,28 +77,28 @@ def fit_metrics(
     rows: DisplayedRows,
     on_progress: Callable[[int, int, str], object] | None = None,
 ) -> tuple[list[FittedMetric], list[str]]:
-    """Learn every metric of a comparison on the rows of the page.
+    """Fit every metric of a comparison on the rows of the page.
 
     Parameters
     ----------
     comparison : Comparison
-        Which metrics.
+        The metrics.
     rows : DisplayedRows
-        Which rows.
+        The rows.
     on_progress : callable, optional
         Called after each metric as ``on_progress(done, total, method)``.
 
     Returns
     -------
     metrics : list of FittedMetric
-        In the comparison's order, without those that could not be learned; before
-        them plain standardised features, where no plain metric was compared.
+        In the order of the comparison, without those that failed; after standardized
+        features, if no plain metric was compared.
     left_out : list of str
-        A sentence for each of these.
+        A sentence for each that failed.
     """
     names = [result.name for result in comparison.results]
     if not set(names).intersection(PLAIN):
-        # Nothing is seen of "after" without a "before".
+        # A plain metric to compare with.
         names = ["standardised", *names]
     found, left_out = [], []
     for done, name in enumerate(names, start=1):
@@ -140,7 +142,7 @@ def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
 def fit_pipeline(
     name: str, X: FloatArray, target: Any, setting: Setting, n_components: int | None
 ) -> tuple[Pipeline, list[str]]:
-    """Return a method's fitted pipeline, and what it warned about as sentences.
+    """Return the fitted pipeline of a method, and its warnings as sentences.
 
     Parameters
     ----------
@@ -194,8 +196,8 @@ def _picture(points: FloatArray) -> tuple[FloatArray, str]:
         return np.column_stack([points[:, 0], spread / 3 * height]), caption
     if d == 2:
         return points, "Learned in two dimensions."
-    # Two of many components are wanted: a whole SVD would take seconds for pictures.
-    solver = "covariance_eigh" if d <= _FEW_DIMENSIONS else "randomized"
+    # scikit-learn's rule for large data: a full SVD would take seconds for images.
+    solver = "covariance_eigh" if d <= 1000 else "randomized"
     kept = PCA(2, svd_solver=solver, random_state=0).fit(points)
     share = float(np.nansum(kept.explained_variance_ratio_))
     return kept.transform(points), (
@@ -204,12 +206,11 @@ def _picture(points: FloatArray) -> tuple[FloatArray, str]:
     )
 
 
-def _neighbors(points: FloatArray, setting: Setting) -> IntArray:
-    search = NearestNeighbors(
-        n_neighbors=min(_LISTED, len(points) - 1), n_jobs=setting.n_jobs
-    )
-    # Without rows to look up, it leaves each row itself out.
-    nearest: Any = search.fit(points).kneighbors(return_distance=False)
+def _neighbors(points: FloatArray, setting: Setting, n_listed: int = 8) -> IntArray:
+    """Return the nearest other rows of each row."""
+    k = min(n_listed, len(points) - 1)
+    search = NearestNeighbors(n_neighbors=k, n_jobs=setting.n_jobs).fit(points)
+    nearest: Any = search.kneighbors(return_distance=False)
     return nearest
 
 
@@ -225,9 +226,165 @@ def _in_standard_units(pipeline: Pipeline, X: FloatArray) -> FloatArray:
         return np.linalg.lstsq(rows, points - points.mean(axis=0), rcond=None)[0].T
     found = linear_map(pipeline)
     filled = np.where(np.isnan(X), found.median, X)
-    # A constant feature has no spread, and what the map makes of it changes nothing.
+    # A constant feature has no spread and does not change distances.
     return found.components * (filled.std(axis=0, dtype=np.float64) / found.scale)
 
 
 def _is_network(pipeline: Pipeline) -> bool:
     return hasattr(pipeline.named_steps["metric"], "networks_")
+
+
+def before_and_after(comparison: Comparison, shown: Sequence[str]) -> tuple[str, str]:
+    """Return the names of the two metrics to compare side by side.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Recommends one of them.
+    shown : sequence of str
+        The metrics that the page has; at least one.
+
+    Returns
+    -------
+    before : str
+        Standardized features; the raw ones if no others are shown, or if
+        standardizing is recommended.
+    after : str
+        The recommended metric. If that is a plain one, the best learned metric, to
+        show the difference. The same as `before` if there is no other.
+    """
+    ranked = sorted(comparison.results, key=lambda result: -result.mean)
+    by_score = [result.name for result in ranked if result.name in shown]
+    by_score = by_score or list(shown)
+    advised = comparison.recommended
+    if advised not in shown:
+        advised = by_score[0]
+    plain = [name for name in reversed(PLAIN) if name in shown]
+    if advised not in PLAIN:
+        return (plain or [advised])[0], advised
+    if advised == "standardised" and "euclidean" in shown:
+        return "euclidean", advised
+    others = [name for name in by_score if name not in PLAIN]
+    others += [name for name in plain if name != advised]
+    return advised, (others or [advised])[0]
+
+
+def map_data(
+    rows: DisplayedRows,
+    metrics: Sequence[FittedMetric],
+    before: str,
+    after: str,
+    columns: Sequence[dict[str, Any]] = (),
+    names: Sequence[str] | None = None,
+    target: str = "target",
+) -> dict[str, Any]:
+    """Return the data of the maps and the lists of neighbors, for the script.
+
+    Parameters
+    ----------
+    rows : DisplayedRows
+        The rows of the page.
+    metrics : sequence of FittedMetric
+        At least one.
+    before, after : str
+        The metrics whose neighbours are listed first.
+    columns : sequence of dict
+        The values of the rows, from `vicinal.app.report.rows.column_data`.
+    names : sequence of str, optional
+        The names of the rows.
+    target : str, default="target"
+        The name of the target.
+    """
+    shown = [metric.name for metric in metrics]
+    last = metrics[shown.index(after)]
+    data: dict[str, Any] = {
+        "n": len(rows.X),
+        "k": int(last.neighbors.shape[1]),
+        "before": shown.index(before),
+        "after": shown.index(after),
+        "target": target,
+        "rows": packed(rows.numbers, "u4"),
+        "methods": [
+            {
+                "name": metric.name,
+                "xy": packed(in_view(metric.picture), "f4"),
+                "near": packed(metric.neighbors, "u4"),
+            }
+            for metric in metrics
+        ],
+        **_colors(rows, last),
+    }
+    if names is not None:
+        data["names"] = list(names)
+    if columns:
+        data["columns"] = list(columns)
+    if rows.pixels is not None:
+        _, height, width = rows.pixels.thumbnails.shape
+        data["pixels"] = {
+            "height": height,
+            "width": width,
+            "grey": packed(rows.pixels.thumbnails, "u1"),
+        }
+    return data
+
+
+def color_stops(target: FloatArray) -> tuple[list[float], bool]:
+    """Return five numbers at even steps of the colours, and whether ranks decide.
+
+    If half of the numbers share a sixth of the colors or less, the stops are the
+    quartiles: otherwise a few large numbers would leave one color for all others.
+
+    Parameters
+    ----------
+    target : ndarray of shape (n_shown,)
+        The numbers to be coloured.
+    """
+    quartiles = np.percentile(target, [0, 25, 50, 75, 100])
+    by_rank = bool(quartiles[3] - quartiles[1] < np.ptp(target) / 6)
+    even = np.linspace(quartiles[0], quartiles[-1], 5)
+    return (quartiles if by_rank else even).tolist(), by_rank
+
+
+def in_view(picture: FloatArray) -> FloatArray:
+    """Return points in units of the first view, which goes from 0 to 1.
+
+    It shows all points, or most of them if a few outliers would shrink the others to
+    a dot.
+
+    Parameters
+    ----------
+    picture : ndarray of shape (n_shown, 2)
+        Both axes in one unit, before and after.
+    """
+    low, high = picture.min(axis=0), picture.max(axis=0)
+    inner = np.percentile(picture, [0.5, 99.5], axis=0)
+    size, inner_size = float((high - low).max()), float(np.ptp(inner, axis=0).max())
+    if inner_size and size > 2 * inner_size:
+        (low, high), size = inner, 1.1 * inner_size
+    return (picture - (low + high) / 2) / (size or 1.0) + 0.5
+
+
+def _colors(
+    rows: DisplayedRows, last: FittedMetric, max_clusters: int = 8
+) -> dict[str, Any]:
+    """Return the colors of rows: by target, or by clusters of the last metric."""
+    if rows.target is not None and not rows.classes:
+        # They are read as well as coloured: as in the file, but for rounding errors.
+        return {
+            "kind": "number",
+            "values": [float(f"{v:.12g}") for v in rows.target],
+            "stops": color_stops(np.asarray(rows.target, dtype=np.float64))[0],
+        }
+    if rows.target is not None:
+        names, codes, kind = rows.classes, rows.target, "class"
+    else:
+        k = min(max_clusters, len(np.unique(last.points, axis=0)))
+        found = KMeans(k, n_init=3, random_state=0).fit(last.points)
+        names, codes = [f"cluster {i + 1}" for i in range(k)], found.labels_
+        kind = "cluster"
+    return {
+        "kind": kind,
+        "classes": [short(name) for name in names],
+        "counts": np.bincount(codes, minlength=len(names)).tolist(),
+        "codes": packed(codes, "u2"),
+    }

@@ -1,4 +1,4 @@
-"""The page: its parts put together, and the template filled."""
+"""The page of a comparison, rendered from its template."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from base64 import b64encode
 from dataclasses import replace
 from hashlib import sha256
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_consistent_length
 
 from vicinal.app.comparison import METHODS
 from vicinal.app.comparison.verdict import used_test, useful, verdict
-from vicinal.app.report import figures, sections
-from vicinal.app.report.before_after import before_and_after
-from vicinal.app.report.cells import column_data, names_of_rows
+from vicinal.app.report import sections
 from vicinal.app.report.commands import fit_command, read_command, shown_command
-from vicinal.app.report.displayed import select_rows
-from vicinal.app.report.fitted import fit_metrics
-from vicinal.app.report.map_data import map_data
-from vicinal.app.report.sanitize import as_json, short
-from vicinal.app.report.source_columns import find_source_columns
+from vicinal.app.report.fitted import before_and_after, fit_metrics, map_data
+from vicinal.app.report.rows import (
+    column_data,
+    find_source_columns,
+    names_of_rows,
+    select_rows,
+)
+from vicinal.app.report.text import as_json, short
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -30,30 +31,14 @@ if TYPE_CHECKING:
 
     from vicinal.app.comparison import Comparison
 
-__all__ = ["Decision", "page"]
-
-
-class Decision(Protocol):
-    """What was decided about a column of the user's file, and why."""
-
-    @property
-    def column(self) -> str:
-        """The column's name."""
-
-    @property
-    def kind(self) -> str:
-        """What it was taken for."""
-
-    @property
-    def reason(self) -> str:
-        """Why."""
+__all__ = ["page"]
 
 
 def page(
     comparison: Comparison,
     *,
     title: str | None = None,
-    decisions: Sequence[Decision] = (),
+    decisions: Sequence[Any] = (),
     notes: Iterable[str] = (),
     image_shape: tuple[int, int] | None = None,
     images: ArrayLike | None = None,
@@ -66,7 +51,7 @@ def page(
     max_points: int = 1500,
     on_progress: Callable[[int, int, str], object] | None = None,
 ) -> str:
-    """Return a comparison as one page of HTML, with all that it needs inside.
+    """Return a comparison as a self-contained HTML page.
 
     The metrics are learned once more, on the rows that the page shows: in two
     dimensions for the maps, and as they were compared for the neighbours. The scores
@@ -75,53 +60,52 @@ def page(
     Parameters
     ----------
     comparison : Comparison
-        What `vicinal.compare` returned.
+        The result of `vicinal.compare`.
     title : str, optional
         The heading; by default the name of the data.
     decisions : sequence of objects with attributes column, kind and reason
-        What was decided about each column of a file.
+        The kind of each column of a file, and the reason.
     notes : iterable of str
-        What else the reader should know.
+        More notes.
     image_shape : tuple of two int, optional
-        Height and width of the pictures, where rows are pictures.
+        Height and width of the images, if rows are images.
     images : array-like of shape (n_samples, height * width), optional
-        Their pixels; by default the features are.
+        Their pixels; by default the features.
     row_numbers : array-like of int of shape (n_samples,), optional
-        What the compared rows are called; by default, their numbers among the rows that
-        were given to `vicinal.compare`.
+        The numbers of the compared rows; by default among the rows that were given to
+        `vicinal.compare`.
     row_names : array-like of shape (n_samples,), optional
-        What the compared rows are called besides; by default, as a column of names or
-        identifiers of `frame` says that no feature was made of.
+        The names of the compared rows; by default a column of names or identifiers of
+        `frame` that is not a feature.
     frame : mapping or data frame, optional
-        The compared rows as they came, of pandas or polars, or from columns' names to
-        their values: neighbours are shown with what differs between them. By default
-        the features are shown.
+        The original values of the compared rows: a frame of pandas or polars, or a
+        mapping of columns. Neighbors are shown with their differences. By default the
+        features are shown.
     columns : sequence of str of length n_features, optional
         The column that each feature came from; features of one column are shown as
         one. By default they are those called ``column=value`` for one column.
     target : str, optional
-        What the target is called.
+        The name of the target.
     command : str or sequence of str, optional
         The command that made the page, or its arguments, which are quoted here.
     max_points : int, default=1500
-        At most how many rows to show; a random part with all classes where there are
-        more.
+        The largest number of rows to show; of more, a random part with all classes.
     on_progress : callable, optional
         Called after each metric as ``on_progress(done, total, method)``.
 
     Returns
     -------
     str
-        The same for the same comparison, to the letter.
+        The page; identical for identical comparisons.
 
     Raises
     ------
     ImportError
-        When Jinja is not installed.
+        If Jinja is not installed.
 
     See Also
     --------
-    vicinal.compare : Makes what is shown.
+    vicinal.compare : Compares metrics.
 
     Examples
     --------
@@ -134,14 +118,14 @@ def page(
     >>> "<title>Irises</title>" in text, "src=" in text
     (True, False)
     """
-    template, style, script = _templates()
+    template = environment().get_template("page.html.j2")
+    style, script = template_text("report.css"), template_text("report.js")
     setting = comparison.setting
     if row_numbers is not None:
         check_consistent_length(setting.X, row_numbers)
         setting = replace(setting, rows=np.asarray(row_numbers))
     table = setting.table
     if table is not None:
-        # Compared by the name of a file, or as a frame: all of it is at hand.
         decisions = decisions or table.decisions
         target = target or table.target
         if frame is None:
@@ -184,7 +168,7 @@ def page(
         table=sections.table(comparison),
         references=sections.references(comparison),
         test=used_test(comparison),
-        dots=figures.dots(comparison),
+        dots=sections.dots(comparison),
         measure=comparison.measure,
         maps=[sections.card(one, comparison) for one in metrics],
         pair=sections.pair(comparison, list(shown), pair),
@@ -218,18 +202,13 @@ def page(
     return text
 
 
-def _templates() -> tuple[Any, str, str]:
-    """Return the template, and the style and the script that go into it."""
-    made = environment()
-    folder = files("vicinal.app.report") / "templates"
-    style, script = (
-        (folder / name).read_text("utf-8") for name in ("report.css", "report.js")
-    )
-    return made.get_template("page.html.j2"), style, script
+def template_text(name: str) -> str:
+    """Return the text of a file beside the templates."""
+    return (files("vicinal.app.report") / "templates" / name).read_text("utf-8")
 
 
 def environment() -> Any:
-    """Return Jinja's, which escapes all that it is given."""
+    """Return an environment of Jinja that escapes all values."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as error:
@@ -248,7 +227,7 @@ def environment() -> Any:
 
 
 def policy(style: str, script: str) -> str:
-    """Return a policy that lets nothing run but these two, and nothing be fetched."""
+    """Return a content security policy that allows this style and script alone."""
 
     def named(text: str) -> str:
         return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -1,4 +1,4 @@
-"""What the sections of the page say, as the template wants it."""
+"""The sections of the page and the coordinates of its figures, for the template."""
 
 from __future__ import annotations
 
@@ -9,35 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal import __version__
-from vicinal.app.report import figures
-from vicinal.app.report.map_data import color_stops, in_view
-from vicinal.app.report.numbers import readable
-from vicinal.app.report.residuals import held_out_predictions, residual_figures
-from vicinal.app.report.sanitize import short
+from vicinal.app.methods.linear_map import Directions, directions, feature_shares
+from vicinal.app.report.fitted import PLAIN, color_stops, in_view
+from vicinal.app.report.text import packed, readable, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from vicinal.app.comparison import Comparison
+    from vicinal._typing import FloatArray, IntArray
+    from vicinal.app.comparison import Comparison, MethodResult
     from vicinal.app.report.commands import Ran
-    from vicinal.app.report.displayed import DisplayedRows
     from vicinal.app.report.fitted import FittedMetric
-    from vicinal.app.report.source_columns import SourceColumns
-
-__all__ = [
-    "card",
-    "code",
-    "confusions",
-    "contributions",
-    "effective",
-    "facts",
-    "legend",
-    "pair",
-    "references",
-    "residuals",
-    "table",
-    "versions",
-]
+    from vicinal.app.report.rows import DisplayedRows, Pixels, SourceColumns
 
 _REFERENCES = {
     "majority class": "always the most frequent class",
@@ -49,7 +32,7 @@ _REFERENCES = {
 
 
 def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
-    """Return what was compared, in a few words each."""
+    """Return short facts on the data and the comparison."""
     s = comparison.setting
     targets = {
         "classification": f"{len(rows.classes)} classes",
@@ -88,7 +71,7 @@ def table(comparison: Comparison) -> list[dict[str, Any]]:
                 "score": score,
                 "behind": behind.rstrip(" *"),
                 "p": None if difference is None else _p(difference.p),
-                "real": difference is not None and difference.real,
+                "real": difference is not None and difference.significant,
                 "best": difference is None,
                 "rest": rest,
             }
@@ -97,7 +80,7 @@ def table(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def references(comparison: Comparison) -> list[dict[str, Any]]:
-    """Return the lines of what the metrics are held against, as in `table`."""
+    """Return the lines of the reference methods, as in `table`."""
     return [
         {
             "name": name,
@@ -114,7 +97,7 @@ def _p(value: float) -> str:
 
 
 def card(metric: FittedMetric, comparison: Comparison) -> dict[str, Any]:
-    """Return what stands around the map of a metric."""
+    """Return the texts around the map of a metric."""
     compared = [result.name for result in comparison.results]
     known = metric.name in compared
     outside = int((np.abs(in_view(metric.picture) - 0.5) > 0.55).any(axis=1).sum())
@@ -143,7 +126,7 @@ def contributions(
     comparison: Comparison,
     columns: SourceColumns,
 ) -> dict[str, Any]:
-    """Return what each metric is made of, columns or pixels; the best metric first."""
+    """Return the contributions of columns or pixels; the best metric first."""
     # Under standardised features, all of them count the same.
     drawn = [metric for metric in metrics if metric.name != "standardised"]
     ranked = sorted(comparison.results, key=lambda result: -result.mean)
@@ -152,10 +135,10 @@ def contributions(
     names = comparison.setting.feature_names
     pixels = rows.pixels
     if pixels is not None and pixels.of_features is not None:
-        heats = [figures.contributions_by_pixel(metric, pixels) for metric in drawn]
+        heats = [contributions_by_pixel(metric, pixels) for metric in drawn]
         shown = [heat for heat in heats if heat]
         return {"heats": shown, "bars": [], "sided": False}
-    bars = [figures.contributions(metric, names, columns) for metric in drawn]
+    bars = [contribution_bars(metric, names, columns) for metric in drawn]
     sided = len(columns.names) < len(names)
     return {"heats": [], "bars": [one for one in bars if one], "sided": sided}
 
@@ -165,7 +148,7 @@ def effective(metrics: Sequence[FittedMetric]) -> list[dict[str, Any]]:
     drawn = []
     for metric in metrics:
         if metric.effective_neighbors is not None:
-            figure = figures.histogram(metric.effective_neighbors)
+            figure = histogram(metric.effective_neighbors)
             if figure is not None:
                 drawn.append({"name": metric.name, **figure})
     return drawn
@@ -174,17 +157,17 @@ def effective(metrics: Sequence[FittedMetric]) -> list[dict[str, Any]]:
 def confusions(
     comparison: Comparison, rows: DisplayedRows, pair: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the confusions before and after, where both were compared."""
+    """Return the confusion tables of the compared metrics of a pair."""
     compared = [one.name for one in comparison.results]
     return [
-        figures.confusion(name, counts, rows.classes)
+        confusion(name, counts, rows.classes)
         for name in dict.fromkeys(pair)
         if name in compared and (counts := comparison[name].confusion) is not None
     ]
 
 
 def residuals(comparison: Comparison, pair: Sequence[str]) -> list[dict[str, Any]]:
-    """Return how far the predictions of numbers are off, before and after."""
+    """Return the residuals of numeric predictions, before and after."""
     if comparison.setting.task != "regression":
         return []
     found = {
@@ -196,7 +179,7 @@ def residuals(comparison: Comparison, pair: Sequence[str]) -> list[dict[str, Any
 def pair(
     comparison: Comparison, shown: Sequence[str], names: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return what stands over the two maps at the top of the page."""
+    """Return the texts above the two maps at the top of the page."""
     compared = [one.name for one in comparison.results]
     return [
         {
@@ -255,3 +238,342 @@ def versions() -> list[tuple[str, str]]:
         ("Python", platform.python_version()),
         *((name, version(name)) for name in others),
     ]
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Return round numbers between two others.
+
+    Examples
+    --------
+    >>> from vicinal.app.report.sections import ticks
+    >>> ticks(0.68, 1.0)
+    [0.7, 0.8, 0.9, 1.0]
+    """
+    if not high > low:
+        return [low]
+    rough = (high - low) / about
+    unit = 10.0 ** np.floor(np.log10(rough))
+    step = unit * next(f for f in (1, 2, 5, 10) if f * unit >= 0.999 * rough)
+    first = np.ceil(low / step - 1e-9)
+    last = np.floor(high / step + 1e-9)
+    digits = max(0, int(-np.floor(np.log10(step))))
+    # Adding zero makes a plain zero of −0.
+    return [round(float(i * step), digits) + 0.0 for i in np.arange(first, last + 1)]
+
+
+def dots(comparison: Comparison) -> dict[str, Any] | None:
+    """Return the scores with their 95 % intervals, on a scale from 0 to 1.
+
+    Reference methods are drawn if they lie on the scale of the others.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The scores.
+    """
+    score = comparison.evidence.score
+    known = [
+        (one, _ends(comparison, one))
+        for one in (*comparison.results, *comparison.references)
+        if np.isfinite(one.mean)
+    ]
+    compared = [ends for one, ends in known if one in comparison.results]
+    if not compared:
+        return None
+    low, high = min(ends[0] for ends in compared), max(ends[1] for ends in compared)
+    margin = 0.04 * (high - low) or abs(high) or 1.0
+    # The axis does not exceed the range of the score.
+    low = max(low - margin, score.factor * score.least)
+    high = min(high + margin, score.factor * score.most)
+
+    def position(value: float) -> float:
+        return round(min(max((value - low) / (high - low), 0.0), 1.0), 4)
+
+    return {
+        "ticks": [(position(at), f"{at:g}") for at in ticks(low, high)],
+        "lines": [
+            {
+                "name": one.name,
+                "at": position(score.factor * one.mean),
+                "ends": [position(end) for end in ends],
+                "advised": one.name == comparison.recommended,
+                "score": comparison.score(one.name),
+            }
+            for one, ends in known
+            if low <= score.factor * one.mean <= high
+        ],
+    }
+
+
+def _ends(comparison: Comparison, one: MethodResult) -> list[float]:
+    factor = comparison.evidence.score.factor
+    ends = [end for end in comparison.interval(one.name) if np.isfinite(end)]
+    return [factor * end for end in ends or [one.mean] * 2]
+
+
+def contribution_bars(
+    metric: FittedMetric,
+    names: Sequence[str],
+    columns: SourceColumns,
+    n_bars: int = 15,
+) -> dict[str, Any] | None:
+    """Return the share of each column in a metric, and its main directions.
+
+    Parameters
+    ----------
+    metric : FittedMetric
+        The metric.
+    names : sequence of str
+        The names of the features.
+    columns : SourceColumns
+        The columns of the features; features of one column are shown as one.
+    n_bars : int, default=15
+        The largest number of columns.
+    """
+    by_feature = feature_shares(metric.components)
+    if not np.isfinite(by_feature).all() or not by_feature.any():
+        return None
+    share = columns.summed(by_feature)
+    main = _directions(metric)
+    order = np.argsort(-share, kind="stable")[:n_bars]
+    order = order[[_percent(share[j]) != "0.0%" for j in order]]
+    # Of a column with several features, those that pull to either side.
+    sides = [
+        np.sqrt(
+            [
+                columns.summed(np.square(part))
+                for part in (row.clip(max=0), row.clip(min=0))
+            ]
+        )
+        for row in main.loadings
+    ]
+    return {
+        "name": metric.name,
+        "directions": [f"{part:.0%}" for part in main.shares],
+        "rest": max(0, share.size - len(order)),
+        "rest_share": _percent(max(0.0, 1 - float(share[order].sum()))),
+        "bars": [
+            {
+                "feature": short(columns.names[j], 34),
+                "full": short(columns.names[j], 300),
+                "share": round(float(share[j] / share[order[0]]), 4),
+                "percent": _percent(float(share[j])),
+                "loadings": [
+                    (
+                        *(round(float(size / (both.max() or 1)), 4) for size in own),
+                        _loadings(row, names, columns.features(int(j))),
+                    )
+                    for row, both in zip(main.loadings, sides, strict=True)
+                    for own in [both[:, j]]
+                ],
+            }
+            for j in order
+        ],
+    }
+
+
+def _loadings(row: FloatArray, names: Sequence[str], features: IntArray) -> str:
+    if len(features) == 1:
+        return f"{row[features[0]]:+.2f}"
+    largest = features[np.argsort(-np.abs(row[features]), kind="stable")[:4]]
+    more = ", …" if len(features) > len(largest) else ""
+    return ", ".join(f"{short(names[j])} {row[j]:+.2f}" for j in largest) + more
+
+
+def contributions_by_pixel(
+    metric: FittedMetric, pixels: Pixels
+) -> dict[str, Any] | None:
+    """Return the same as pictures: 0 to 255, in directions 128 is nothing."""
+    share = feature_shares(metric.components)
+    if pixels.of_features is None or not np.isfinite(share).all() or not share.any():
+        return None
+    main = _directions(metric)
+
+    def picture(values: FloatArray, nothing: int) -> str:
+        painted = np.full(pixels.shape[0] * pixels.shape[1], nothing)
+        painted[pixels.of_features] = np.rint(values)
+        return packed(painted, "u1")
+
+    return {
+        "name": metric.name,
+        "height": pixels.shape[0],
+        "width": pixels.shape[1],
+        "share": picture(255 * share / share.max(), 0),
+        "directions": [
+            (f"{part:.0%}", picture(128 + 127 * row / np.abs(row).max(), 128))
+            for part, row in zip(main.shares, main.loadings, strict=True)
+        ],
+    }
+
+
+def histogram(values: FloatArray, n_bins: int = 24) -> dict[str, Any] | None:
+    """Return how often numbers from 1 upwards come, in bins of equal ratio."""
+    if not values.size:
+        return None
+    # Perplexities are 1 or more; rounding may make them a little less.
+    sizes = np.log10(np.maximum(values, 1.0))
+    top = max(float(sizes.max()), 0.3)
+    counts, _ = np.histogram(sizes, bins=n_bins, range=(0.0, top))
+    marks = [m * 10**e for e in range(int(top) + 1) for m in (1, 2, 5)]
+    return {
+        "bars": (counts / counts.max()).round(4).tolist(),
+        "ticks": [
+            (round(float(np.log10(mark) / top), 4), f"{mark:,}")
+            for mark in marks
+            if np.log10(mark) <= top + 1e-9
+        ],
+        "median": f"{np.median(values):.1f}",
+        "median_at": round(float(np.median(sizes)) / top, 4),
+    }
+
+
+def confusion(
+    name: str,
+    counts: IntArray,
+    classes: Sequence[str],
+    max_classes: int = 40,
+    max_numbered: int = 12,
+) -> dict[str, Any]:
+    """Return a table of true and predicted classes, and the most frequent errors.
+
+    Parameters
+    ----------
+    name : str
+        The method.
+    counts : ndarray of int of shape (n_classes, n_classes)
+        Rows by true and predicted class.
+    classes : sequence of str
+        The names of the classes.
+    max_classes, max_numbered : int, default=40, 12
+        The largest table, and the largest one whose cells show numbers.
+    """
+    wrong = counts.copy()
+    np.fill_diagonal(wrong, 0)
+    order = np.argsort(-wrong, axis=None, kind="stable")[:8]
+    pairs = [divmod(int(index), len(classes)) for index in order]
+    totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    # Ten shades; anything at all is one of them.
+    shades = np.ceil(9 * counts / totals).astype(int)
+    names = [short(one, 18) for one in classes]
+    fits = len(classes) <= max_classes
+    return {
+        "name": name,
+        "classes": names,
+        "full": [short(one, 300) for one in classes],
+        "numbered": len(classes) <= max_numbered,
+        "fits": fits,
+        "rows": [
+            list(zip(row.tolist(), shade.tolist(), strict=True))
+            for row, shade in zip(counts, shades, strict=True)
+            if fits
+        ],
+        "wrong": int(wrong.sum()),
+        "total": int(counts.sum()),
+        "errors": [
+            (names[i], names[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]
+        ],
+    }
+
+
+def _directions(metric: FittedMetric) -> Directions:
+    # A metric that has learned nothing but units has no directions of its own.
+    if metric.name in PLAIN:
+        return Directions(np.empty(0), np.empty((0, metric.components.shape[1])))
+    return directions(metric.components)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
+
+
+def held_out_predictions(
+    comparison: Comparison, name: str, max_dots: int = 1500
+) -> tuple[FloatArray, FloatArray] | None:
+    """Return the predictions of a metric for the test rows of the first split.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        A comparison with a numeric target.
+    name : str
+        The metric.
+    max_dots : int, default=1500
+        The largest number of rows; of more, a random part.
+
+    Returns
+    -------
+    tuple of two ndarray or None
+        The targets and their predictions; None if the metric was not compared, or
+        its predictions were not kept.
+    """
+    compared = {result.name: result for result in comparison.results}
+    setting = comparison.setting
+    if name not in compared or not setting.tests or not compared[name].outcomes:
+        return None
+    truth = np.asarray(setting.target, dtype=np.float64)[setting.tests[0]]
+    predicted = np.asarray(compared[name].outcomes[0], dtype=np.float64)
+    if len(truth) > max_dots:
+        part = np.random.RandomState(0).permutation(len(truth))[:max_dots]
+        truth, predicted = truth[part], predicted[part]
+    return truth, predicted
+
+
+def residual_figures(
+    found: dict[str, tuple[FloatArray, FloatArray]],
+) -> list[dict[str, Any]]:
+    """Return the coordinates of residuals, for all metrics on the same axes.
+
+    Parameters
+    ----------
+    found : dict of str to tuple of two ndarray
+        For each metric, numbers and their predictions.
+    """
+    if not found:
+        return []
+    across = np.concatenate([predicted for _, predicted in found.values()])
+    off = np.concatenate([truth - predicted for truth, predicted in found.values()])
+    # A few far out would press the others together; they are drawn at the edge.
+    low, high = np.percentile(across, [0.5, 99.5])
+    reach = float(np.percentile(np.abs(off), 99)) or 1.0
+    low, high = (low, high) if high > low else (low - 1, high + 1)
+    return [
+        _residual_figure(name, truth, predicted, (float(low), float(high)), reach)
+        for name, (truth, predicted) in found.items()
+    ]
+
+
+def _residual_figure(
+    name: str,
+    truth: FloatArray,
+    predicted: FloatArray,
+    across: tuple[float, float],
+    reach: float,
+) -> dict[str, Any]:
+    left, right, top, bottom = 62, 474, 10, 236  # of the frame in the template
+
+    def x(values: Any) -> Any:
+        part = (np.asarray(values) - across[0]) / (across[1] - across[0])
+        return (left + part.clip(0, 1) * (right - left)).round(1)
+
+    def y(values: Any) -> Any:
+        part = (np.asarray(values) + reach) / (2 * reach)
+        return (bottom - part.clip(0, 1) * (bottom - top)).round(1)
+
+    residual = truth - predicted
+    dots = zip(x(predicted).tolist(), y(residual).tolist(), strict=True)
+    half, most = np.percentile(np.abs(residual), [50, 90])
+    return {
+        "name": name,
+        "n": len(truth),
+        "dots": "".join(f"M{a:g} {b:g}h0" for a, b in dots),
+        "zero": float(y(0.0)),
+        "across": _marks(x, ticks(*across, about=4)),
+        "up": _marks(y, ticks(-reach, reach, about=4)),
+        "half": readable(float(half)),
+        "most": readable(float(most)),
+        "bias": readable(float(residual.mean()), 3),
+    }
+
+
+def _marks(place: Any, at: Sequence[float]) -> list[tuple[float, str]]:
+    return [(float(place(value)), readable(value)) for value in at]

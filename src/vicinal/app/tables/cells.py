@@ -1,60 +1,42 @@
-"""Cells of text: which of them are missing, and which are numbers."""
+"""Cells of a column: cleaned, typed, and converted to numbers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from vicinal.app.tables.names import CellError, TableError, listed
 from vicinal.app.tables.notation import (
+    MISSING,
+    common_date_form,
     decisive,
     grouped_by_points,
+    looks_like_vectors,
+    number_form,
     possible_forms,
+    read_dates,
     read_numbers,
+    read_vectors,
 )
-from vicinal.app.tables.text_vectors import looks_like_vectors, read_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     import polars as pl
 
-__all__ = ["MISSING", "Cells", "clean", "typed"]
-
-#: Text that stands for a missing value, in small letters.
-MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-", "#n/a", "<na>")
-# So many rows show how a column's numbers are written, before all are read.
-_SAMPLE = 200
+    from vicinal._typing import FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """A table whose numbers are numbers.
-
-    Attributes
-    ----------
-    frame : polars.DataFrame
-        Columns of text whose cells are all numbers have become numbers; those whose
-        cells are all vectors of numbers, lists.
-    forms : dict of str to str
-        How these were written, where no program writes them so: see
-        `vicinal.app.tables.notation`.
-    decimal : str
-        The decimal sign of the numbers in `forms`: a comma, a point, or nothing.
-    unsure : tuple of str
-        Columns like ``1,234``, which may mean two numbers.
-    """
-
-    frame: pl.DataFrame
-    forms: dict[str, str] = field(default_factory=dict)
-    decimal: str = ""
-    unsure: tuple[str, ...] = ()
+#: Words for yes, and for no in the same order.
+YES = ["true", "yes", "y", "t"]
+NO = ["false", "no", "n", "f"]
 
 
 def clean(frame: pl.DataFrame) -> pl.DataFrame:
-    """Take the spaces around text away, and write null where it means missing.
-
-    All that reads cells (`vicinal.app.tables.columns`, `vicinal.app.tables.targets`) takes
-    them cleaned, so that it is done once.
+    """Strip text, and replace text for missing values by null.
 
     Parameters
     ----------
@@ -64,12 +46,11 @@ def clean(frame: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        With the same columns; categories have become text.
+        The same columns; categories have become text.
 
     Examples
     --------
     >>> import polars as pl
-    >>> from vicinal.app.tables.cells import clean
     >>> clean(pl.DataFrame({"a": [" red", "N/A", "blue "]}))["a"].to_list()
     ['red', None, 'blue']
     """
@@ -82,7 +63,47 @@ def clean(frame: pl.DataFrame) -> pl.DataFrame:
 
     kinds = (pl.String, pl.Categorical, pl.Enum)
     chosen = [index for index, kind in enumerate(frame.dtypes) if kind in kinds]
-    return _changed(frame, chosen, cleaned)
+    return _change(frame, chosen, cleaned)
+
+
+def _change(
+    frame: pl.DataFrame, chosen: Iterable[int], change: Callable[[pl.Expr], pl.Expr]
+) -> pl.DataFrame:
+    """Apply an expression to the columns at these indexes."""
+    import polars as pl
+
+    # Under other names: polars takes names like "*" and "^a.*$" for patterns.
+    numbered = frame.clone()
+    numbered.columns = [str(index) for index in range(frame.width)]
+    result = numbered.with_columns(change(pl.col(str(index))) for index in chosen)
+    result.columns = frame.columns
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """A table whose numbers are numbers.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        Columns of text whose cells are all numbers have become numbers, and columns
+        whose cells are all vectors of one length have become lists.
+    forms : dict of str to str
+        Notation of the numbers of a column, unless they are plain.
+    decimal : {",", "."}
+        Decimal sign of numbers like ``1,234``.
+    is_decimal_known : bool
+        Whether the user or some cells determine `decimal`.
+    unsure : tuple of str
+        Columns of numbers like ``1,234``, if `decimal` is not known.
+    """
+
+    frame: pl.DataFrame
+    forms: dict[str, str] = field(default_factory=dict)
+    decimal: str = "."
+    is_decimal_known: bool = True
+    unsure: tuple[str, ...] = ()
 
 
 def typed(
@@ -91,173 +112,550 @@ def typed(
     decimal: str | None = None,
     likely: str = ".",
     skip: Collection[str] = (),
+    number: Collection[str] = (),
 ) -> Cells:
-    """Turn columns of text whose cells are all numbers into numbers.
+    """Convert columns of text whose cells are all numbers to numbers.
 
     Parameters
     ----------
     frame : polars.DataFrame
-        As `clean` returns it.
+        Cleaned by `clean`.
     decimal : {",", "."}, default=None
-        What stands before a fraction; by default, the cells tell.
+        Decimal sign; by default, the cells determine it.
     likely : {",", "."}, default="."
-        What it is where no cell tells.
+        Decimal sign if the cells do not determine it.
     skip : collection of str, default=()
         Columns to leave as they are.
+    number : collection of str, default=()
+        Columns that the user calls numbers. If some of their cells are not numbers,
+        they stay text, and `Cells.forms` has the notation of the others.
 
     Returns
     -------
     Cells
-        Integers where they are whole and fit, else floats. Long integers some of
-        which would be equal as floats stay text.
+        Integers if they are whole and fit into 64 bits, else floats. Long integers
+        some of which would be equal as floats stay text.
 
     Examples
     --------
     >>> import polars as pl
-    >>> from vicinal.app.tables.cells import typed
     >>> cells = typed(pl.DataFrame({"a": ["3,5", "12"], "b": ["$1.50", "$2"]}))
     >>> cells.frame["a"].to_list(), cells.forms
     ([3.5, 12.0], {'a': ',', 'b': '.$'})
     """
     import polars as pl
 
+    names, frame = frame.columns, frame.clone()
+    frame.columns = [str(index) for index in range(frame.width)]
     columns = frame.get_columns()
     text = [
         index
         for index, one in enumerate(columns)
-        if one.dtype == pl.String and one.name not in skip
+        if one.dtype == pl.String and names[index] not in skip
     ]
-    samples: dict[int, list[str]] = {}
-    fractions = []
-    numbers = columns
     # All columns at once: thousands of calls of polars take seconds.
-    for kind in (pl.Int64, pl.Float64):
-        numbers, read = _read(frame, text, lambda x, to=kind: x.cast(to, strict=False))  # type: ignore[misc]
-        for index in read:
-            if kind == pl.Float64:
-                fractions.append(index)
-                samples[index] = _sample(columns[index])
-            columns[index] = numbers[index]
-        text = [index for index in text if columns[index].dtype == pl.String]
+    parsed, read = _parse(frame, text, lambda x: x.cast(pl.Int64, strict=False))
+    for index in read:
+        columns[index] = parsed[index]
+    text = [index for index in text if columns[index].dtype == pl.String]
+    parsed, fractions = _parse(frame, text, lambda x: x.cast(pl.Float64, strict=False))
+    samples = {index: sample(columns[index]) for index in fractions}
+    for index in fractions:
+        columns[index] = parsed[index]
+    text = [index for index in text if index not in samples]
     for index in text:
-        # What keeps them from being numbers, wherever it stands.
-        odd = columns[index].filter(numbers[index].is_null())
-        samples[index] = _sample(odd.drop_nulls())
-    forms, sign, unsure = _forms(text, fractions, samples, decimal, likely)
-    for form in sorted(set(forms.values())):
-        own = [index for index, one in forms.items() if one == form]
-        numbers, read = _read(frame, own, lambda x, form=form: read_numbers(x, form))  # type: ignore[misc]
-        for index in own:
-            if index in read:
-                columns[index] = numbers[index]
-            else:
-                del forms[index]
+        # The cells that are not plain numbers, wherever they are.
+        odd = columns[index].filter(parsed[index].is_null())
+        samples[index] = sample(odd.drop_nulls())
+    possible = {i: able for i in text if (able := possible_forms(samples[i]))}
+    shown = {index: decisive(samples[index]) for index in [*possible, *fractions]}
+    spoiled = [samples[index] for index in text if index not in possible]
+    sign, known = decimal or "", True
+    if decimal is None:
+        sign, known = _decimal_sign(possible, shown, spoiled, likely)
+    forms = {
+        index: next((one for one in able if one[0] == (shown[index] or sign)), able[0])
+        for index, able in possible.items()
+    }
+    unsure = [
+        index
+        for index, able in possible.items()
+        if len(able) > 1 and not known and any("," in one for one in samples[index])
+    ]
+    if sign == ",":
+        # In such a table, 12.500 is twelve thousand and five hundred.
+        grouped = (i for i in fractions if grouped_by_points(samples[i]))
+        forms |= {index: "," for index in grouped if not shown[index]}
+    forms = _read_forms(frame, forms, columns)
     for index in text:
         if looks_like_vectors(samples[index]):
-            columns[index] = _vectors(columns[index])
+            columns[index] = _lists(columns[index])
+    for index, name in enumerate(names):
+        if name in number and columns[index].dtype == pl.String:
+            form, sure = number_form(sample(columns[index]), sign, decimal) or (
+                "",
+                True,
+            )
+            forms |= {index: form} if form else {}
+            unsure += [] if known or sure else [index]
     result = pl.DataFrame(columns)
-    # polars would call a column without a name column_0.
-    result.columns = names = frame.columns
+    # polars would rename a column without a name to column_0.
+    result.columns = names
     return Cells(
         result,
         {names[index]: form for index, form in sorted(forms.items())},
-        sign if forms else "",
+        sign,
+        known,
         tuple(names[index] for index in unsure if index in forms),
     )
 
 
-def _read(
+def _read_forms(
+    frame: pl.DataFrame, forms: dict[int, str], columns: list[pl.Series]
+) -> dict[int, str]:
+    """Read numbers into `columns`; return the forms that read all cells."""
+    kept = {}
+    for form in sorted(set(forms.values())):
+        own = [index for index, one in forms.items() if one == form]
+        parsed, read = _parse(frame, own, lambda x, form=form: read_numbers(x, form))  # type: ignore[misc]
+        for index in read:
+            columns[index] = parsed[index]
+            kept[index] = form
+    return kept
+
+
+def _parse(
     frame: pl.DataFrame, chosen: list[int], change: Callable[[pl.Expr], pl.Expr]
 ) -> tuple[list[pl.Series], list[int]]:
-    """Read columns as numbers; return all columns, and which of them were all read."""
-    parsed = _changed(frame, chosen, change)
-    numbers, texts = parsed.get_columns(), frame.get_columns()
+    """Parse columns; return all columns, and the indexes of those parsed in full."""
+    parsed = _change(frame, chosen, change)
+    columns, texts = parsed.get_columns(), frame.get_columns()
     nulls, missing = parsed.null_count().row(0), frame.null_count().row(0)
-    return numbers, [
+    return columns, [
         index
         for index in chosen
         if nulls[index] == missing[index] < frame.height
-        and not _merged(texts[index], numbers[index])
+        and not _loses_digits(texts[index], columns[index])
     ]
 
 
-def _vectors(column: pl.Series) -> pl.Series:
-    """Return lists where all cells are lists of equally many numbers."""
-    read = read_vectors(column)
-    same = read.list.len().drop_nulls().n_unique() == 1
-    return read if same and read.null_count() == column.null_count() else column
-
-
-def _sample(column: pl.Series) -> list[str]:
-    sample = column.head(10 * _SAMPLE).drop_nulls().unique(maintain_order=True)
-    return sample.head(_SAMPLE).to_list()
-
-
-def _forms(
-    text: list[int],
-    fractions: list[int],
-    samples: dict[int, list[str]],
-    decimal: str | None,
-    likely: str,
-) -> tuple[dict[int, str], str, list[int]]:
-    """Choose how the numbers of each column are written, by what some cells show."""
-    possible = {}
-    for index in text:
-        if able := possible_forms(samples[index]):
-            possible[index] = able
-    shown = {index: decisive(samples[index]) for index in [*possible, *fractions]}
-    if decimal is None:
-        # Only a column whose cells allow no other reading speaks for the others.
-        single = {able[0][0] for able in possible.values() if len(able) == 1}
-        seen = {one for one in shown.values() if one} | single
-        if seen and "," in {*single, *(shown[index] for index in possible)}:
-            sign = ","
-        else:
-            sign = "." if seen else likely
-    else:
-        seen, sign = {decimal}, decimal
-    forms, unsure = {}, []
-    for index, able in possible.items():
-        preferred = [form for form in able if form[0] == (shown[index] or sign)]
-        forms[index] = (preferred or able)[0]
-        if len(able) > 1 and not shown[index] and _comma(samples[index]) and not seen:
-            unsure.append(index)
-    if sign == ",":
-        # In such a table, 12.500 is twelve thousand and five hundred.
-        for index in fractions:
-            if not shown[index] and grouped_by_points(samples[index]):
-                forms[index] = ","
-    return forms, sign, unsure
-
-
-def _comma(cells: list[str]) -> bool:
-    return any("," in one for one in cells)
-
-
-def _changed(
-    frame: pl.DataFrame, chosen: Iterable[int], change: Callable[[pl.Expr], pl.Expr]
-) -> pl.DataFrame:
-    """Apply an expression to the columns at these indexes."""
+def _loses_digits(text: pl.Series, parsed: pl.Series) -> bool:
+    """Whether different integers beyond 64 bits are equal as floats."""
     import polars as pl
 
-    # Under names of our own: some columns' names mean more to polars, like "*".
-    numbered = frame.clone()
-    numbered.columns = [str(index) for index in range(frame.width)]
-    result = numbered.with_columns(change(pl.col(str(index))) for index in chosen)
-    result.columns = frame.columns
-    return result
-
-
-def _merged(text: pl.Series, numbers: pl.Series) -> bool:
-    """Whether integers beyond 64 bits became equal when they became floats."""
-    import polars as pl
-
-    if not numbers.dtype.is_float():
+    if not parsed.dtype.is_float():
         return False
-    # Most columns hold no such number, and text is slow to look through.
-    if max(-numbers.min(), numbers.max()) < 2**53:  # type: ignore[operator, type-var]
+    # Most columns have no such number, and searching text is slow.
+    if max(-parsed.min(), parsed.max()) < 2**53:  # type: ignore[operator, type-var]
         return False
     long = text.drop_nulls().unique()
     long = long.filter(long.str.contains(r"^[+-]?\d{16,}$"))
     exact = {int(one) for one in long.to_list()}
     return long.cast(pl.Float64).n_unique() < len(exact)
+
+
+def _decimal_sign(
+    possible: dict[int, list[str]],
+    shown: dict[int, str],
+    spoiled: list[list[str]],
+    likely: str,
+) -> tuple[str, bool]:
+    """Return the decimal sign of the table, and whether some cells determine it."""
+    # A column that can be read with one sign only decides for the others.
+    single = {able[0][0] for able in possible.values() if len(able) == 1}
+    for cells in spoiled:
+        readable = [one for one in cells if possible_forms([one])]
+        if len(cells) > 1 and 2 * len(readable) >= len(cells):
+            single.add(decisive(readable))
+    single.discard("")
+    if "," in single or any(shown[index] == "," for index in possible):
+        return ",", True
+    known = bool(single) or any(shown.values())
+    return ("." if known else likely), known
+
+
+def _lists(column: pl.Series) -> pl.Series:
+    """Return lists if all cells are lists of numbers of one length."""
+    read = read_vectors(column)
+    same = read.list.len().drop_nulls().n_unique() == 1
+    return read if same and read.null_count() == column.null_count() else column
+
+
+def sample(column: pl.Series, size: int = 200) -> list[str]:
+    """Return distinct values of the first rows, without nulls.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Text.
+    size : int, default=200
+        Maximum number of values; ten times as many rows are searched.
+    """
+    distinct = column.head(10 * size).drop_nulls().unique(maintain_order=True)
+    return distinct.head(size).to_list()
+
+
+class Mixed(NamedTuple):
+    """A column of text most of whose cells are numbers, or dates.
+
+    Attributes
+    ----------
+    kind : {"number", "date"}
+        Type of most cells.
+    form : str
+        Notation of these cells.
+    n_read, n_cells : int
+        Number of these cells, and of all that are not missing.
+    others : str
+        Some of the other cells, quoted.
+    is_sure : bool
+        Whether the cells determine the decimal sign.
+    """
+
+    kind: str
+    form: str
+    n_read: int
+    n_cells: int
+    others: str
+    is_sure: bool
+
+    def __str__(self) -> str:
+        """Describe the column."""
+        return (
+            f"{self.n_read:,} of {self.n_cells:,} cells are {self.kind}s, "
+            f"but not {self.others}"
+        )
+
+
+def mixed_cells(
+    present: pl.Series, decimal: str = ".", min_cells: int = 5
+) -> Mixed | None:
+    """Find out whether most cells of a column of text are numbers or dates.
+
+    Parameters
+    ----------
+    present : polars.Series
+        Cells that are not missing.
+    decimal : {",", "."}, default="."
+        Decimal sign of cells like ``1,234`` if the other cells do not determine it.
+    min_cells : int, default=5
+        Columns with fewer cells are not described.
+
+    Returns
+    -------
+    Mixed or None
+        None if more than half of the cells are something else, or all cells are
+        numbers or dates.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> print(mixed_cells(pl.Series([*map(str, range(99)), "n/a?"])))
+    99 of 100 cells are numbers, but not 'n/a?'
+    """
+    import polars as pl
+
+    if present.dtype != pl.String or len(present) < min_cells:
+        return None
+    # A sample first: most text is neither.
+    cells = sample(present)
+    for kind in ("number", "date"):
+        if kind == "number":
+            form, is_sure = number_form(cells, decimal) or (None, True)
+        else:
+            form, is_sure = common_date_form(pl.Series(cells)), True
+        if form is None:
+            continue
+        if 2 * _is_read(pl.Series(cells), kind, form).sum() < len(cells):
+            continue
+        read = _is_read(present, kind, form)
+        n_read = int(read.sum())
+        if len(present) <= 2 * n_read < 2 * len(present):
+            others = present.filter(~read).unique(maintain_order=True).to_list()
+            shown = listed(others, limit=2, length=20)
+            return Mixed(kind, form, n_read, len(present), shown, is_sure)
+    return None
+
+
+def _is_read(cells: pl.Series, kind: str, form: str) -> pl.Series:
+    import polars as pl
+
+    if kind == "date":
+        return read_dates(cells, form).is_not_null()
+    frame = pl.DataFrame({"text": cells})
+    return frame.select(read_numbers(pl.col("text"), form))["text"].is_not_null()
+
+
+def yes_or_no(column: pl.Series, _form: str = "", *, asked: bool = False) -> FloatArray:
+    """Convert booleans, or words for yes and no, to ones and zeros.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Cleaned by `clean`.
+    asked : bool, default=False
+        Whether other cells count as missing; else they raise `CellError`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Float64; NaN if missing.
+    """
+    import polars as pl
+
+    name, column = unnamed(column)
+    if column.dtype != pl.String:
+        return numbers(column)
+    words = column.str.to_lowercase()
+    is_yes = words.is_in([*YES, "1"])
+    understood = is_yes | words.is_in([*NO, "0"])
+    if not asked:
+        _check_cells(name, column, understood, "yes/no")
+    return np.where(understood.fill_null(False).to_numpy(), numbers(is_yes), np.nan)
+
+
+def numbers(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatArray:
+    """Convert numbers, booleans or text to finite numbers.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Cleaned by `clean`.
+    form : str, default=""
+        Notation of numbers in text: see `vicinal.app.tables.notation`.
+    asked : bool, default=False
+        Whether other cells count as missing; else they raise `CellError`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Floating point; NaN if missing or infinite.
+
+    Raises
+    ------
+    ValueError
+        If a cell holds something else.
+    """
+    import polars as pl
+
+    name, column = unnamed(column)
+    if column.dtype == pl.String:
+        cells = pl.DataFrame({"text": column})
+        parsed = cells.select(read_numbers(pl.col("text"), form))["text"]
+        if not asked:
+            _check_cells(name, column, parsed.is_not_null(), "number", form)
+        column = parsed
+    elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
+        raise _changed_type(name, column, "numbers")
+    if column.dtype not in (pl.Float32, pl.Float64):
+        column = column.cast(pl.Float64)
+    # By NumPy, where a null is NaN: polars is slower for many short columns.
+    values = column.to_numpy()
+    finite = np.isfinite(values)
+    return (
+        values if finite.all() else np.where(finite, values, values.dtype.type("nan"))
+    )
+
+
+def days(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatArray:
+    """Convert dates to days since 1970, and durations and times of day to days.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Cleaned by `clean`.
+    form : str, default=""
+        Notation of dates in text: see `vicinal.app.tables.notation`.
+    asked : bool, default=False
+        Whether other cells count as missing; else they raise `CellError`. Integers
+        like 20241231 are then read as text.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Float64; NaN if missing.
+
+    Raises
+    ------
+    ValueError
+        If a cell holds something else.
+    """
+    import polars as pl
+
+    name, column = unnamed(column)
+    if asked and column.dtype.is_integer():
+        column = column.cast(pl.String)
+    dtype = column.dtype
+    if dtype == pl.Null:
+        return numbers(column)
+    if dtype == pl.String:
+        parsed = read_dates(column, form)
+        if not asked:
+            _check_cells(name, column, parsed.is_not_null(), "date", form)
+        microseconds = parsed.dt.epoch("us")
+    elif dtype == pl.Time:
+        microseconds = column.cast(pl.Int64) / 1000
+    elif dtype == pl.Duration:
+        microseconds = column.dt.total_microseconds()
+    elif dtype.is_temporal():
+        microseconds = column.dt.epoch("us")
+    else:
+        raise _changed_type(name, column, "dates")
+    return numbers(microseconds / (timedelta(days=1) / timedelta(microseconds=1)))
+
+
+def vectors(column: pl.Series, length: int) -> FloatArray:
+    """Convert a column of lists of numbers to a matrix.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Lists, arrays, or text of lists.
+    length : int
+        Number of components of each vector.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, length)
+        Floating point; NaN if missing or infinite.
+
+    Raises
+    ------
+    ValueError
+        If a cell holds something else.
+    """
+    import polars as pl
+
+    name, column = unnamed(column)
+    if column.dtype == pl.String:
+        # From a text file, which is read in pieces.
+        read = read_vectors(column)
+        _check_cells(name, column, read.list.len() == length, "vector", str(length))
+        column = read
+    single = getattr(column.dtype, "inner", None) == pl.Float32
+    result = np.full((len(column), length), np.nan, "f4" if single else "f8")
+    present = column.drop_nulls()
+    if len(present) == 0:
+        return result
+    found, reason = vector_length(present)
+    if found != length:
+        raise ValueError(
+            f"Column {name!r} held vectors of {length:,} numbers, but now "
+            f"holds {reason or f'vectors of {found:,}'}; correct it."
+        )
+    flat = numbers(present.explode().cast(pl.Float32 if single else pl.Float64))
+    result[column.is_not_null().to_numpy()] = flat.reshape(-1, length)
+    return result
+
+
+def vector_length(present: pl.Series, max_length: int = 100_000) -> tuple[int, str]:
+    """Return the length of the vectors of a column.
+
+    Parameters
+    ----------
+    present : polars.Series
+        At least one value, and no null.
+    max_length : int, default=100_000
+        Longer lists are not taken for vectors.
+
+    Returns
+    -------
+    length : int
+        Zero if they are not vectors.
+    reason : str
+        Description of the values in that case.
+    """
+    import polars as pl
+
+    dtype = present.dtype
+    inner = getattr(dtype, "inner", None)
+    if inner is None or not inner.is_numeric():
+        return 0, f"{dtype_in_words(dtype)}, neither numbers nor categories"
+    if dtype == pl.Array:
+        return dtype.size, ""  # type: ignore[attr-defined]
+    lengths = present.list.len()
+    shortest, longest = int(lengths.min() or 0), int(lengths.max() or 0)  # type: ignore[arg-type]
+    if shortest != longest or not 0 < longest <= max_length:
+        return 0, f"lists of {shortest:,} to {longest:,} numbers, not vectors"
+    return longest, ""
+
+
+def as_names(column: pl.Series) -> pl.Series:
+    """Convert values to text; whole numbers without a decimal point.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Any type but lists and structures.
+
+    Returns
+    -------
+    polars.Series
+        Text; null if missing.
+    """
+    import polars as pl
+
+    name, column = unnamed(column)
+    if not column.dtype.is_float():
+        return column.cast(pl.String).alias(name)
+    column = column.cast(pl.Float64)
+    labels = column.drop_nulls().unique().to_list()
+    # Digits beyond 1e16 would be made up: 64 bits do not hold them.
+    names = [
+        str(int(x)) if x.is_integer() and abs(x) < 1e16 else repr(x) for x in labels
+    ]
+    return column.replace_strict(labels, names, return_dtype=pl.String).alias(name)
+
+
+def unnamed(column: pl.Series) -> tuple[str, pl.Series]:
+    """Return the name of a column, and the column under a neutral name.
+
+    polars looks up the column of a method of Series by its name, and takes names like
+    ``^a.*$`` for patterns.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Any type.
+    """
+    return column.name, column.alias("column")
+
+
+def dtype_in_words(dtype: pl.DataType) -> str:
+    """Return a plain noun for the values of a polars type.
+
+    Parameters
+    ----------
+    dtype : polars.DataType
+        Type of a column.
+    """
+    import polars as pl
+
+    words = (
+        (dtype.is_numeric(), "numbers"),
+        (dtype == pl.Boolean, "true and false"),
+        (dtype == pl.Duration, "durations"),
+        (dtype == pl.Time, "times of day"),
+        (dtype.is_temporal(), "dates"),
+        (dtype in (pl.String, pl.Categorical, pl.Enum), "text"),
+        (dtype in (pl.List, pl.Array), "lists"),
+        (dtype == pl.Struct, "structures of several values"),
+    )
+    return next((word for holds, word in words if holds), str(dtype))
+
+
+def _changed_type(name: str, column: pl.Series, before: str) -> TableError:
+    return TableError(
+        f"Column {name!r} held {before} and now holds "
+        f"{dtype_in_words(column.dtype)}; write {before} there."
+    )
+
+
+def _check_cells(
+    name: str, column: pl.Series, understood: pl.Series, kind: str, form: str = ""
+) -> None:
+    """Raise CellError at the first cell that is present and not understood."""
+    wrong = (~understood.fill_null(False) & column.is_not_null()).arg_true()
+    if len(wrong):
+        row = int(wrong[0])
+        raise CellError(name, row, column[row], kind, form)

@@ -1,19 +1,22 @@
-"""Delimited text in pieces: encoding, delimiter, header and ragged rows.
+"""Text files in pieces: encoding, compression, delimiter, header and ragged rows.
 
-Cells leave here as text. What a column means is decided in `vicinal.app.tables.columns`.
+Cells stay text; `vicinal.app.tables.cells` types them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import codecs
+import gzip
+import io
+import zlib
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vicinal.app.tables.header import has_header
-from vicinal.app.tables.names import counted, distinct_names
-from vicinal.app.tables.notation import possible_forms
-from vicinal.app.tables.text_files import TextFile, open_text
+from vicinal.app.tables.names import TableError, counted, distinct_names, listed
+from vicinal.app.tables.notation import MISSING, possible_forms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,31 +25,171 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["Delimited", "line_of", "open_delimited", "pieces_of"]
 
-CELL_LIMIT = 1_000_000
+#: Bytes that are read at once.
+_CHUNK = 4_000_000
+#: Files up to this size are kept in memory and read from disk once.
+_MAX_HELD = 64_000_000
+#: Compressed files that expand to less are never refused.
+_MIN_BOMB = 1_000_000_000
+#: An unclosed quote must not fill the memory.
+_MAX_CELL = 1_000_000
+# Bytes without a meaning in Windows-1252, which Excel writes. All others are as in
+# latin-1, or characters like € that latin-1 does not have.
+_NOT_WINDOWS = b"\x81\x8d\x8f\x90\x9d"
+_FORMATS = {
+    b"PK\x03\x04": "a zip archive: if it is an Excel file, let its name end in .xlsx; "
+    "else unpack it",
+    b"\x1f\x8b": "compressed with gzip twice: decompress it",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd: decompress it, or use gzip",
+    b"BZh": "compressed with bzip2: decompress it, or use gzip",
+    b"\xfd7zXZ": "compressed with xz: decompress it, or use gzip",
+    b"PAR1": "a Parquet file: give it a name that ends in .parquet",
+    b"ARROW1": "an Arrow file: give it a name that ends in .arrow",
+    b"\x93NUMPY": "a NumPy array: give it a name that ends in .npy",
+}
 _DELIMITERS = b",;\t|"
-_LINE, _QUOTE, _RETURN = b'\n"\r'
-# So many lines show the delimiter, and whether there is a line of names.
-_HEAD = 20
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """A text file and its encoding.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    encoding : str
+        Python's name of the codec.
+    content : bytes or None
+        The decompressed bytes, unless they are many.
+    """
+
+    path: Path
+    encoding: str
+    content: bytes | None = field(repr=False)
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the text as UTF-8 with a line feed after each line."""
+        decoder = codecs.getincrementaldecoder(self.encoding)()
+        only_returns: bool | None = None
+        for raw, is_last in _raw(self.path, self.content):
+            try:
+                chunk = decoder.decode(raw, final=is_last).encode()
+            except UnicodeError:
+                message = f"{self.path.name} is not {self.encoding} text."
+                raise TableError(message) from None
+            if only_returns is None:
+                only_returns = b"\r" in chunk and b"\n" not in chunk
+            yield chunk.replace(b"\r", b"\n") if only_returns else chunk
+
+
+def open_text(path: Path) -> TextFile:
+    """Read a file to find its encoding, and keep its content if it is small.
+
+    Parameters
+    ----------
+    path : Path
+        A text file, plain or compressed with gzip.
+
+    Returns
+    -------
+    TextFile
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If it is not text, or expands like a decompression bomb.
+    """
+    held: list[bytes] = []
+    size = 0
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    is_utf_8, is_windows = True, True
+    for chunk, is_last in _raw(path):
+        if not size:
+            for magic, advice in _FORMATS.items():
+                if chunk.startswith(magic):
+                    raise TableError(f"{path.name} is {advice}.")
+            if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                return TextFile(path, "utf-16", None)
+        size += len(chunk)
+        held = [*held, chunk] if size <= _MAX_HELD else []
+        if b"\0" in chunk:
+            raise TableError(
+                f"{path.name} holds bytes that are not text; save the table as "
+                "CSV, Parquet or Arrow with the ending that belongs to it."
+            )
+        try:
+            if is_utf_8:
+                decoder.decode(chunk, final=is_last)
+        except UnicodeDecodeError:
+            is_utf_8 = False
+        is_windows &= len(chunk.translate(None, _NOT_WINDOWS)) == len(chunk)
+    encoding = "utf-8-sig" if is_utf_8 else "cp1252" if is_windows else "latin-1"
+    return TextFile(path, encoding, b"".join(held) if size <= _MAX_HELD else None)
+
+
+def _raw(path: Path, content: bytes | None = None) -> Iterator[tuple[bytes, bool]]:
+    """Yield decompressed chunks, and whether each one is the last."""
+    size, before = 0, b""
+    with path.open("rb") if content is None else io.BytesIO(content) as file:
+        compressed = content is None and file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        with gzip.GzipFile(fileobj=file) if compressed else file as opened:
+            while True:
+                try:
+                    chunk = opened.read(_CHUNK)
+                except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                    raise TableError(
+                        f"{path.name} is cut short or damaged ({error}); compress it "
+                        "again."
+                    ) from error
+                size += len(chunk)
+                if compressed:
+                    check_expansion(path, size)
+                if before:
+                    yield before, not chunk
+                if not chunk:
+                    return
+                before = chunk
+
+
+def check_expansion(path: Path, size: int, ratio: float = 100) -> None:
+    """Raise TableError if a compressed file expands like a decompression bomb.
+
+    Parameters
+    ----------
+    path : Path
+        The compressed file.
+    size : int
+        Its decompressed size in bytes.
+    ratio : float, default=100
+        Size in multiples of the compressed size from which a file is refused.
+    """
+    if size > max(_MIN_BOMB, ratio * path.stat().st_size):
+        raise TableError(
+            f"{path.name} expands to more than {size / 1e9:,.1f} GB (possible "
+            "decompression bomb); decompress it first if you trust it."
+        )
 
 
 @dataclass(frozen=True)
 class Delimited:
-    """What is known of a text file before its rows are read.
+    """A text file with its delimiter and header.
 
     Attributes
     ----------
     text : TextFile
-        The file, and its encoding.
+        The file.
     delimiter : str
         One character.
     names : tuple of str
         Distinct names of the columns.
     header : bool
-        Whether the first line holds them.
+        Whether the first line has them.
     notes : tuple of str
-        What a reader should know of the choices above.
+        Notes on these choices.
     """
 
     text: TextFile
@@ -56,35 +199,19 @@ class Delimited:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Records:
-    """Whole records: where each starts and ends, and where its cells are cut."""
-
-    text: bytes
-    starts: NDArray[np.intp]
-    ends: NDArray[np.intp]
-    cuts: NDArray[np.intp]
-    lines: NDArray[np.intp]
-
-    def cells(self) -> NDArray[np.intp]:
-        """Count the cells of each record."""
-        before = np.searchsorted(self.cuts, self.starts)
-        return np.searchsorted(self.cuts, self.ends) - before + 1
-
-
 def open_delimited(path: Path) -> Delimited:
-    """Find a file's encoding, delimiter and header.
+    """Find the encoding, the delimiter and the header of a file.
 
     Parameters
     ----------
     path : Path
-        A file of text, perhaps compressed with gzip. All of it is read, to know its
-        encoding; if it is not large, it is held for `pieces_of`, and not read again.
+        A text file, plain or compressed with gzip. It is read in full, to find its
+        encoding.
 
     Returns
     -------
     Delimited
-        What `pieces_of` reads the rows with.
+        For `pieces_of`.
     """
     text = open_text(path)
     names_of = {"cp1252": "Windows-1252 (latin-1)", "latin-1": "latin-1"}
@@ -92,10 +219,17 @@ def open_delimited(path: Path) -> Delimited:
     notes = [f"read as {found} text, because it is not UTF-8"] if found else []
     head = next(_records(text, _DELIMITERS), None)
     if head is None:
-        raise ValueError(f"{path.name} is empty; it needs a header and rows.")
+        raise TableError(f"{path.name} is empty; it needs a header and rows.")
     tabs = path.name.lower().endswith((".tsv", ".tsv.gz", ".tab"))
-    delimiter = "\t" if tabs else _sniff(head)
-    rows = _first_rows(path, head, delimiter)
+    # The first lines show the delimiter and the header.
+    ends = head.ends[:20]
+    delimiter = "\t" if tabs else _sniff(head, ends)
+    try:
+        frame = _parse_csv(path, head.text[: ends[-1]], delimiter, None)
+    except ValueError:
+        # Ragged rows; they are reported with their line later.
+        frame = _parse_csv(path, head.text[: ends[0]], delimiter, None)
+    rows = [[str(cell or "").strip() for cell in row] for row in frame.rows()]
     header = has_header(rows)
     cells = rows[0] if header else [f"x{index}" for index in range(len(rows[0]))]
     names = distinct_names(cells)
@@ -105,77 +239,63 @@ def open_delimited(path: Path) -> Delimited:
             f"{names[0]} to {names[-1]}"
         )
     if renamed := [new for new, old in zip(names, cells, strict=True) if new != old]:
-        shown = ", ".join(repr(name) for name in renamed[:5])
-        more = f" and {len(renamed) - 5} more" if len(renamed) > 5 else ""
-        notes.append(f"empty or repeated column names became {shown}{more}")
+        shown = listed(renamed, length=None)
+        notes.append(f"empty or repeated column names became {shown}")
     return Delimited(text, delimiter, tuple(names), header, tuple(notes))
 
 
-def _first_rows(path: Path, head: _Records, delimiter: str) -> list[list[str]]:
-    """Read the first lines, or the first alone where they do not have as many cells."""
-    n = min(_HEAD, len(head.ends))
-    for end in (head.ends[n - 1], head.ends[0]):
-        try:
-            frame = _parse(path, head.text[:end], delimiter, None)
-        except ValueError:
-            if end == head.ends[0]:
-                raise
-            continue
-        break
-    return [
-        ["" if cell is None else str(cell).strip() for cell in row]
-        for row in frame.rows()
-    ]
-
-
 def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
-    """Read the rows as text, a few megabytes at a time.
+    """Read the rows in pieces of some megabytes.
 
     Parameters
     ----------
     file : Delimited
-        What `open_delimited` returned.
+        From `open_delimited`.
 
     Yields
     ------
     polars.DataFrame
-        Columns of strings; a cell without text is null.
+        Columns of text; null for an empty cell.
+
+    Raises
+    ------
+    ValueError
+        If a row does not have the number of cells of the first line.
     """
-    header, path = file.header, file.text.path
+    path, skip = file.text.path, int(file.header)
     for records in _records(file.text, file.delimiter.encode()):
-        cells = records.cells()
+        before = np.searchsorted(records.cuts, records.starts)
+        cells = np.searchsorted(records.cuts, records.ends) - before + 1
         if (wrong := np.flatnonzero(cells != len(file.names))).size:
             first = wrong[0]
-            n = counted(cells[first], "cell")
-            raise ValueError(
-                f"Line {records.lines[first]} of {path.name} has {n}, but the first "
-                f"line has {len(file.names)}; mend that line (a cell that holds the "
+            raise TableError(
+                f"Line {records.lines[first]} of {path.name} has "
+                f"{counted(cells[first], 'cell')}, but the first line has "
+                f"{len(file.names)}; correct that line (a cell that holds the "
                 'delimiter or a line break needs " around it).'
             )
-        skip = int(header)
-        header = False
         n_rows = len(records.starts) - skip
-        if n_rows == 0:
-            continue
-        text = records.text[records.starts[skip] :]
-        piece = _parse(path, text, file.delimiter, list(file.names))
-        if piece.height != n_rows:
-            raise ValueError(
-                f"{path.name} cannot be read near line {records.lines[skip]}: "
-                'its quotes (") do not pair up as CSV asks.'
-            )
-        yield piece
+        if n_rows:
+            text = records.text[records.starts[skip] :]
+            piece = _parse_csv(path, text, file.delimiter, list(file.names))
+            if piece.height != n_rows:
+                raise TableError(
+                    f"{path.name} cannot be read near line {records.lines[skip]}: "
+                    'its quotes (") do not pair up as CSV requires.'
+                )
+            yield piece
+        skip = 0
 
 
 def line_of(file: Delimited, row: int) -> int:
-    """Return the line on which a row begins: blank lines and line breaks count.
+    """Return the line on which a row begins, counting blank lines and line breaks.
 
     Parameters
     ----------
     file : Delimited
-        What `open_delimited` returned.
+        From `open_delimited`.
     row : int
-        Its number, from 0, without the line of names.
+        Number of the row, from 0, without the header.
 
     Returns
     -------
@@ -190,67 +310,78 @@ def line_of(file: Delimited, row: int) -> int:
     raise IndexError(row)
 
 
+@dataclass(frozen=True)
+class _Records:
+    """Whole records: their starts, ends and lines, and the delimiters inside."""
+
+    text: bytes
+    starts: NDArray[np.intp]
+    ends: NDArray[np.intp]
+    cuts: NDArray[np.intp]
+    lines: NDArray[np.intp]
+
+
 def _records(file: TextFile, delimiters: bytes) -> Iterator[_Records]:
-    path = file.path
+    name = file.path.name
     pending, line = b"", 1
     for chunk in file.chunks():
         text = pending + chunk
-        records, stop = _split(path, text, delimiters, line)
+        records, stop = _split(name, text, delimiters, line)
         line += text.count(b"\n", 0, stop)
         pending = text[stop:]
         if len(records.starts):
             yield records
-    # Tabs are cells of a row; blanks are none.
+    # Tabs are cells of a row; blanks are not.
     if pending.strip(b" \r"):
-        records, stop = _split(path, pending + b"\n", delimiters, line)
+        records, stop = _split(name, pending + b"\n", delimiters, line)
         if stop <= len(pending):
-            raise ValueError(
-                f'A quote (") opened on line {line} of {path.name} or later is never '
-                "closed."
+            raise TableError(
+                f'A quote (") opened on line {line} of {name} or later is never closed.'
             )
         yield records
 
 
 def _split(
-    path: Path, text: bytes, delimiters: bytes, line: int
+    name: str, text: bytes, delimiters: bytes, line: int
 ) -> tuple[_Records, int]:
-    """Find the whole records, and where they stop; blank lines are left out."""
+    """Find the whole records without blank lines, and their end."""
+    feed, quote, carriage_return = b'\n"\r'
     data = np.frombuffer(text, dtype=np.uint8)
-    special = data == _LINE
+    special = data == feed
     for delimiter in delimiters:
         special |= data == delimiter
     marks = np.flatnonzero(special)
-    quotes = np.flatnonzero(data == _QUOTE)
+    quotes = np.flatnonzero(data == quote)
     if quotes.size:
         # A mark after an odd number of quotes is part of a cell.
         marks = marks[np.searchsorted(quotes, marks) % 2 == 0]
-    # The last cell may be unfinished; a quote never closed must not eat all memory.
+    # The last cell may be unfinished.
     bounds = np.concatenate([[-1], marks, [len(data)]])
-    if (long := np.flatnonzero(np.diff(bounds) > CELL_LIMIT)).size:
+    if (long := np.flatnonzero(np.diff(bounds) > _MAX_CELL)).size:
         number = line + text.count(b"\n", 0, int(bounds[long[0]]) + 1)
-        raise ValueError(
-            f"A cell on line {number} of {path.name} is longer than {CELL_LIMIT:,} "
-            "bytes; take it out, or close its quote."
+        raise TableError(
+            f"A cell on line {number} of {name} is longer than {_MAX_CELL:,} "
+            "bytes; remove it, or close its quote."
         )
-    is_end = data[marks] == _LINE
+    is_end = data[marks] == feed
     ends, cuts = marks[is_end], marks[~is_end]
     stop = int(ends[-1]) + 1 if ends.size else 0
     starts = np.concatenate([[0], ends + 1])[:-1].astype(np.intp)
-    lines = line + np.searchsorted(np.flatnonzero(data[:stop] == _LINE), starts)
-    blank = (ends == starts) | ((ends == starts + 1) & (data[starts] == _RETURN))
+    lines = line + np.searchsorted(np.flatnonzero(data[:stop] == feed), starts)
+    blank = (ends == starts) | (
+        (ends == starts + 1) & (data[starts] == carriage_return)
+    )
     if blank.any():
         kept = np.ones(stop, dtype=bool)
-        for part in (starts[blank], ends[blank]):
-            kept[part] = False
-        filled, _ = _split(path, data[:stop][kept].tobytes(), delimiters, line)
+        kept[starts[blank]] = kept[ends[blank]] = False
+        filled, _ = _split(name, data[:stop][kept].tobytes(), delimiters, line)
         return replace(filled, lines=lines[~blank]), stop
     return _Records(text[:stop], starts, ends, cuts, lines), stop
 
 
-def _sniff(head: _Records) -> str:
-    """Take the delimiter that cuts the first lines into equally many cells."""
+def _sniff(head: _Records, ends: NDArray[np.intp]) -> str:
+    """Choose the delimiter that cuts the first lines into the same number of cells."""
     data = np.frombuffer(head.text, dtype=np.uint8)
-    ends = head.ends[:_HEAD]
     cuts = head.cuts[head.cuts < ends[-1]]
     best = (False, 0, ",")
     agreeing = set()
@@ -263,14 +394,14 @@ def _sniff(head: _Records) -> str:
         if (agree, counts[0]) > best[:2]:
             best = (agree, int(counts[0]), chr(delimiter))
     if best[2] == "," and agreeing > {","}:
-        # 1,5;2,5 has as many commas in each line, and they are no delimiters.
+        # In 1,5;2,5 each line has the same number of commas, which do not delimit.
         first = head.text[: ends[0]].decode().split(max(agreeing - {","}))
         if all(possible_forms([cell.strip()]) for cell in first):
             return max(agreeing - {","})
     return best[2]
 
 
-def _parse(
+def _parse_csv(
     path: Path, text: bytes, delimiter: str, names: list[str] | None
 ) -> pl.DataFrame:
     import polars as pl
@@ -284,7 +415,69 @@ def _parse(
             infer_schema_length=0,
         )
     except pl.exceptions.PolarsError as error:
-        raise ValueError(
-            f'{path.name} cannot be read as delimited text: a quote (") stands inside '
-            "a cell that has none around it; write it twice, and put quotes around."
+        raise TableError(
+            f'{path.name} cannot be read as delimited text: a quote (") is inside '
+            "a cell without quotes around it; double it, and put quotes around."
         ) from error
+
+
+def has_header(rows: list[list[str]]) -> bool:
+    """Whether the first row names the columns.
+
+    Parameters
+    ----------
+    rows : list of list of str
+        The first rows, with the same number of cells.
+
+    Returns
+    -------
+    bool
+        False if the first row has numbers above numbers that neither count the columns
+        nor are years; or if most of its cells are repeated below.
+
+    Examples
+    --------
+    >>> has_header([["5.1", "setosa"], ["4.9", "setosa"]])
+    False
+    >>> has_header([["width", "kind"], ["4.9", "setosa"]])
+    True
+    >>> has_header([["land", "2019", "2020"], ["Chad", "1.5", "2.5"]])
+    True
+    """
+    first, rest = rows[0], rows[1:]
+    columns = list(zip(*rest, strict=True)) if rest else [()] * len(first)
+    found = [cell for cell in first if cell and _is_number(cell)]
+    if not found:
+        again = sum(
+            bool(cell) and cell in column
+            for cell, column in zip(first, columns, strict=True)
+        )
+        return 2 * again <= len(first) or len(first) < 2
+    below_text = False
+    for cell, column in zip(first, columns, strict=True):
+        known = [one for one in column if one.lower() not in MISSING]
+        all_numbers = bool(known) and all(map(_is_number, known))
+        if cell.lower() not in MISSING and not _is_number(cell) and all_numbers:
+            return True
+        below_text |= bool(cell and known) and _is_number(cell) and not all_numbers
+    return below_text or _are_names(found)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return bool(possible_forms([cell]))
+    return cell.lower() not in MISSING
+
+
+def _are_names(cells: list[str]) -> bool:
+    """Whether numbers count the columns, or are years in order."""
+    if not all(cell.isdecimal() for cell in cells):
+        return False
+    values = [int(cell) for cell in cells]
+    first, last = values[0], values[-1]
+    if values == list(range(first, first + len(values))) and first in (0, 1):
+        return True
+    rising = all(a < b for a, b in pairwise(values))
+    return rising and first >= 1800 and last < 2200

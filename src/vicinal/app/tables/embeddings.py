@@ -1,4 +1,4 @@
-"""Tables of vectors with their names and texts, and of which belong to which."""
+"""Tables of vectors with their names and texts, and of relevant pairs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.tables.cells import clean
-from vicinal.app.tables.names import counted, near, printable
+from vicinal.app.tables.cells import as_names, clean, unnamed, vector_length, vectors
+from vicinal.app.tables.names import TableError, counted, listed, near, printable
 from vicinal.app.tables.reading import read_table
-from vicinal.app.tables.values import as_names, vector_length, vectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,14 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["Embeddings", "Relevance", "read_embeddings", "read_relevance"]
 
 _IDS = ("id", "_id", "query_id", "document_id", "doc_id", "qid", "docid", "key")
-# So many columns are named one by one.
-_NAMED = 5
 _TEXTS = ("text", "query", "question", "document", "title", "passage", "content")
 
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """Vectors, what they are called, and what they were made of.
+    """Vectors with their names and texts.
 
     Attributes
     ----------
@@ -38,9 +35,9 @@ class Embeddings:
     vectors : ndarray of shape (n_rows, n_features)
         Without missing numbers.
     ids : list of str
-        A name for each row, all different: the row's number where no column names it.
+        A name for each row, all different: the row's number if no column names it.
     texts : list of str or None
-        None where no column has texts.
+        None if no column has texts.
     columns : str
         Which columns these are, and which are not looked at, for a person.
     all_columns : tuple of str
@@ -106,9 +103,10 @@ def read_embeddings(
         With one sentence.
     """
     table = read_table(source)
-    frame = table.frame.drop([one for one in table.frame.columns if one in set(drop)])
-    named = _column(frame, name, _IDS, table.name)
-    texts = _column(frame, text, _TEXTS, table.name)
+    names = [one for one in table.frame.columns if one not in set(drop)]
+    frame = table.frame[names]
+    named = _find_column(frame, name, _IDS, table.name)
+    texts = _find_column(frame, text, _TEXTS, table.name)
     if texts is not None and texts == named:
         texts = None
     ids = [str(row) for row in range(frame.height)]
@@ -116,12 +114,17 @@ def read_embeddings(
         ids = _texts(frame.get_column(named))
         _check_names(ids, named, table.name)
     found, used = _vectors(frame, {named, texts}, table.name)
+    parts = [
+        f"vectors of {counted(found.shape[1], 'number')} from {_shown(used)}",
+        f"ids from {_shown([named])}" if named else "ids are the rows' numbers",
+        *([f"texts from {_shown([texts])}"] if texts else []),
+    ]
     return Embeddings(
         table.name,
         found,
         ids,
         None if texts is None else _texts(frame.get_column(texts)),
-        _columns_line(table.frame.columns, named, texts, used, found.shape[1]),
+        _columns_line(parts, table.frame.columns, [named, texts, *used]),
         tuple(table.frame.columns),
     )
 
@@ -151,8 +154,22 @@ def read_relevance(
         With one sentence, when a name or a grade is not one.
     """
     table = read_table(source)
-    frame = table.frame
-    asked, wanted, graded = _relevance_columns(frame.columns, table.name)
+    frame, columns = table.frame, table.frame.columns
+    if len(columns) < 2:
+        raise TableError(
+            f"{table.name} must have a column of queries and one of documents, and may "
+            "have one of grades."
+        )
+
+    def called(*beginnings: str) -> str | None:
+        found = (one for one in columns if one.lower().startswith(beginnings))
+        return next(found, None)
+
+    asked, wanted = called("query", "qid", "question"), called("doc", "passage")
+    graded = called("grade", "relevance", "score", "weight")
+    if asked is None or wanted is None:
+        asked, wanted = columns[:2]
+        graded = columns[2] if len(columns) > 2 else None
     positions = [
         _positions(frame.get_column(column), known, table.name)
         for column, known in ((asked, queries), (wanted, documents))
@@ -161,33 +178,36 @@ def read_relevance(
     if graded is not None:
         column = frame.get_column(graded)
         if not column.dtype.is_numeric() or column.null_count():
-            raise ValueError(
+            raise TableError(
                 f"Column {printable(graded)!r} of {table.name} must be numbers, the "
                 "grades of relevance, without gaps."
             )
         grades = column.to_numpy().astype(np.float64)
+    parts = [
+        f"queries from {_shown([asked])}",
+        f"documents from {_shown([wanted])}",
+        f"grades from {_shown([graded])}" if graded else "all grades 1",
+    ]
     return Relevance(
         table.name,
         np.column_stack([*positions, grades]),
-        _relevance_line(frame.columns, asked, wanted, graded),
+        _columns_line(parts, columns, [asked, wanted, graded]),
     )
 
 
-def _column(
+def _find_column(
     frame: pl.DataFrame, asked: str | None, usual: tuple[str, ...], table: str
 ) -> str | None:
-    if asked is not None:
-        if asked not in frame.columns:
-            raise ValueError(
-                f"{table} has no column {asked!r}{near(asked, frame.columns) or '.'}"
-            )
-        return asked
+    if asked is not None and asked not in frame.columns:
+        hint = near(asked, frame.columns) or "."
+        raise TableError(f"{table} has no column {asked!r}{hint}")
     by_name = {column.lower(): column for column in frame.columns}
-    return next((by_name[one] for one in usual if one in by_name), None)
+    found = next((by_name[one] for one in usual if one in by_name), None)
+    return found if asked is None else asked
 
 
 def _texts(column: pl.Series) -> list[str]:
-    cells = clean(as_names(column).to_frame()).to_series()
+    cells = clean(as_names(unnamed(column)[1]).to_frame()).to_series()
     return cells.fill_null("").to_list()
 
 
@@ -195,51 +215,25 @@ def _check_names(ids: list[str], column: str, table: str) -> None:
     seen: set[str] = set()
     for row, one in enumerate(ids):
         if not one or one in seen:
-            what = f"{printable(one)!r} twice" if one else f"no name in row {row}"
-            raise ValueError(
-                f"Column {printable(column)!r} of {table} has {what}; name each row "
-                "by another."
+            problem = f"{printable(one)!r} twice" if one else f"no name in row {row}"
+            raise TableError(
+                f"Column {printable(column)!r} of {table} has {problem}; give each row "
+                "its own name."
             )
         seen.add(one)
 
 
-def _columns_line(
-    columns: list[str],
-    named: str | None,
-    texts: str | None,
-    used: list[str],
-    length: int,
-) -> str:
-    """Say which columns were taken for what."""
-    ids = (
-        "ids are the rows' numbers" if named is None else f"ids from {_listed([named])}"
-    )
-    parts = [f"vectors of {counted(length, 'number')} from {_listed(used)}", ids]
-    if texts is not None:
-        parts.append(f"texts from {_listed([texts])}")
-    taken = {named, texts, *used}
-    if left := [one for one in columns if one not in taken]:
-        parts.append(f"not used: {_listed(left)}")
-    return "; ".join(parts)
+def _columns_line(parts: list[str], columns: list[str], used: list[str | None]) -> str:
+    """Describe the use of the columns."""
+    left = [one for one in columns if one not in set(used)]
+    return "; ".join([*parts, f"not used: {_shown(left)}"] if left else parts)
 
 
-def _relevance_line(
-    columns: list[str], asked: str, wanted: str, graded: str | None
-) -> str:
-    """Say which columns were taken for what."""
-    grades = "all grades 1" if graded is None else f"grades from {_listed([graded])}"
-    parts = [f"queries from {_listed([asked])}", f"documents from {_listed([wanted])}"]
-    parts.append(grades)
-    if left := [one for one in columns if one not in (asked, wanted, graded)]:
-        parts.append(f"not used: {_listed(left)}")
-    return "; ".join(parts)
-
-
-def _listed(names: list[str]) -> str:
-    shown = [repr(printable(one)) for one in names]
-    if len(shown) > _NAMED:
-        return f"{shown[0]}, {shown[1]}, … {shown[-1]} ({len(shown):,} columns)"
-    return ", ".join(shown)
+def _shown(names: list[str], limit: int = 5) -> str:
+    if len(names) > limit:
+        first, second, last = (repr(printable(names[i])) for i in (0, 1, -1))
+        return f"{first}, {second}, … {last} ({len(names):,} columns)"
+    return listed(names, limit)
 
 
 def _vectors(
@@ -251,15 +245,14 @@ def _vectors(
         if getattr(one.dtype, "inner", None) is not None
     ]
     if lists:
-        column = lists[0]
+        name, column = unnamed(lists[0])
         present = column.drop_nulls()
         length, reason = vector_length(present) if len(present) else (0, "nothing")
         if not length:
-            raise ValueError(
-                f"Column {printable(column.name)!r} of {table} holds no vectors: "
-                f"{reason}."
+            raise TableError(
+                f"Column {printable(name)!r} of {table} has no vectors: {reason}."
             )
-        found, used = vectors(column, length), [column.name]
+        found, used = vectors(column, length), [name]
     else:
         numeric = [
             one
@@ -267,7 +260,7 @@ def _vectors(
             if one.dtype.is_numeric() and one.name not in others
         ]
         if not numeric:
-            raise ValueError(
+            raise TableError(
                 f"{table} has no vectors: have a column of lists of numbers, or a "
                 "column for each number."
             )
@@ -275,35 +268,11 @@ def _vectors(
         used = [one.name for one in numeric]
     missing = np.flatnonzero(~np.isfinite(found).all(axis=1))
     if missing.size:
-        raise ValueError(
+        raise TableError(
             f"Row {missing[0]} of {table} has no whole vector: numbers are missing or "
             "not finite."
         )
     return found, used
-
-
-def _relevance_columns(columns: list[str], table: str) -> tuple[str, str, str | None]:
-    if len(columns) < 2:
-        raise ValueError(
-            f"{table} must have a column of queries and one of documents, and may have "
-            "one of grades."
-        )
-    lower = [column.lower() for column in columns]
-
-    def called(*beginnings: str) -> str | None:
-        found = [
-            c
-            for c, low in zip(columns, lower, strict=True)
-            if low.startswith(beginnings)
-        ]
-        return found[0] if found else None
-
-    asked, wanted = called("query", "qid", "question"), called("doc", "passage")
-    graded = called("grade", "relevance", "score", "weight")
-    if asked is None or wanted is None:
-        asked, wanted = columns[:2]
-        graded = columns[2] if len(columns) > 2 else None
-    return asked, wanted, graded
 
 
 def _positions(column: pl.Series, known: Embeddings, table: str) -> FloatArray:
@@ -311,7 +280,7 @@ def _positions(column: pl.Series, known: Embeddings, table: str) -> FloatArray:
     names = _texts(column)
     for row, one in enumerate(names):
         if one not in places:
-            raise ValueError(
+            raise TableError(
                 f"Row {row} of {table} names {printable(one)!r}, which {known.name} "
                 f"does not have; its first id is {printable(known.ids[0])!r}."
             )

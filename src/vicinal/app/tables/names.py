@@ -1,19 +1,41 @@
-"""Names of columns and files: made distinct, suggested when mistaken, printable."""
+"""Names in messages, and the notes and errors about a table."""
+
+from __future__ import annotations
 
 import difflib
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING
 
-__all__ = ["counted", "distinct_names", "near", "printable"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from vicinal._typing import IntArray
+    from vicinal.app.tables.sources import Source
+
+__all__ = [
+    "CellError",
+    "NoTargetError",
+    "Note",
+    "TableError",
+    "add_line_number",
+    "counted",
+    "distinct_names",
+    "listed",
+    "near",
+    "printable",
+]
 
 
 def counted(n: int, noun: str) -> str:
-    """Return how many there are of something, in the singular or the plural.
+    """Return a number with its noun, in the singular or the plural.
 
     Parameters
     ----------
     n : int
-        How many.
+        The number.
     noun : str
-        One of them; its plural ends in an s.
+        The singular; its plural ends in an s.
 
     Examples
     --------
@@ -24,17 +46,17 @@ def counted(n: int, noun: str) -> str:
 
 
 def distinct_names(names: list[str]) -> list[str]:
-    """Name columns that have no name, and number those that share one.
+    """Name columns without a name, and number columns that share one.
 
     Parameters
     ----------
     names : list of str
-        As they are in the header.
+        The names in the header.
 
     Returns
     -------
     list of str
-        As many, all distinct and none empty.
+        The same number of names, all distinct and none empty.
 
     Examples
     --------
@@ -57,19 +79,19 @@ def distinct_names(names: list[str]) -> list[str]:
 
 
 def near(name: str, known: list[str]) -> str:
-    """Suggest names that look like one that does not exist.
+    """Suggest existing names that are similar to one that does not exist.
 
     Parameters
     ----------
     name : str
-        What was asked for.
+        The unknown name.
     known : list of str
-        What there is.
+        The existing names.
 
     Returns
     -------
     str
-        A clause that begins with a semicolon, or nothing.
+        A clause that begins with a semicolon, or an empty string.
 
     Examples
     --------
@@ -83,19 +105,19 @@ def near(name: str, known: list[str]) -> str:
 
 
 def printable(text: object, limit: int | None = 40) -> str:
-    """Return a text on one line that a terminal takes for nothing but text.
+    """Return text on one line without control characters.
 
     Parameters
     ----------
     text : object
-        A name or a cell of a file; it may hold commands to a terminal.
+        A name or a cell of a file, which may contain terminal escape sequences.
     limit : int or None, default=40
-        At most how many characters.
+        Maximum number of characters.
 
     Returns
     -------
     str
-        With � for each character that cannot be printed.
+        With � for each character that is not printable.
 
     Examples
     --------
@@ -108,3 +130,181 @@ def printable(text: object, limit: int | None = 40) -> str:
     if limit is not None and len(shown) > limit:
         shown = shown[: limit - 1] + "…"
     return "".join(letter if letter.isprintable() else "�" for letter in shown)
+
+
+def listed(names: Iterable[str], limit: int = 5, length: int | None = 40) -> str:
+    """Return quoted names with commas between them.
+
+    Parameters
+    ----------
+    names : iterable of str
+        All names.
+    limit : int, default=5
+        Further names are counted.
+    length : int or None, default=40
+        Maximum number of characters of each name.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], limit=2)
+    "'a', 'b' and 1 more"
+    """
+    shown = [repr(printable(name, length)) for name in names]
+    more = f" and {len(shown) - limit:,} more" if len(shown) > limit else ""
+    return ", ".join(shown[:limit]) + more
+
+
+class Note(str):
+    """A sentence about a table, with the option that changes the decision.
+
+    Attributes
+    ----------
+    option : str
+        Name of a field of `Overrides` or of a parameter of `prepare`; may be empty.
+    value : str
+        The value to give to that option; may be empty.
+    """
+
+    __slots__ = ("option", "value")
+    option: str
+    value: str
+
+    def __new__(cls, text: str, option: str = "", value: str = "") -> Note:
+        """Attach the option to the text."""
+        note = super().__new__(cls, text)
+        note.option, note.value = option, value
+        return note
+
+
+class TableError(ValueError):
+    """A table cannot be used as it is.
+
+    Parameters
+    ----------
+    message : str
+        One sentence.
+    option : str, default=""
+        Name of a field of `Overrides` or of a parameter of `prepare` that helps.
+    value : str, default=""
+        The value to give to that option.
+    """
+
+    def __init__(self, message: str, option: str = "", value: str = "") -> None:
+        super().__init__(message)
+        self.option, self.value = option, value
+
+
+class NoTargetError(TableError):
+    """No column was named as the target, and none has a usual name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the table.
+    likely : list of str
+        Columns that may be the target.
+    """
+
+    def __init__(self, name: str, likely: list[str]) -> None:
+        self.name, self.likely = name, likely
+        super().__init__(
+            f"{name} has no column called target, label, class or y; name the target "
+            f"({listed(likely) or 'no column looks like one'}), or learn densities "
+            "without one (target= and task='none' in Python).",
+            option="target",
+        )
+
+    def __reduce__(self) -> tuple[type[NoTargetError], tuple[str, list[str]]]:
+        """Pickle the arguments instead of the message."""
+        return type(self), (self.name, self.likely)
+
+
+class CellError(TableError):
+    """A cell does not have the type of the column that was learned from.
+
+    Parameters
+    ----------
+    column : str
+        Name of the column.
+    row : int
+        Row in the frame, from 0.
+    cell : object
+        Content of the cell.
+    kind : {"number", "date", "yes/no", "vector"}
+        Type of the column.
+    form : str, default=""
+        Notation of numbers or dates; of vectors, their length.
+
+    Attributes
+    ----------
+    place : str
+        File and line, if known.
+    example : str
+        A number of the column, if known.
+
+    Examples
+    --------
+    >>> print(CellError("price", 7, "3,5", "number"))
+    Column 'price' was learned from numbers like 3.5, but row 7 (from 0) has '3,5'; ...
+    """
+
+    def __init__(
+        self, column: str, row: int, cell: object, kind: str, form: str = ""
+    ) -> None:
+        super().__init__(column, kind if kind in ("number", "date") else "", column)
+        self.args = self.arguments = (column, row, cell, kind, form)
+        self.row, self.place, self.example = row, f"row {row} (from 0)", ""
+
+    def __str__(self) -> str:
+        """Name the column, the place and the cell."""
+        column, _, cell, kind, form = self.args
+        if kind == "number":
+            like = {"": "3.5", ".": "1,234.5", ",": "1.234,5"}[form[:1]]
+            like = f"numbers like {f'{like} {form[1:]}'.strip()}"
+            like = f"numbers like {self.example}" if self.example and not form else like
+        elif kind == "date":
+            day = datetime(2024, 12, 31, 18, 30).strftime(form or "%Y-%m-%d")
+            like = f"dates like {day}"
+        elif kind == "vector":
+            like = f"vectors like [0.1, 0.2, …] with {counted(int(form), 'number')}"
+        else:
+            like = "answers like yes and no, or true and false"
+        other = ", leave the cell empty, or learn again with such cells as missing"
+        return (
+            f"Column {printable(column)!r} was learned from {like}, but {self.place} "
+            f"has {printable(cell)!r}; write it so{other if self.option else ''}."
+        )
+
+    def like(self, example: str) -> CellError:
+        """Return the error with an example of the column's numbers, or with none."""
+        self.example = example
+        return self
+
+
+@contextmanager
+def add_line_number(source: Source | str, rows: int | IntArray) -> Iterator[None]:
+    """Add the file and the line to a `CellError`.
+
+    Parameters
+    ----------
+    source : Source or str
+        The table that the rows come from; a path is opened only if an error occurs.
+    rows : int or ndarray of int
+        Number of the first row in the file, from 0, or of each row.
+    """
+    try:
+        yield
+    except CellError as error:
+        # NumPy is not imported for the help of the command.
+        one = not hasattr(rows, "__len__")
+        error.row = int(rows) + error.row if one else int(rows[error.row])  # type: ignore[index]
+        if isinstance(source, str):
+            from vicinal.app.tables.sources import open_source
+
+            source = open_source(source)
+        line = source.line_of(error.row)
+        error.place = (
+            f"row {error.row:,} (from 0)" if line is None else f"line {line:,}"
+        )
+        error.place += f" of {source.name}"
+        raise

@@ -1,31 +1,46 @@
-"""Numbers as people write them: `3,14`, `1,234.50`, `$12.30`, `7 %`.
+"""Numbers, dates and vectors as text.
 
-A *form* says how the cells of one column are read. It is empty for what every program
-writes (`-1.5e3`); else it is the decimal sign, followed by the unit that each cell
-has: `","`, `"."`, `".$"`, `",€"`, `".%"`. A model keeps it, so that a table that comes
-later is read in the same way.
+A *form* says how the cells of one column are read. A model stores it, so that later
+tables are read in the same way.
+
+- Numbers (`3,14`, `1,234.50`, `$12.30`, `7 %`): empty for the notation that every
+  program writes (`-1.5e3`); else the decimal sign, followed by the unit of each cell:
+  `","`, `"."`, `".$"`, `",€"`, `".%"`.
+- Dates: empty for ISO 8601, else a format of `datetime.strptime`.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from vicinal.app.tables.names import printable
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     import polars as pl
 
-__all__ = ["FORMS", "decisive", "grouped_by_points", "possible_forms", "read_numbers"]
+
+#: Text for a missing value, in lower case.
+MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-", "#n/a", "<na>")
 
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
 _SYMBOLS = "$€£¥₹₽₩₺₪₫฿₴₦₱"
 _UNIT = re.compile(rf"[{_SYMBOLS}%]|(?<![A-Za-z])(?:{_CODES})(?![A-Za-z])")
-#: What a form looks like.
-FORMS = re.compile(rf"(?:[.,](?:[{_SYMBOLS}%]|{_CODES})?)?")
+_FORM = re.compile(rf"(?:[.,](?:[{_SYMBOLS}%]|{_CODES})?)?")
 _BLANK = r" \u00a0\u202f'’"
+_GROUPS = {".": f",{_BLANK}", ",": f".{_BLANK}"}
 _POINT_GROUPS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})*")
-# Cells that can be read in one way only.
+_PATTERNS = {
+    sign: re.compile(
+        rf"^[+-]?(?:(?:\d{{1,3}}(?:[{groups}]\d{{3}})+|\d+)(?:[{sign}]\d*)?"
+        rf"|[{sign}]\d+)(?:[eE][+-]?\d+)?$"
+    )
+    for sign, groups in _GROUPS.items()
+}
+# Cells that determine the decimal sign.
 _DECISIVE = {
     ",": re.compile(
         rf"\D*(?:\d{{1,3}}(?:[.{_BLANK}]\d{{3}})+,\d+|\d*,(?:\d{{1,2}}|\d{{4,}})"
@@ -38,28 +53,23 @@ _DECISIVE = {
 }
 
 
-def _pattern(decimal: str) -> str:
-    groups = {".": ",", ",": "."}[decimal] + _BLANK
-    whole = rf"(?:\d{{1,3}}(?:[{groups}]\d{{3}})+|\d+)"
-    sign = re.escape(decimal)
-    return rf"^[+-]?(?:{whole}(?:{sign}\d*)?|{sign}\d+)(?:[eE][+-]?\d+)?$"
-
-
-_PATTERNS = {decimal: re.compile(_pattern(decimal)) for decimal in ".,"}
+def check_number_form(form: str) -> bool:
+    """Whether a form of numbers from a file is valid."""
+    return _FORM.fullmatch(form) is not None
 
 
 def possible_forms(cells: Iterable[str]) -> list[str]:
-    """Return the forms in which all of some cells are numbers.
+    """Return the forms in which all cells are numbers.
 
     Parameters
     ----------
     cells : iterable of str
-        Some values of one column, without blanks around them.
+        Cells of one column, without surrounding blanks.
 
     Returns
     -------
     list of str
-        None, one, or two that differ in the decimal sign.
+        No form, one, or two that differ in the decimal sign.
 
     Examples
     --------
@@ -84,60 +94,112 @@ def possible_forms(cells: Iterable[str]) -> list[str]:
         bare.append(text)
     unit = "".join(units)
     return [
-        decimal + unit
-        for decimal in ",."
-        if bare and all(_PATTERNS[decimal].match(one) for one in bare)
+        sign + unit
+        for sign in ",."
+        if bare and all(_PATTERNS[sign].match(one) for one in bare)
     ]
 
 
 def decisive(cells: Iterable[str]) -> str:
-    """Return the decimal sign that some numbers show, or nothing where none does.
+    """Return the decimal sign that the cells determine.
 
     Parameters
     ----------
     cells : iterable of str
-        Some values of one column.
+        Numbers of one column.
 
     Returns
     -------
     str
-        ``","``, ``"."`` or ``""``: in ``1,234`` it cannot be seen.
+        ``","``, ``"."`` or ``""``: ``1,234`` does not determine it.
     """
     texts = list(cells)
-    for decimal, pattern in _DECISIVE.items():
+    for sign, pattern in _DECISIVE.items():
         if any(pattern.fullmatch(one) for one in texts):
-            return decimal
+            return sign
     return ""
 
 
 def grouped_by_points(cells: Iterable[str]) -> bool:
-    """Whether points may stand between thousands, as in ``12.500``."""
+    """Whether points may separate thousands in all cells, as in ``12.500``."""
     texts = list(cells)
     return any("." in one for one in texts) and all(
         _POINT_GROUPS.fullmatch(one) for one in texts
     )
 
 
+def number_form(
+    cells: Collection[str], sign: str = ".", decimal: str | None = None
+) -> tuple[str, bool] | None:
+    """Choose the form that reads most cells as numbers.
+
+    Parameters
+    ----------
+    cells : collection of str
+        Distinct cells of one column; some may not be numbers.
+    sign : {",", "."}, default="."
+        Decimal sign of cells like ``1,234`` if the other cells do not determine it.
+    decimal : {",", "."}, default=None
+        Decimal sign stated by the user; it precedes all other evidence.
+
+    Returns
+    -------
+    form : str
+        The form, empty for plain numbers.
+    is_sure : bool
+        Whether the cells or `decimal` determine the decimal sign.
+
+    Examples
+    --------
+    >>> number_form(["2,793", "n/a"], sign=","), number_form(["red"])
+    ((',', False), None)
+    """
+    readable = {one: found for one in cells if (found := possible_forms([one]))}
+    counts = Counter(form for forms in readable.values() for form in forms)
+    plain = sum(map(_is_plain, cells))
+    if not counts:
+        return ("", True) if plain else None
+    most = max(counts.values())
+    stated = {form: n for form, n in counts.items() if form[0] == decimal}
+    if any(2 * n >= most for n in stated.values()):
+        counts = Counter(stated)
+    shown = decimal or decisive(readable)
+    form = max(counts, key=lambda one: (counts[one], one[0] == (shown or sign)))
+    if counts[form] <= plain:
+        grouped = (shown or sign) == "," and grouped_by_points(readable)
+        return ("," if grouped else ""), True
+    other = {".": ",", ",": "."}[form[0]] + form[1:]
+    return form, bool(shown) or counts[other] < counts[form]
+
+
+def _is_plain(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
 def read_numbers(text: pl.Expr, form: str) -> pl.Expr:
-    """Read cells of text as numbers.
+    """Read text as numbers.
 
     Parameters
     ----------
     text : polars.Expr
-        Of a column of text, as `vicinal.app.tables.cells.clean` leaves it.
+        A column of text, cleaned by `vicinal.app.tables.cells.clean`.
     form : str
-        How they are written; see above.
+        Notation of the numbers.
 
     Returns
     -------
     polars.Expr
-        Float64; null where a cell is not a number that is written so.
+        Float64; null if a cell is not a number of that form.
     """
     import polars as pl
 
     if not form:
         return text.cast(pl.Float64, strict=False)
-    decimal, unit = form[0], form[1:]
+    sign, unit = form[0], form[1:]
     bare = text.str.replace_all("−", "-", literal=True)
     if unit:
         bare = pl.when(bare.str.contains(unit, literal=True)).then(
@@ -145,12 +207,204 @@ def read_numbers(text: pl.Expr, form: str) -> pl.Expr:
         )
     bare = bare.str.strip_chars().str.replace("- ", "-", literal=True)
     bare = bare.str.replace(r"^\(\s*(.*?)\s*\)$", "-$1")
-    groups = {".": ",", ",": "."}[decimal] + _BLANK
-    plain = bare.str.replace_all(f"[{groups}]", "")
-    if decimal == ",":
+    plain = bare.str.replace_all(f"[{_GROUPS[sign]}]", "")
+    if sign == ",":
         plain = plain.str.replace(",", ".", literal=True)
-    return (
-        pl.when(bare.str.contains(_pattern(decimal)))
-        .then(plain)
-        .cast(pl.Float64, strict=False)
+    is_number = bare.str.contains(_PATTERNS[sign].pattern)
+    return pl.when(is_number).then(plain).cast(pl.Float64, strict=False)
+
+
+_ISO_DATES = ("%Y-%m-%d", "%Y/%m/%d")
+_ISO_TIMES = (
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M:%S%.fZ",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M",
+)
+# Patterns of dates, and their formats; the first of two formats is more common.
+# %B reads the name of a month and its first three letters.
+_DAYS = (
+    (r"\d{1,2}\.\d{1,2}\.\d{4}", ("%d.%m.%Y",)),
+    (r"\d{1,2}/\d{1,2}/\d{4}", ("%m/%d/%Y", "%d/%m/%Y")),
+    (r"\d{1,2}-\d{1,2}-\d{4}", ("%d-%m-%Y", "%m-%d-%Y")),
+    (r"\d{2}\.\d{2}\.\d{2}", ("%d.%m.%y",)),
+    (r"\d{1,2}/\d{1,2}/\d{2}", ("%m/%d/%y", "%d/%m/%y")),
+    (r"\d{1,2} [A-Za-z]{3,9} \d{4}", ("%d %B %Y",)),
+    (r"\d{1,2}-[A-Za-z]{3}-\d{4}", ("%d-%b-%Y",)),
+    (r"\d{1,2}-[A-Za-z]{3}-\d{2}", ("%d-%b-%y",)),
+    (r"[A-Za-z]{3,9} \d{1,2}, \d{4}", ("%B %d, %Y",)),
+)
+_HOURS = (
+    ("", ""),
+    (r",? \d{1,2}:\d{2}", " %H:%M"),
+    (r",? \d{1,2}:\d{2}:\d{2}", " %H:%M:%S"),
+    (r",? \d{1,2}:\d{2} ?[AaPp][Mm]", " %I:%M %p"),
+    (r",? \d{1,2}:\d{2}:\d{2} ?[AaPp][Mm]", " %I:%M:%S %p"),
+)
+#: Formats that are tried only if the user says that a column holds dates.
+RARE_DATES = ("%Y%m%d", "%Y-%m", "%Y")
+_DIRECTIVES = re.compile(r"(?:%[dmyYbBHIMSpjfT]|%\.f|[ .,:/TZ-]){0,20}")
+
+
+def check_date_form(form: str) -> bool:
+    """Whether a form of dates from a file or a user is valid."""
+    return _DIRECTIVES.fullmatch(form) is not None
+
+
+def date_forms(values: pl.Series, more: tuple[str, ...] = ()) -> list[str]:
+    """Return the forms in which all values are dates, the most common form first.
+
+    Parameters
+    ----------
+    values : polars.Series
+        Distinct values of a column of text.
+    more : tuple of str, default=()
+        Further formats to try.
+    """
+    # A few values first: most text is not a date.
+    forms = [*_forms_like(str(values[0])), *more]
+    if not read_dates(values.head(20), "").null_count():
+        forms = [""]
+    return [form for form in forms if not read_dates(values, form).null_count()]
+
+
+def common_date_form(values: pl.Series, more: tuple[str, ...] = ()) -> str | None:
+    """Return the form in which most values are dates; None if there are no dates.
+
+    Parameters
+    ----------
+    values : polars.Series
+        Distinct values of a column of text.
+    more : tuple of str, default=()
+        Further formats to try.
+    """
+    sample = values.head(200)
+    possible = ["", *more]
+    for one in sample.head(20).to_list():
+        possible += _forms_like(str(one))
+    counts = {form: read_dates(sample, form).count() for form in possible}
+    best = max(counts, key=lambda form: counts[form])
+    return best if counts[best] else None
+
+
+def _forms_like(value: str) -> list[str]:
+    return [
+        day + hour
+        for shape, days in _DAYS
+        for end, hour in _HOURS
+        if re.fullmatch(shape + end, value)
+        for day in days
+    ]
+
+
+def read_dates(column: pl.Series, form: str) -> pl.Series:
+    """Read text as dates.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Text, cleaned by `vicinal.app.tables.cells.clean`.
+    form : str
+        Notation of the dates.
+
+    Returns
+    -------
+    polars.Series
+        Datetimes in microseconds; null if a cell is not a date of that form.
+    """
+    import polars as pl
+
+    text = pl.col("text")
+    if form:
+        comma = text if ", " in form else text.str.replace(", ", " ", literal=True)
+        read = [_parse_date(comma, form)]
+    else:
+        read = [_parse_date(text, one) for one in (*_ISO_DATES, *_ISO_TIMES)]
+    parsed = pl.DataFrame({"text": column}).select(pl.coalesce(*read))
+    return parsed["text"].rename(column.name)
+
+
+def _parse_date(text: pl.Expr, form: str) -> pl.Expr:
+    import polars as pl
+
+    if "%Y" in form and not form.startswith("%Y"):
+        # A year of two digits is not in the first century.
+        text = pl.when(text.str.contains(r"\d{4}")).then(text)
+    if re.search(r"%[HITS]", form):
+        return text.str.to_datetime(form, strict=False, time_unit="us")
+    # A year or a month alone stands for its first day.
+    if form == "%Y":
+        text, form = text + "-01-01", "%Y-%m-%d"
+    elif form == "%Y-%m":
+        text, form = text + "-01", "%Y-%m-%d"
+    return text.str.to_date(form, strict=False).cast(pl.Datetime("us"))
+
+
+def looks_like_vectors(cells: Collection[str]) -> bool:
+    """Whether all cells are in brackets."""
+    return bool(cells) and all(
+        one.startswith("[") and one.endswith("]") for one in cells
     )
+
+
+def read_vectors(column: pl.Series) -> pl.Series:
+    """Read cells like ``[0.1, 0.2]`` or ``[0.1 0.2]`` as lists of numbers.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Text, cleaned by `vicinal.app.tables.cells.clean`.
+
+    Returns
+    -------
+    polars.Series
+        Lists of float64; null if a cell is not a list of numbers.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> read_vectors(pl.Series(["[1, 2.5]", "[ 1. 2e-3]", "[1, red]"])).to_list()
+    [[1.0, 2.5], [1.0, 0.002], None]
+    """
+    import polars as pl
+
+    text = pl.col("text")
+    bare = text.str.strip_chars("[] \t\r\n").str.replace_all(r"[\s,;]+", ",")
+    numbers = bare.str.split(",").list.eval(pl.element().cast(pl.Float64, strict=False))
+    gaps = numbers.list.eval(pl.element().is_null()).list.any()
+    whole = text.str.contains(r"(?s)^\[.*\]$") & ~gaps
+    read = pl.DataFrame({"text": column}).select(pl.when(whole).then(numbers))
+    return read.to_series().rename(column.name)
+
+
+def why_no_vectors(present: pl.Series) -> str:
+    """Explain why cells that look like vectors are not vectors of one length.
+
+    Parameters
+    ----------
+    present : polars.Series
+        Cells of a column of text that are not missing.
+
+    Returns
+    -------
+    str
+        Empty if the cells look different.
+    """
+    if not looks_like_vectors(present.head(20).to_list()):
+        return ""
+    read = read_vectors(present)
+    wrong = present.filter(read.is_null())
+    if len(wrong):
+        cell = str(wrong[0])
+        if "..." in cell or "…" in cell:
+            return (
+                "lists of numbers that were shortened with … when they were written; "
+                "write all numbers, as Parquet or JSON"
+            )
+        return (
+            f"like lists of numbers, but {printable(cell)!r} is not one; correct it, "
+            "or use Parquet or JSON"
+        )
+    lengths = sorted(read.list.len().unique().to_list())
+    return f"lists of {lengths[0]:,} to {lengths[-1]:,} numbers, not vectors"

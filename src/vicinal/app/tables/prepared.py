@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.tables.column_types import AS_MISSING
-from vicinal.app.tables.columns import Columns
-from vicinal.app.tables.decisions import Decision
-from vicinal.app.tables.names import printable
-from vicinal.app.tables.reading import Table, read_table
-from vicinal.app.tables.sizes import check_features
-from vicinal.app.tables.target_choice import (
-    UNCUT,
-    NoTargetError,
+from vicinal.app.tables.columns import Columns, Decision
+from vicinal.app.tables.names import NoTargetError, Note, TableError, printable
+from vicinal.app.tables.reading import Table, decimal_note, read_table
+from vicinal.app.tables.targets import (
+    check_features,
     choose_target,
     likely_targets,
-    may_be_cut,
+    read_target,
+    uncut_hint,
 )
-from vicinal.app.tables.targets import read_target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vicinal._typing import FloatArray, IntArray
-    from vicinal.app.tables.overrides import Overrides
+    from vicinal.app.tables.columns import Overrides
 
 __all__ = ["Prepared", "prepare", "spoiled_columns"]
 
@@ -42,23 +37,23 @@ class Prepared:
     Attributes
     ----------
     name : str
-        The file's stem, or the data set's name.
+        Stem of the file, or name of the data set.
     X : ndarray of shape (n_samples, n_features)
-        NaN where a number is missing.
+        NaN for missing numbers.
     y : ndarray of shape (n_samples,) or None
         Class names as text, float64, or None without a target.
     task : str
         "classification", "regression" or "none".
     columns : Columns
-        How `X` came out of `frame`.
+        The conversion of `frame` to `X`.
     notes : list of str
-        What a person should know of how the table was read.
+        Notes for the user; some are `vicinal.app.tables.names.Note`.
     target : str or None
-        The label's column.
+        The column of the label.
     frame : polars.DataFrame
         The rows of `X` as the file holds them.
     rows : ndarray of int of shape (n_samples,)
-        Where they were in the table that was read, from 0: rows without a label are
+        Their positions in the table that was read, from 0: rows without a label are
         left out.
     """
 
@@ -74,12 +69,12 @@ class Prepared:
 
     @property
     def decisions(self) -> list[Decision]:
-        """What became of each column."""
+        """The decision on each column."""
         return list(self.columns.decisions)
 
     @property
     def feature_names(self) -> list[str]:
-        """One for each column of `X`."""
+        """Name of each column of `X`."""
         return self.columns.feature_names
 
 
@@ -94,28 +89,29 @@ def prepare(
     overrides: Overrides | None = None,
     ask: Callable[[NoTargetError, list[str]], str | None] | None = None,
 ) -> Prepared:
-    """Read a table, find its label and turn its columns into numbers.
+    """Read a table, find its target and convert its columns to numbers.
 
     Parameters
     ----------
     source : str, path-like, DataFrame or Table
-        As `vicinal.app.tables.reading.read_table` takes or returns it.
+        As for `vicinal.app.tables.reading.read_table`, or its result.
     target : str, default=None
-        The label's column; see `vicinal.app.tables.target_choice.choose_target`.
+        The column of the label; by default the known one, or one called target, label,
+        class or y.
     labels : ndarray of shape (n_rows,), default=None
-        The labels, where they are no column of the table.
+        The labels, if they are not a column of the table.
     limit : int, default=None
-        At most so many rows, drawn at random, where the table is not yet read.
+        Size of a random sample of rows, if the table is not read yet.
     no_target : bool, default=False
-        Learn without labels. A label that is known is not a feature either.
+        Learn without labels. A known label is not a feature either.
     task : {"classification", "regression"}, default=None
-        By default, the label's values tell.
+        By default, the values of the target decide.
     overrides : Overrides, default=None
-        What a person says about the columns, where the table is not yet read.
+        Decisions of the user about columns, if the table is not read yet.
     ask : callable, default=None
-        Called with an error and all columns' names where no target is named or found;
-        returns the target's name, or None to go on without. By default, the error is
-        raised.
+        Called with an error and the names of all columns if no target is named or
+        found; returns the name of the target, or None to learn without one. By default,
+        the error is raised.
 
     Returns
     -------
@@ -125,7 +121,7 @@ def prepare(
     Raises
     ------
     ValueError, OSError
-        With one sentence that says what to do.
+        With one sentence for the user.
 
     Examples
     --------
@@ -137,36 +133,37 @@ def prepare(
     ['pixel_0_0', 'pixel_4_0', 'pixel_4_7']
     """
     if no_target and target is not None:
-        raise ValueError("Name a target or ask for none, not both.")
-    table = (
-        source
-        if isinstance(source, Table)
-        else read_table(source, limit=limit, overrides=overrides)
-    )
-    frame, notes, asked = table.frame, list(table.notes), table.overrides
-    _check_rows(table)
-    rows = np.arange(frame.height)
+        raise TableError("Name a target or ask for none, not both.")
+    table = source
+    if not isinstance(source, Table):
+        table = read_table(source, limit=limit, overrides=overrides)
+    if table.frame.height < 2:
+        raise TableError(f"{table.name} has a single row; there must be neighbours.")
+    notes, rows = list(table.notes), np.arange(table.frame.height)
     label = table.target if no_target else None
     column = None
     if labels is not None:
-        column = _as_column(labels, frame)
+        column = _as_column(labels, table.frame.height)
     elif not no_target:
-        label, said = _find_label(table, target, ask)
-        notes += said
-        column = None if label is None else frame[label]
+        label, note = _find_label(table, target, ask)
+        notes += note
+        column = None if label is None else table.frame.get_column(label)
     y: NDArray[Any] | None = None
     found = "none"
     if column is not None:
-        read = read_target(column, task=task)
+        read = read_target(column, task=task, decimal=table.decimal)
         notes += read.notes
+        if not (read.is_decimal_sure or table.is_decimal_known):
+            notes.append(decimal_note([column.name], table.decimal))
         y, found = read.values, read.task
         if not read.kept.all():
             table, rows = table.part(read.kept), rows[read.kept]
-            frame = table.frame
-    columns = Columns.learn(frame, label, forms=table.forms, overrides=asked)
+    columns = Columns.learn(
+        table.frame, label, forms=table.forms, overrides=table.overrides
+    )
     _check_columns(table, columns)
     notes += spoiled_columns(columns.decisions)
-    X = columns.encode(frame)
+    X = columns.encode(table.frame)
     check_features(X, columns.feature_names)
     return Prepared(
         name=table.name,
@@ -176,7 +173,7 @@ def prepare(
         columns=columns,
         notes=notes,
         target=None if column is None else label,
-        frame=frame,
+        frame=table.frame,
         rows=rows,
     )
 
@@ -186,34 +183,35 @@ def _find_label(
     target: str | None,
     ask: Callable[[NoTargetError, list[str]], str | None] | None,
 ) -> tuple[str | None, list[str]]:
-    """Find the label's column, or ask for it; return notes on that, too."""
-    frame, asked = table.frame, table.overrides
+    """Find the column of the label, or ask for it; return notes, too."""
     label = choose_target(table, target)
     notes = []
     if label is None:
-        _check_columns(table, Columns.learn(frame, None, overrides=asked))
-        error = NoTargetError(table.name, likely_targets(frame))
+        _check_columns(
+            table, Columns.learn(table.frame, None, overrides=table.overrides)
+        )
+        error = NoTargetError(table.name, likely_targets(table.frame))
         if ask is None:
             raise error
-        label = ask(error, frame.columns)
+        label = ask(error, table.frame.columns)
         if label is None:
-            return None, ["no target: name it with --target COLUMN if there is one"]
+            return None, [Note("no target: name it if there is one", "target")]
     elif target is None and table.target is None:
         notes.append(f"column {label!r} is taken as the target")
-    if asked.kind(label) is not None:
-        raise ValueError(
-            f"Column {label!r} is the target; what it is can be said with --task."
+    if table.overrides.kind(label) is not None:
+        raise TableError(
+            f"Column {label!r} is the target, whose type is the task.", "task"
         )
     return label, notes
 
 
-def _as_column(labels: NDArray[Any], frame: pl.DataFrame) -> pl.Series:
-    """Return labels that came beside a table as if they were a column of it."""
+def _as_column(labels: NDArray[Any], n_rows: int) -> pl.Series:
+    """Return labels beside a table as a column."""
     import polars as pl
 
-    if labels.shape != (frame.height,):
-        raise ValueError(
-            f"There must be one label for each of the {frame.height:,} rows; y has the "
+    if labels.shape != (n_rows,):
+        raise TableError(
+            f"There must be one label for each of the {n_rows:,} rows; y has the "
             f"shape {labels.shape}."
         )
     if labels.dtype.kind not in "fiubU":
@@ -222,57 +220,48 @@ def _as_column(labels: NDArray[Any], frame: pl.DataFrame) -> pl.Series:
     return pl.Series("y", labels)
 
 
-def _check_rows(table: Table) -> None:
-    if table.frame.height < 2:
-        raise ValueError(f"{table.name} has a single row; there must be neighbours.")
-
-
 def _check_columns(table: Table, columns: Columns) -> None:
     if columns.feature_names:
         return
     decisions = columns.decisions
-    if may_be_cut(table.frame):
-        advice = UNCUT
-    elif all(one.kind == "target" for one in decisions):
-        advice = "it needs columns beside the target."
-    else:
-        advice = "say --categorical, --number or --date COLUMN of one that should be."
+    shown = [f"{one.column}: {one.kind}" for one in decisions]
     kinds = "; ".join(
-        printable(f"{one.column}: {one.kind}", None)
-        + (f", {printable(one.reason, None)}" if one.reason else "")
-        for one in decisions[:5]
+        printable(f"{said}, {one.reason}" if one.reason else said, None)
+        for said, one in zip(shown[:5], decisions, strict=False)
     )
     more = f"; and {len(decisions) - 5:,} more" if len(decisions) > 5 else ""
-    raise ValueError(
-        f"{table.name} has no column to learn from ({kinds}{more}); {advice}"
+    advice, option = "; say which column holds categories, numbers or dates.", "number"
+    if all(one.kind == "target" for one in decisions):
+        advice, option = "; it needs columns beside the target.", ""
+    if hint := uncut_hint(table.frame):
+        advice, option = hint, ""
+    raise TableError(
+        f"{table.name} has no column to learn from ({kinds}{more}){advice}", option
     )
 
 
 def spoiled_columns(decisions: Iterable[Decision]) -> list[str]:
-    """Say which columns a few cells keep from being numbers or dates, and what to do.
+    """Describe columns that a few cells keep from being numbers or dates.
 
     Parameters
     ----------
     decisions : iterable of Decision
-        What became of each column.
+        The decision on each column.
 
     Returns
     -------
     list of str
-        A sentence for numbers and one for dates, where there are such columns.
+        A note for numbers and one for dates, if there are such columns.
     """
-    said = []
+    notes: list[str] = []
+    spoiled = [one for one in decisions if one.option and one.kind != "date"]
     for kind in ("number", "date"):
-        names = [
-            one.column
-            for one in decisions
-            if f"--{kind} " in one.reason and one.reason.endswith(AS_MISSING)
-        ]
+        names = [printable(one.column) for one in spoiled if one.option == kind]
         if names:
-            shown = ", ".join(printable(name) for name in names)
-            option = shlex.quote(",".join(printable(name) for name in names))
-            said.append(
-                f"Not used as {kind}s, because a few cells are not {kind}s: {shown}. "
-                f"Run again with --{kind} {option} to take those cells as missing."
+            said = (
+                f"Not used as {kind}s, because a few cells are not {kind}s: "
+                f"{', '.join(names)}. Name them as {kind}s to take those cells as "
+                "missing."
             )
-    return said
+            notes.append(Note(said, kind, ",".join(names)))
+    return notes

@@ -1,51 +1,55 @@
-"""Tables that nobody has checked: from files, from frames in memory, or by a name.
+"""Tables from files, from frames in memory, or by name.
 
-Nothing here decides what a column means (`vicinal.app.tables.columns`) or which is the
-label (`vicinal.app.tables.targets`). No file is ever unpickled.
+Decisions about columns are in `vicinal.app.tables.columns`.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vicinal.app.tables.cells import Cells, clean, typed
-from vicinal.app.tables.overrides import Overrides
-from vicinal.app.tables.sizes import check_memory
+from vicinal.app.tables.cells import clean, typed
+from vicinal.app.tables.columns import Overrides
+from vicinal.app.tables.names import Note, TableError, listed
 from vicinal.app.tables.sources import PIECE, Source, open_source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["Table", "pieces", "read_table"]
+__all__ = ["Table", "decimal_note", "pieces", "read_table"]
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows and columns, as a file holds them.
+    """A table as it was read.
 
     Attributes
     ----------
     name : str
-        The file's stem, or the data set's name.
+        Stem of the file, or name of the data set.
     frame : polars.DataFrame
-        As `vicinal.app.tables.cells.typed` returns it.
+        From `vicinal.app.tables.cells.typed`.
     target : str or None
         The column that is known to be the label.
     notes : list of str
-        What a reader should know of how it was read.
+        Notes for the user.
     forms : dict of str to str
-        How numbers were written, column by column: see `vicinal.app.tables.notation`.
+        Notation of numbers by column: see `vicinal.app.tables.notation`.
     overrides : Overrides
-        What a person said of the columns, checked against their names.
+        Decisions of the user, with existing names.
     names : tuple of str
-        Columns that hold names, by their type or a person's word, and are never read as
-        numbers.
+        Columns of categories or dates by type or by the user's word, which are never
+        read as numbers.
+    decimal : {",", "."}
+        Decimal sign of numbers like ``1,234``.
+    is_decimal_known : bool
+        Whether the user or some cells determine `decimal`.
     """
 
     name: str
@@ -55,23 +59,28 @@ class Table:
     forms: dict[str, str] = field(default_factory=dict)
     overrides: Overrides = field(default_factory=Overrides)
     names: tuple[str, ...] = ()
+    decimal: str = "."
+    is_decimal_known: bool = True
 
     def part(self, kept: NDArray[np.bool_]) -> Table:
-        """Return some rows; what was text for the sake of others may be numbers.
+        """Return some rows; text in other rows no longer spoils numbers.
 
         Parameters
         ----------
         kept : ndarray of bool of shape (n_rows,)
-            Which rows.
+            The rows.
 
         Returns
         -------
         Table
-            Of these rows.
+            The table of these rows.
         """
-        asked = self.overrides
         cells = typed(
-            self.frame.filter(kept), decimal=asked.decimal, skip=set(self.names)
+            self.frame.filter(kept),
+            decimal=self.overrides.decimal,
+            likely=self.decimal,
+            skip=set(self.names),
+            number=self.overrides.number,
         )
         return replace(self, frame=cells.frame, forms=self.forms | cells.forms)
 
@@ -84,14 +93,14 @@ def read_table(
     Parameters
     ----------
     source : str, path-like or DataFrame
-        The path of a CSV or TSV file (also compressed with gzip), of a JSON, Parquet,
-        Arrow, Excel, `.npy` or `.npz` file; the name of a data set that
-        `vicinal.datasets` knows; or a frame of pandas or polars.
+        Path of a CSV or TSV file (also compressed with gzip), of a JSON, Parquet,
+        Arrow, Excel, `.npy` or `.npz` file; name of a data set of `vicinal.datasets`;
+        or a frame of pandas or polars.
     limit : int, default=None
-        Keep a random sample of so many rows, always the same one, in their order.
-        The others are never held at once.
+        Size of a random sample of rows, always the same, in their order. The other rows
+        are never in memory at once.
     overrides : Overrides, default=None
-        What a person says about the columns.
+        Decisions of the user about columns.
 
     Returns
     -------
@@ -101,7 +110,7 @@ def read_table(
     Raises
     ------
     ValueError, OSError
-        With one sentence that says what to do.
+        With one sentence for the user.
 
     Examples
     --------
@@ -116,21 +125,25 @@ def read_table(
     frame, n_rows = _gather(opened, limit)
     notes = list(opened.notes)
     if n_rows == 0:
-        raise ValueError(f"{opened.name} has a header but no rows; add some.")
+        raise TableError(f"{opened.name} has a header but no rows; add some.")
     if frame.height < n_rows:
         notes.append(f"{frame.height:,} of {n_rows:,} rows, drawn at random")
     asked = (overrides or Overrides()).resolved(frame.columns)
-    # Who declares categories, means names.
-    declared = [
-        name for name, kind in frame.schema.items() if kind in (pl.Categorical, pl.Enum)
-    ]
+    declared = (pl.Categorical, pl.Enum)
+    names = {name for name, kind in frame.schema.items() if kind in declared}
+    names |= {*asked.categorical, *asked.date}
     cells = typed(
         clean(frame),
         decimal=asked.decimal,
         likely=opened.decimal,
-        skip=(names := {*declared, *asked.categorical, *asked.date}),
+        skip=names,
+        number=asked.number,
     )
-    notes += _decimal_notes(cells)
+    commas = [name for name, form in cells.forms.items() if form.startswith(",")]
+    if cells.unsure:
+        notes.append(decimal_note(cells.unsure, cells.decimal))
+    elif commas:
+        notes.append(f"decimal commas in {listed(commas, length=None)}")
     return Table(
         opened.stem,
         cells.frame,
@@ -139,46 +152,44 @@ def read_table(
         cells.forms,
         asked,
         tuple(sorted(names)),
+        cells.decimal,
+        cells.is_decimal_known,
     )
 
 
-def _decimal_notes(cells: Cells) -> list[str]:
-    """Say how numbers were read that other programs would not have read so."""
-    commas = [name for name, form in cells.forms.items() if form.startswith(",")]
-    notes = []
-    if cells.unsure:
-        example = "1,234 is 1.234" if cells.decimal == "," else "1,234 is 1234"
-        other = "." if cells.decimal == "," else ","
-        notes.append(
-            f"numbers with a comma in {_listed(cells.unsure)}: {example}; if not, say "
-            f"--decimal {other}"
-        )
-    elif commas:
-        notes.append(f"decimal commas in {_listed(commas)}")
-    return notes
+def decimal_note(names: Iterable[str], sign: str) -> Note:
+    """Return a note on columns whose decimal sign is not certain.
 
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:5]))
-    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    Parameters
+    ----------
+    names : iterable of str
+        The columns.
+    sign : {",", "."}
+        The sign that was assumed.
+    """
+    example, other = ("1.234", ".") if sign == "," else ("1234", ",")
+    shown = listed(names, length=None)
+    said = (
+        f"numbers with a comma in {shown}: 1,234 is {example}; if not, state the sign"
+    )
+    return Note(said, "decimal", other)
 
 
 def pieces(source: Any, *, rows: int = PIECE) -> Iterator[pl.DataFrame]:
-    """Read a table some rows at a time, without holding all of it.
+    """Read a table in pieces.
 
     Parameters
     ----------
     source : str, path-like, DataFrame or Source
-        As `read_table` takes it, or what `open_source` made of it: then it can be
-        read again without being opened again.
+        As for `read_table`, or a source from `open_source`, which can be read again
+        without opening it again.
     rows : int, default=50_000
-        At most so many in a piece of Parquet or Arrow. Delimited text comes in
-        pieces of some megabytes, and its cells stay text.
+        Maximum number of rows of a piece.
 
     Yields
     ------
     polars.DataFrame
-        The same columns each time.
+        Cells of delimited text stay text.
 
     Examples
     --------
@@ -192,30 +203,37 @@ def pieces(source: Any, *, rows: int = PIECE) -> Iterator[pl.DataFrame]:
 
 
 def _gather(opened: Source, limit: int | None) -> tuple[pl.DataFrame, int]:
-    """Join the pieces, or keep the rows that drew the smallest numbers."""
+    """Join the pieces, or keep the rows with the smallest random numbers."""
     import polars as pl
 
+    if limit is not None and limit < 1:
+        raise TableError(f"The limit of rows must be at least 1, not {limit}.")
     parts: list[pl.DataFrame] = []
-    n_rows = 0
-    if limit is None:
-        size = 0
-        for piece in opened.pieces():
-            size += int(piece.estimated_size())
-            check_memory(size, opened.name)
-            parts.append(piece)
-        frame = pl.concat(parts, rechunk=True) if parts else pl.DataFrame()
-        return frame, frame.height
-    if limit < 1:
-        raise ValueError(f"The limit of rows must be at least 1, not {limit}.")
+    n_rows = n_bytes = 0
     generator = np.random.default_rng(0)
     drawn = np.empty(0)
     for piece in opened.pieces():
-        # One number a row, so that the sample does not depend on the pieces.
-        drawn = np.concatenate([drawn, generator.random(piece.height)])
-        n_rows += piece.height
         parts.append(piece)
+        n_rows += piece.height
+        if limit is None:
+            n_bytes += int(piece.estimated_size())
+            _check_memory(n_bytes, opened.name)
+            continue
+        # One number for each row, so that the sample does not depend on the pieces.
+        drawn = np.concatenate([drawn, generator.random(piece.height)])
         if len(drawn) > limit:
             kept = np.sort(np.argpartition(drawn, limit)[:limit])
-            parts = [pl.concat(parts)[kept]]
-            drawn = drawn[kept]
+            parts, drawn = [pl.concat(parts)[kept]], drawn[kept]
     return pl.concat(parts, rechunk=True) if parts else pl.DataFrame(), n_rows
+
+
+def _check_memory(n_bytes: int, name: str) -> None:
+    try:
+        memory = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return
+    if n_bytes > memory:
+        raise TableError(
+            f"{name} is larger than the {memory / 1e9:,.0f} GB of memory of this "
+            "machine; use a part of its rows, or fewer columns."
+        )

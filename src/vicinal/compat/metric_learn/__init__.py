@@ -145,7 +145,7 @@ class LFDA(
         points, k, embedding = self._points(X), self.k, self.embedding_type
         if k is None:
             k = max(1, min(7, int(np.shape(points)[1]) - 1))
-        return self._fit(points, y, n_neighbors=k, embedding=embedding, reg=1e-6)
+        return self._fit(points, y, n_neighbors=k, embedding=embedding, alpha=1e-6)
 
 
 class LMNN(

@@ -11,8 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray
-from vicinal.base.callers import warn_caller
-from vicinal.base.metric import LinearMetric
+from vicinal.base.metric import LinearMetric, warn_caller
 
 __all__ = ["BaseMetricLearner", "MahalanobisMixin", "MetricTransformer"]
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.callers import warn_caller
+from vicinal.base.metric import warn_caller
 from vicinal.classic import chunklets_from_labels, nearest_triplets, pairs_from_labels
 from vicinal.compat.metric_learn.base_metric import DEPRECATED, warn_renamed
 

@@ -1,1 +1,0 @@
-"""Mutation testing: which one-line changes of the source no test notices."""

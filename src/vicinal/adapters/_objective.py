@@ -1,0 +1,262 @@
+"""The objective of retrieval, its gradient, and its maximum in closed form."""
+
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.random import Generator
+from scipy.sparse import csr_array
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.neighborhood import (
+    back_project,
+    effective_n_threads,
+    project,
+    soft_neighbors,
+)
+from vicinal.objectives.base import sample_indices
+from vicinal.optimize import Ridge
+
+# Documents in a sample that represents all of them; see "Large collections" in
+# docs/adapters.md.
+N_SAMPLED_DOCUMENTS = 20_000
+
+
+class RetrievalObjective:
+    """Log-probability that queries pick their relevant documents, under linear maps.
+
+    Query q picks document j with p_qj ∝ exp(−‖u_q − v_j‖² / 2T), for vectors of length
+    1 the softmax of cosines over T. The value is Σ_q Σ_j w_qj log p_qj with weights
+    w_qj of the relevant documents that sum to 1 for each query: eq. 8 of Neighbourhood
+    Components Analysis, normalized for each query. With one relevant document per
+    query it is InfoNCE.
+
+    Parameters
+    ----------
+    queries : ndarray of shape (n_queries, n_features)
+        Query vectors, float32 or float64.
+    documents : ndarray of shape (n_documents, n_features)
+        Document vectors of the same dtype.
+    weights : csr_array of shape (n_queries, n_documents)
+        w_qj; each row sums to 1.
+    temperature : float, default=1.0
+        T.
+    side : {"query", "both", "two"}, default="query"
+        Mapped vectors: the queries (u = A q, v = x), both by the same map, or each by
+        its own map.
+    unit_length : bool, default=False
+        Whether mapped vectors are scaled to length 1 if documents are mapped. With
+        side "query" they are not, since the length of a query does not change its
+        ranking.
+    n_jobs : int or None, default=None
+        Number of threads.
+    """
+
+    def __init__(
+        self,
+        queries: FloatArray,
+        documents: FloatArray,
+        weights: csr_array,
+        *,
+        temperature: float = 1.0,
+        side: str = "query",
+        unit_length: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.queries = queries
+        self.documents = documents
+        self.weights = weights.astype(queries.dtype)
+        self.temperature = temperature
+        self.side = side
+        self.unit_length = unit_length
+        self.n_jobs = n_jobs
+        self.n_threads = effective_n_threads(n_jobs)
+
+    def subset(
+        self, rows: IntArray, columns: IntArray | None = None
+    ) -> "RetrievalObjective":
+        """Return the objective of some queries and candidate documents.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Queries.
+        columns : ndarray of int or None, default=None
+            Candidates besides the documents relevant to these queries; None keeps all
+            documents without a copy.
+        """
+        part = copy(self)
+        part.__dict__.pop("_gaussian", None)  # depends on the queries
+        part.queries, part.weights = self.queries[rows], self.weights[rows]
+        if columns is not None:
+            W = part.weights
+            kept = np.union1d(W.indices, columns)
+            part.documents = self.documents[kept]
+            # Faster than weights[:, kept], which takes time for all documents.
+            entries = (W.data, np.searchsorted(kept, W.indices), W.indptr)
+            part.weights = csr_array(entries, (len(rows), len(kept)))
+        return part
+
+    def sample(
+        self, batch_size: int, n_candidates: int, rng: Generator
+    ) -> "RetrievalObjective":
+        """Return the objective of random queries and random candidate documents."""
+        rows = sample_indices(rng, len(self.queries), batch_size)
+        columns = sample_indices(rng, len(self.documents), n_candidates)
+        return self.subset(rows, columns)
+
+    def mapped(self, components: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the mapped queries and documents."""
+        (U, _), (V, _) = self._images(components)
+        return U, V
+
+    def terms(self, components: FloatArray) -> FloatArray:
+        """Return Σ_j w_qj log p_qj for each query."""
+        return self._evaluate(components, with_gradient=False)[0]
+
+    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
+        """Return the sum of the terms and its gradient, in O(D n_queries n_documents).
+
+        Parameters
+        ----------
+        components : ndarray of shape (n_components, n_features), or two of them
+            The map; for side "two" those of the queries and of the documents.
+        """
+        terms, grad_U, grad_V = self._evaluate(components, with_gradient=True)
+        gradient = back_project(grad_U, self.queries, self.n_threads)
+        if grad_V is not None:
+            of_documents = back_project(grad_V, self.documents, self.n_threads)
+            if self.side == "two":
+                gradient = np.stack([gradient, of_documents])
+            else:
+                gradient = gradient + of_documents
+        return float(terms.sum()), gradient
+
+    def _evaluate(
+        self, components: FloatArray, with_gradient: bool
+    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+        """Return the terms and the gradients by A q and B x (None if x stays)."""
+        (U, length_U), (V, length_V) = self._images(components)
+        # Centered, so that sums of squares lose few digits.
+        scale, center = U.dtype.type(np.sqrt(0.5 / self.temperature)), V.mean(axis=0)
+        P, Z = scale * (U - center), scale * (V - center)
+        maps_documents = with_gradient and self.side != "query"
+        carried = np.hstack([P, np.ones_like(P[:, :1])]) if maps_documents else None
+        found = soft_neighbors(P, Z, self.n_threads, carried)
+        wanted = self.weights @ Z
+        squares = np.einsum("ij,ij->i", P, P) - 2 * np.einsum("ij,ij->i", P, wanted)
+        squares += self.weights @ np.einsum("ij,ij->i", Z, Z)
+        terms: FloatArray = -squares.astype(np.float64) - found.log_sums
+        if not with_gradient:
+            return terms, U, None
+        grad_U = _through_length(U, length_U, 2 * scale * (wanted - found.means))
+        if not maps_documents:
+            return terms, grad_U, None
+        attraction = self.weights.T @ P - found.received[:, :-1]
+        mass = self.weights.sum(axis=0) - found.received[:, -1]
+        grad_V = 2 * scale * (attraction - mass[:, None] * Z)
+        return terms, grad_U, _through_length(V, length_V, grad_V)
+
+    def _images(
+        self, components: FloatArray
+    ) -> list[tuple[FloatArray, FloatArray | None]]:
+        """Return mapped queries and documents, each with the lengths divided by."""
+        A = np.asarray(components).astype(self.queries.dtype)
+        maps = A if A.ndim == 3 else (A, None if self.side == "query" else A)
+        images: list[tuple[FloatArray, FloatArray | None]] = []
+        for X, B in zip((self.queries, self.documents), maps, strict=True):
+            Z, length = X if B is None else project(X, B, self.n_threads), None
+            if self.unit_length and self.side != "query":
+                norms = np.sqrt(np.einsum("ij,ij->i", Z, Z))[:, None]
+                length = np.maximum(norms, np.finfo(Z.dtype).tiny)
+                Z = Z / length
+            images.append((Z, length))
+        return images
+
+    @property
+    def has_closed_form(self) -> bool:
+        """Whether `closed_form` applies: queries are mapped and compared by cosine."""
+        return self.side == "query" and self.unit_length
+
+    def closed_form(self, alpha: float) -> FloatArray:
+        """Return the best map if the documents form one Gaussian cloud.
+
+        For documents of mean μ and covariance Σ, log Σ_j exp(⟨u, x_j⟩ / T) is
+        ⟨u, μ⟩ / T + uᵀΣu / 2T² and a constant. The objective is then quadratic in A.
+        With C the mean of q qᵀ, and M the mean of (w − μ) qᵀ for the mean relevant
+        document w of a query, the maximum solves Σ A C / T² + 2α A = M / T + 2α I,
+        entry by entry between the eigenvectors of Σ and C.
+        """
+        spread, document_axes, power, query_axes, identity, M = self._gaussian
+        curvature = np.outer(spread, power) / self.temperature**2 + 2 * alpha
+        right = M / self.temperature + 2 * alpha * identity
+        # Directions that neither the data nor the penalty determine stay unchanged.
+        determined = curvature > np.finfo(float).eps * curvature.max()
+        inner = np.where(
+            determined, right / np.where(determined, curvature, 1), identity
+        )
+        solved: FloatArray = document_axes @ inner @ query_axes.T
+        return solved
+
+    @cached_property
+    def _gaussian(self) -> tuple[FloatArray, ...]:
+        """Return eigenvalues and -vectors of Σ and C; I and M between the two bases."""
+        Q, X, n_threads = self.queries, self.documents, self.n_threads
+        rng = np.random.default_rng(0)
+        sample = X[sample_indices(rng, len(X), N_SAMPLED_DOCUMENTS)]
+        center = sample.mean(axis=0)
+        sample = sample - center
+        covariance = back_project(sample, sample, n_threads)
+        spread, document_axes = np.linalg.eigh(covariance.astype(np.float64))
+        moment = back_project(Q, Q, n_threads)
+        power, query_axes = np.linalg.eigh(moment.astype(np.float64))
+        M = back_project(self.weights @ X - center, Q, n_threads)
+        M = M.astype(np.float64) / len(Q)
+        return (
+            np.maximum(spread, 0) / len(sample),
+            document_axes,
+            np.maximum(power, 0) / len(Q),
+            query_axes,
+            document_axes.T @ query_axes,
+            document_axes.T @ M @ query_axes,
+        )
+
+
+@dataclass(frozen=True)
+class MiniBatches:
+    """Mini-batches of the penalized objective.
+
+    Parameters
+    ----------
+    objective : RetrievalObjective
+        Objective of all queries.
+    alpha : float
+        Penalty per query.
+    center : ndarray
+        Maps that cost no penalty.
+    batch_size, n_candidates : int
+        Number of queries and of random documents in a batch.
+    """
+
+    objective: RetrievalObjective
+    alpha: float
+    center: FloatArray
+    batch_size: int
+    n_candidates: int
+
+    def draw(self, rng: Generator) -> Ridge:
+        """Return the penalized objective of a random batch."""
+        batch = self.objective.sample(self.batch_size, self.n_candidates, rng)
+        return Ridge(batch, self.alpha * len(batch.queries), self.center)
+
+
+def _through_length(
+    image: FloatArray, length: FloatArray | None, gradient: FloatArray
+) -> FloatArray:
+    """Return the gradient by A x, given the gradient by A x / ‖A x‖."""
+    if length is None:
+        return gradient
+    along = np.einsum("ij,ij->i", image, gradient)[:, None]
+    projected: FloatArray = (gradient - along * image) / length
+    return projected

@@ -1,0 +1,484 @@
+"""The adapter: linear maps of queries and documents, learned from relevance."""
+
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import OptimizeResult, minimize_scalar
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from vicinal._typing import FloatArray, IntArray
+from vicinal.adapters._evaluation import Evaluation, check_k, score_vectors
+from vicinal.adapters._objective import MiniBatches, RetrievalObjective
+from vicinal.adapters._selection import HeldOutQueries, best_trial
+from vicinal.adapters._validation import (
+    check_data,
+    check_vectors,
+    for_metric,
+    has_unit_length,
+    judged_queries,
+    to_unit_length,
+)
+from vicinal.base.metric import warn_caller
+from vicinal.neighborhood import effective_n_threads, single_threaded_blas
+from vicinal.neighbors import nearest
+from vicinal.optimize import LBFGS, Ridge, Stochastic, solution
+
+# Multiplications of an evaluation over all documents above which the closed form or
+# mini-batches are used; see "Large collections" in docs/adapters.md.
+_MAX_PRODUCTS = 2e10
+# Temperatures relative to the one of highest likelihood before learning; lower ones
+# emphasize the first ranks. The first is tried with all penalties.
+_TEMPERATURE_FACTORS = (0.5, 1.0, 0.25)
+# Range of temperatures to search, in the unit of squared distances.
+_TEMPERATURE_RANGE = (1e-3, 10.0)
+# Largest step of Adam on mini-batches, relative to a typical entry of the map.
+_LEARNING_RATE = 0.05
+
+
+class RetrievalAdapter(BaseEstimator):
+    """Linear map of embeddings, learned from queries and their relevant documents.
+
+    The vectors come from any embedding model. A query q picks document x with
+    probability p ∝ exp(⟨A q, x⟩ / T); for cosines, vectors have length 1 before the
+    map. The map A maximizes the mean over the queries of
+    Σ_x w_qx log p_qx − alpha ‖A − I‖², with weights w of the relevant documents that
+    sum to 1 (eq. 8 of [1]_, normalized for each query). The penalty, and whether to
+    learn at all, are chosen on held-out queries.
+
+    Parameters
+    ----------
+    side : {"query", "both", "two"}, default="query"
+        Mapped vectors: only the queries, so that an index of documents stays
+        unchanged; both by the same map; or each by its own map.
+    n_components : int or None, default=None
+        Number of dimensions of the mapped vectors; None keeps all of them. Must be
+        None with side "query", because documents are not mapped.
+    metric : {"auto", "cosine", "euclidean"}, default="auto"
+        Distance that ranks the documents. "auto" is the cosine if all vectors have
+        length 1, and Euclidean otherwise.
+    alpha : float or "auto", default="auto"
+        Penalty on the distance from the identity. "auto" tries several values on
+        held-out queries, and keeps the identity if none increases their mean average
+        precision by more than one standard error.
+    temperature : float or "auto", default="auto"
+        T. "auto" is half of the temperature under which the relevant documents are most
+        probable before learning. If alpha is "auto", too, that temperature and a
+        quarter of it are also tried.
+    k : int or sequence of int, default=(1, 10)
+        Ranks at which the scores are cut off.
+    n_folds : int, default=5
+        Number of folds of held-out queries, which need two queries each. With more than
+        4,000 queries, 500 of them are held out once.
+    batch_size : int, default=512
+        Queries in a mini-batch, used for large collections and to find the temperature.
+    n_candidates : int, default=4096
+        Random documents in a mini-batch, besides the relevant ones.
+    max_iter : int, default=100
+        Maximum number of iterations of L-BFGS; on mini-batches, each iteration is ten
+        steps.
+    tol : float, default=1e-3
+        Stop if the relative change of the objective is smaller.
+    verbose : int, default=0
+        Whether to print the scores of the held-out queries.
+    random_state : int, RandomState instance or None, default=None
+        Determines the folds and the mini-batches.
+    n_jobs : int or None, default=None
+        Number of threads; None uses the threads that BLAS would use.
+
+    Attributes
+    ----------
+    query_components_ : ndarray of shape (n_components, n_features)
+        Map of the queries.
+    document_components_ : ndarray of shape (n_components, n_features)
+        Map of the documents; the identity with side "query".
+    evaluation_ : Evaluation
+        Scores of held-out queries before and after, with intervals. Only available if
+        `alpha="auto"`.
+    is_adapted_ : bool
+        False if the identity is kept or, with `n_components`, the principal axes of
+        the documents.
+    alpha_, temperature_ : float
+        Penalty and temperature of the fit.
+    metric_ : str
+        "cosine" or "euclidean".
+    n_iter_ : int
+        Number of iterations of the last fit.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    vicinal.PairNCA : Pairs among the rows of one table.
+    vicinal.adapters.save_adapter : Writes the adapter to a file.
+
+    Notes
+    -----
+    Cost: O(n_queries · n_documents · D) for each evaluation, in blocks, for each
+    setting and fold that is tried. If that exceeds 2·10¹⁰, a closed form or
+    mini-batches are used.
+
+    References
+    ----------
+    .. [1] Goldberger, Roweis, Hinton, Salakhutdinov. Neighbourhood Components
+       Analysis. Advances in Neural Information Processing Systems 17, 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal.adapters import RetrievalAdapter
+    >>> rng = np.random.default_rng(0)
+    >>> documents = rng.normal(size=(300, 16))
+    >>> wanted = rng.integers(300, size=120)
+    >>> turned = np.roll(np.eye(16), 1, axis=0)   # queries live in a rotated space
+    >>> queries = documents[wanted] @ (np.eye(16) + turned) + rng.normal(size=(120, 16))
+    >>> pairs = np.column_stack([np.arange(120), wanted])
+    >>> adapter = RetrievalAdapter(random_state=0).fit(queries, documents, pairs)
+    >>> adapter.evaluation_["mrr"].gain > 0.1
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "side": [StrOptions({"query", "both", "two"})],
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "metric": [StrOptions({"auto", "cosine", "euclidean"})],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "temperature": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"auto"}),
+        ],
+        "k": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        side: str = "query",
+        n_components: int | None = None,
+        metric: str = "auto",
+        alpha: float | str = "auto",
+        temperature: float | str = "auto",
+        k: int | Sequence[int] = (1, 10),
+        n_folds: int = 5,
+        batch_size: int = 512,
+        n_candidates: int = 4096,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.side = side
+        self.n_components = n_components
+        self.metric = metric
+        self.alpha = alpha
+        self.temperature = temperature
+        self.k = k
+        self.n_folds = n_folds
+        self.batch_size = batch_size
+        self.n_candidates = n_candidates
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, queries: ArrayLike, documents: ArrayLike, relevance: Any) -> Self:
+        """Learn the maps.
+
+        Parameters
+        ----------
+        queries : array-like of shape (n_queries, n_features)
+            Query vectors.
+        documents : array-like of shape (n_documents, n_features)
+            Document vectors.
+        relevance : array-like of shape (n_pairs, 2 or 3), sparse matrix, or lists
+            Pairs of positions (query, document), optionally with a grade; a sparse
+            matrix of grades with a row for each query; or for each query the list of
+            its documents. Grades of repeated pairs are summed.
+
+        Returns
+        -------
+        RetrievalAdapter
+            The fitted adapter.
+        """
+        Q, X, grades = check_data(queries, documents, relevance)
+        judged = judged_queries(grades)
+        metric = self.metric
+        if metric == "auto":
+            unit_length = has_unit_length(Q) and has_unit_length(X)
+            metric = "cosine" if unit_length else "euclidean"
+        Q, X = for_metric(Q[judged], X, metric)
+        start = self._initial_maps(X)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        with single_threaded_blas():
+            objective = RetrievalObjective(
+                Q,
+                X,
+                normalize(grades[judged], norm="l1"),
+                side=self.side,
+                unit_length=metric == "cosine",
+                n_jobs=self.n_jobs,
+            )
+            temperatures = self._temperatures(objective, start)
+            objective.temperature = temperatures[0]
+            sampled = Q.size * len(X) > _MAX_PRODUCTS
+            solve = partial(self._solve, center=start, sampled=sampled, seed=seed)
+            alpha, is_adapted, evaluation = self.alpha, True, None
+            if alpha == "auto":
+                held_out = HeldOutQueries(
+                    objective, self.n_folds, check_k(self.k), seed, judged
+                )
+                trials = held_out.fit_path(solve, start, temperatures)
+                best = best_trial(trials)
+                alpha, objective.temperature = best.alpha, best.temperature
+                evaluation = held_out.evaluate(trials)
+                is_adapted = held_out.improves(evaluation, start)
+            result = solve(objective, float(alpha), start) if is_adapted else None
+        A = (start if result is None else result.x).astype(Q.dtype)
+        A, B = (A[0], A[1]) if self.side == "two" else (A, A)
+        self.query_components_ = A
+        self.document_components_ = (
+            np.eye(len(A), dtype=A.dtype) if self.side == "query" else B
+        )
+        self.alpha_, self.temperature_ = float(alpha), objective.temperature
+        self.metric_, self.is_adapted_ = metric, is_adapted
+        self.n_features_in_ = Q.shape[1]
+        self.n_iter_ = 0 if result is None else result.nit
+        self.__dict__.pop("evaluation_", None)  # of an earlier fit
+        if evaluation is not None:
+            self.evaluation_ = evaluation
+            self._report(evaluation)
+        if result is not None and result.reason == "max_iter":
+            warn_caller(
+                f"The fit did not converge in {result.nit} iterations: increase "
+                "max_iter.",
+                ConvergenceWarning,
+            )
+        return self
+
+    def _initial_maps(self, X: FloatArray) -> FloatArray:
+        """Return the identity or, for fewer components, the axes of the documents."""
+        D = X.shape[1]
+        d = D if self.n_components is None else self.n_components
+        if self.side == "query" and d != D:
+            raise ValueError(
+                f"n_components={d} cannot be combined with side='query', which leaves "
+                f"documents in their {D} dimensions; use side='both' or 'two'."
+            )
+        if d > D:
+            raise ValueError(f"n_components={d} is above the {D} features.")
+        start = np.eye(D)
+        if d < D:  # not centered: cosines and maps refer to the origin
+            _, axes = np.linalg.eigh(X.T.astype(np.float64) @ X)
+            start = axes[:, ::-1][:, :d].T
+        return np.stack([start, start]) if self.side == "two" else start
+
+    def _temperatures(
+        self, objective: RetrievalObjective, start: FloatArray
+    ) -> list[float]:
+        """Return the temperatures to try, the default first."""
+        if self.temperature != "auto":
+            return [float(self.temperature)]
+        rng = np.random.default_rng(0)
+        sample = objective.sample(self.batch_size, self.n_candidates, rng)
+        X = sample.documents.astype(np.float64)
+        # Squared distances of cosines are at most 4; the unit of others is their own.
+        unit = 1.0 if sample.unit_length else X.var(axis=0).sum() or 1.0
+
+        def loss(log_temperature: float) -> float:
+            sample.temperature = float(np.exp(log_temperature))
+            return -float(sample.terms(start).mean())
+
+        found = minimize_scalar(
+            loss,
+            bounds=np.log(_TEMPERATURE_RANGE) + np.log(unit),
+            method="bounded",
+            options={"xatol": 0.02},
+        )
+        return [factor * float(np.exp(found.x)) for factor in _TEMPERATURE_FACTORS]
+
+    def _solve(
+        self,
+        objective: RetrievalObjective,
+        alpha: float,
+        init: FloatArray,
+        *,
+        center: FloatArray,
+        sampled: bool,
+        seed: int,
+    ) -> OptimizeResult:
+        """Maximize the objective minus alpha ‖A − center‖² for each query."""
+
+        def never_stop(*_: Any) -> bool:
+            return False
+
+        if not sampled:
+            penalized = Ridge(objective, alpha * len(objective.queries), center)
+            return LBFGS(self.max_iter, self.tol).maximize(penalized, init, never_stop)
+        if objective.has_closed_form:
+            found = objective.closed_form(alpha)
+            return solution(found, 1, [], "converged", "closed form")
+        batches = MiniBatches(
+            objective, alpha, center, self.batch_size, self.n_candidates
+        )
+        adam = Stochastic(self.max_iter, seed, steps=10, first_step=_LEARNING_RATE)
+        return adam.maximize(batches, init, never_stop)
+
+    def _report(self, evaluation: Evaluation) -> None:
+        """Warn if learning does not help, or print the gain."""
+        gain = evaluation["map"]
+        summary = (
+            f"mean average precision of {gain.n_queries} held-out queries: "
+            f"{gain.before:.3f} before, {gain.after:.3f} after, a difference of "
+            f"{gain.low:+.3f} to {gain.high:+.3f}"
+        )
+        d, n_features = self.query_components_.shape
+        is_worse = d < n_features and gain.high < 0
+        if self.is_adapted_ and not is_worse:
+            if self.verbose:
+                print(f"[RetrievalAdapter] {summary}")  # noqa: T201
+            return
+        if is_worse:
+            advice = "Increase n_components."
+        elif gain.before == 1:
+            advice = "They are already ranked perfectly."
+        else:
+            two = "" if self.side == "two" else ", or side='two'"
+            advice = f"More pairs may help{two}."
+        outcome = f"n_components={d} lowers the scores of held-out queries"
+        if not self.is_adapted_:
+            kept = "original vectors" if d == n_features else "axes of the documents"
+            outcome = (
+                f"Nothing was learned that helps held-out queries; the {kept} are kept"
+            )
+        warn_caller(f"{outcome} ({summary}). {advice}")
+
+    def transform_queries(self, queries: ArrayLike) -> FloatArray:
+        """Map queries.
+
+        Parameters
+        ----------
+        queries : array-like of shape (n_queries, n_features)
+            Query vectors.
+
+        Returns
+        -------
+        ndarray of shape (n_queries, n_components)
+            Mapped queries, of length 1 under the cosine.
+        """
+        return self._transform(queries, "query")
+
+    def transform_documents(self, documents: ArrayLike) -> FloatArray:
+        """Map documents; with side "query" they stay unchanged.
+
+        Parameters
+        ----------
+        documents : array-like of shape (n_documents, n_features)
+            Document vectors.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n_components)
+            Mapped documents, of length 1 under the cosine.
+        """
+        return self._transform(documents, "document")
+
+    def _transform(self, vectors: ArrayLike, kind: str) -> FloatArray:
+        check_is_fitted(self)
+        points = check_vectors(vectors, "vectors")
+        if points.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"Expected vectors of {self.n_features_in_} numbers, got "
+                f"{points.shape[1]}."
+            )
+        if self.metric_ == "cosine":
+            points = to_unit_length(points, kind)
+        if kind == "document" and self.side == "query":
+            return points
+        components = getattr(self, f"{kind}_components_")
+        mapped: FloatArray = points @ components.T.astype(points.dtype, copy=False)
+        return to_unit_length(mapped, kind) if self.metric_ == "cosine" else mapped
+
+    def rank(
+        self, queries: ArrayLike, documents: ArrayLike, k: int = 10
+    ) -> tuple[IntArray, FloatArray]:
+        """Return the k nearest documents of each query, nearest first.
+
+        Parameters
+        ----------
+        queries : array-like of shape (n_queries, n_features)
+            Query vectors as they come from the encoder.
+        documents : array-like of shape (n_documents, n_features)
+            Document vectors as they come from the encoder.
+        k : int, default=10
+            Number of documents for each query.
+
+        Returns
+        -------
+        positions : ndarray of shape (n_queries, k)
+            Positions of the documents.
+        scores : ndarray of shape (n_queries, k)
+            Cosines; under the Euclidean metric ⟨u, v⟩ − ½‖v‖², which ranks as minus
+            the distance does.
+        """
+        U, V = self.transform_queries(queries), self.transform_documents(documents)
+        if not 1 <= k <= len(V):
+            raise ValueError(f"k must be between 1 and {len(V)} documents, got {k}.")
+        return nearest(
+            U,
+            V.astype(U.dtype, copy=False),
+            k,
+            inner_product=self.metric_ == "cosine",
+            n_threads=effective_n_threads(self.n_jobs),
+        )
+
+    def evaluate(
+        self, queries: ArrayLike, documents: ArrayLike, relevance: Any
+    ) -> Evaluation:
+        """Score new queries before and after, with intervals and tests.
+
+        Parameters
+        ----------
+        queries, documents, relevance
+            As for `fit`; the queries should not be those of the fit.
+
+        Returns
+        -------
+        Evaluation
+            Recall, hits and nDCG at each k, reciprocal rank and average precision.
+        """
+        check_is_fitted(self)
+        Q, X, grades = check_data(queries, documents, relevance)
+        judged = judged_queries(grades)
+        before, after = (
+            score_vectors(
+                *vectors,
+                grades[judged],
+                check_k(self.k),
+                unit_length=self.metric_ == "cosine",
+                n_threads=effective_n_threads(self.n_jobs),
+            )
+            for vectors in (
+                for_metric(Q[judged], X, self.metric_),
+                (self.transform_queries(Q[judged]), self.transform_documents(X)),
+            )
+        )
+        return Evaluation(before, after, queries=judged)

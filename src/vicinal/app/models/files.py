@@ -1,0 +1,711 @@
+"""Tables mapped or predicted by a model and written to files, in pieces."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+
+from vicinal._files import atomic_write, check_writable
+from vicinal.app.tables.cells import clean
+from vicinal.app.tables.embeddings import read_embeddings
+from vicinal.app.tables.names import add_line_number, counted, near
+from vicinal.app.tables.reading import pieces, read_table
+from vicinal.app.tables.sources import open_source
+from vicinal.app.tables.targets import read_target
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Sequence
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from vicinal._typing import FloatArray
+    from vicinal.app.models.saved import SavedModel
+    from vicinal.app.tables.sources import Source
+
+__all__ = [
+    "ARRAYS",
+    "TABLES",
+    "NeighborPredictor",
+    "Predicted",
+    "VectorMap",
+    "predict_file",
+    "transform_file",
+    "transform_vectors",
+    "write_frame",
+    "write_rows",
+]
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_SINKS = {
+    ".parquet": "sink_parquet",
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), "sink_ipc"),
+}
+#: Endings of tables, and of arrays of numbers.
+TABLES = (*_DELIMITERS, *_SINKS)
+ARRAYS = (".npy", ".npz")
+
+
+@dataclass(frozen=True, eq=False)
+class VectorMap:
+    """A function of vectors as a map of tables that hold the vectors in columns.
+
+    Attributes
+    ----------
+    function : callable
+        A function from vectors, one per row, to as many mapped vectors.
+    drop : sequence of str, default=()
+        Columns that are not part of the vectors. Unknown names are ignored.
+    stem : str, default="x"
+        The names of mapped columns, before their number.
+
+    See Also
+    --------
+    vicinal.app.models.neighbor_table : Takes one for each of its two tables.
+    vicinal.app.models.transform_vectors : Maps a file.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from vicinal.app.models import VectorMap
+    >>> frame = pl.DataFrame({"id": ["a", "b"], "vector": [[1.0, 2.0], [3.0, 4.0]]})
+    >>> VectorMap(lambda vectors: 2 * vectors).transform(frame).tolist()
+    [[2.0, 4.0], [6.0, 8.0]]
+    """
+
+    function: Callable[[FloatArray], FloatArray]
+    drop: Sequence[str] = ()
+    stem: str = "x"
+    target: None = None
+
+    def transform(self, frame: Any) -> FloatArray:
+        """Map the vectors of some rows.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            Rows with vectors, as for
+            `vicinal.app.tables.embeddings.read_embeddings`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            The mapped vectors.
+        """
+        return self.function(read_embeddings(frame, drop=self.drop).vectors)
+
+
+def transform_file(
+    model: SavedModel | VectorMap,
+    source: str,
+    path: str | os.PathLike[str],
+    *,
+    keep: Sequence[str] = (),
+    keep_all: bool = False,
+    on_rows: Callable[[int], None] | None = None,
+) -> int:
+    """Map every row of a table and write the result.
+
+    Parameters
+    ----------
+    model : SavedModel or VectorMap
+        The map.
+    source : str
+        The table, as for `vicinal.app.tables.reading.read_table`; read in pieces.
+    path : str or path-like
+        The file to write. Its ending selects the format: .csv, .tsv, .parquet, .arrow,
+        .feather, .ipc; .npy for the array alone, or .npz for an array X, the `names`
+        of its columns, and an array for each column that is kept.
+    keep : sequence of str, default=()
+        Columns to keep in front of the new ones. Columns of a text file stay text.
+    keep_all : bool, default=False
+        Keep every column.
+    on_rows : callable, default=None
+        Called with the number of rows written so far.
+
+    Returns
+    -------
+    int
+        The number of rows.
+
+    Raises
+    ------
+    ValueError, OSError
+        If the table does not fit or the file cannot be written. Then nothing is
+        written.
+
+    See Also
+    --------
+    vicinal.app.models.predict_file : Predict the target of every row.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from vicinal.app.models import learn, transform_file
+    >>> from vicinal.app.tables.prepared import prepare
+    >>> model = learn(prepare("iris"), "lda")
+    >>> with TemporaryDirectory() as folder:
+    ...     transform_file(model, "iris", Path(folder) / "mapped.parquet")
+    150
+    """
+    import polars as pl
+
+    def mapped(piece: pl.DataFrame) -> pl.DataFrame:
+        columns = enumerate(model.transform(piece).T)
+        return pl.DataFrame([pl.Series(f"{model.stem}{i}", one) for i, one in columns])
+
+    return write_rows(
+        source,
+        path,
+        mapped,
+        keep=keep,
+        keep_all=keep_all,
+        endings=(*TABLES, *ARRAYS),
+        on_rows=on_rows,
+    )
+
+
+def transform_vectors(
+    function: Callable[[FloatArray], FloatArray],
+    source: str,
+    path: str | os.PathLike[str],
+    *,
+    stem: str = "x",
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    keep_all: bool = False,
+    on_rows: Callable[[int], None] | None = None,
+) -> int:
+    """Map the vectors of every row and write the result.
+
+    Parameters
+    ----------
+    function : callable
+        A function from vectors, one per row, to as many mapped vectors.
+    source : str
+        A table with vectors, as for
+        `vicinal.app.tables.embeddings.read_embeddings`.
+    path : str or path-like
+        The file to write, as for `transform_file`.
+    stem : str, default="x"
+        The names of new columns, before their number.
+    drop : sequence of str, default=()
+        Columns that are not part of the vectors.
+    keep : sequence of str, default=()
+        Columns to keep in front of the new ones.
+    keep_all : bool, default=False
+        Keep every column.
+    on_rows : callable, default=None
+        Called with the number of rows written so far.
+
+    Returns
+    -------
+    int
+        The number of rows.
+
+    Raises
+    ------
+    ValueError, OSError
+        If the table does not fit or the file cannot be written. Then nothing is
+        written.
+
+    See Also
+    --------
+    vicinal.app.models.transform_file : Map rows by a saved model.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from vicinal.app.models import transform_vectors
+    >>> with TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "in.npy", np.eye(3))
+    ...     source, path = str(Path(folder) / "in.npy"), Path(folder) / "out.npy"
+    ...     transform_vectors(lambda vectors: 2 * vectors, source, path)
+    3
+    """
+    vector_map = VectorMap(function, drop, stem)
+    return transform_file(
+        vector_map, source, path, keep=keep, keep_all=keep_all, on_rows=on_rows
+    )
+
+
+class NeighborPredictor:
+    """k-NN predictions under a saved metric, from a table of labeled rows.
+
+    Parameters
+    ----------
+    model : SavedModel
+        A model with a target.
+    among : str
+        The table of rows with that target, as for
+        `vicinal.app.tables.reading.read_table`. Rows without a value are left out.
+    n_neighbors : int, default=3
+        The number of neighbors.
+
+    See Also
+    --------
+    vicinal.app.models.predict_file : Predict a whole file.
+
+    Examples
+    --------
+    >>> from vicinal.app.models import NeighborPredictor, learn
+    >>> from vicinal.app.tables.prepared import prepare
+    >>> iris = prepare("iris")
+    >>> predictor = NeighborPredictor(learn(iris, "lda"), "iris")
+    >>> predictor.predict(iris.frame[[0, 149]]).tolist()
+    ['setosa', 'virginica']
+    """
+
+    def __init__(self, model: SavedModel, among: str, n_neighbors: int = 3) -> None:
+        if model.target is None or model.task == "none":
+            raise ValueError(
+                "The model was learned without a target, and there is nothing to "
+                "predict; learn one with `vicinal fit --target COLUMN`."
+            )
+        if n_neighbors < 1:
+            raise ValueError(f"Ask for at least 1 neighbour, not {n_neighbors}.")
+        table = read_table(among)
+        frame = table.frame
+        if model.target not in frame.columns:
+            hint = near(model.target, frame.columns) or ", which is to be predicted."
+            raise ValueError(f"{table.name} has no column {model.target!r}{hint}")
+        column = frame.get_column(model.target)
+        read = read_target(column, task=model.task, decimal=table.decimal)
+        labeled = frame.filter(read.kept)
+        if n_neighbors > labeled.height:
+            raise ValueError(
+                f"{counted(n_neighbors, 'neighbour')} asked for, but {table.name} has "
+                f"only {counted(labeled.height, 'row')} with a target; ask for fewer."
+            )
+        self.model = model
+        self.classes = model.task == "classification"
+        kind = KNeighborsClassifier if self.classes else KNeighborsRegressor
+        with add_line_number(among, np.flatnonzero(read.kept)):
+            points = model.transform(labeled)
+        self._knn = kind(n_neighbors).fit(points, read.values)
+
+    def predict(self, frame: pl.DataFrame) -> NDArray[Any]:
+        """Return the class or number of each row.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            Rows with the columns of the model.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Names of classes, or numbers.
+        """
+        predicted: NDArray[Any] = self._knn.predict(self.model.transform(frame))
+        return predicted
+
+    def columns(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return predictions as new columns: ``predicted``, and of classes ``share``.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            Rows with the columns of the model.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``share`` is the share of the neighbors that are of the predicted class.
+        """
+        import polars as pl
+
+        if not self.classes:
+            return pl.DataFrame({"predicted": self.predict(frame)})
+        shares = self._knn.predict_proba(self.model.transform(frame))
+        best = self._knn.classes_[shares.argmax(axis=1)].tolist()
+        return pl.DataFrame({"predicted": best, "share": shares.max(axis=1)})
+
+
+@dataclass(eq=False)
+class Predicted:
+    """The outcome of predictions.
+
+    Attributes
+    ----------
+    n_rows : int
+        The number of rows that were predicted.
+    truth, predicted : list
+        The targets and the predictions of the rows whose target is known.
+
+    See Also
+    --------
+    vicinal.app.models.predict_file : Returns it.
+
+    Examples
+    --------
+    >>> from vicinal.app.models import Predicted
+    >>> Predicted(3, truth=["a", "b"], predicted=["a", "a"]).n_rows
+    3
+    """
+
+    n_rows: int = 0
+    truth: list[Any] = field(default_factory=list)
+    predicted: list[Any] = field(default_factory=list)
+
+
+def predict_file(
+    model: SavedModel,
+    source: str,
+    among: str,
+    path: str | os.PathLike[str],
+    *,
+    n_neighbors: int = 3,
+    keep: Sequence[str] = (),
+    keep_all: bool = False,
+    on_rows: Callable[[int], None] | None = None,
+) -> Predicted:
+    """Predict the target of every row of a table and write it.
+
+    Parameters
+    ----------
+    model : SavedModel
+        A model with a target.
+    source : str
+        The rows to predict; read in pieces.
+    among : str
+        The rows with a known target; see `NeighborPredictor`.
+    path : str or path-like
+        The file to write. Its ending selects the format: .csv, .tsv, .parquet, .arrow,
+        .feather, .ipc.
+    n_neighbors : int, default=3
+        The number of neighbors.
+    keep : sequence of str, default=()
+        Columns to keep in front of the predictions.
+    keep_all : bool, default=False
+        Keep every column.
+    on_rows : callable, default=None
+        Called with the number of rows written so far.
+
+    Returns
+    -------
+    Predicted
+        The predictions of the rows whose target is known.
+
+    Raises
+    ------
+    ValueError, OSError
+        If a table does not fit or the file cannot be written. Then nothing is written.
+
+    See Also
+    --------
+    vicinal.app.models.NeighborPredictor : Predict rows in memory.
+    vicinal.app.models.transform_file : Map a file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from vicinal.app.models import learn, predict_file
+    >>> from vicinal.app.tables.prepared import prepare
+    >>> model = learn(prepare("iris"), "lda")
+    >>> with TemporaryDirectory() as folder:
+    ...     done = predict_file(model, "iris", "iris", Path(folder) / "iris.csv")
+    >>> done.n_rows
+    150
+    """
+    predictor = NeighborPredictor(model, among, n_neighbors)
+    outcome = Predicted()
+
+    def predicted(piece: pl.DataFrame) -> pl.DataFrame:
+        new = predictor.columns(piece)
+        # The first piece comes twice, the first time for the types of the columns.
+        if outcome.n_rows == 0:
+            outcome.truth, outcome.predicted = [], []
+        for truth, value in zip(
+            _known_targets(piece, model), new.get_column("predicted"), strict=True
+        ):
+            if truth is not None:
+                outcome.truth.append(truth)
+                outcome.predicted.append(value)
+        return new
+
+    def count(done: int) -> None:
+        outcome.n_rows = done
+        if on_rows is not None:
+            on_rows(done)
+
+    outcome.n_rows = write_rows(
+        source, path, predicted, keep=keep, keep_all=keep_all, on_rows=count
+    )
+    return outcome
+
+
+def _known_targets(piece: pl.DataFrame, model: SavedModel) -> list[Any]:
+    """Return the targets of some rows in the form of predictions; None if unknown."""
+    import polars as pl
+
+    if model.target not in piece.columns:
+        return [None] * piece.height
+    cells = clean(
+        piece.get_column(str(model.target)).alias("column").to_frame()
+    ).to_series()
+    numbers = cells.cast(pl.Float64, strict=False).to_list()
+    if model.task == "regression":
+        return numbers
+    return [
+        str(int(number))
+        if number is not None and text not in model.classes and number.is_integer()
+        else text
+        for text, number in zip(cells.cast(pl.String).to_list(), numbers, strict=True)
+    ]
+
+
+def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
+    """Write a table that is in memory.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The table.
+    path : str or path-like
+        The file to write. Its ending, one of `TABLES`, selects the format.
+
+    See Also
+    --------
+    vicinal.app.models.transform_file : Writes in pieces.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import polars as pl
+    >>> from vicinal.app.models import write_frame
+    >>> with TemporaryDirectory() as folder:
+    ...     write_frame(pl.DataFrame({"a": [1, 2]}), Path(folder) / "a.csv")
+    ...     print((Path(folder) / "a.csv").read_text().split())
+    ['a', '1', '2']
+    """
+    suffix = _format(Path(path), TABLES)
+    with atomic_write(path) as temporary:
+        if suffix in _DELIMITERS:
+            text = frame.write_csv(separator=_DELIMITERS[suffix])
+            temporary.write_text(text, encoding="utf-8", newline="")
+        elif suffix == ".parquet":
+            frame.write_parquet(temporary)
+        else:
+            frame.write_ipc(temporary)
+
+
+def _format(goal: Path, endings: Sequence[str]) -> str:
+    """Return the ending of a file; raise ValueError if it cannot be written."""
+    if goal.suffix.lower() not in endings:
+        raise ValueError(
+            f"{goal.name!r} must end in one of {', '.join(endings)}, to say its format."
+        )
+    check_writable(goal)
+    return goal.suffix.lower()
+
+
+def write_rows(
+    source: str,
+    path: str | os.PathLike[str],
+    new: Callable[[pl.DataFrame], pl.DataFrame],
+    *,
+    keep: Sequence[str],
+    keep_all: bool,
+    endings: Sequence[str] = TABLES,
+    on_rows: Callable[[int], None] | None = None,
+    row_group_bytes: int = 2**27,
+) -> int:
+    """Write new columns of a table's rows, completely or not at all.
+
+    Parameters
+    ----------
+    source : str
+        The table, as for `vicinal.app.tables.reading.read_table`; read in pieces.
+    path : str or path-like
+        The file to write; its ending selects the format.
+    new : callable
+        A function from some rows to as many rows of new columns.
+    keep : sequence of str
+        Columns to keep in front of the new ones. Columns of a text file stay text.
+    keep_all : bool
+        Keep every column.
+    endings : sequence of str
+        The formats to allow.
+    on_rows : callable, default=None
+        Called with the number of rows written so far.
+    row_group_bytes : int, default=2**27
+        The size of a row group of a Parquet file. A group is held in memory while it
+        grows, and so are the descriptions of all groups until the file is closed.
+
+    Returns
+    -------
+    int
+        The number of rows.
+
+    Raises
+    ------
+    ValueError, OSError
+        If the table does not fit or the file cannot be written. Then nothing is
+        written.
+    """
+    goal = Path(path)
+    suffix = _format(goal, endings)
+    if goal.exists() and Path(source).exists() and goal.samefile(source):
+        raise ValueError(f"{goal} is the table itself; write to another file.")
+    opened = open_source(source)
+    first = next(pieces(opened), None)
+    if first is None or first.height == 0:
+        raise ValueError(f"{source} has a header but no rows; add some.")
+    kept = first.columns if keep_all else list(dict.fromkeys(keep))
+    with add_line_number(opened, 0):
+        made = new(first)
+    _check_kept(first.columns, kept, made.columns)
+    if suffix == ".npz":
+        _check_kept(first.columns, kept, ["X", "names"])
+    if kept and suffix == ".npy":
+        raise ValueError(
+            f"{goal.name} holds one array, and no column beside it; write to .npz, "
+            ".parquet or .csv to keep some."
+        )
+    rows = _Rows(opened, kept, new, on_rows)
+    sample = rows.joined(first, made)
+    with atomic_write(goal) as temporary:
+        try:
+            if suffix in ARRAYS:
+                _write_arrays(rows, sample.schema, temporary, suffix)
+            elif suffix in _DELIMITERS:
+                # polars' own sink for text has missed a full disk.
+                with temporary.open("w", encoding="utf-8", newline="") as file:
+                    for piece in rows():
+                        header = rows.done == 0
+                        separator = _DELIMITERS[suffix]
+                        file.write(
+                            piece.write_csv(separator=separator, include_header=header)
+                        )
+            else:
+                bytes_of_row = max(1, sample.estimated_size() // sample.height)
+                group = max(1, row_group_bytes // bytes_of_row)
+                sized = {"row_group_size": int(group)} if suffix == ".parquet" else {}
+                _sink(rows, sample.schema, temporary, _SINKS[suffix], sized)
+        except OSError as error:
+            if error is rows.failure:
+                raise
+            reason = error.strerror or str(error)
+            raise OSError(f"{goal} could not be written: {reason}.") from error
+    return rows.done
+
+
+class _Rows:
+    """The rows to write, counted; an error in them is remembered."""
+
+    def __init__(
+        self,
+        source: Source,
+        kept: list[str],
+        new: Callable[[pl.DataFrame], pl.DataFrame],
+        on_rows: Callable[[int], None] | None,
+    ) -> None:
+        self.source, self.kept, self.new, self.on_rows = source, kept, new, on_rows
+        self.done = 0
+        self.failure: BaseException | None = None
+
+    def joined(self, piece: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
+        import polars as pl
+
+        # Not by `select`, which expands names such as "*".
+        kept = [piece.get_column(name) for name in self.kept]
+        return pl.DataFrame([*kept, *new.iter_columns()])
+
+    def __call__(self, *_: Any) -> Iterator[pl.DataFrame]:
+        self.done = 0
+        try:
+            for piece in pieces(self.source):
+                with add_line_number(self.source, self.done):
+                    made = self.new(piece)
+                yield self.joined(piece, made)
+                self.done += piece.height
+                if self.on_rows is not None:
+                    self.on_rows(self.done)
+        except (Exception, KeyboardInterrupt) as error:
+            self.failure = error
+            raise
+
+
+def _sink(
+    rows: _Rows, schema: pl.Schema, temporary: Path, sink: str, sized: dict[str, int]
+) -> None:
+    import polars as pl
+    from polars.io.plugins import register_io_source
+
+    try:
+        getattr(register_io_source(rows, schema=schema), sink)(temporary, **sized)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        # polars reports an error in the rows in its own words; raise the first one.
+        if rows.failure is not None:
+            raise rows.failure from None
+        raise OSError(str(error).strip().partition("\n")[0]) from error
+
+
+def _write_arrays(rows: _Rows, schema: pl.Schema, temporary: Path, suffix: str) -> None:
+    """Write the new columns as one array X; in npz, kept columns beside it."""
+    names = [name for name in schema.names() if name not in rows.kept]
+    single = all(str(schema[name]) == "Float32" for name in names)
+    dtype = "<f4" if single else "<f8"
+    kept: dict[str, list[Any]] = {name: [] for name in rows.kept}
+    plain = temporary if suffix == ".npy" else temporary.with_suffix(".X.npy")
+    header = {"descr": dtype, "fortran_order": False, "shape": (0, len(names))}
+    try:
+        with plain.open("wb") as file:
+            # Written again at the end: NumPy leaves room for a larger number of rows.
+            np.lib.format.write_array_header_1_0(file, header)
+            for piece in rows():
+                block = piece.select(names).to_numpy()
+                file.write(np.ascontiguousarray(block, dtype=dtype).tobytes())
+                for name, values in kept.items():
+                    values.extend(piece.get_column(name).to_list())
+            file.seek(0)
+            shape = (rows.done, len(names))
+            np.lib.format.write_array_header_1_0(file, {**header, "shape": shape})
+        if suffix == ".npy":
+            return
+        with zipfile.ZipFile(temporary, "w", allowZip64=True) as archive:
+            with (
+                plain.open("rb") as array,
+                archive.open("X.npy", "w", force_zip64=True) as to,
+            ):
+                shutil.copyfileobj(array, to)
+            for name, values in {"names": names, **kept}.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as to:
+                    np.lib.format.write_array(to, _array(values), allow_pickle=False)
+    finally:
+        if suffix == ".npz":
+            plain.unlink(missing_ok=True)
+
+
+def _array(values: list[Any]) -> NDArray[Any]:
+    """Return values as an array without objects: numbers or text."""
+    if values and all(isinstance(one, bool) for one in values):
+        return np.array(values)
+    if all(isinstance(one, int | float | None) for one in values):
+        return np.array([np.nan if one is None else one for one in values])
+    return np.array(["" if one is None else str(one) for one in values], dtype=np.str_)
+
+
+def _check_kept(columns: list[str], keep: Sequence[str], new: list[str]) -> None:
+    for name in keep:
+        if name not in columns:
+            hint = near(name, columns) or f"; it has {', '.join(columns[:10])}."
+            raise ValueError(f"The table has no column {name!r} to keep{hint}")
+        if name in new:
+            raise ValueError(
+                f"Column {name!r} cannot be kept: a new column has its name; keep the "
+                "others by name."
+            )

@@ -1,0 +1,162 @@
+"""Learning a metric on a table, by the name of a method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vicinal.app.models.saved import from_pipeline
+from vicinal.app.tables.names import near
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from vicinal.app.methods.registry import Method
+    from vicinal.app.models.saved import SavedModel
+    from vicinal.app.tables.prepared import Prepared
+
+__all__ = ["learn", "method_named", "needs_target"]
+
+
+def learn(
+    prepared: Prepared,
+    method: str,
+    *,
+    n_components: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    max_iter: int | None = None,
+    on_iteration: Callable[[int], object] | None = None,
+) -> SavedModel:
+    """Learn a metric on all rows of a table.
+
+    Parameters
+    ----------
+    prepared : Prepared
+        The table, from `vicinal.app.tables.prepared.prepare`.
+    method : str
+        One of `vicinal.app.methods.registry.METHODS`. Unsupervised methods ignore the
+        target.
+    n_components : int, default=None
+        The number of dimensions, for methods that reduce them.
+    random_state : int, default=0
+        The seed, for methods that are random.
+    n_jobs : int, default=None
+        The number of threads, for methods that use them.
+    max_iter : int, default=None
+        The largest number of iterations, for iterative methods; by default their own.
+    on_iteration : callable, default=None
+        Called with the number of each iteration, if the method has a callback.
+
+    Returns
+    -------
+    SavedModel
+        The metric with the preparation of its table.
+
+    Raises
+    ------
+    ValueError
+        If there is no such method, or it cannot learn from these rows or targets.
+
+    See Also
+    --------
+    vicinal.save : Write the model to a file.
+    vicinal.app.models.from_pipeline : Build a model from a fitted pipeline.
+
+    Examples
+    --------
+    >>> from vicinal.app.models import learn
+    >>> from vicinal.app.tables.prepared import prepare
+    >>> wine = prepare("wine")
+    >>> model = learn(wine, "lda")
+    >>> model.components.shape, model.classes
+    ((2, 13), ('class_0', 'class_1', 'class_2'))
+    >>> model.transform(wine.frame).shape
+    (178, 2)
+    """
+    d = prepared.X.shape[1]
+    if n_components is not None and n_components < 1:
+        raise ValueError(f"n_components must be at least 1, not {n_components}.")
+    if n_components is not None and n_components > d:
+        raise ValueError(
+            f"n_components={n_components} exceeds the {d} features; ask for {d} or "
+            "fewer."
+        )
+    if max_iter is not None and max_iter < 1:
+        raise ValueError(f"max_iter must be at least 1, not {max_iter}.")
+    chosen = method_named(method)
+    y = _target(prepared, chosen) if needs_target(method) else None
+    pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)
+    metric: Any = pipeline.named_steps["metric"]
+    known = {} if isinstance(metric, str) else metric.get_params(deep=False)
+    if max_iter is not None:
+        if "max_iter" not in known:
+            raise ValueError(
+                f"{method} does not iterate; leave out max_iter={max_iter}."
+            )
+        metric.set_params(max_iter=max_iter)
+    if on_iteration is not None and "callback" in known:
+        metric.set_params(callback=lambda _, iteration: on_iteration(iteration))
+    try:
+        pipeline.fit(prepared.X, y)
+    # IndexError: scikit-learn's LDA, if no class has any spread.
+    except (ValueError, IndexError, ArithmeticError) as error:
+        reason = str(error).rstrip(".")
+        raise ValueError(f"{method} cannot learn from these rows: {reason}.") from error
+    parameters = {"n_components": n_components, "random_state": random_state}
+    if max_iter is not None:
+        parameters["max_iter"] = max_iter
+    return from_pipeline(pipeline, prepared, method, parameters)
+
+
+def _target(prepared: Prepared, method: Method) -> Any:
+    """Return the target as a method takes it: classes as integers, or numbers."""
+    if prepared.task not in method.tasks:
+        names = {"classification": "classes", "regression": "numbers"}
+        needs = " or ".join(names[task] for task in method.tasks)
+        raise ValueError(
+            f"{method.name} learns from a target of {needs}; name one with --target, "
+            "or choose another method."
+        )
+    if prepared.task == "classification":
+        return np.unique(np.asarray(prepared.y), return_inverse=True)[1]
+    return prepared.y
+
+
+def method_named(name: str) -> Method:
+    """Return a method by its name; raise ValueError with a suggestion if it is unknown.
+
+    See Also
+    --------
+    vicinal.app.models.needs_target : Whether it learns from a target.
+
+    Examples
+    --------
+    >>> from vicinal.app.models import method_named
+    >>> method_named("lda").name
+    'lda'
+    """
+    from vicinal.app.methods.registry import METHODS
+
+    if name not in METHODS:
+        hint = near(name, list(METHODS)) or f"; there are {', '.join(METHODS)}."
+        raise ValueError(f"There is no method {name!r}{hint}")
+    return METHODS[name]
+
+
+def needs_target(name: str) -> bool:
+    """Whether the method learns from a target.
+
+    See Also
+    --------
+    vicinal.app.models.method_named : Return the method.
+
+    Examples
+    --------
+    >>> from vicinal.app.models import needs_target
+    >>> needs_target("lda"), needs_target("pca")
+    (True, False)
+    """
+    unsupervised = name in ("euclidean", "standardised", "whitened", "pca")
+    return "none" not in method_named(name).tasks and not unsupervised

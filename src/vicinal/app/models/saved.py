@@ -1,0 +1,481 @@
+"""A learned metric with the preparation of its table: applied, stored, and built."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from vicinal import persistence
+from vicinal.app.methods.linear_map import affine_map, linear_map
+from vicinal.app.tables.cells import clean
+from vicinal.app.tables.columns import Columns, Decision
+from vicinal.app.tables.names import CellError, distinct_names
+from vicinal.app.tables.sources import is_frame, to_polars
+
+if TYPE_CHECKING:
+    import os
+
+    from numpy.typing import NDArray
+
+    from vicinal._typing import FloatArray
+    from vicinal.app.tables.prepared import Prepared
+
+__all__ = ["SavedModel", "from_estimator", "from_parts", "from_pipeline", "to_parts"]
+
+_ARRAYS = ("median", "mean", "scale", "components")
+
+
+@dataclass(frozen=True, eq=False)
+class SavedModel:
+    """The columns of a table, the values for missing numbers, and a linear map.
+
+    A row x of numbers is mapped to ``components @ ((filled - mean) / scale)``;
+    `filled` is x with missing numbers replaced by `median`.
+
+    Attributes
+    ----------
+    method : str
+        The name of the metric, as in `vicinal compare`.
+    task : str
+        "classification", "regression" or "none".
+    columns : Columns
+        The conversion of a table to numbers.
+    median, mean, scale : ndarray of shape (n_features,)
+        The preparation of the numbers. If a median is NaN, missing numbers of its
+        feature are an error.
+    components : ndarray of shape (n_components, n_features)
+        The map.
+    target : str or None
+        The column of the target.
+    classes : tuple of str
+        The names of the classes, sorted; empty unless the task is classification.
+    parameters : dict
+        The parameters of the method.
+    versions : dict of str to str
+        The versions of the libraries that learned it.
+
+    See Also
+    --------
+    vicinal.app.models.learn : Learn one.
+    vicinal.save : Write it to a file.
+
+    Examples
+    --------
+    >>> from vicinal.app.models import learn
+    >>> from vicinal.app.tables.prepared import prepare
+    >>> wine = prepare("wine")
+    >>> model = learn(wine, "lda")
+    >>> model.transform(wine.frame).shape
+    (178, 2)
+    """
+
+    method: str
+    task: str
+    columns: Columns
+    median: FloatArray
+    mean: FloatArray
+    scale: FloatArray
+    components: FloatArray
+    target: str | None = None
+    classes: tuple[str, ...] = ()
+    parameters: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def stem(self) -> str:
+        """The names of mapped columns, before their number."""
+        return self.method.replace("-", "_")
+
+    @property
+    def names_out(self) -> list[str]:
+        """The names of the columns that `transform` returns."""
+        return [f"{self.stem}{index}" for index in range(len(self.components))]
+
+    def transform(self, frame: Any) -> FloatArray:
+        """Map rows to points whose Euclidean distance is the learned metric.
+
+        Parameters
+        ----------
+        frame : DataFrame or array-like of shape (n_rows, n_features)
+            A frame of polars or pandas with the columns of the model, or numbers in
+            the order of the features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            The points, in the precision of the training table.
+        """
+        return self.map(self.prepare(frame))
+
+    def prepare(self, frame: Any) -> FloatArray:
+        """Convert rows to numbers, fill missing ones, and scale.
+
+        Parameters
+        ----------
+        frame : DataFrame or array-like of shape (n_rows, n_features)
+            A frame of polars or pandas with the columns of the model, or numbers in
+            the order of the features.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            The input of `map`.
+
+        Raises
+        ------
+        ValueError
+            If the table does not fit the model, or its numbers are too large.
+        """
+        n_features = len(self.median)
+        if is_frame(frame):
+            try:
+                X = self.columns.encode(clean(self.columns.kept_part(to_polars(frame))))
+            except CellError as error:
+                raise error.like(self._number_like(error.arguments[0])) from None
+        else:
+            X = np.asarray(frame)
+            if X.ndim != 2 or X.shape[1] != n_features or X.dtype.kind not in "fiub":
+                raise ValueError(
+                    f"Without columns' names, rows are {n_features} numbers each, in "
+                    "the order of columns.feature_names; got "
+                    f"{X.dtype} of shape {X.shape}."
+                )
+            X = X.astype(self.columns.dtype, copy=False)
+        return self.scaled(X)
+
+    def scaled(self, X: FloatArray) -> FloatArray:
+        """Fill the missing numbers of encoded rows, and scale.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            Rows as `Columns.encode` returns them: missing numbers are NaN.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+            The input of `map`.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            missing = np.isnan(X)
+            if (wrong := missing.any(axis=0) & np.isnan(self.median)).any():
+                name = self.columns.feature_names[int(wrong.argmax())]
+                raise ValueError(
+                    f"Column {name!r} has missing numbers, and the model was learned "
+                    "without any; fill them first."
+                )
+            X = np.where(missing, self.median.astype(X.dtype), X)
+            X = (X - self.mean.astype(X.dtype)) / self.scale.astype(X.dtype)
+        return _finite(X)
+
+    def map(self, prepared: FloatArray) -> FloatArray:
+        """Map rows that `prepare` returned."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _finite(prepared @ self.components.T.astype(prepared.dtype))
+
+    def _number_like(self, column: str) -> str:
+        """Return a typical number of a column, for error messages."""
+        names = self.columns.feature_names
+        value = float(self.median[names.index(column)]) if column in names else np.nan
+        if not np.isfinite(value):
+            return ""
+        # The median of whole numbers can be halfway between two of them.
+        return f"{np.floor(value):.0f}" if (2 * value).is_integer() else f"{value:.4g}"
+
+
+def _finite(X: FloatArray) -> FloatArray:
+    if not np.isfinite(X).all():
+        raise ValueError(
+            "A row's numbers are too large for the model; are they in other units than "
+            "those that it was learned from?"
+        )
+    return X
+
+
+def from_pipeline(
+    pipeline: Pipeline,
+    prepared: Prepared,
+    method: str,
+    parameters: dict[str, Any] | None = None,
+) -> SavedModel:
+    """Build a model from a pipeline that was fitted on a table.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Fitted on `prepared.X`, with the steps of
+        `vicinal.app.methods.registry.Method.pipeline`.
+    prepared : Prepared
+        The table.
+    method : str
+        The name of the metric.
+    parameters : dict, default=None
+        JSON-able parameters of the method.
+
+    Returns
+    -------
+    SavedModel
+        The model.
+
+    Raises
+    ------
+    ValueError
+        If the metric has no dimensions.
+
+    See Also
+    --------
+    vicinal.app.models.learn : Fit a method by its name.
+    vicinal.app.models.from_estimator : Build a model without a table.
+
+    Examples
+    --------
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.impute import SimpleImputer
+    >>> from sklearn.pipeline import Pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from vicinal.app.models import from_pipeline
+    >>> from vicinal.app.tables.prepared import prepare
+    >>> wine = prepare("wine")
+    >>> imputer, scaler = SimpleImputer(strategy="median"), StandardScaler()
+    >>> pipeline = Pipeline(
+    ...     [("impute", imputer), ("scale", scaler), ("metric", PCA(2))]
+    ... )
+    >>> model = from_pipeline(pipeline.fit(wine.X), wine, "pca")
+    >>> model.components.shape
+    (2, 13)
+    """
+    found = linear_map(pipeline)
+    if not len(found.components):
+        raise ValueError(
+            f"{method} found no direction that tells these rows apart: they look like "
+            "noise, and there is nothing to write; try another method."
+        )
+    classes: tuple[str, ...] = ()
+    if prepared.y is not None and prepared.task == "classification":
+        classes = tuple(np.unique(prepared.y).tolist())
+    return SavedModel(
+        method=method,
+        task=prepared.task,
+        columns=prepared.columns,
+        median=found.median,
+        mean=found.mean,
+        scale=found.scale,
+        components=found.components,
+        target=prepared.target,
+        classes=classes,
+        parameters=parameters or {},
+        versions=_versions(),
+    )
+
+
+def from_estimator(estimator: Any) -> SavedModel:
+    """Build a model from a fitted linear transformer.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted, with a linear `transform`: `NCA`, `LDG`, PCA, a pipeline of a scaler
+        and one of them, possibly after a `SimpleImputer`.
+
+    Returns
+    -------
+    SavedModel
+        A model with the same `transform`, up to rounding. It does not predict.
+
+    Raises
+    ------
+    ValueError
+        If the estimator has no `transform`, or is not linear.
+
+    See Also
+    --------
+    vicinal.app.models.from_pipeline : Build a model for tables.
+    vicinal.save : Store estimators whole.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import LDG
+    >>> from vicinal.app.models import from_estimator
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ldg = LDG(2, random_state=0).fit(X, y)
+    >>> model = from_estimator(ldg)
+    >>> bool(np.allclose(model.transform(X), ldg.transform(X)))
+    True
+    """
+    kind = estimator if isinstance(estimator, type) else type(estimator)
+    if kind is estimator or not hasattr(estimator, "transform"):
+        raise ValueError(
+            f"{kind.__name__} has no transform to keep; save a fitted metric, or a "
+            "pipeline of transformers."
+        )
+    check_is_fitted(estimator)
+    steps = [estimator]
+    if isinstance(estimator, Pipeline):
+        steps = [one for _, one in estimator.steps if one not in (None, "passthrough")]
+    n_features = int(steps[0].n_features_in_)
+    median = np.full(n_features, np.nan)
+    if isinstance(steps[0], SimpleImputer) and steps[0].statistics_.dtype.kind == "f":
+        median = np.asarray(steps[0].statistics_, dtype=np.float64)
+    try:
+        components, offset = affine_map(estimator, n_features)
+    except ValueError as error:
+        raise ValueError(
+            f"{str(error).rstrip('.')}, and only such maps can be kept in a file that "
+            "runs nothing; joblib keeps any estimator."
+        ) from error
+    own = getattr(estimator, "components_", None)
+    if own is not None and np.shape(own) == components.shape and not offset.any():
+        # Bit for bit, if the map is linear.
+        same = np.allclose(own, components, atol=1e-12)
+        components = np.asarray(own) if same else components
+    # The shortest m with A (x - m) = A x + b.
+    mean: FloatArray = np.zeros(n_features)
+    if offset.any():
+        A = components.astype(np.float64)
+        mean = -np.linalg.lstsq(A, offset, rcond=None)[0]
+    given = getattr(steps[0], "feature_names_in_", None)
+    names = [f"x{i}" for i in range(n_features)] if given is None else list(given)
+    decisions = (Decision(str(name), "number") for name in distinct_names(names))
+    single = components.dtype == np.float32
+    return SavedModel(
+        method=type(steps[-1]).__name__.lower(),
+        task="none",
+        columns=Columns(tuple(decisions), {}, "float32" if single else "float64"),
+        median=median,
+        mean=mean,
+        scale=np.ones(n_features),
+        components=components,
+        parameters=_json_able(estimator.get_params(deep=False)),
+        versions=_versions(),
+    )
+
+
+def _json_able(parameters: dict[str, Any]) -> dict[str, Any]:
+    kept = {}
+    for name, value in parameters.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            continue
+        kept[name] = value
+    return kept
+
+
+def _versions() -> dict[str, str]:
+    import sklearn
+
+    from vicinal import __version__
+
+    return {"vicinal": __version__, "scikit-learn": sklearn.__version__}
+
+
+def load(path: str | os.PathLike[str]) -> SavedModel:
+    """Read a model of a table, or the linear map of a saved estimator.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file written by `vicinal.save` or by the command.
+
+    Returns
+    -------
+    SavedModel
+        Of an estimator, the result of `from_estimator`.
+
+    See Also
+    --------
+    vicinal.load : Read estimators whole.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from vicinal.app.models import learn, load, save
+    >>> from vicinal.app.tables.prepared import prepare
+    >>> with TemporaryDirectory() as folder:
+    ...     save(Path(folder) / "wine.safetensors", learn(prepare("wine"), "lda"))
+    ...     model = load(Path(folder) / "wine.safetensors")
+    >>> model.method, model.components.shape
+    ('lda', (2, 13))
+    """
+    from vicinal.app.models.files import TABLES
+
+    try:
+        model = persistence.load(path)
+    except persistence.AdapterFileError:
+        raise
+    except ValueError as error:
+        remedy = "write it again with `vicinal fit`."
+        if Path(path).suffix.lower() in TABLES:  # data would be written over
+            remedy = "name, before the data, a model that `vicinal fit` wrote."
+        reason = str(error).removesuffix(".").removesuffix("; save it again")
+        raise ValueError(f"{reason}; {remedy}") from error
+    return model if isinstance(model, SavedModel) else from_estimator(model)
+
+
+def to_parts(model: SavedModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Convert a model to a JSON-able header and arrays, for `vicinal.persistence`."""
+    arrays = {}
+    for name in _ARRAYS:
+        array = np.asarray(getattr(model, name))
+        single = array.dtype == np.float32
+        arrays[name] = array.astype(np.float32 if single else np.float64)
+    header = {
+        "method": model.method,
+        "task": model.task,
+        "target": model.target,
+        "classes": list(model.classes),
+        "parameters": model.parameters,
+        "versions": model.versions,
+        "columns": model.columns.to_dict(),
+        "feature_names": model.columns.feature_names,
+    }
+    return header, arrays
+
+
+def from_parts(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SavedModel:
+    """Rebuild a model from the parts of a file that may come from anyone."""
+
+    def demand(holds: bool, problem: str) -> None:
+        if not holds:
+            raise ValueError(problem)
+
+    def are_text(values: Any) -> bool:
+        return isinstance(values, list) and all(isinstance(one, str) for one in values)
+
+    demand(set(arrays) == set(_ARRAYS), "it holds other arrays than a model of a table")
+    columns = Columns.from_dict(header.pop("columns", None))
+    names = header.pop("feature_names", None)
+    demand(names == columns.feature_names, "the features' names")
+    kept = {"method", "task", "target", "classes", "parameters", "versions"}
+    demand(set(header) == kept, "the header has other keys")
+    method, classes = header["method"], header["classes"]
+    valid = isinstance(method, str) and 0 < len(method) <= 100
+    # The name is printed, and part of the names of columns.
+    demand(valid and method.isprintable(), "the method's name")
+    demand(header["task"] in ("classification", "regression", "none"), "the task")
+    demand(header["target"] is None or isinstance(header["target"], str), "the target")
+    demand(are_text(classes) and len(set(classes)) == len(classes), "the classes")
+    demand(isinstance(header["parameters"], dict), "the parameters")
+    versions = header["versions"]
+    demand(isinstance(versions, dict) and are_text([*versions.values()]), "versions")
+    model = SavedModel(columns=columns, **{**header, **arrays})
+    n_features = len(columns.feature_names)
+    for name, array in arrays.items():
+        demand(array.dtype in (np.float32, np.float64), f"the type of {name}")
+        known = array[~np.isnan(array)] if name == "median" else array
+        demand(bool(np.isfinite(known).all()), f"{name} is not finite")
+        shape = (len(array), n_features) if name == "components" else (n_features,)
+        demand(array.shape == shape, f"the shape of {name}")
+    demand(0 < len(model.components) <= n_features, "the shape of components")
+    demand(bool((model.scale > 0).all()), "scale is not positive")
+    return replace(model, classes=tuple(classes))

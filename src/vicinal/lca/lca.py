@@ -1,0 +1,415 @@
+"""Local component analysis: the estimator."""
+
+from collections.abc import Callable
+from functools import partial
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import eigh
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from vicinal._typing import FLOATS, FloatArray
+from vicinal.base.metric import validate_data, warn_caller
+from vicinal.lca._local_covariance import LocalDensity, local_em
+from vicinal.lca._selection import best_ridge_of, choose_ridge
+from vicinal.lca._shared import (
+    ParzenMetric,
+    at_least_one,
+    at_least_zero,
+    learned_nothing,
+    n_held_by,
+    scaled_components,
+)
+from vicinal.lca.data import ScaledData
+from vicinal.lca.density import ParzenDensity, ProductDensity
+from vicinal.lca.em import (
+    CovarianceMStep,
+    EMResult,
+    Form,
+    Kernel,
+    OnIteration,
+    Start,
+    form_of,
+)
+from vicinal.neighborhood import single_threaded_blas
+
+__all__ = ["LCA"]
+
+MAX_NUMBERS = 10**8
+"""The numbers in all covariances of covariance="local" together (0.8 GB)."""
+
+
+class LCA(ParzenMetric):
+    """Local component analysis: a metric and a density, learned without labels.
+
+    Learns the covariance Σ of the kernels of a Parzen density,
+    p(x) = 1/n Σ_j N(x; x_j, Σ), under which each point is most probable given the
+    others (eq. 1 of [1]_). EM alternates between the responsibilities,
+    λ_ij ∝ N(x_i; x_j, Σ) (eq. 3), and the mean of the local covariances,
+    Σ = 1/n Σ_ij λ_ij (x_i − x_j)(x_i − x_j)ᵀ (eq. 4). `transform` makes the data
+    locally isotropic, while PCA whitening makes them globally isotropic. This helps
+    spectral clustering, manifold learning and outlier detection.
+
+    Parameters
+    ----------
+    covariance : {"full", "diagonal", "spherical", "low-rank", "local"}, \
+default="full"
+        The form of Σ: unrestricted, one variance per feature, one variance for all
+        features, a matrix of rank `n_components` plus a multiple of the identity, or
+        one Σ_j for each point, smoothed towards the shared one.
+    reg : float, "auto" or "cv", default="auto"
+        ν: EM minimizes the negative log-likelihood plus ½ν tr Σ⁻¹ per point, which adds
+        νI to eq. 4. "auto" chooses it between 1e-6 and 1 times each feature's variance
+        by a few hundred held-out points, and mixes one Gaussian into the density: see
+        `background_weight_`. 0.0 is the paper's method. "cv" chooses between about
+        3e-4 and 3 times the features' mean variance by cross-validation, which takes
+        longer; features should have like scales then.
+    n_components : int or None, default=None
+        The rank for covariance="low-rank"; None is 10, or n_features − 1 if that is
+        less.
+    smoothing : float, default=3.0
+        For covariance="local": the weight of the shared covariance in each Σ_j, in
+        points.
+    batch_size : int, "all" or None, default=None
+        B, the locations of an update in the fast form (section 5). None is "all" up to
+        20,000 points. Beyond, it is the maximum of the paper's 100, 4 per feature and a
+        thousandth of the points.
+    n_references : int, "all" or None, default=None
+        N, the random points that each of these locations has as neighbors, including
+        the location itself. None is "all" up to 20,000 points, and beyond that the
+        paper's 3000.
+    discount : float, default=0.6
+        γ: the weight that the old C_L has after a pass through the data in the fast
+        form; after one update it is γ^(B/n) (eq. 7).
+    rescale : bool, default=True
+        Whether the fast form ends with a fit of the scale of Σ to all points as
+        references. With N references the nearest ones are further away than among all
+        points, so that Σ is too wide for the density of all points. False keeps the
+        paper's estimate, in which that acts as a regularizer (section 5.2).
+    contamination : "auto" or float, default=0.1
+        The share of the training points that `predict` calls outliers. "auto" sets the
+        threshold for new points, by the leave-one-out scores; see `offset_`.
+    cv : int, splitter, iterable or None, default=None
+        The folds of "auto" and "cv"; None is five folds of shuffled rows. "auto" uses
+        some of the folds.
+    rtol : float, default=1e-4
+        The relative error of densities in `score_samples` if a ball tree saves time: in
+        one or two dimensions, with 500,000 points or more. Otherwise, and with 0, they
+        are exact.
+    warm_start : bool, default=False
+        Start from the last fit; after Ctrl-C, keep the latest iteration.
+    max_iter : int, default=100
+        Maximum number of iterations; in the fast form, of passes through the data.
+    tol : float, default=1e-3
+        Stop when an iteration gains less, in nats per point.
+    callback : callable or None, default=None
+        Called after each iteration with the flattened map and the iteration's number,
+        from 1; raising StopIteration ends the fit there. From scikit-learn 1.9 on,
+        `set_callbacks` works, too.
+    verbose : int, default=0
+        Above 0, prints a line for each iteration.
+    random_state : int, RandomState or None, default=None
+        For the fast form and the shuffled folds.
+    n_jobs : int or None, default=None
+        Number of threads. None is the number that BLAS would use; −1 is all cores. The
+        result does not depend on it.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_features, n_features)
+        A with AᵀA = Σ⁻¹, the map under which the kernels are round; float32 if X is.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Σ, in float64; with covariance="local" the shared one.
+    covariances_ : ndarray of shape (n_samples, n_features, n_features)
+        The Σ_j, with covariance="local" only.
+    reg_ : float
+        ν, as set or chosen; with "auto" in units of each feature's variance.
+    background_weight_ : float
+        π, with reg="auto" only: the density is 1 − π times the kernel density plus π
+        times one Gaussian with the mean and the covariance of all points. π maximizes
+        the leave-one-out likelihood and is never 0, so that a point far from all others
+        has a low density, not zero. `modes` ignores the Gaussian.
+    n_iter_ : int
+        Iterations of EM, and calls of `partial_fit`.
+    objective_curve_ : ndarray of shape (n_iter_ + 1,)
+        The objective of EM at the start and after each iteration: the mean
+        leave-one-out log-likelihood minus the penalty. It never falls in exact EM. In
+        the fast form it is estimated from random points and random neighbors. Not set
+        by `partial_fit`.
+    loo_score_samples_ : ndarray of shape (n_samples,)
+        Log-density of each training point given the others.
+    offset_ : float
+        The log-density below which a point is an outlier.
+    cv_score_ : float
+        The mean held-out log-density of the chosen ridge, with "cv" only. It can be
+        compared between estimators that were fitted to the same data.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, when X has names that are all strings.
+
+    See Also
+    --------
+    vicinal.LCAGauss : For data with many directions of Gaussian noise.
+    vicinal.ModeClustering : Clusters under the learned density.
+    sklearn.neighbors.KernelDensity : One bandwidth, given by the user.
+
+    Notes
+    -----
+    Cost: O(n²D + nD²) for each step of EM, in blocks of rows; above 20,000 rows, or
+    with `batch_size` or `n_references`, by mini-batches. A density of m rows takes
+    O(mnD).
+
+    References
+    ----------
+    .. [1] Le Roux, Bach. Local Component Analysis. arXiv:1109.0093, 2012.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from vicinal import LCA
+    >>> X = load_iris().data
+    >>> lca = LCA().fit(X[::2])
+    >>> lca.transform(X).shape
+    (150, 4)
+    >>> round(lca.score(X[1::2]), 1)
+    -1.9
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **ParzenMetric._parameter_constraints,
+        "covariance": [
+            StrOptions({"full", "diagonal", "spherical", "low-rank", "local"})
+        ],
+        "reg": [at_least_zero, StrOptions({"auto", "cv"})],
+        "n_components": [at_least_one, None],
+        "smoothing": [Interval(Real, 0, None, closed="neither")],
+    }
+    _regs: ClassVar[tuple[str, ...]] = ("reg",)
+
+    def __init__(
+        self,
+        covariance: str = "full",
+        *,
+        reg: float | str = "auto",
+        n_components: int | None = None,
+        smoothing: float = 3.0,
+        batch_size: int | str | None = None,
+        n_references: int | str | None = None,
+        discount: float = 0.6,
+        rescale: bool = True,
+        contamination: float | str = 0.1,
+        cv: Any = None,
+        rtol: float = 1e-4,
+        warm_start: bool = False,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        callback: Callable[[FloatArray, int], object] | None = None,
+        verbose: int = 0,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.covariance = covariance
+        self.reg = reg
+        self.n_components = n_components
+        self.smoothing = smoothing
+        self.batch_size = batch_size
+        self.n_references = n_references
+        self.discount = discount
+        self.rescale = rescale
+        self.contamination = contamination
+        self.cv = cv
+        self.rtol = rtol
+        self.warm_start = warm_start
+        self.max_iter = max_iter
+        self.tol = tol
+        self.callback = callback
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Learn the metric and the density.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        # BLAS is held throughout: threads that it wakes for small matrices would spin
+        # on the cores that the engine needs.
+        with self._unchanged_on_error(), single_threaded_blas():
+            points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
+            form = form_of(self.covariance, self.n_components, points.shape[1])
+            data = ScaledData.build(
+                points, form.isotropic, self.n_jobs, (X, y), distinct=self.reg == "auto"
+            )
+            result, density, n_held = self._learn(points, data, form)
+        self._warn_of_convergence(result.converged)
+        self._warn_of_data(data, result.kernel, n_held)
+        self._warn_of_nothing(density, form)
+        return self
+
+    def _learn(
+        self, points: FloatArray, data: ScaledData, form: Form
+    ) -> tuple[EMResult, ParzenDensity, int | None]:
+        """Choose ν, run EM and set the fitted attributes.
+
+        Returns
+        -------
+        result : EMResult
+            The last state of EM.
+        density : ParzenDensity
+            The density of the distinct rows.
+        n_held : int or None
+            As for `_warn_of_data`.
+        """
+        automatic = self.reg == "auto"
+        chosen: dict[str, Any] = {}
+        C = None
+        if automatic:
+            chosen["reg_"], C = choose_ridge(data, form, self.cv, self.random_state)
+        elif self.reg == "cv":
+            chosen["reg_"], chosen["cv_score_"] = best_ridge_of(self, "reg", points)
+        else:
+            chosen["reg_"] = float(self.reg)
+        m_step = CovarianceMStep(form, data.ridge(chosen["reg_"], automatic))
+        start = self._start(data, m_step, C)
+        run: Callable[[OnIteration], EMResult] = partial(self._em, data, m_step, start)
+        if self.covariance == "local":
+            run = self._local_em(data, run)
+        result = self._monitored(
+            data,
+            start,
+            run,
+            lambda kernel: self._components_of(data, kernel),
+            lambda result: chosen | self._attributes_of(data, result),
+        )
+        fitted = chosen | self._attributes_of(data, result)
+        density: ParzenDensity = fitted["_density"]
+        n_held = None
+        if automatic:
+            density = density.with_background(data)
+            fitted |= {"_density": density, "background_weight_": density.weight}
+            n_held = n_held_by(m_step.ridge, result.local_scatter)
+        self._store(fitted, data)
+        return result, density, n_held
+
+    def _warn_of_nothing(self, density: ParzenDensity, form: Form) -> None:
+        """Warn if the kernels are no better than one Gaussian."""
+        if learned_nothing(density, form.n_parameters(density.U.shape[1])):
+            warn_caller(
+                "LCA learned nothing local: its kernels predict left-out points "
+                "no better than one Gaussian, which has a weight of "
+                f"{density.weight:.2f} in the density. The points are Gaussian, or too "
+                "few to show more. Use more points, or LCAGauss if there are many "
+                "directions of noise.",
+                ConvergenceWarning,
+            )
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: None = None) -> Self:  # noqa: ARG002
+        """Add points to the density, and update the metric by them (eq. 7).
+
+        The new points are the locations, `batch_size` of them in an update, and
+        `n_references` random points of all so far are their neighbors.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points; at least two in the first call.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
+        if self.covariance == "local":
+            raise ValueError(
+                "partial_fit cannot learn a covariance for each point: use another "
+                "covariance than 'local'."
+            )
+        with self._unchanged_on_error(), single_threaded_blas():
+            first = not hasattr(self, "components_")
+            n_features = np.shape(X)[-1] if first else self.n_features_in_
+            form = form_of(self.covariance, self.n_components, n_features)
+            return self._partial_fit(
+                X,
+                form.isotropic,
+                lambda data, regs: CovarianceMStep(
+                    form, data.ridge(regs["reg_"], self.reg == "auto")
+                ),
+                self._start,
+            )
+
+    def _start(
+        self, data: ScaledData, m_step: CovarianceMStep, C: FloatArray | None = None
+    ) -> Start:
+        """Start from the last fit, from a known C_L, or from the data's covariance."""
+        previous = self._previous(data)
+        if previous is None:
+            C = data.covariance if C is None else C
+            return Start(m_step.fit(C), C, learned=False)
+        A, C = previous
+        inverse = np.linalg.inv(A)
+        # The last fit may have been of another form.
+        return Start(m_step.kernel(inverse @ inverse.T), C, learned=True)
+
+    def _local_em(
+        self, data: ScaledData, run: Callable[[OnIteration], EMResult]
+    ) -> Callable[[OnIteration], EMResult]:
+        """Return EM for one covariance per point, after EM for the shared one."""
+        n, d = data.U.shape
+        if n * d * d > MAX_NUMBERS:
+            raise ValueError(
+                f"covariance='local' would keep {n} matrices of {d} × {d}: too much. "
+                "Use 'full', or fewer points or features."
+            )
+        shared = run(lambda _: False)
+        return lambda on_iteration: local_em(
+            shared,
+            data.U,
+            self.smoothing,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            n_threads=data.n_threads,
+            on_iteration=on_iteration,
+        )
+
+    def _components_of(self, data: ScaledData, kernel: Kernel) -> FloatArray:
+        """Return the symmetric root of Σ⁻¹ of the scaled points, as a map of X."""
+        variances, axes = eigh(kernel.map.T @ kernel.map)
+        root = (axes * np.sqrt(np.maximum(variances, 0))) @ axes.T
+        return scaled_components(root, data)
+
+    def _attributes_of(self, data: ScaledData, result: EMResult) -> dict[str, Any]:
+        """Return the fitted attributes for the state of EM."""
+        kernel, local = result.kernel, result.local_kernels
+        shared: dict[str, Any] = {"units": data.units, "kernel": kernel, "U": data.U}
+        spread = data.units.scale[:, None] * kernel.inverse
+        attributes = {
+            "components_": self._components_of(data, kernel),
+            "covariance_": spread @ spread.T,
+            "n_iter_": len(result.curve) - 1,
+            "objective_curve_": np.array(result.curve) - data.units.log_unit,
+            "_local_scatter": result.local_scatter,
+        }
+        if local is None:
+            return attributes | {"_density": ProductDensity(**shared, rtol=self.rtol)}
+        covariances = spread @ local.covariances @ spread.T
+        if data.duplicates is not None:
+            covariances = covariances[data.duplicates.group]
+        density = LocalDensity(**shared, kernels=local)
+        return attributes | {"covariances_": covariances, "_density": density}

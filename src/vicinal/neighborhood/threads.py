@@ -1,0 +1,406 @@
+"""Blocks of rows on threads, and the hold on the threads of BLAS.
+
+Results are combined in the order of the blocks, and the size of a block never depends
+on the number of threads: any number of threads gives the same bits.
+
+The number of BLAS threads belongs to the process with some libraries (OpenBLAS on its
+own threads, BLIS) and to the calling thread with others (MKL, OpenBLAS on OpenMP).
+Neither can be restored by a `threadpoolctl` limit alone if several threads hold BLAS.
+"""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, suppress
+from functools import lru_cache
+from numbers import Integral
+from typing import Any
+
+import joblib
+import numpy as np
+import sklearn
+from joblib import cpu_count
+from scipy.sparse import issparse
+from sklearn.utils import check_scalar
+from threadpoolctl import ThreadpoolController
+
+from vicinal._typing import FloatArray
+
+
+class _Library:
+    """One loaded BLAS library.
+
+    Attributes
+    ----------
+    per_thread : bool or None
+        Whether each thread has a number of its own; None as long as it is unknown.
+    before : int
+        How many threads it had when the process's hold began.
+    """
+
+    def __init__(self, controller: Any) -> None:
+        self._controller = controller
+        # Since version 3.8, threadpoolctl's own `set_num_threads` does nothing, without
+        # a word, in any thread but the first that has called it.
+        self._set = getattr(
+            controller, "_real_set_num_threads", controller.set_num_threads
+        )
+        self.per_thread: bool | None = None
+        self.before = 1
+
+    def get(self) -> int:
+        """Return how many threads it would use if this thread called it."""
+        return self._controller.get_num_threads() or 1
+
+    def hold(self) -> int:
+        """Go down to one thread, and return how many there were."""
+        before = self.get()
+        if before > 1 and self.per_thread is None:
+            other = threading.Thread(target=self._set, args=(1,))
+            other.start()
+            other.join()
+            self.per_thread = self.get() > 1
+        self._set(1)
+        return before
+
+    def release(self, n_threads: int) -> None:
+        """Undo a hold, unless somebody else has set another number since."""
+        if self.get() == 1:
+            self._set(n_threads)
+
+
+@lru_cache(maxsize=1)
+def _libraries() -> list[_Library]:
+    if _is_memory_bounded():
+        _take_buffers(cpu_count())
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    return [_Library(controller) for controller in found]
+
+
+def _is_memory_bounded() -> bool:
+    """Return whether the process may not have all the addresses that there are."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
+def _take_buffers(n_threads: int) -> None:
+    """Let NumPy's and SciPy's BLAS take what they compute in, while there is room.
+
+    OpenBLAS asks for 32 MB when a thread first needs them, keeps them, and where it
+    gets none asks again for ever.
+
+    Parameters
+    ----------
+    n_threads : int
+        How many threads may compute at the same time.
+    """
+    from scipy.linalg.blas import dsymv
+
+    matrix = np.ones((256, 256))
+    together = threading.Barrier(n_threads)
+
+    def compute(_: int) -> None:
+        with suppress(threading.BrokenBarrierError):  # some were not there in time
+            together.wait(timeout=1)
+        for _ in range(4):
+            np.matmul(matrix, matrix)
+
+    # Where there may not be so many threads, fits will not have them either.
+    with suppress(RuntimeError), ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(compute, range(n_threads)))
+    dsymv(1.0, matrix, matrix[0])  # eigenproblems are solved in one thread at a time
+
+
+class _OfThisThread(threading.local):
+    """The current thread's part in the hold."""
+
+    depth = 0
+    """How often it has entered and not yet left."""
+
+    def __init__(self) -> None:
+        self.before: dict[_Library, int] = {}
+
+
+class _BlasHold:
+    """Holds BLAS to one thread from when the first enters until the last has left.
+
+    Any thread may enter, any number of times, and leave in any order. Where the number
+    belongs to the process, the last to leave restores it; where each thread has its
+    own, each restores that when it leaves for the last time.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders = 0
+        self._own = _OfThisThread()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._lock.acquire,
+                after_in_parent=self._lock.release,
+                after_in_child=self._after_fork,
+            )
+
+    def threads(self) -> int:
+        """Return how many threads BLAS may use in this thread when it is not held."""
+        with self._lock:
+            return min(map(self._threads_of, _libraries()), default=1)
+
+    def __enter__(self) -> None:
+        with self._lock:
+            for library in _libraries():
+                if not self._holders:
+                    library.before = library.hold()
+                    if library.per_thread:
+                        self._own.before[library] = library.before
+                elif library.per_thread and not self._own.depth:
+                    self._own.before[library] = library.hold()
+            self._holders += 1
+            self._own.depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._holders -= 1
+            self._own.depth = max(0, self._own.depth - 1)
+            for library in _libraries():
+                if library.per_thread:
+                    if not self._own.depth and library in self._own.before:
+                        library.release(self._own.before.pop(library))
+                elif not self._holders:
+                    library.release(library.before)
+
+    def _threads_of(self, library: _Library) -> int:
+        if library.per_thread:
+            return self._own.before.get(library) or library.get()
+        return library.before if self._holders else library.get()
+
+    def _after_fork(self) -> None:
+        """Forget the holders whose threads the child does not have."""
+        held, self._holders = self._holders, self._own.depth
+        if held and not self._holders:
+            for library in _libraries():
+                if not library.per_thread:
+                    library.release(library.before)
+        self._lock.release()
+
+
+_hold = _BlasHold()
+
+
+def single_threaded_blas() -> AbstractContextManager[None]:
+    """Return a context in which BLAS uses one thread: the threads are the engine's.
+
+    Whichever threads enter and leave, BLAS has one thread while anybody is inside and
+    as many as before when the last has left. Limits that somebody sets meanwhile by
+    other means are left alone.
+    """
+    return _hold
+
+
+def blas_threads() -> int:
+    """Return how many threads BLAS may use here, when nobody holds it to one."""
+    return _hold.threads()
+
+
+# Target block size, so that GEMM output is still cached for the row kernel.
+CACHE_BYTES = 4 * 2**20
+# Fewer rows starve the matrix products; below this, threads cost more than they give.
+MIN_ROWS = 16
+ROWS_WORTH_A_THREAD = 256
+# A product of fewer multiplications is done before a thread has started.
+SMALL = 2**22
+# Into how many parts the rows are shared out, and so the most threads that are of use
+# and the most partial sums that can wait for their turn.
+N_PARTITIONS = 16
+
+
+def effective_n_threads(n_jobs: int | None) -> int:
+    """Return how many threads to use.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None is as many as BLAS would use here, so that `OMP_NUM_THREADS`, joblib's
+        workers and `threadpoolctl` limits are obeyed; −1 is all cores, −2 all but
+        one.
+    """
+    cores = int(joblib.cpu_count())
+    if n_jobs is None:
+        return max(1, min(cores, blas_threads()))
+    check_scalar(n_jobs, "n_jobs", Integral)
+    if n_jobs == 0:
+        raise ValueError("n_jobs == 0 has no meaning; use None, 1 or more, or -1.")
+    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+
+
+def rows_per_block(n_rows: int, bytes_per_row: int) -> int:
+    """Return how many rows make a block.
+
+    The block should stay in the cache, must fit scikit-learn's `working_memory` once
+    for each of the partitions, and there should be enough blocks to share out.
+    """
+    budget = sklearn.get_config()["working_memory"] * 2**20 / N_PARTITIONS
+    cached = max(MIN_ROWS, CACHE_BYTES // bytes_per_row)
+    shared = max(ROWS_WORTH_A_THREAD, -(-n_rows // N_PARTITIONS))
+    return int(max(1, min(cached, shared, budget // bytes_per_row, n_rows)))
+
+
+def blocks(rows: slice, size: int) -> Iterator[slice]:
+    """Yield consecutive slices of `size` of the rows; the last may be shorter."""
+    for start in range(rows.start, rows.stop, size):
+        yield slice(start, min(start + size, rows.stop))
+
+
+def partitions(n_rows: int, size: int) -> list[slice]:
+    """Return at most N_PARTITIONS consecutive slices, each of whole blocks."""
+    n_blocks = -(-n_rows // size)
+    return list(blocks(slice(0, n_rows), -(-n_blocks // N_PARTITIONS) * size))
+
+
+class ReproducibleSum:
+    """Sums threads' terms in block order: bitwise reproducible for any number of them.
+
+    Terms that come early are buffered; no thread waits.
+    """
+
+    def __init__(self, total: FloatArray) -> None:
+        self.total = total
+        self._early: dict[int, FloatArray] = {}
+        self._spare: list[FloatArray] = []
+        self._next = 0
+        self._lock = threading.Lock()
+
+    def buffer(self) -> FloatArray:
+        """Return an array for the next term to be written into."""
+        with self._lock:
+            return self._spare.pop() if self._spare else np.empty_like(self.total)
+
+    def add(self, position: int, term: FloatArray) -> None:
+        """Add the term with this position; it belongs to the sum from here on."""
+        with self._lock:
+            self._early[position] = term
+            while self._next in self._early:
+                term = self._early.pop(self._next)
+                self.total += term
+                self._spare.append(term)
+                self._next += 1
+
+
+def run_in_threads(
+    worker: Callable[[], Callable[[int, slice], None]],
+    parts: Iterable[slice],
+    n_threads: int,
+) -> None:
+    """Do all parts on at most n_threads threads, of which the caller's is one.
+
+    Parameters
+    ----------
+    worker : callable
+        Called once on each thread; returns the function that does one part, given
+        its position and rows. What the outer call allocates is the thread's own.
+    parts : iterable of slice
+        The rows of each part.
+    n_threads : int
+        How many threads at most.
+    """
+    todo: deque[tuple[int, slice]] = deque(enumerate(parts))
+    n_helpers = min(n_threads, len(todo)) - 1
+
+    def work() -> None:
+        try:
+            # Held by each thread, since each may have a number of BLAS threads its own.
+            with single_threaded_blas():
+                do = worker()
+                while True:
+                    try:
+                        position, rows = todo.popleft()
+                    except IndexError:
+                        return
+                    do(position, rows)
+        except BaseException:
+            # An error or Ctrl-C: the other threads finish their part and stop.
+            todo.clear()
+            raise
+
+    if n_helpers <= 0:
+        work()
+        return
+    # As many as there may be: calls with fewer parts share them.
+    pool = _pool(n_threads - 1)
+    helpers: list[Future[None]] = []
+    try:
+        for _ in range(n_helpers):
+            helpers.append(pool.submit(work))  # noqa: PERF401  known one by one
+        work()
+    except BaseException:
+        todo.clear()
+        raise
+    finally:
+        # One that has not begun has nothing left to do. It must not be waited for: the
+        # pool's threads may all be waiting here themselves.
+        begun = [helper for helper in helpers if not helper.cancel()]
+        wait(begun)
+    for helper in begun:
+        helper.result()
+
+
+@lru_cache(maxsize=1)
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    """Return threads that stay: to start one takes as long as a small mini-batch."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="vicinal")
+
+
+if hasattr(os, "register_at_fork"):
+    # A child has none of its parent's threads.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray:
+    """Return Z = X Aᵀ, in blocks of rows, in the wider type of the two.
+
+    X may be sparse, as for `back_project`; Z is dense.
+    """
+    if issparse(X):
+        image: FloatArray = np.asarray(X @ components.T)
+        return image
+    if X.size * len(components) <= SMALL:
+        with single_threaded_blas():
+            product: FloatArray = X @ components.T
+            return product
+    dtype = np.result_type(X, components)
+    Z = np.empty((len(X), len(components)), dtype=dtype)
+
+    def do(_: int, rows: slice) -> None:
+        np.matmul(X[rows].astype(dtype, copy=False), components.T, out=Z[rows])
+
+    run_in_threads(lambda: do, _parts(X), n_threads)
+    return Z
+
+
+def back_project(G: FloatArray, X: FloatArray, n_threads: int) -> FloatArray:
+    """Return GᵀX, summed over blocks of rows, in the wider type of the two."""
+    if issparse(X):
+        gradient: FloatArray = np.ascontiguousarray((X.T @ G).T)
+        return gradient
+    dtype = np.result_type(G, X)
+    if G.size * X.shape[1] <= SMALL:
+        with single_threaded_blas():
+            small: FloatArray = G.T @ X.astype(dtype, copy=False)
+            return small
+    product = ReproducibleSum(np.zeros((G.shape[1], X.shape[1]), dtype=dtype))
+
+    def do(position: int, rows: slice) -> None:
+        block = X[rows].astype(dtype, copy=False)
+        product.add(position, np.matmul(G[rows].T, block, out=product.buffer()))
+
+    run_in_threads(lambda: do, _parts(X), n_threads)
+    return product.total
+
+
+def _parts(X: FloatArray) -> Iterator[slice]:
+    size = rows_per_block(len(X), X.shape[1] * X.itemsize)
+    return blocks(slice(0, len(X)), size)

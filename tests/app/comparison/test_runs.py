@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from threadpoolctl import threadpool_info
+
+from vicinal.app.comparison.data import read_setting
+from vicinal.app.comparison.runs import (
+    FitBudget,
+    cluster_agreement,
+    merge_warnings,
+    run_method,
+    run_reference,
+)
+from vicinal.app.methods.registry import METHODS
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(600, 2))
+Y = (X[:, 0] > 0).astype(int)
+TRAIN, TEST = np.arange(400), np.arange(400, 600)
+
+
+def test_two_halves_agree_on_clusters_that_are_there() -> None:
+    plain = Pipeline([("metric", FunctionTransformer())]).fit(X)
+    blobs = np.repeat(np.arange(8.0), 20)[:, None] * 100
+    rows = np.random.default_rng(1).permutation(blobs + np.tile([0, 1], 80)[:, None])
+    assert cluster_agreement(plain, rows, rows) == pytest.approx(1)
+    assert cluster_agreement(plain, X[:60], X[:60]) < 0.9
+
+
+def test_a_metric_without_dimensions_has_no_clusters() -> None:
+    nothing = Pipeline([("metric", FunctionTransformer(lambda rows: rows[:, :0]))])
+    assert np.isnan(cluster_agreement(nothing.fit(X), X, X))
+
+
+class SmallClasses(UserWarning):
+    def __init__(self, class_sizes: dict[int, int]) -> None:
+        super().__init__(f"small classes: {class_sizes}")
+        self.class_sizes = class_sizes
+
+
+def test_warnings_are_merged_over_splits() -> None:
+    with warnings.catch_warnings(record=True) as issued:
+        warnings.simplefilter("always")
+        for n in (3, 2):
+            warnings.warn(f"{n} rows are odd", stacklevel=1)
+            warnings.warn(SmallClasses(dict.fromkeys(range(n + 4), n)), stacklevel=1)
+    small = ", ".join(f"kind {i} (3)" for i in range(5))
+    assert merge_warnings(issued, [f"kind {i}" for i in range(9)]) == (
+        "3 rows are odd",
+        f"These classes have few rows: {small} and 2 more.",
+    )
+
+
+def test_a_fit_beyond_its_time_keeps_its_map() -> None:
+    budget = FitBudget(until=0.0)
+    run = run_method(read_setting(X, Y), METHODS["nca"], TRAIN, TEST, budget)
+    assert run.broken_off
+    assert run.issued == ()
+    assert run.score > 0.6
+
+
+def test_a_fit_from_fewer_rows_is_scored_with_all_rows() -> None:
+    budget = FitBudget(rows=100)
+    run = run_method(read_setting(X, Y), METHODS["lda"], TRAIN, TEST, budget)
+    assert run.n_learned == 100
+    assert run.outcome.size == 200
+
+
+def test_references_use_one_thread_of_every_library(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads: list[int] = []
+
+    class Spy(LogisticRegression):
+        def fit(self, X: Any, y: Any) -> Any:
+            threads.extend(pool["num_threads"] for pool in threadpool_info())
+            return super().fit(X, y)
+
+    monkeypatch.setattr("sklearn.linear_model.LogisticRegression", Spy)
+    run = run_reference(read_setting(X, Y), "logistic regression", TRAIN, TEST)
+    assert set(threads) == {1}
+    assert run.score > 0.95
+
+
+@pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("name", ["mean", "ridge regression", "gradient boosting"])
+def test_references_of_numbers_in_any_unit(name: str, unit: float) -> None:
+    run = run_reference(read_setting(X, X[:, 0] * unit), name, TRAIN, TEST)
+    assert run.outcome.mean() == pytest.approx(X[TEST, 0].mean() * unit, abs=0.2 * unit)
+    assert (run.score > 0.9) is (name != "mean")
+
+
+def test_boosting_ends_in_time() -> None:
+    setting = read_setting(X, Y)
+    whole = run_reference(setting, "gradient boosting", TRAIN, TEST)
+    start = time.perf_counter()
+    cut = run_reference(setting, "gradient boosting", TRAIN, TEST, until=start)
+    assert cut.fit_seconds < whole.fit_seconds
+    assert cut.score > 0.9
