@@ -41,7 +41,7 @@ LOCATIONS_PER_ITERATION = 2**18
 
 @dataclass(frozen=True, eq=False)
 class ChunkedData(ScaledData):
-    """The rows that have a kernel, in units of all rows, and the chunks of these."""
+    """The rows that have a kernel, in units of all rows, and all chunks."""
 
     chunks: Any = None
     rng: Any = None
@@ -89,11 +89,11 @@ def add(*parts: LocalScatter) -> LocalScatter:
 class LCA(DaskMixin, vicinal.lca.LCA):
     """Local component analysis of rows in a Dask array or data frame.
 
-    The fast form of EM of :class:`vicinal.LCA`: the local covariances of some
-    locations, with random rows as their neighbours, are computed by tasks and averaged
-    (section 5 of the paper). They are added up in a fixed order, so that the result
-    is the same, bit for bit, for any number of workers. Up to 20,000 rows are fetched,
-    and the fit is that of :class:`vicinal.LCA`.
+    Runs the fast form of EM of :class:`vicinal.LCA`: tasks compute the local
+    covariances of some locations, with random rows as their neighbors (section 5 of the
+    paper). They are added up in a fixed order, so that the result is the same, bit for
+    bit, for any number of workers. Data of at most 20,000 rows are fetched and fitted
+    as by :class:`vicinal.LCA`.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ rtol, warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
     batch_size : int or None, default=None
         The locations of an update, in tasks of about 1,024; None is 4,096.
     n_references : int or None, default=None
-        The neighbours that they have; None is the paper's 3,000.
+        The neighbors of each location; None is the paper's 3,000.
     client : distributed.Client or None, default=None
         As for :class:`vicinal.dask.NCA`.
 
@@ -126,7 +126,7 @@ offset_, n_features_in_, feature_names_in_
     Notes
     -----
     Cost: an iteration takes at most 262,144 locations, each with `n_references`
-    neighbours, whatever the number of rows.
+    neighbors, for any number of rows.
 
     Examples
     --------
@@ -153,9 +153,9 @@ offset_, n_features_in_, feature_names_in_
         Parameters
         ----------
         X : dask array or data frame of shape (n_samples, n_features)
-            The points, in chunks of whole rows; of any sizes, also unknown ones.
+            The points, in chunks of whole rows of any sizes, known or not.
         y : None
-            Ignored: there are no labels.
+            Ignored.
 
         Returns
         -------
