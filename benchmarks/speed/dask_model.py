@@ -138,10 +138,10 @@ def _rows(n: int, width: int) -> tuple[Any, Any]:
 def _chunk_seconds(client: Any, X: Any, y: Any) -> float:
     """Time a pass over chunks, for each of them."""
     from vicinal.dask._chunks import find_chunks
-    from vicinal.dask._tasks import OnCluster
+    from vicinal.dask._tasks import Tasks
 
     start = time.perf_counter()
-    find_chunks(OnCluster(client), X, y, labeled=True)
+    find_chunks(Tasks(client), X, y, labeled=True)
     return (time.perf_counter() - start) / X.numblocks[0]
 
 
@@ -159,9 +159,9 @@ def _seconds_of_a_number(n: int = 100_000, width: int = 32) -> tuple[float, floa
 
 def way_seconds(client: Any, k: int, d: int, n_tasks: int = 2) -> float:
     """Time a round of tasks that return what they are given."""
-    from vicinal.dask._tasks import OnCluster
+    from vicinal.dask._tasks import Tasks
 
-    tasks, given = OnCluster(client), tuple(np.zeros((3, d, k)))
+    tasks, given = Tasks(client), tuple(np.zeros((3, d, k)))
 
     def rounds() -> None:
         for _ in range(20):
@@ -176,9 +176,8 @@ def _returned(*given: Any) -> Any:
 
 def task_seconds(k: int, d: int, n_queries: int = 512) -> float:
     """Time the work of a task of a round on g, in this process."""
-    from vicinal.dask._nca_steps import Batches, steps_of_share
-    from vicinal.dask._pool import share
-    from vicinal.dask._sampling import Rows
+    from vicinal.dask._nca import Batches, steps_of_share
+    from vicinal.dask._sampling import Rows, share
     from vicinal.nca._stochastic import N_REFERENCES, STEPS
     from vicinal.optimize import Adam
 

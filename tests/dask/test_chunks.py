@@ -15,14 +15,14 @@ import pandas as pd
 from tests.dask.data import chunked
 from vicinal.dask import _chunks
 from vicinal.dask._chunks import Chunks, find_chunks
-from vicinal.dask._tasks import InThreads
+from vicinal.dask._tasks import Tasks
 
 X = np.arange(40.0).reshape(10, 4)
 y = np.array([0, 1] * 5)
 
 
 def found(rows: Any, labels: Any = None) -> Chunks:
-    return find_chunks(InThreads(), rows, labels, labeled=labels is not None)
+    return find_chunks(Tasks(), rows, labels, labeled=labels is not None)
 
 
 @pytest.mark.parametrize("unknown", [False, True])
@@ -193,4 +193,4 @@ def test_too_few_rows() -> None:
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         found(*chunked(X[:1], y[:1], 1))
     with pytest.raises(ValueError, match="needs y"):
-        find_chunks(InThreads(), chunked(X, y)[0], None, labeled=True)
+        find_chunks(Tasks(), chunked(X, y)[0], None, labeled=True)

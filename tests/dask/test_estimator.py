@@ -80,3 +80,24 @@ def test_clones_keep_output_and_metadata_requests(client: Any) -> None:
 def test_what_is_not_fitted_says_so(model: Any, method: str) -> None:
     with pytest.raises(NotFittedError):
         getattr(model, method)(chunked(X, y)[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "without"),
+    [
+        (NCA, {"solver", "tol", "n_neighbors", "anneal", "early_stopping"}),
+        (NCAClassifier, {"solver", "tol", "n_neighbors", "anneal", "early_stopping"}),
+        (LDG, {"refine", "max_iter", "tol"}),
+        (LCA, {"smoothing"}),
+    ],
+)
+def test_parameters_are_those_of_the_local_estimator(
+    kind: Any, without: set[str]
+) -> None:
+    ours, theirs = kind().get_params(), kind._local().get_params()
+    assert ours["client"] is None
+    assert without <= set(theirs) - set(ours)
+    shared = set(ours) & set(theirs)
+    assert {k: ours[k] for k in shared} == {k: theirs[k] for k in shared}
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        kind(**dict.fromkeys(without, 1))

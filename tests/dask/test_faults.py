@@ -16,11 +16,12 @@ import pytest
 pytest.importorskip("dask.dataframe")
 pytest.importorskip("distributed")
 
+import dask
 from distributed import Client
 
 from tests.dask.conftest import started
 from tests.dask.data import chunked, classes_in_noise
-from vicinal.dask import LDG, NCA, ClusterLostError, _tasks
+from vicinal.dask import LDG, NCA, ClusterLostError
 
 X, y = classes_in_noise(1500)
 
@@ -113,12 +114,8 @@ def test_a_restart_is_told() -> None:
         fitted(client, After(2, client.restart))
 
 
-def test_no_workers_are_not_waited_for_for_ever(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(_tasks, "PATIENCE", 1.0)
-    monkeypatch.setattr(_tasks, "_LOOK", 0.2)
-    with started(0) as client:
+def test_no_workers_are_not_waited_for_for_ever() -> None:
+    with dask.config.set({"vicinal.no-workers-timeout": "1s"}), started(0) as client:
         start = time.monotonic()
         with pytest.raises(ClusterLostError, match="no workers for 1 seconds"):
             LDG(2, n_neighbors=3, gamma=0.5, client=client).fit(*chunked(X, y))

@@ -16,8 +16,7 @@ from tests.lca.oracles import local_covariance
 from vicinal._typing import FloatArray
 from vicinal.dask import LCA, _lca
 from vicinal.dask._lca import add, local_scatter
-from vicinal.dask._pool import share
-from vicinal.dask._sampling import Rows
+from vicinal.dask._sampling import Rows, share
 from vicinal.lca.em import Kernel
 
 

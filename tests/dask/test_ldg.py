@@ -15,11 +15,10 @@ from distributed import Client
 import vicinal
 from tests.dask.data import chunked, classes_in_noise
 from tests.ldg.oracles import ldg_scatters
-from vicinal.dask import LDG, _ldg, _ldg_scatters
-from vicinal.dask._chunks import Chunks, find_chunks
-from vicinal.dask._ldg_scatters import Neighborhoods, exact_scatters, n_exact_tasks
-from vicinal.dask._moments import Frame
-from vicinal.dask._tasks import InThreads
+from vicinal.dask import LDG, _ldg
+from vicinal.dask._chunks import Chunks, Frame, find_chunks
+from vicinal.dask._ldg import Neighborhoods, exact_scatters, n_exact_tasks
+from vicinal.dask._tasks import Tasks
 
 X, y = classes_in_noise(600)
 GIVEN: dict[str, Any] = {
@@ -34,7 +33,7 @@ GIVEN: dict[str, Any] = {
 def test_candidates_of_chunks_give_the_papers_matrices(sizes: Any) -> None:
     rows, labels = X[:60], y[:60].copy()
     labels[7] = 3  # alone in its class
-    chunks = find_chunks(InThreads(), *chunked(rows, labels, sizes), labeled=True)
+    chunks = find_chunks(Tasks(), *chunked(rows, labels, sizes), labeled=True)
     frame = Frame.of(chunks)
     sizes = chunks.counts.sum(axis=0)
     floor = 1e-3 * float(rows.var(axis=0).sum()) / frame.unit**2
@@ -46,12 +45,12 @@ def test_candidates_of_chunks_give_the_papers_matrices(sizes: Any) -> None:
 
 
 def looked_at(sizes: Any) -> Chunks:
-    return find_chunks(InThreads(), *chunked(X, y, sizes), labeled=True)
+    return find_chunks(Tasks(), *chunked(X, y, sizes), labeled=True)
 
 
 def test_small_neighbouring_chunks_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     assert n_exact_tasks(looked_at(5)) == 1  # and not 120²
-    monkeypatch.setattr(_ldg_scatters, "_JOINED_ROWS", 250)
+    monkeypatch.setattr(_ldg, "JOINED_ROWS", 250)
     assert n_exact_tasks(looked_at(5)) == 3**2
     assert n_exact_tasks(looked_at((240, 20, 5, 5, 330))) == 3**2
     assert n_exact_tasks(looked_at(300)) == 2**2
@@ -68,7 +67,7 @@ def test_too_many_tasks_are_not_the_default(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(AssertionError, match="were compared"):
         LDG(**GIVEN).fit(*chunked(X, y, 200))
     monkeypatch.setattr(_ldg, "MOST_TASKS", 8)
-    monkeypatch.setattr(_ldg_scatters, "_JOINED_ROWS", 250)
+    monkeypatch.setattr(_ldg, "JOINED_ROWS", 250)
     ours = LDG(**GIVEN).fit(*chunked(X, y, 200))
     theirs = vicinal.LDG(**GIVEN).fit(X, y)
     np.testing.assert_allclose(ours.components_, theirs.components_, atol=1e-9)
@@ -77,7 +76,7 @@ def test_too_many_tasks_are_not_the_default(monkeypatch: pytest.MonkeyPatch) -> 
 def test_few_results_are_held_at_a_time(
     client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_ldg_scatters, "_JOINED_ROWS", 100)
+    monkeypatch.setattr(_ldg, "JOINED_ROWS", 100)
     held, sent = [], []
     send = Client.map
 
@@ -138,6 +137,7 @@ def test_choices_are_made_as_in_memory() -> None:
     Z = ours.transform(chunked(X, y)[0]).compute()
     np.testing.assert_allclose(Z, local.transform(X), rtol=1e-9, atol=1e-9)
     assert local.set_n_components(1).transform(X).shape == (600, 1)
+    assert ours.set_n_components(1).transform(X).shape == (600, 1)
 
 
 def test_constant_features_come_last() -> None:
@@ -172,7 +172,6 @@ def test_priors() -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"refine": True}, "refine=True is not for chunks"),
         ({"n_components": 9}, "n_components=9"),
         ({"n_references": 1}, "n_references"),
         ({"class_prior": [1.0]}, "class_prior must have one entry"),

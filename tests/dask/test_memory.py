@@ -9,14 +9,14 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from vicinal.dask import _memory
-from vicinal.dask._memory import freed_memory_kept
+from vicinal.dask import _tasks
+from vicinal.dask._tasks import freed_memory_kept
 
 # As Dask starts its workers. Counts the pages that are asked for again.
 PROGRAM = """
 import resource
 import numpy as np
-from vicinal.dask._memory import freed_memory_kept
+from vicinal.dask._tasks import freed_memory_kept
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -32,14 +32,14 @@ print(usual, inside, faults())
 """
 
 
-@pytest.mark.skipif(_memory._library() is None, reason="a setting of glibc")
+@pytest.mark.skipif(_tasks._glibc() is None, reason="a setting of glibc")
 def test_pages_are_kept_inside_alone() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, _memory.SETTING: "65536"},
+        env={**os.environ, "MALLOC_TRIM_THRESHOLD_": "65536"},
     )
     before, inside, after = map(int, done.stdout.split())
     # Two megabytes are 512 pages.
@@ -62,7 +62,7 @@ class Library:
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Library:
     made = Library()
-    monkeypatch.setattr(_memory, "_library", lambda: made)
+    monkeypatch.setattr(_tasks, "_glibc", lambda: made)
     return made
 
 
@@ -72,7 +72,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
 def test_the_last_one_out_sets_it_back(
     library: Library, monkeypatch: pytest.MonkeyPatch, other: str, back: int
 ) -> None:
-    monkeypatch.setenv(_memory.SETTING, "1234")
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1234")
     monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", other)
     entered, leave = threading.Event(), threading.Event()
 
@@ -95,7 +95,7 @@ def test_the_last_one_out_sets_it_back(
 def test_an_error_sets_it_back(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(_memory.SETTING, "1234")
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1234")
     with pytest.raises(ZeroDivisionError), freed_memory_kept():
         _ = 1 / 0
     assert library.calls[-1] == (0,)
@@ -105,9 +105,9 @@ def test_an_error_sets_it_back(
 def test_nothing_is_set_where_dask_has_not(
     library: Library, monkeypatch: pytest.MonkeyPatch, value: str | None
 ) -> None:
-    monkeypatch.delenv(_memory.SETTING, raising=False)
+    monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
     if value is not None:
-        monkeypatch.setenv(_memory.SETTING, value)
+        monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", value)
     with freed_memory_kept():
         pass
     assert not library.calls

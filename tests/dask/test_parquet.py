@@ -15,10 +15,11 @@ import dask.dataframe as dd
 from tests.app.cli.conftest import run as command
 from tests.dask.data import chunked, classes_in_noise
 from vicinal.app.models import load
-from vicinal.dask import NCA, ClusterLostError, read_parquet
-from vicinal.dask.parquet import _standardized, connected, learn_from_parquet
+from vicinal.dask import LCA, LDG, NCA, ClusterLostError, read_parquet
+from vicinal.dask.parquet import _standardized, connected, fit_pipeline
 
 X, y = classes_in_noise(900, 5)
+KINDS: dict[str, Any] = {"nca": NCA, "ldg": LDG, "lca": LCA}
 NAMES = [f"f{i}" for i in range(5)]
 
 
@@ -75,9 +76,11 @@ def test_a_pipeline_of_the_files_own_units(
     table = read_parquet(folder, "label")
     n = None if method == "lca" else 2
     seen: list[int] = []
-    pipeline = learn_from_parquet(
-        table, method, client, n_components=n, max_iter=5, on_iteration=seen.append
-    )
+    given: dict[str, Any] = {} if method == "lca" else {"n_components": n}
+    if method != "ldg":
+        given |= {"max_iter": 5, "callback": lambda _, i: seen.append(i)}
+    model = KINDS[method](**given, random_state=0, client=client)
+    pipeline = fit_pipeline(table, model)
     frame = table.X.compute()
     Z = pipeline.transform(frame)
     assert Z.shape == (900, n or 5)
@@ -121,6 +124,8 @@ def run(*arguments: str) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ([], "nca needs a label"),
+        (["--method", "pca"], "pca does not learn on a cluster"),
         (["--target", "nobody"], "No column 'nobody'"),
         (["--target", "label", "--drop", "x"], "No column 'x'"),
         (["--target", "label", "--jobs", "2"], "--jobs is not for --cluster"),
@@ -152,18 +157,10 @@ def test_there_must_be_files_of_numbers(folder: Path, tmp_path: Path) -> None:
         read_parquet(folder, drop=[*NAMES])
 
 
-def test_methods_and_labels(folder: Path, client: Any) -> None:
-    with pytest.raises(ValueError, match="pca does not learn on a cluster"):
-        learn_from_parquet(read_parquet(folder), "pca", client)
-    with pytest.raises(ValueError, match="nca needs a label"):
-        learn_from_parquet(read_parquet(folder), "nca", client)
-
-
-def test_a_scheduler_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vicinal.dask.parquet._TIMEOUT", 1)
+def test_a_scheduler_that_does_not_answer() -> None:
     with (
         pytest.raises(ClusterLostError, match="No Dask scheduler answers at"),
-        connected("tcp://127.0.0.1:1"),
+        connected("tcp://127.0.0.1:1", timeout=1),
     ):
         pass
 

@@ -9,15 +9,15 @@ pytest.importorskip("dask.dataframe")
 pytest.importorskip("distributed")
 
 from tests.dask.data import chunked
-from vicinal.dask import _pool
+from vicinal.dask import _sampling
 from vicinal.dask._chunks import find_chunks
-from vicinal.dask._pool import Pool, Share, meeting, some_of
-from vicinal.dask._tasks import InThreads, OnCluster, Tasks
+from vicinal.dask._sampling import Pool, Share
+from vicinal.dask._tasks import Tasks
 
 
 def make(n: int = 100, tasks: Tasks | None = None, **given: Any) -> Pool:
     X, y = np.arange(float(n))[:, None], np.arange(n) * 4 // n  # sorted by class
-    given_to = tasks or InThreads()
+    given_to = tasks or Tasks()
     chunks = find_chunks(given_to, *chunked(X, y, n // 4), labeled=True)
     usual: dict[str, Any] = {
         "n_shares": 3,
@@ -59,7 +59,7 @@ def test_a_pool_of_all_rows_is_read_once() -> None:
 
 
 def test_a_smaller_pool_is_refreshed_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_pool, "POOL_BYTES", 40 * 8)
+    monkeypatch.setattr(_sampling, "POOL_BYTES", 40 * 8)
     pool = make()
     held = [np.concatenate([s.rows.numbers for s in pool.next()]) for _ in range(9)]
     assert pool.n_passes == 3
@@ -68,20 +68,12 @@ def test_a_smaller_pool_is_refreshed_seldom(monkeypatch: pytest.MonkeyPatch) -> 
     assert held[4].tolist() != held[0].tolist()
 
 
-def test_no_query_is_its_own_reference() -> None:
-    [share] = make(n_shares=1).next()
-    rows, n = meeting(share.rows, 60, 50, (1, 2))
-    assert n == 60
-    assert len(np.unique(rows.numbers)) == len(rows)
-    assert set(some_of(share.rows, 50, 2).numbers) <= set(rows.numbers)
-
-
 def _size(share: Share) -> int:
     return len(share.rows)
 
 
 def test_shares_are_on_all_workers_and_stay_there(client: Any) -> None:
-    tasks = OnCluster(client)
+    tasks = Tasks(client)
     pool = make(tasks=tasks, n_shares=4)
     shares = pool.next()
     tasks.result(shares)

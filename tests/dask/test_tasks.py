@@ -15,8 +15,7 @@ from distributed.comm import CommClosedError
 from vicinal.dask._tasks import (
     FAN_IN,
     ClusterLostError,
-    InThreads,
-    OnCluster,
+    Tasks,
     combined,
     summed,
     tasks_of,
@@ -34,7 +33,7 @@ def fail(_: Any) -> None:
 @pytest.mark.parametrize("n", [1, 2, FAN_IN, FAN_IN + 1, 70])
 def test_the_tree_has_a_fixed_shape(client: Client, n: int) -> None:
     leaves = [str(i) for i in range(n)]
-    here, there = InThreads(), OnCluster(client)
+    here, there = Tasks(), Tasks(client)
     handles = there.map(str, [(leaf,) for leaf in leaves])
     tree = combined(here, bracketed, leaves)
     assert there.result(combined(there, bracketed, handles)) == tree
@@ -43,20 +42,20 @@ def test_the_tree_has_a_fixed_shape(client: Client, n: int) -> None:
 
 
 def test_chunks_are_given_as_delayed(client: Client) -> None:
-    for tasks in (InThreads(), OnCluster(client)):
+    for tasks in (Tasks(), Tasks(client)):
         [handle] = tasks.over_chunks(pow, [(delayed(abs)(-3), 2)])
         assert tasks.result(handle) == 9
 
 
 def test_results_serve_other_tasks(client: Client) -> None:
-    for tasks in (InThreads(), OnCluster(client)):
+    for tasks in (Tasks(), Tasks(client)):
         [three] = tasks.map(abs, [(-3,)])
         [nine] = tasks.over_chunks(pow, [(three, delayed(abs)(-2))])
         assert tasks.result(nine) == 9
 
 
 def test_errors_of_tasks_come_as_they_are(client: Client) -> None:
-    tasks = OnCluster(client)
+    tasks = Tasks(client)
     with pytest.raises(ZeroDivisionError, match="as planned"):
         tasks.result(tasks.map(fail, [(1,)]))
 
@@ -77,7 +76,7 @@ def test_errors_of_reading_a_part_are_no_lost_cluster(
     def read() -> None:
         raise error
 
-    tasks = OnCluster(client)
+    tasks = Tasks(client)
     for handle in (
         tasks.over_chunks(abs, [(delayed(read)(),), (delayed(abs)(-3),)]),
         combined(tasks, bracketed, tasks.map(read, [()])),
@@ -92,18 +91,18 @@ def test_a_task_that_ends_workers_is_told(client: Client) -> None:
         last = SimpleNamespace(address="tcp://gone")
         raise KilledWorker("task", last, 4)  # as the scheduler does
 
-    tasks = OnCluster(client)
+    tasks = Tasks(client)
     with pytest.raises(ClusterLostError, match="has ended several workers"):
         tasks.result(tasks.map(ended, [()]))
 
 
 def test_without_a_client_tasks_run_here() -> None:
-    assert isinstance(tasks_of(None), InThreads)
+    assert tasks_of(None).client is None
 
 
 def test_the_current_client_is_the_default(client: Client) -> None:
     with client.as_current():
-        assert isinstance(tasks_of(None), OnCluster)
+        assert tasks_of(None).client is client
 
 
 def test_no_client_is_an_error() -> None:

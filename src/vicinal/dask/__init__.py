@@ -1,7 +1,7 @@
-"""Fit on a Dask cluster: the estimators for rows that no machine holds alone.
+"""Fit on a Dask cluster: estimators for data larger than the memory of one machine.
 
-`_tasks` runs pure functions on a cluster or in threads, `_chunks` checks and counts the
-data, `_sampling` draws rows of it by tasks, `_estimator` is what the estimators share.
+`_tasks` runs pure functions on a cluster or in threads, `_chunks` checks and summarizes
+the data, `_sampling` draws rows, `_estimator` is the base of the estimators.
 """
 
 from importlib import import_module

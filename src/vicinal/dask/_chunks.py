@@ -1,13 +1,13 @@
-"""Chunks of rows: what a Dask array or data frame must be, and what it holds.
+"""Chunks of rows of a Dask array or data frame: checks, counts, means, scatters.
 
 One pass over the data checks them, counts the rows and the classes of each chunk, and
-measures the features; its results, not the rows, come back.
+computes the range and the mean of each feature. No rows come to the client.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.array
 import dask.dataframe
@@ -17,59 +17,61 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.dask._tasks import Handle, Tasks, combined
+from vicinal.dask._tasks import Handle, Tasks, combined, summed
+from vicinal.neighborhood import single_threaded_blas
 
 MOST_CLASSES = 10_000
-"""More different labels than this are no classes."""
+"""Maximum number of classes; more different labels are an error."""
+BLOCK_ROWS = 8192
+"""Rows of a chunk that a task copies at a time."""
 
 
-@dataclass(frozen=True)
-class Summary:
-    """What chunks hold, in the order of the chunks.
+class Summary(NamedTuple):
+    """Summary of some consecutive chunks.
 
     Attributes
     ----------
-    n_rows : ndarray of shape (n_chunks,)
-        How many rows each chunk has.
+    n_rows : list of int
+        Number of rows of each chunk.
     labels, counts : list of ndarray
-        The labels of each chunk, sorted, and how many rows have each.
-    low, high, mean : ndarray of shape (n_features,)
-        Of all rows; the mean in float64.
+        The sorted labels of each chunk, and the number of rows of each.
+    low, high, mean : ndarray of shape (n_features,) or None
+        Of all rows, the mean in float64; None without rows.
     problem : str or None
-        What is wrong with the first chunk of which something is.
+        The first error.
     """
 
-    n_rows: IntArray
+    n_rows: list[int]
     labels: list[NDArray[Any]]
     counts: list[IntArray]
-    low: FloatArray
-    high: FloatArray
-    mean: FloatArray
+    low: Any = None
+    high: Any = None
+    mean: Any = None
     problem: str | None = None
 
 
 @dataclass(frozen=True)
 class Chunks:
-    """Checked chunks that have rows, with what is known of all of them.
+    """Checked chunks, without empty ones.
 
     Attributes
     ----------
     tasks : Tasks
         Runs functions of them.
     X, y : list
-        The delayed chunks; the y are None where there are no labels.
+        The delayed chunks; y has None if there are no labels.
     n_rows : ndarray of shape (n_chunks,)
-        How many rows each has.
+        Number of rows.
     classes : ndarray of shape (n_classes,)
-        The labels of all chunks, sorted; one of them, 0, where there are none.
+        The sorted labels of all chunks; without labels, [0].
     counts : ndarray of shape (n_chunks, n_classes)
-        How many rows of each class each has.
+        Number of rows of each class.
     low, high, mean : ndarray of shape (n_features,)
         Of all rows.
     dtype : dtype
-        What tasks compute in: float32 where X is, else float64.
+        For computations: float32 if X is, else float64.
     names : list of str or None
-        Of the features.
+        Names of the features.
     """
 
     tasks: Tasks
@@ -86,7 +88,7 @@ class Chunks:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows and features there are."""
+        """Number of rows and of features."""
         return int(self.n_rows.sum()), len(self.mean)
 
     @property
@@ -95,12 +97,12 @@ class Chunks:
         return np.cumsum(self.n_rows) - self.n_rows
 
     def map(self, function: Any, *arguments: Sequence[Any]) -> list[Handle]:
-        """Call a function of each chunk's rows and codes.
+        """Call a function of the rows and class codes of each chunk.
 
         Parameters
         ----------
         function : callable
-            Takes the rows, their classes as codes, and what is given for the chunk.
+            Takes the rows, their classes as integers, and the other arguments.
         *arguments : sequences
             One entry for each chunk.
         """
@@ -115,7 +117,7 @@ class Chunks:
 
 
 def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labeled: bool) -> Chunks:
-    """Check the data in one pass over them, and return their chunks.
+    """Check the data in one pass, and return their chunks.
 
     Parameters
     ----------
@@ -126,12 +128,12 @@ def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labeled: bool) -> Chunks
     y : dask array or series of shape (n_samples,) or None
         Their labels, in chunks of the same rows.
     labeled : bool
-        Whether there must be labels.
+        Whether labels are required.
 
     Raises
     ------
     TypeError, ValueError
-        When the data are of another kind, or cannot be learned from.
+        If the data are not of this kind or not valid.
     """
     rows, dtype, names = _row_chunks(X)
     labels = _label_chunks(y, X, len(rows)) if labeled else [None] * len(rows)
@@ -142,12 +144,13 @@ def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labeled: bool) -> Chunks
     found: Summary = tasks.result(combined(tasks, _joined, looked))
     if found.problem is not None:
         raise ValueError(found.problem)
-    if found.n_rows.sum() < 2:
+    n_rows = np.array(found.n_rows)
+    if n_rows.sum() < 2:
         raise ValueError(
-            f"Found array with {found.n_rows.sum()} sample(s) in {len(rows)} chunks "
+            f"Found array with {n_rows.sum()} sample(s) in {len(rows)} chunks "
             "while a minimum of 2 is required."
         )
-    full = np.flatnonzero(found.n_rows)
+    full = np.flatnonzero(n_rows)
     classes, counts = _classes_of(
         [found.labels[k] for k in full], [found.counts[k] for k in full]
     )
@@ -162,7 +165,7 @@ def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labeled: bool) -> Chunks
         tasks,
         [rows[k] for k in full],
         [labels[k] for k in full],
-        found.n_rows[full],
+        n_rows[full],
         classes,
         counts,
         found.low,
@@ -174,12 +177,12 @@ def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labeled: bool) -> Chunks
 
 
 def is_collection(X: Any) -> bool:
-    """Return whether X is a Dask array or data frame, and not of this process."""
+    """Return whether X is a Dask array or data frame."""
     return isinstance(X, dask.array.Array | dask.dataframe.DataFrame)
 
 
 def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
-    """Return X's delayed chunks, the type to compute in, and the features' names."""
+    """Return the delayed chunks of X, the type to compute in, and the feature names."""
     if not is_collection(X):
         raise TypeError(
             f"X must be a Dask array or data frame, got {type(X).__name__}. For data "
@@ -187,19 +190,15 @@ def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
             "dask.array.from_array(X, chunks=(10_000, -1))."
         )
     if isinstance(X, dask.dataframe.DataFrame):
-        strange = [
-            f"{name!r} ({dtype})"
-            for name, dtype in X.dtypes.items()
-            if not is_number(dtype)
-        ]
+        dtypes = X.dtypes.items()
+        strange = [f"{name!r} ({one})" for name, one in dtypes if not is_number(one)]
         if strange:
             raise ValueError(
                 f"X has columns that are not numbers: {', '.join(strange[:10])}. Leave "
                 "them out, as in X[['a', 'b']], or turn them into numbers "
                 "(Categorizer and DummyEncoder of dask-ml, or map_partitions)."
             )
-        dtypes = list(X.dtypes)
-        narrow = all(dtype == np.float32 for dtype in dtypes)
+        narrow = all(dtype == np.float32 for dtype in X.dtypes)
         names = list(X.columns)
         known = names if all(isinstance(name, str) for name in names) else None
         return partitions(X), np.dtype("f4" if narrow else "f8"), known
@@ -219,10 +218,10 @@ def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
 
 
 def partitions(frame: Any) -> list[Any]:
-    """Return a data frame's delayed partitions, as many as it says that it has.
+    """Return the `npartitions` delayed partitions of a data frame.
 
-    Dask reads small files together where few of their columns are asked for, X's
-    otherwise than y's, and so makes partitions of other rows of them.
+    Dask combines small files if few of their columns are used, for X differently than
+    for y, so that their partitions would have different rows.
     """
     parts = list(frame.to_delayed())
     if len(parts) != frame.npartitions:
@@ -231,13 +230,13 @@ def partitions(frame: Any) -> list[Any]:
 
 
 def is_number(dtype: Any) -> bool:
-    """Return whether a column's values are numbers, also of pandas' own types."""
+    """Return whether a dtype is numeric, also of the dtypes of pandas."""
     plain = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", "O")
     return np.dtype(plain).kind in "fiub"
 
 
 def _label_chunks(y: Any, X: Any, n_chunks: int) -> list[Any]:
-    """Return y's delayed chunks, which must be of the same rows as X's."""
+    """Return the delayed chunks of y, which must have the same rows as those of X."""
     if y is None:
         raise ValueError("This estimator needs y, the labels of the rows.")
     if isinstance(y, dask.dataframe.DataFrame):
@@ -266,7 +265,7 @@ def _label_chunks(y: Any, X: Any, n_chunks: int) -> list[Any]:
 
 
 def _sizes(collection: Any) -> list[int]:
-    """Return how many rows each chunk of an array has; nothing where unknown."""
+    """Return the number of rows of each chunk of an array; empty if unknown."""
     chunks = getattr(collection, "chunks", None)
     if chunks is None or np.isnan(chunks[0]).any():
         return []
@@ -274,6 +273,7 @@ def _sizes(collection: Any) -> list[int]:
 
 
 def _shown(sizes: list[int], n_chunks: int) -> str:
+    """Describe the chunks for an error message."""
     if not sizes:
         return f"{n_chunks} chunks of unknown sizes"
     more = ", …" if len(sizes) > 8 else ""
@@ -288,7 +288,7 @@ def _with_rows(
     y: Any,
     *given: Any,
 ) -> Any:
-    """Do a chunk's task: its rows become an array, and its labels codes."""
+    """Call a function of the rows of a chunk as an array, and its labels as codes."""
     rows = np.ascontiguousarray(np.asarray(X, dtype=dtype))
     if y is None:
         return function(rows, np.zeros(len(rows), dtype=np.intp), *given)
@@ -301,10 +301,10 @@ def as_labels(y: Any) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        When some are missing, or of other or mixed types; the message goes on after
-        the name of the chunk.
+        If some are missing or of mixed types. The message continues after the name of
+        the chunk.
     """
-    # An array of strings would hold "nan", and comparing pandas' NA is an error.
+    # np.asarray would turn NaN into "nan" among strings; pandas' NA has no order.
     if np.any(pd.isna(y)):
         raise ValueError("has labels that are missing")
     labels = np.asarray(y)
@@ -324,78 +324,68 @@ def as_labels(y: Any) -> NDArray[Any]:
 
 
 def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary:
-    """Check and count one chunk."""
+    """Check and summarize one chunk."""
+
+    def bad(what: str, name: str = "X") -> Summary:
+        problem = f"Chunk {k} of {name} (the first is 0) {what}."
+        return Summary([0], [], [], problem=problem)
+
     try:
         rows = np.asarray(X, dtype=dtype)
     except (TypeError, ValueError) as error:
-        return _bad(k, f"does not hold numbers only: {error}")
+        return bad(f"does not hold numbers only: {error}")
     if rows.ndim != 2:
-        return _bad(k, f"has {rows.ndim} dimensions, not 2")
-    n, n_features = rows.shape
+        return bad(f"has {rows.ndim} dimensions, not 2")
+    n = len(rows)
     if y is not None and len(y) != n:
-        return _bad(k, f"has {n} rows, but that of y has {len(y)}")
+        return bad(f"has {n} rows, but that of y has {len(y)}")
     if not n:
-        none = np.full(n_features, np.nan)
-        return Summary(np.array([0]), [np.array([])], [np.array([], dtype=int)],
-                       none, none, none)  # fmt: skip
+        return Summary([0], [np.array([])], [np.array([], dtype=int)])
     if not np.isfinite(rows).all():
         i, j = np.argwhere(~np.isfinite(rows))[0]
         what = "NaN" if np.isnan(rows[i, j]) else "infinity"
-        return _bad(k, f"contains {what}, first in its row {i}, feature {j}")
+        return bad(f"contains {what}, first in its row {i}, feature {j}")
     labels, counts = np.zeros(1, dtype=int), np.array([n])
     if y is not None:
         try:
-            given = as_labels(y)
+            labels, counts = np.unique(as_labels(y), return_counts=True)
         except ValueError as error:
-            return _bad(k, str(error), "y")
-        labels, counts = np.unique(given, return_counts=True)
+            return bad(str(error), "y")
         if len(labels) > MOST_CLASSES:
-            return _bad(k, f"has {len(labels)} different labels: no classes", "y")
+            return bad(f"has {len(labels)} different labels: no classes", "y")
     with np.errstate(over="ignore", invalid="ignore"):
         mean = rows.mean(axis=0, dtype=np.float64)
-    return Summary(
-        np.array([n]), [labels], [counts], rows.min(axis=0), rows.max(axis=0), mean
-    )
-
-
-def _bad(k: int, what: str, name: str = "X") -> Summary:
-    nothing = np.zeros(0)
-    return Summary(
-        np.array([0]), [nothing], [nothing.astype(int)], nothing, nothing, nothing,
-        f"Chunk {k} of {name} (the first is 0) {what}.",
-    )  # fmt: skip
+    return Summary([n], [labels], [counts], rows.min(axis=0), rows.max(axis=0), mean)
 
 
 def _joined(*parts: Summary) -> Summary:
     """Join the summaries of consecutive chunks."""
+    full = [part for part in parts if part.low is not None]
+    widths = {len(part.low) for part in full}
     problem = next((part.problem for part in parts if part.problem), None)
-    sizes = {len(part.low) for part in parts if part.n_rows.sum()}
-    if problem is None and len(sizes) > 1:
-        problem = f"Chunks of X have different numbers of features: {sorted(sizes)}."
-    full = [part for part in parts if part.n_rows.sum()] if not problem else []
-    one = full[0] if full else parts[0]
-    low, high, mean = one.low, one.high, one.mean
-    if full:
-        n = np.array([part.n_rows.sum() for part in full], dtype=np.float64)
-        low = np.min([part.low for part in full], axis=0)
-        high = np.max([part.high for part in full], axis=0)
-        with np.errstate(over="ignore", invalid="ignore"):  # found out later
-            mean = (n / n.sum()) @ np.array([part.mean for part in full])
-    return Summary(
-        np.concatenate([part.n_rows for part in parts]),
+    if problem is None and len(widths) > 1:
+        problem = f"Chunks of X have different numbers of features: {sorted(widths)}."
+    if problem is not None:
+        return Summary([0], [], [], problem=problem)
+    found = Summary(
+        [n for part in parts for n in part.n_rows],
         [labels for part in parts for labels in part.labels],
         [counts for part in parts for counts in part.counts],
-        low,
-        high,
-        mean,
-        problem,
     )
+    if not full:
+        return found
+    n = np.array([sum(part.n_rows) for part in full], dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # `Frame.of` reports it
+        mean = (n / n.sum()) @ np.array([part.mean for part in full])
+    low = np.min([part.low for part in full], axis=0)
+    high = np.max([part.high for part in full], axis=0)
+    return found._replace(low=low, high=high, mean=mean)
 
 
 def _classes_of(
     labels: list[NDArray[Any]], counts: list[IntArray]
 ) -> tuple[NDArray[Any], IntArray]:
-    """Return the labels of all chunks, and the rows of each class in each chunk."""
+    """Return the sorted labels, and the number of rows of each in each chunk."""
     if len({label.dtype.kind in "US" for label in labels}) > 1:
         raise ValueError("y has strings in some chunks and numbers in others.")
     classes = np.unique(np.concatenate(labels))
@@ -405,3 +395,89 @@ def _classes_of(
     for row, chunk_labels, chunk_counts in zip(table, labels, counts, strict=True):
         row[np.searchsorted(classes, chunk_labels)] = chunk_counts
     return classes, table
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Coordinates in which distances do not overflow.
+
+    Attributes
+    ----------
+    origin : ndarray of shape (n_features,)
+        The mean of all rows.
+    unit : float
+        A power of two, in which no square overflows.
+    varies : ndarray of bool of shape (n_features,)
+        Which features vary by more than rounding.
+    """
+
+    origin: FloatArray
+    unit: float
+    varies: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, chunks: Chunks) -> "Frame":
+        """Center all chunks at their mean."""
+        low, high, dtype = chunks.low, chunks.high, chunks.dtype
+        largest = np.maximum(np.abs(low), np.abs(high))
+        with np.errstate(over="ignore", invalid="ignore"):
+            varies = high - low > 4 * np.finfo(dtype).eps * largest
+            origin = np.where(varies, chunks.mean.astype(dtype), low)
+            reach = np.maximum(high - origin, origin - low)
+        if not np.isfinite(reach).all():
+            raise ValueError("X has values too large to compute with. Scale the data.")
+        size = float(reach[varies].max(initial=0))
+        unit = 2.0 ** (np.frexp(size)[1] - 1) if size else 1.0
+        return cls(origin, unit, varies)
+
+    def reach(self, chunks: Chunks) -> FloatArray:
+        """Return the largest coordinate of each feature, 0 if it is constant."""
+        reach = np.maximum(chunks.high - self.origin, self.origin - chunks.low)
+        return np.where(self.varies, reach / self.unit, 0.0)
+
+    def place(self, X: FloatArray) -> FloatArray:
+        """Return rows in these coordinates."""
+        moved = X - self.origin.astype(X.dtype)
+        moved /= X.dtype.type(self.unit)
+        moved[:, ~self.varies] = 0
+        return moved
+
+
+def own_scatter(
+    X: FloatArray,
+    codes: IntArray,  # noqa: ARG001
+    frame: Frame,
+    reach: FloatArray,
+) -> FloatArray:
+    """Return Σ xxᵀ of a chunk, each varying feature in its own unit."""
+    there = reach > 0
+    total = np.zeros((there.sum(), there.sum()))
+    with single_threaded_blas():
+        for start in range(0, len(X), BLOCK_ROWS):
+            wide = frame.place(X[start : start + BLOCK_ROWS])[:, there] / reach[there]
+            total += wide.T @ wide
+    return total
+
+
+def add(*terms: FloatArray) -> FloatArray:
+    """Add arrays up in their order."""
+    total = terms[0].copy()
+    for term in terms[1:]:
+        total += term
+    return total
+
+
+def scatter_of(chunks: Chunks, frame: Frame, reach: FloatArray) -> FloatArray:
+    """Return Σ xxᵀ of all rows in a frame, each varying feature in its own unit.
+
+    Parameters
+    ----------
+    chunks, frame : Chunks, Frame
+        The data, and their coordinates.
+    reach : ndarray of shape (n_features,)
+        The units; features with 0 are left out.
+    """
+    n = len(chunks.X)
+    parts = chunks.map(own_scatter, [frame] * n, [reach] * n)
+    total: FloatArray = summed(chunks.tasks, add, parts)
+    return total

@@ -1,6 +1,9 @@
-"""What the estimators on Dask share: the client, lazy results, the way back."""
+"""The base of the estimators on Dask: the client, lazy results, the local estimator."""
 
+import inspect
+from collections.abc import Callable, Sequence
 from copy import copy
+from inspect import Parameter
 from typing import Any, ClassVar, Self
 
 import dask.array
@@ -15,37 +18,79 @@ from vicinal.dask._chunks import Chunks, find_chunks, is_collection
 from vicinal.dask._tasks import tasks_of
 
 
-class OnChunks:
-    """Mix-in of an estimator in memory that learns from chunks of rows instead.
+def init_like(
+    local: type[BaseEstimator], *, without: Sequence[str] = (), **more: Any
+) -> Callable[..., None]:
+    """Return an `__init__` with the parameters of a local estimator, and `client`.
 
-    What it has learned is what the ordinary estimator would have; see `to_local`.
+    Parameters
+    ----------
+    local : type
+        The class of the local estimator.
+    without : sequence of str, default=()
+        Its parameters that do not apply to chunks of rows.
+    **more
+        Further parameters with their defaults.
+    """
+    known = inspect.signature(local.__init__)
+    kept = [one for name, one in known.parameters.items() if name not in without]
+    for name, default in {**more, "client": None}.items():
+        kept.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default))
+    signature = known.replace(parameters=kept)
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        del bound.arguments["self"]
+        vars(self).update(bound.arguments)
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
+class DaskMixin:
+    """Mix-in of estimators that learn from chunks of rows.
+
+    They have the fitted attributes of the local estimator; see `to_local`.
     """
 
     _local: ClassVar[type[BaseEstimator]]
-    """The estimator in memory."""
+    """The class of the local estimator."""
     client: Any
 
     def to_local(self) -> Any:
-        """Return the ordinary estimator, fitted, which does without Dask.
+        """Return the fitted local estimator, which does not need Dask.
 
         Returns
         -------
         estimator
-            Of the class of the same name in `vicinal`: to be saved, pickled and used
-            where Dask is not installed.
+            Of the class of the same name in `vicinal`. It can be saved, pickled and
+            used if Dask is not installed.
         """
         check_is_fitted(self)
-        known = self._local().get_params(deep=False)
-        parameters = self.get_params(deep=False)  # type: ignore[attr-defined]
-        local = self._local(**{name: parameters[name] for name in known})
-        learned = set(vars(self)) - set(parameters)
-        vars(local).update({name: vars(self)[name] for name in learned})
-        if "_sklearn_output_config" in learned:  # one of its own, to be set
+        return self._as_local()
+
+    def _as_local(self) -> Any:
+        """Return a local estimator with the same parameters and other attributes."""
+        local = self._local()
+        known = set(local.get_params(deep=False))
+        ours = self.get_params(deep=False)  # type: ignore[attr-defined]
+        local.set_params(**{name: ours[name] for name in known & set(ours)})
+        vars(local).update({k: v for k, v in vars(self).items() if k not in ours})
+        if hasattr(local, "_sklearn_output_config"):  # set_output changes it in place
             local._sklearn_output_config = dict(local._sklearn_output_config)
         return local
 
+    def _adopt(self, local: Any) -> None:
+        """Take over the attributes of a local estimator that are not parameters."""
+        theirs = local.get_params(deep=False)
+        ours = self.get_params(deep=False)  # type: ignore[attr-defined]
+        for name in set(vars(self)) - set(ours) - set(vars(local)):
+            delattr(self, name)
+        vars(self).update({k: v for k, v in vars(local).items() if k not in theirs})
+
     def transform(self, X: ArrayLike) -> Any:
-        """Map the points to where the learned distance is the Euclidean one.
+        """Map the points so that the learned distance is the Euclidean distance.
 
         Parameters
         ----------
@@ -57,14 +102,12 @@ class OnChunks:
         dask array or ndarray of shape (n_samples, n_components)
             X Aᵀ, float32 if X is; of a Dask collection lazily, chunk by chunk.
         """
-        if not is_collection(X):
-            return super().transform(X)  # type: ignore[misc]
         check_is_fitted(self)
         d = self._n_features_out  # type: ignore[attr-defined]
-        return self._lazily("transform", X, n_columns=d)
+        return self._apply("transform", X, n_columns=d)
 
     def _look(self, X: Any, y: Any = None, *, labeled: bool = True) -> Chunks:
-        """Check the data, and note the features' names."""
+        """Check the data, and set the attributes that describe the features."""
         chunks = find_chunks(tasks_of(self.client), X, y, labeled=labeled)
         self.n_features_in_ = chunks.shape[1]
         vars(self).pop("feature_names_in_", None)
@@ -72,23 +115,25 @@ class OnChunks:
             self.feature_names_in_ = np.array(chunks.names, dtype=object)
         return chunks
 
-    def _lazily(
+    def _apply(
         self, method: str, X: Any, n_columns: int | None = None, dtype: Any = None
     ) -> Any:
-        """Return what a method of the local estimator gives for each chunk.
+        """Call a method of the local estimator, lazily on each chunk of a collection.
 
         Parameters
         ----------
         method : str
             Its name.
-        X : dask array or data frame
+        X : dask array or data frame, or array-like
             The points.
         n_columns : int or None, default=None
-            Of the result; None where it has one dimension.
+            Number of columns of the result; None if it has one dimension.
         dtype : dtype or None, default=None
             Of the result; None is float32 if X is, else float64.
         """
-        check_is_fitted(self)
+        model = self.to_local()
+        if not is_collection(X):
+            return getattr(model, method)(X)
         rows = self._rows(X)
         if dtype is None:
             dtype = np.dtype("f4" if rows.dtype == np.float32 else "f8")
@@ -96,12 +141,11 @@ class OnChunks:
         if n_columns is not None:
             meta = np.empty((0, n_columns), dtype)
             shape = {"chunks": (rows.chunks[0], (n_columns,)), "meta": meta}
-        # Features are known by their place: their names were compared here.
-        # And a Dask array has arrays as chunks, whatever set_output says.
-        model = self.to_local().set_output(transform="default")
+        # Names were compared in `_rows`, and chunks of a Dask array are arrays.
+        model.set_output(transform="default")
         vars(model).pop("feature_names_in_", None)
         return rows.map_blocks(
-            _of_chunk, model=delayed(model), method=method, empty=shape["meta"], **shape
+            _apply, model=delayed(model), method=method, empty=shape["meta"], **shape
         )
 
     def _rows(self, X: Any) -> Any:
@@ -145,8 +189,8 @@ class OnChunks:
         return other
 
 
-def _of_chunk(rows: Any, model: Any, method: str, empty: Any) -> Any:
-    """Apply a method to a chunk, which may have no rows."""
+def _apply(rows: Any, model: Any, method: str, empty: Any) -> Any:
+    """Call a method on a chunk, which may have no rows."""
     if not len(rows):
         return empty
     return getattr(copy(model), method)(np.asarray(rows))

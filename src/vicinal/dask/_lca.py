@@ -1,6 +1,5 @@
 """Local component analysis on a cluster."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -11,18 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 
 import vicinal.lca
 from vicinal._typing import FloatArray
-from vicinal.dask._chunks import Chunks, is_collection
-from vicinal.dask._estimator import OnChunks
-from vicinal.dask._memory import freed_memory_kept
-from vicinal.dask._moments import Frame, scatter_of
-from vicinal.dask._pool import Pool, Share, meeting
-from vicinal.dask._sampling import draw_sample
-from vicinal.dask._tasks import summed
+from vicinal.dask._chunks import Chunks, Frame, scatter_of
+from vicinal.dask._estimator import DaskMixin, init_like
+from vicinal.dask._sampling import QUERIES_PER_TASK, Pool, Share, draw_sample
+from vicinal.dask._tasks import freed_memory_kept, summed
 from vicinal.lca.data import ScaledData, Scaler
 from vicinal.lca.em import (
     N_EXACT,
     N_REFERENCES,
+    EMResult,
     Kernel,
+    MStep,
     OnIteration,
     Sampling,
     Start,
@@ -32,23 +30,18 @@ from vicinal.lca.em import (
     stochastic_em,
     to_float32_if_safe,
 )
-from vicinal.lca.em import EMResult as Reached
-from vicinal.lca.em import MStep as Model
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
+from vicinal.objectives.base import sample_indices
 
 N_KERNELS = N_EXACT
-"""How many rows at most have a kernel in the density."""
-LOCATIONS_PER_TASK, N_TASKS = 1024, 4
-"""What a task of an update looks at, and into how many tasks it is shared out."""
+"""Maximum number of rows that have a kernel in the density."""
 LOCATIONS_PER_ITERATION = 2**18
-"""An iteration is a pass over the rows, but over no more than so many."""
-N_REFRESHES = 4
-"""Iterations after which other rows are drawn, where the pool does not hold all."""
+"""An iteration is a pass over the rows, but over at most this many."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChunkedData(ScaledData):
-    """The rows that have a kernel, in units of all rows, and the chunks of these."""
+    """The rows that have a kernel, in units of all rows, and all chunks."""
 
     chunks: Any = None
     rng: Any = None
@@ -68,10 +61,19 @@ def local_scatter(
     seeds: Any,
     kernel: Kernel,
 ) -> LocalScatter:
-    """Return the local covariances of some of a share (eq. 4), a task of an update."""
-    rows, n = meeting(share.rows, n_locations, n_references, seeds)
+    """Sum the local covariances at some rows of a share (eq. 4): a task of an update.
+
+    Neighbors are the locations and random other rows.
+    """
+    X = share.rows.X
+    locations, others = (
+        sample_indices(np.random.default_rng(seed), len(X), size)
+        for seed, size in zip(seeds, (n_locations, n_references), strict=True)
+    )
+    n, others = len(locations), others[~np.isin(others, locations)]
     with freed_memory_kept(), single_threaded_blas():
-        Y = to_float32_if_safe(mapped(rows.X, kernel, 1))
+        points = X[np.concatenate([locations, others])]
+        Y = to_float32_if_safe(mapped(points, kernel, 1))
         C = expectation_of(Y, kernel, 1, np.arange(n)).C
     return LocalScatter(n * C, n)
 
@@ -84,25 +86,25 @@ def add(*parts: LocalScatter) -> LocalScatter:
     return LocalScatter(total, sum(part.n_locations for part in parts))
 
 
-class LCA(OnChunks, vicinal.lca.LCA):
+class LCA(DaskMixin, vicinal.lca.LCA):
     """Local component analysis of rows in a Dask array or data frame.
 
-    The fast form of EM of :class:`vicinal.LCA`: the local covariances of some
-    locations, with random rows as their neighbours, are computed by tasks and averaged
-    (section 5 of the paper). They are added up in a fixed order, so that the result
-    is the same, bit for bit, for any number of workers. Up to 20,000 rows are fetched,
-    and the fit is that of :class:`vicinal.LCA`.
+    Runs the fast form of EM of :class:`vicinal.LCA`: tasks compute the local
+    covariances of some locations, with random rows as their neighbors (section 5 of the
+    paper). They are added up in a fixed order, so that the result is the same, bit for
+    bit, for any number of workers. Data of at most 20,000 rows are fetched and fitted
+    as by :class:`vicinal.LCA`.
 
     Parameters
     ----------
-    covariance, reg, n_components, smoothing, discount, rescale, contamination, cv, \
+    covariance, reg, n_components, discount, rescale, contamination, cv, \
 rtol, warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.LCA`; covariance="local" and reg="cv" need all rows in
         memory, and contamination is a share of the rows that have a kernel.
     batch_size : int or None, default=None
         The locations of an update, in tasks of about 1,024; None is 4,096.
     n_references : int or None, default=None
-        The neighbours that they have; None is the paper's 3,000.
+        The neighbors of each location; None is the paper's 3,000.
     client : distributed.Client or None, default=None
         As for :class:`vicinal.dask.NCA`.
 
@@ -124,7 +126,7 @@ offset_, n_features_in_, feature_names_in_
     Notes
     -----
     Cost: an iteration takes at most 262,144 locations, each with `n_references`
-    neighbours, whatever the number of rows.
+    neighbors, for any number of rows.
 
     Examples
     --------
@@ -133,7 +135,7 @@ offset_, n_features_in_, feature_names_in_
     >>> from vicinal.dask import LCA
     >>> X = da.from_array(load_iris().data, chunks=(50, -1))
     >>> LCA().fit(X[::2]).score_samples(X)
-    dask.array<_of_chunk, shape=(150,), ...>
+    dask.array<_apply, shape=(150,), ...>
     """
 
     _local = vicinal.lca.LCA
@@ -142,50 +144,7 @@ offset_, n_features_in_, feature_names_in_
         "client": "no_validation",
     }
 
-    def __init__(
-        self,
-        covariance: str = "full",
-        *,
-        reg: float | str = "auto",
-        n_components: int | None = None,
-        smoothing: float = 3.0,
-        batch_size: int | str | None = None,
-        n_references: int | str | None = None,
-        discount: float = 0.6,
-        rescale: bool = True,
-        contamination: float | str = 0.1,
-        cv: Any = None,
-        rtol: float = 1e-4,
-        warm_start: bool = False,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        client: Any = None,
-    ) -> None:
-        super().__init__(
-            covariance,
-            reg=reg,
-            n_components=n_components,
-            smoothing=smoothing,
-            batch_size=batch_size,
-            n_references=n_references,
-            discount=discount,
-            rescale=rescale,
-            contamination=contamination,
-            cv=cv,
-            rtol=rtol,
-            warm_start=warm_start,
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-            verbose=verbose,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.client = client
+    __init__ = init_like(vicinal.lca.LCA, without=("smoothing",))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
@@ -194,9 +153,9 @@ offset_, n_features_in_, feature_names_in_
         Parameters
         ----------
         X : dask array or data frame of shape (n_samples, n_features)
-            The points, in chunks of whole rows; of any sizes, also unknown ones.
+            The points, in chunks of whole rows of any sizes, known or not.
         y : None
-            Ignored: there are no labels.
+            Ignored.
 
         Returns
         -------
@@ -238,9 +197,7 @@ offset_, n_features_in_, feature_names_in_
         -------
         dask array or ndarray of shape (n_samples,)
         """
-        if not is_collection(X):
-            return super().score_samples(X)
-        return self._lazily("score_samples", X, dtype=np.dtype("f8"))
+        return self._apply("score_samples", X, dtype=np.dtype("f8"))
 
     def predict(self, X: Any) -> Any:
         """Return −1 for outliers and 1 for others; of a Dask collection lazily.
@@ -254,11 +211,9 @@ offset_, n_features_in_, feature_names_in_
         -------
         dask array or ndarray of shape (n_samples,)
         """
-        if not is_collection(X):
-            return super().predict(X)
         check_is_fitted(self)
-        _ = self.offset_  # found once here, not by each task
-        return self._lazily("predict", X, dtype=np.dtype(int))
+        _ = self.offset_  # computed once here, not by each task
+        return self._apply("predict", X, dtype=np.dtype(int))
 
     def _kernel_rows(
         self,
@@ -300,14 +255,14 @@ offset_, n_features_in_, feature_names_in_
     def _em(
         self,
         data: ScaledData,
-        model: Model,
+        model: MStep,
         start: Start,
         on_iteration: OnIteration,
         seed: Any = None,
-    ) -> Reached:
+    ) -> EMResult:
         if not isinstance(data, ChunkedData):
             return super()._em(data, model, start, on_iteration, seed)
-        batch_size = int(self.batch_size or N_TASKS * LOCATIONS_PER_TASK)
+        batch_size = int(self.batch_size or 4 * QUERIES_PER_TASK)
         n_references = int(self.n_references or N_REFERENCES)
         sampling = Sampling(batch_size, n_references, self.discount, self.rescale)
         n = min(data.chunks.shape[0], LOCATIONS_PER_ITERATION)
@@ -316,9 +271,9 @@ offset_, n_features_in_, feature_names_in_
             data.chunks,
             data.units.transform,
             data.U.shape[1],
-            max(1, round(batch_size / LOCATIONS_PER_TASK)),
+            max(1, round(batch_size / QUERIES_PER_TASK)),
             n_references,
-            N_REFRESHES * n_updates,
+            4 * n_updates,  # other rows are drawn every fourth iteration
             data.rng,
         )
         seed = int(data.rng.integers(2**31))
@@ -327,7 +282,23 @@ offset_, n_features_in_, feature_names_in_
             kernel: Kernel, C: FloatArray, weight: float
         ) -> tuple[Kernel, FloatArray, float]:
             for _ in range(n_updates):
-                seen = _scatter_at(pool, batch_size, n_references, seed, kernel)
+                shares, tasks = pool.next(), data.chunks.tasks
+                size, step = -(-batch_size // len(shares)), (seed, pool.n_calls)
+                handles = tasks.map(
+                    local_scatter,
+                    [
+                        (
+                            one,
+                            size,
+                            n_references,
+                            ((*step, k, 0), (*step, k, 1)),
+                            kernel,
+                        )
+                        for k, one in enumerate(shares)
+                    ],
+                )
+                found: LocalScatter = summed(tasks, add, handles)
+                seen = found.total / found.n_locations
                 C, weight = sampling.averaged(C, weight, seen, 1 / n_updates)
                 kernel = model.fit(C)
             return kernel, C, weight
@@ -344,21 +315,3 @@ offset_, n_features_in_, feature_names_in_
             on_iteration=on_iteration,
             one_pass=one_pass,
         )
-
-
-def _scatter_at(
-    pool: Pool, batch_size: int, n_references: int, seed: int, kernel: Kernel
-) -> FloatArray:
-    """Return Ĉ_L, the mean local covariance at the next locations of a pool."""
-    shares, tasks = pool.next(), pool.chunks.tasks
-    step = seed, pool.n_calls
-    size = -(-batch_size // len(shares))
-    handles = tasks.map(
-        local_scatter,
-        [
-            (share, size, n_references, ((*step, k, 0), (*step, k, 1)), kernel)
-            for k, share in enumerate(shares)
-        ],
-    )  # fmt: skip
-    found: LocalScatter = summed(tasks, add, handles)
-    return found.total / found.n_locations

@@ -1,84 +1,81 @@
-"""Neighbourhood components analysis on a cluster."""
+"""Neighborhood components analysis on a cluster: local SGD on shares of a pool."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from numbers import Integral
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
+from scipy.optimize import OptimizeResult
+from sklearn.base import ClassifierMixin, _fit_context, is_classifier
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 import vicinal.nca
 from vicinal._typing import FloatArray
-from vicinal.dask._chunks import Chunks, is_collection
-from vicinal.dask._estimator import OnChunks
-from vicinal.dask._nca_steps import StepsOnShares
-from vicinal.dask._pool import Pool
-from vicinal.dask._sampling import Basis, Rows, draw_sample
-from vicinal.nca.parts import (
-    ClassificationData,
+from vicinal.base.metric import LinearMetric
+from vicinal.dask._chunks import Chunks
+from vicinal.dask._estimator import DaskMixin, init_like
+from vicinal.dask._sampling import (
+    POOL_BYTES,
+    QUERIES_PER_TASK,
+    Basis,
+    Pool,
+    Rows,
+    Share,
+    draw_sample,
+)
+from vicinal.dask._tasks import freed_memory_kept, summed
+from vicinal.nca import (
+    ClassProblem,
     Run,
-    StochasticOptimizer,
     fitted_scale,
+    learn,
     queries_of_all,
     sample_size,
+    seed_of,
     squared_length,
+    store,
+    warn_unless_learned,
 )
 from vicinal.neighborhood import single_threaded_blas
-from vicinal.objectives import NCAObjective
+from vicinal.objectives import MinibatchSampler, NCAObjective
 from vicinal.objectives.nca import check_class_prior
+from vicinal.optimize import Adam, Progress, average, take_steps
 
-QUERIES_PER_TASK = 1024
-"""There is a share for about so many queries of a step, at its largest."""
+_NEEDS_ALL_ROWS = (
+    "solver", "n_neighbors", "anneal", "early_stopping", "validation_fraction",
+    "n_iter_no_change", "tol",
+)  # fmt: skip
 N_REFRESHES = 5
-"""How often other rows are drawn in a fit, where the pool does not hold all."""
+"""Pools that are drawn in a fit, unless one holds all rows."""
 N_VOTERS = 2**16
-"""How many rows at most set the final scale, and vote where there are votes."""
-# And no more than fit in here.
-_VOTERS_BYTES = 2**27
-_ONLY = {
-    "solver": ("auto", "stochastic"),
-    "neighbors": ("all",),
-    "anneal": (False,),
-    "early_stopping": (False,),
-}
+"""Maximum number of rows that set the final scale, and vote in the classifier."""
 
 
-@dataclass(frozen=True)
-class SampledData(ClassificationData):
-    """A sample of the rows in memory, and the chunks that all of them are in."""
+class NCA(DaskMixin, LinearMetric):
+    """Neighborhood components analysis of rows in a Dask array or data frame.
 
-    chunks: Chunks
-    rng: Generator
-
-
-class NCA(OnChunks, vicinal.nca.NCA):
-    """Neighbourhood components analysis of rows in a Dask array or data frame.
-
-    What :class:`vicinal.NCA` learns by its stochastic solver, learned by tasks on a
+    Learns as :class:`vicinal.NCA` does with its stochastic solver, by tasks on a
     cluster: a pool of rows stays there in shares, each share takes the steps of an
-    iteration by itself, and the maps that it and the others reach are averaged in a
-    fixed order, so that the result is the same, bit for bit, for any number of workers.
+    iteration by itself, and the resulting maps are averaged in a fixed order. The
+    result is the same, bit for bit, for any number of workers.
 
     Parameters
     ----------
-    n_components, objective, form, init, alpha, class_prior, warm_start, max_iter, \
-callback, verbose, random_state, n_jobs
-        As for :class:`vicinal.NCA`; n_components is a number or None, and n_jobs is for
-        what this process computes.
-    solver : {"auto", "stochastic"}, default="auto"
-        Both are the stochastic solver.
+    n_components : int or None, default=None
+        Dimensions of the map; None is the number of features.
+    objective, form, init, alpha, class_prior, warm_start, max_iter, callback, \
+verbose, random_state
+        As for :class:`vicinal.NCA`.
     batch_size : int or "auto", default="auto"
-        Queries of a step, of all tasks together, as for :class:`vicinal.NCA`; but each
-        task has at most as many as references. There is a task for about 1,024 of
-        them; "auto" makes two.
+        Queries of a step, of all tasks together; each task has at most as many queries
+        as references. There is a task for about 1,024 of them; "auto" makes two.
     n_references : int or "auto", default="auto"
         As for :class:`vicinal.NCA`, for each task.
-    neighbors, anneal, early_stopping, validation_fraction, n_iter_no_change, tol
-        There so that the parameters are those of :class:`vicinal.NCA`; other values
-        than the defaults of the first three are an error.
+    n_jobs : int or None, default=None
+        Threads of the work in this process.
     client : distributed.Client or None, default=None
         The cluster to learn on. None is the current client's, and without one this
         process, chunk by chunk.
@@ -89,8 +86,8 @@ callback, verbose, random_state, n_jobs
 n_features_in_, feature_names_in_
         As for :class:`vicinal.NCA`.
     effective_neighbors_ : ndarray of shape (n_rows,)
-        How many neighbours some rows have among the at most 65,536, drawn at random,
-        that set the scale of the map; NaN for the others of these.
+        The effective number of neighbors of some rows, among the at most 65,536 random
+        rows that set the scale of the map; NaN for the others of these.
 
     See Also
     --------
@@ -99,8 +96,8 @@ n_features_in_, feature_names_in_
 
     Notes
     -----
-    Cost: each step's work does not depend on the number of rows; a few passes over the
-    data draw the sample, the pool and the scale.
+    Cost: the work of a step does not depend on the number of rows; a few passes over
+    the data draw the sample, the pool and the rows that set the scale.
 
     Examples
     --------
@@ -111,67 +108,23 @@ n_features_in_, feature_names_in_
     >>> X, y = da.from_array(X, (600, -1)), da.from_array(y, 600)
     >>> nca = NCA(n_components=8, max_iter=5, random_state=0).fit(X, y)
     >>> nca.transform(X)
-    dask.array<_of_chunk, shape=(1797, 8), ...>
+    dask.array<_apply, shape=(1797, 8), ...>
     >>> type(nca.to_local())
-    <class 'vicinal.nca._nca.NCA'>
+    <class 'vicinal.nca.nca.NCA'>
     """
 
     _local = vicinal.nca.NCA
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **vicinal.nca.NCA._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_references": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
         "client": "no_validation",
     }
 
-    def __init__(
-        self,
-        n_components: int | str | None = None,
-        *,
-        objective: str = "expected",
-        form: str = "full",
-        init: str | ArrayLike = "auto",
-        solver: str = "auto",
-        neighbors: int | str = "all",
-        batch_size: int | str = "auto",
-        n_references: int | str = "auto",
-        alpha: float | str = 0.0,
-        anneal: bool | str = False,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 25,
-        class_prior: ArrayLike | str | None = None,
-        warm_start: bool = False,
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        client: Any = None,
-    ) -> None:
-        super().__init__(
-            n_components,
-            objective=objective,
-            form=form,
-            init=init,
-            solver=solver,
-            neighbors=neighbors,
-            batch_size=batch_size,
-            n_references=n_references,
-            alpha=alpha,
-            anneal=anneal,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            class_prior=class_prior,
-            warm_start=warm_start,
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-            verbose=verbose,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.client = client
+    __init__ = init_like(vicinal.nca.NCA, without=_NEEDS_ALL_ROWS)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
@@ -180,7 +133,7 @@ n_features_in_, feature_names_in_
         Parameters
         ----------
         X : dask array or data frame of shape (n_samples, n_features)
-            The points, in chunks of whole rows; of any sizes, also unknown ones.
+            The points, in chunks of whole rows of any sizes, known or not.
         y : dask array or series of shape (n_samples,)
             Their classes, in chunks of the same rows.
 
@@ -188,126 +141,18 @@ n_features_in_, feature_names_in_
         -------
         self
         """
-        with self._unchanged_on_error(), single_threaded_blas():
-            self._check_for_cluster()
-            chunks = self._look(X, y)
-            data = self._sample(chunks, (X, y))
-            self._check_settings(data.X)
-            run = self._prepared(data)
-            if isinstance(run.optimizer, StochasticOptimizer):
-                optimizer = self._on_cluster(run.optimizer, data)
-                run = replace(run, optimizer=optimizer)
-            solution = self._optimize(run)
-            self._finish(run, solution)
-        self._warn_unless_learned(solution)
-        return self
-
-    def _check_for_cluster(self) -> None:
-        """Raise an error where a setting needs all rows in one place."""
-        for name, allowed in _ONLY.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} is not for chunks of rows: leave "
-                    f"it at {allowed[0]!r}, or use vicinal.{type(self).__name__} on a "
-                    "sample in memory."
-                )
-        if self.n_components == "auto" or self.n_references == "all":
-            raise ValueError(
-                "n_components='auto' and n_references='all' are not for chunks of "
-                "rows: give numbers."
-            )
-
-    def _sample(self, chunks: Chunks, given: tuple[Any, Any]) -> SampledData:
-        """Return rows in memory that start, coordinates and penalty come from."""
-        rng = np.random.default_rng(self._seed())
-        n = sample_size(*chunks.shape, chunks.dtype.itemsize)
-        rows: Rows = chunks.tasks.result(draw_sample(chunks, n, rng))
-        return SampledData(
-            rows.X,
-            rows.codes,
-            np.ones(len(rows)),
-            check_class_prior(self.class_prior, chunks.counts.sum(axis=0)),
-            chunks.classes,
-            np.ones(len(rows), dtype=bool),
-            given,
-            chunks,
-            rng,
-        )
-
-    def _chosen_solver(self, n: int, D: int, d: int) -> str:  # noqa: ARG002
-        return "stochastic"
-
-    def _on_cluster(
-        self, optimizer: StochasticOptimizer, data: SampledData
-    ) -> StochasticOptimizer:
-        """Return the optimizer with iterations that are tasks."""
-        batch_size = optimizer.batch_size or optimizer.largest[0]
-        basis = optimizer.preconditioner
-        pool = Pool(
-            data.chunks,
-            None if basis.projection is None else Basis(basis.projection),
-            basis.whitening.shape[0],
-            max(1, round(batch_size / QUERIES_PER_TASK)),
-            optimizer.n_references or optimizer.largest[1],
-            -(-self.max_iter // N_REFRESHES),
-            data.rng,
-            basis.whitening,
-        )
-        sizes = data.chunks.counts.sum(axis=0)
-        return replace(optimizer, take=StepsOnShares(pool, sizes, data.prior))
-
-    def _finish(self, run: Run, reached: Any) -> None:
-        """Make the estimator fitted, with the scale that suits many rows."""
-        data, A = run.data, reached.components
-        basis = A.T if A.ndim == 2 else np.diag(A)
-        most = max(1000, _VOTERS_BYTES // (basis.shape[1] * data.X.itemsize))
-        drawn = draw_sample(data.chunks, min(N_VOTERS, most), data.rng, Basis(basis))
-        rows: Rows = data.chunks.tasks.result(drawn)
-        ones = np.ones(len(rows))
-        objective = NCAObjective.from_codes(
-            rows.X, rows.codes, self.objective, ones, data.prior, self.n_jobs
-        )
-        factor, alpha = 1.0, getattr(run.optimizer, "alpha", None)
-        if alpha is not None:  # the start is not kept
-            size = squared_length(A)
-            unit = np.ones(basis.shape[1])
-            factor = fitted_scale(objective, unit, data.rng, alpha, size)
-        points = rows.X * rows.X.dtype.type(factor)
-        scales = np.full(basis.shape[1], factor)
-        perplexities = objective.effective_neighbors(
-            scales, queries_of_all(objective, data.rng)
-        )
-        voters = replace(data, codes=rows.codes, weights=ones)
-        self._store(
-            reached,
-            {
-                **run.attributes,
-                "effective_neighbors_": perplexities,
-                **self._attributes_of(data, factor * A),
-                **self._voters(voters, points),
-            },
-        )
-
-    def _voters(
-        self,
-        data: ClassificationData,  # noqa: ARG002
-        points: FloatArray,  # noqa: ARG002
-    ) -> dict[str, Any]:
-        """Return the attributes that predictions need: none."""
-        return {}
+        return _fit(self, X, y)
 
 
-class NCAClassifier(NCA, vicinal.nca.NCAClassifier):
+class NCAClassifier(DaskMixin, ClassifierMixin, LinearMetric):
     """Classifier by the NCA rule, learned from a Dask array or data frame.
 
-    At most 65,536 rows vote, drawn at random, each class with its share: as many as a
-    model can be served with. Otherwise as :class:`vicinal.NCAClassifier`, learned as
-    :class:`vicinal.dask.NCA` learns.
+    Learns as :class:`vicinal.dask.NCA` and predicts as :class:`vicinal.NCAClassifier`.
+    At most 65,536 random rows vote, stratified by class.
 
     Parameters
     ----------
-    n_components, form, init, solver, neighbors, batch_size, n_references, anneal, \
-early_stopping, validation_fraction, n_iter_no_change, warm_start, max_iter, tol, \
+    n_components, form, init, batch_size, n_references, warm_start, max_iter, \
 callback, verbose, random_state, n_jobs, client
         As for :class:`vicinal.dask.NCA`.
     objective, alpha, class_prior
@@ -325,8 +170,8 @@ callback, verbose, random_state, n_jobs, client
 
     Notes
     -----
-    Cost: as of :class:`vicinal.dask.NCA`; predicting a row looks at the rows that vote,
-    at most 65,536.
+    Cost: as of :class:`vicinal.dask.NCA`. Predicting a row takes its distances to the
+    rows that vote, at most 65,536.
 
     Examples
     --------
@@ -341,57 +186,26 @@ callback, verbose, random_state, n_jobs, client
     """
 
     _local = vicinal.nca.NCAClassifier
+    _parameter_constraints: ClassVar[dict[str, Any]] = NCA._parameter_constraints
 
-    def __init__(
-        self,
-        n_components: int | str | None = None,
-        *,
-        objective: str = "log",
-        form: str = "full",
-        init: str | ArrayLike = "auto",
-        solver: str = "auto",
-        neighbors: int | str = "all",
-        batch_size: int | str = "auto",
-        n_references: int | str = "auto",
-        alpha: float | str = "auto",
-        anneal: bool | str = False,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 25,
-        class_prior: ArrayLike | str | None = None,
-        warm_start: bool = False,
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        client: Any = None,
-    ) -> None:
-        super().__init__(
-            n_components,
-            objective=objective,
-            form=form,
-            init=init,
-            solver=solver,
-            neighbors=neighbors,
-            batch_size=batch_size,
-            n_references=n_references,
-            alpha=alpha,
-            anneal=anneal,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            class_prior=class_prior,
-            warm_start=warm_start,
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-            verbose=verbose,
-            random_state=random_state,
-            n_jobs=n_jobs,
-            client=client,
-        )
+    __init__ = init_like(vicinal.nca.NCAClassifier, without=_NEEDS_ALL_ROWS)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the map, and keep the rows that vote.
+
+        Parameters
+        ----------
+        X : dask array or data frame of shape (n_samples, n_features)
+            The points, in chunks of whole rows of any sizes, known or not.
+        y : dask array or series of shape (n_samples,)
+            Their classes, in chunks of the same rows.
+
+        Returns
+        -------
+        self
+        """
+        return _fit(self, X, y)
 
     def predict_proba(self, X: Any) -> Any:
         """Return p(c | x) of each class; of a Dask collection lazily.
@@ -405,11 +219,10 @@ callback, verbose, random_state, n_jobs, client
         -------
         dask array or ndarray of shape (n_samples, n_classes)
         """
-        if not is_collection(X):
-            return super().predict_proba(X)
         check_is_fitted(self)
-        dtype = self.components_.dtype
-        return self._lazily("predict_proba", X, len(self.classes_), dtype)
+        return self._apply(
+            "predict_proba", X, len(self.classes_), self.components_.dtype
+        )
 
     def predict(self, X: Any) -> Any:
         """Return the most probable class of each point; of a Dask collection lazily.
@@ -423,10 +236,200 @@ callback, verbose, random_state, n_jobs, client
         -------
         dask array or ndarray of shape (n_samples,)
         """
-        if not is_collection(X):
-            return super().predict(X)
         check_is_fitted(self)
-        return self._lazily("predict", X, dtype=self.classes_.dtype)
+        return self._apply("predict", X, dtype=self.classes_.dtype)
 
-    def _voters(self, data: ClassificationData, points: FloatArray) -> dict[str, Any]:
-        return vicinal.nca.NCAClassifier._voters(self, data, points)
+
+def _fit(est: Any, X: Any, y: Any) -> Any:
+    """Fit the local estimator on a sample, with steps and final scale by tasks."""
+    with est._unchanged_on_error(), single_threaded_blas():
+        chunks: Chunks = est._look(X, y)
+        local = est._as_local().set_params(solver="stochastic")
+        rng = np.random.default_rng(seed_of(local))
+        n = sample_size(*chunks.shape, chunks.dtype.itemsize)
+        sample: Rows = chunks.tasks.result(draw_sample(chunks, n, rng))
+        sizes = chunks.counts.sum(axis=0)
+        prior = check_class_prior(local.class_prior, sizes)
+        problem = ClassProblem(
+            sample.X,
+            np.ones(len(sample)),
+            np.ones(len(sample), dtype=bool),
+            (X, y),
+            local.objective,
+            local.n_jobs,
+            codes=sample.codes,
+            prior=prior,
+            classes=chunks.classes,
+        )
+        local._check_settings(sample.X)
+
+        def on_cluster(
+            local: Any, problem: Any, objective: Any, optimizer: Any, *more: Any
+        ) -> ClusterRun:
+            if optimizer.is_stochastic:
+                batch_size = optimizer.batch_size or optimizer.largest[0]
+                basis = optimizer.preconditioner
+                pool = Pool(
+                    chunks,
+                    None if basis.projection is None else Basis(basis.projection),
+                    basis.whitening.shape[0],
+                    max(1, round(batch_size / QUERIES_PER_TASK)),
+                    optimizer.n_references or optimizer.largest[1],
+                    -(-local.max_iter // N_REFRESHES),
+                    rng,
+                    basis.whitening,
+                )
+                optimizer = replace(optimizer, take=LocalSGD(pool, sizes, prior))
+            run = ClusterRun(local, problem, objective, optimizer, *more)
+            return replace(run, chunks=chunks, rng=rng)
+
+        try:
+            result = learn(local, problem, on_cluster)
+        except KeyboardInterrupt:  # with warm_start, the map so far was kept
+            est._adopt(local)
+            raise
+        est._adopt(local)
+    warn_unless_learned(est, result)
+    return est
+
+
+@dataclass(frozen=True)
+class ClusterRun(Run):
+    """A run whose final scale is set by more rows than the sample."""
+
+    chunks: Any = None
+    rng: Any = None
+
+    def finish(self, result: OptimizeResult) -> None:
+        """Set the fitted attributes, all at once."""
+        est, chunks, rng, A = self.est, self.chunks, self.rng, result.x
+        basis = A.T if A.ndim == 2 else np.diag(A)
+        d = basis.shape[1]
+        most = max(1000, 2 * POOL_BYTES // (d * chunks.dtype.itemsize))
+        drawn = draw_sample(chunks, min(N_VOTERS, most), rng, Basis(basis))
+        rows: Rows = chunks.tasks.result(drawn)
+        voters = replace(
+            self.problem, X=rows.X, codes=rows.codes, weights=np.ones(len(rows))
+        )
+        objective = voters.objective()
+        factor, alpha = 1.0, self.optimizer.alpha
+        if alpha is not None:  # otherwise the start is kept as it is
+            size = squared_length(A)
+            factor = fitted_scale(objective, np.ones(d), rng, alpha, size)
+        perplexities = objective.effective_neighbors(
+            np.full(d, factor), queries_of_all(objective, rng)
+        )
+        found = {
+            "effective_neighbors_": perplexities,
+            **est._attributes_of(self.problem, factor * A),
+            "n_iter_": result.nit,
+            "objective_curve_": np.array(result.curve),
+        }
+        if is_classifier(est):
+            found |= est._voters(voters, rows.X * rows.X.dtype.type(factor))
+        if self.selected is not None:
+            found |= {"init_": self.selected.init, "alpha_": self.selected.alpha}
+        store(est, found)
+
+
+class Batches(NamedTuple):
+    """Settings of the mini-batches that each share draws.
+
+    Attributes
+    ----------
+    kind : str or PairLoss
+        The objective.
+    sizes, prior : ndarray of shape (n_classes,)
+        Number of rows of each class in all of the data, and p(c).
+    batch_size, n_references, alpha, report
+        As for `MinibatchSampler`.
+    """
+
+    kind: Any
+    sizes: FloatArray
+    prior: FloatArray
+    batch_size: int
+    n_references: int
+    alpha: float
+    report: Callable[[FloatArray], FloatArray]
+
+
+def steps_of_share(
+    share: Share,
+    batches: Batches,
+    components: FloatArray,
+    adam: Adam,
+    etas: Sequence[float],
+    seed: Any,
+) -> Progress:
+    """Take steps on mini-batches of a share, as in memory: a task.
+
+    Values are scaled to all of the data.
+    """
+    kind, sizes, prior, batch_size, n_references, alpha, report = batches
+    rows = share.rows
+    with freed_memory_kept(), single_threaded_blas():
+        objective = NCAObjective.from_codes(
+            rows.X, rows.codes, kind, np.ones(len(rows)), prior, 1, sizes
+        )
+        sampler = MinibatchSampler(
+            objective, batch_size, n_references, alpha, share.basis, report
+        )
+        rng = np.random.default_rng(seed)
+        reached = take_steps(sampler, components, adam, etas, rng)
+    scale = float(sizes.sum()) / len(rows)
+    values = [scale * value for value in reached.batch_values]
+    return reached._replace(batch_values=values)
+
+
+@dataclass(frozen=True)
+class LocalSGD:
+    """Takes the steps of an iteration in all shares of a pool at once.
+
+    A round trip to the cluster takes longer than a step. Each share therefore takes all
+    steps from the same map, with its part of the queries; then the maps and the moments
+    of Adam are averaged. If a value in one share is not finite, no step is taken.
+
+    Attributes
+    ----------
+    pool : Pool
+        The shares.
+    sizes, prior : ndarray of shape (n_classes,)
+        Number of rows of each class, and p(c).
+    """
+
+    pool: Pool
+    sizes: FloatArray
+    prior: FloatArray
+
+    def __call__(
+        self,
+        sampler: MinibatchSampler,
+        components: FloatArray,
+        adam: Adam,
+        etas: Sequence[float],
+        rng: Generator,
+    ) -> Progress:
+        """Take a step of each size, on mini-batches like the sampler's."""
+        shares, tasks = self.pool.next(), self.pool.chunks.tasks
+        batches = Batches(
+            sampler.objective.kind,  # type: ignore[attr-defined]
+            self.sizes,
+            self.prior,
+            -(-sampler.batch_size // len(shares)),
+            sampler.n_references,
+            sampler.alpha,
+            sampler.report,
+        )
+        seed = int(rng.integers(2**63))
+        handles = tasks.map(
+            steps_of_share,
+            [
+                (share, batches, components, adam, etas, (seed, k))
+                for k, share in enumerate(shares)
+            ],
+        )
+        reached: Progress = summed(tasks, average, handles)
+        if not reached.finite:
+            return Progress(components, adam, reached.batch_values, finite=False)
+        return reached

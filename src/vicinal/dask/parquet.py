@@ -1,6 +1,6 @@
-"""From a folder of Parquet files to a pipeline that needs no Dask."""
+"""From a folder of Parquet files to a fitted pipeline that does not need Dask."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,15 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from vicinal._typing import FloatArray
 from vicinal.dask._chunks import is_number, partitions
-from vicinal.dask._lca import LCA
-from vicinal.dask._ldg import LDG
-from vicinal.dask._nca import NCA
 from vicinal.dask._tasks import ClusterLostError
-
-METHODS: dict[str, type[NCA | LDG | LCA]] = {"nca": NCA, "ldg": LDG, "lca": LCA}
-"""What can be learned on a cluster, by its name in the command."""
-# Seconds to wait for a scheduler to answer.
-_TIMEOUT = 15
 
 
 class Table(NamedTuple):
@@ -43,33 +35,32 @@ def read_parquet(
     columns: Sequence[str] | None = None,
     drop: Sequence[str] = (),
 ) -> Table:
-    """Return the numbers and the labels of Parquet files; no row is read yet.
+    """Return the numbers and the labels of Parquet files, lazily.
 
     Parameters
     ----------
     folder : str or Path
         One file, or a folder of files with the same columns.
     target : str or None, default=None
-        The label's column; None where there is none.
+        Column of the labels; None if there are none.
     columns : sequence of str or None, default=None
-        The columns to learn from; None is all that are numbers. Others are not read.
+        Columns to learn from; None is all columns of numbers. Others are not read.
     drop : sequence of str, default=()
         Columns to leave out.
 
     Returns
     -------
     Table
-        X, y, and the names of columns that were left out as they are not numbers.
+        X, y, and the names of the columns that are not numbers.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        When there is no such file, no such column, or one of `columns` is not of
-        numbers.
+        If there is no such file or column, or one of `columns` has no numbers.
 
     See Also
     --------
-    vicinal.dask.NCA : Learns from what it returns.
+    vicinal.dask.NCA : Learns from such a table.
 
     Examples
     --------
@@ -118,15 +109,23 @@ def read_parquet(
 
 
 def _as_files(frame: Any) -> Any:
-    """Return the same rows in partitions that Dask does not read together later."""
+    """Return the rows in partitions that Dask does not combine later."""
     return dask.dataframe.from_delayed(
         partitions(frame), meta=frame._meta, verify_meta=False
     )
 
 
 @contextmanager
-def connected(cluster: str) -> Iterator[Client]:
-    """Connect to the scheduler at an address; "local" starts processes here."""
+def connected(cluster: str, timeout: float = 15) -> Iterator[Client]:
+    """Connect to the scheduler at an address; "local" starts processes here.
+
+    Parameters
+    ----------
+    cluster : str
+        Address of the scheduler, or "local".
+    timeout : float, default=15
+        Seconds to wait for the scheduler to answer.
+    """
     with ExitStack() as stack:
         if cluster == "local":
             made = LocalCluster(threads_per_worker=1, dashboard_address=":0")
@@ -134,7 +133,7 @@ def connected(cluster: str) -> Iterator[Client]:
             client = Client(made, set_as_default=False)
         else:
             try:
-                client = Client(cluster, timeout=_TIMEOUT, set_as_default=False)
+                client = Client(cluster, timeout=timeout, set_as_default=False)
             except (OSError, ValueError, TypeError) as error:
                 raise ClusterLostError(
                     f"No Dask scheduler answers at {cluster}: give its address, like "
@@ -143,79 +142,38 @@ def connected(cluster: str) -> Iterator[Client]:
         yield stack.enter_context(client)
 
 
-def learn_from_parquet(
-    table: Table,
-    method: str,
-    client: Client,
-    *,
-    n_components: int | None = None,
-    max_iter: int | None = None,
-    random_state: int = 0,
-    on_iteration: Callable[[int], object] | None = None,
-) -> Pipeline:
-    """Standardise the numbers of a table, and learn a metric on them.
+def fit_pipeline(table: Table, model: Any) -> Pipeline:
+    """Standardize the numbers of a table, and fit an estimator to them.
 
     Parameters
     ----------
     table : Table
-        What `read_parquet` returned.
-    method : str
-        One of `METHODS`.
-    client : distributed.Client
-        Of the cluster to learn on.
-    n_components, max_iter, random_state
-        As for the estimators; None is their own.
-    on_iteration : callable or None, default=None
-        Called with the number of the iteration, by methods that iterate.
+        The result of `read_parquet`.
+    model : estimator
+        An estimator of `vicinal.dask`, with a client.
 
     Returns
     -------
     Pipeline
-        A scaler and the ordinary estimator, fitted.
+        A fitted scaler and the fitted local estimator.
     """
-    if method not in METHODS:
-        raise ValueError(
-            f"{method} does not learn on a cluster; {', '.join(METHODS)} do."
-        )
-    kind = METHODS[method]
-    if method != "lca" and table.y is None:
-        raise ValueError(f"{method} needs a label: give --target.")
-    given: dict[str, Any] = {"random_state": random_state, "client": client}
-    if n_components is not None and method != "lca":
-        given["n_components"] = n_components
-    if max_iter is not None:
-        given["max_iter"] = max_iter
-    if on_iteration is not None and method != "ldg":
-        given["callback"] = lambda _, n_iter: on_iteration(n_iter)
-    with client.as_current():
+    with model.client.as_current():
         mean, deviation = dask.compute(table.X.mean(), table.X.std(ddof=0))
-    scale = deviation.where(deviation > 0, 1.0)
-    model = kind(**given)
-    model.fit(
-        table.X.map_partitions(_standardized, mean.to_numpy(), scale.to_numpy()),
-        table.y,
-    )
+    mean, deviation = mean.to_numpy(), deviation.to_numpy()
     scaler = StandardScaler()
-    scaler.mean_, scaler.scale_ = mean.to_numpy(), scale.to_numpy()
+    scaler.mean_, scaler.scale_ = mean, np.where(deviation > 0, deviation, 1.0)
     scaler.n_features_in_ = len(mean)
     scaler.feature_names_in_ = np.array(table.X.columns, dtype=object)
-    local = model.to_local()
-    local.__dict__.pop("feature_names_in_", None)  # the scaler returns an array
-    if method != "ldg":
+    X = table.X.map_partitions(_standardized, scaler.mean_, scaler.scale_)
+    local = model.fit(X, table.y).to_local()
+    vars(local).pop("feature_names_in_", None)  # the scaler returns an array
+    if "callback" in local.get_params():
         local.set_params(callback=None)
     return make_pipeline(scaler, local)
 
 
-def class_names(table: Table, client: Client) -> tuple[str, ...]:
-    """Return the labels of a table as text, sorted; none where there are none."""
-    if table.y is None:
-        return ()
-    with client.as_current():
-        return tuple(sorted(map(str, table.y.dropna().unique().compute())))
-
-
 def _standardized(frame: Any, mean: FloatArray, scale: FloatArray) -> Any:
-    """Return a chunk's columns less their means, over their deviations."""
+    """Standardize the columns of a chunk."""
     narrow = (frame.dtypes == np.float32).all()
     dtype = np.float32 if narrow else np.float64
     return (frame.astype(dtype) - mean.astype(dtype)) / scale.astype(dtype)

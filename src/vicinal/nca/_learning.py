@@ -4,6 +4,7 @@ The estimators of this folder share these functions; `est` is the estimator.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -56,7 +57,9 @@ N_ERRORS = 0.5
 were chosen by `benchmarks.defaults`."""
 
 
-def learn(est: Any, problem: Problem) -> OptimizeResult:
+def learn(
+    est: Any, problem: Problem, make_run: "Callable[..., Run] | None" = None
+) -> OptimizeResult:
     """Learn a map, and set the fitted attributes.
 
     Parameters
@@ -65,6 +68,8 @@ def learn(est: Any, problem: Problem) -> OptimizeResult:
         Its parameters say what to do.
     problem : Problem
         Validated rows and labels.
+    make_run : callable or None, default=None
+        Takes the arguments of `Run` and returns one; None is `Run` itself.
 
     Returns
     -------
@@ -91,7 +96,8 @@ def learn(est: Any, problem: Problem) -> OptimizeResult:
             est.n_iter_no_change,
             start,
         )
-    run = Run(est, problem, objective, optimizer, selected, stopper)
+    make_run = make_run or Run
+    run = make_run(est, problem, objective, optimizer, selected, stopper)
     result = run.maximize(start)
     if problem.targets is not None and est.alpha == "auto":
         # The penalty has shrunk the map: the scale that predicts best is wider.

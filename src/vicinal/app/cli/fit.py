@@ -173,29 +173,40 @@ def _fit_on_cluster(
             raise ValueError(f"{name} is not for --cluster, which takes numbers as is.")
     with waiting("connecting") as say:
         try:
-            from vicinal.dask.parquet import (
-                class_names,
-                connected,
-                learn_from_parquet,
-                read_parquet,
-            )
+            from vicinal.dask import LCA, LDG, NCA, read_parquet
+            from vicinal.dask.parquet import connected, fit_pipeline
         except ImportError as error:
             raise ValueError(str(error)) from error
         from vicinal.app.models import from_estimator, save
 
+        kinds: dict[str, Any] = {"nca": NCA, "ldg": LDG, "lca": LCA}
+        if method not in kinds:
+            raise ValueError(
+                f"{method} does not learn on a cluster; {', '.join(kinds)} do."
+            )
+        if method != "lca" and target is None:
+            raise ValueError(f"{method} needs a label: give --target.")
         table = read_parquet(data, target, drop=drop)
+        settings = {
+            "n_components": None if method == "lca" else n_components,
+            "max_iter": max_iter,
+            "random_state": seed,
+            "callback": lambda _, i: say(f"learning {method}, iteration {i:,}"),
+        }
+        known = kinds[method]().get_params()
+        given = {
+            name: value
+            for name, value in settings.items()
+            if name in known and value is not None
+        }
         with connected(cluster) as client, warnings_printed():
             say(f"learning {method}")
-            pipeline = learn_from_parquet(
-                table,
-                method,
-                client,
-                n_components=n_components,
-                max_iter=max_iter,
-                random_state=seed,
-                on_iteration=lambda i: say(f"learning {method}, iteration {i:,}"),
-            )
-            classes = class_names(table, client)
+            pipeline = fit_pipeline(table, kinds[method](**given, client=client))
+            classes: tuple[str, ...] = ()
+            if table.y is not None:
+                with client.as_current():
+                    labels = table.y.dropna().unique().compute()
+                classes = tuple(sorted(map(str, labels)))
     if table.left_out:
         names = ", ".join(printable(name, None) for name in table.left_out)
         typer.echo(f"left out, as they are not numbers: {names}")
