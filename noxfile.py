@@ -91,6 +91,7 @@ def neural(session: nox.Session) -> None:
     places = (
         "tests/neural",
         "tests/app/methods/test_neural.py",
+        "tests/app/comparison/test_decision.py",
         "tests/app/cli/test_compare.py",
         "tests/benchmarks/test_papers.py::test_quick_versions_write_a_page[nca-figure-3]",
         "src/vicinal/neural",
