@@ -40,7 +40,7 @@ The peer is `NeighborhoodComponentsAnalysis`. An *evaluation* is one value and g
 of the objective, a *fit* a whole fit with the defaults. `NCAClassifier` has no
 counterpart: it chooses its start and penalty on held-out rows, and its row shows what
 that costs beside one plain fit. More sizes and whole fits are in
-[What things cost](../how/cost.md#beside-scikit-learns-nca).
+[What things cost](../internals/cost.md#beside-scikit-learns-nca).
 """
 _OTHERS = """
 ## Beside something that costs about the same
@@ -65,7 +65,7 @@ README's table is made from the same files.
 _NOTHING = """
 No results are stored yet: the first command below makes some. Figures that were
 measured before are on the pages of the methods, each with its command:
-[what things cost](../how/cost.md), [many rows](../scale.md),
+[what things cost](../internals/cost.md), [many rows](../scale.md),
 [adapters](../adapters.md#how-well), [classic methods](../classic.md).
 """
 

@@ -76,7 +76,7 @@ def test_the_front_page_leads_to_the_three_starts(opened: Callable[..., Page]) -
 
 
 def test_pictures_are_there(opened: Callable[..., Page]) -> None:
-    for name in ("index.html", "which-method.html", "how/engine.html"):
+    for name in ("index.html", "which-method.html", "internals/engine.html"):
         page = opened(name)
         sizes = page.evaluate(
             "[...document.querySelectorAll('article img')].map(i => i.naturalWidth)"
@@ -100,7 +100,7 @@ def test_code_of_the_starts_has_room(opened: Callable[..., Page]) -> None:
 
 
 def test_drawings_can_be_read_on_a_phone(opened: Callable[..., Page]) -> None:
-    for name in ("which-method.html", "how/engine.html"):
+    for name in ("which-method.html", "internals/engine.html"):
         page = opened(name, width=360)
         widths = page.evaluate(
             "[...document.querySelectorAll('.drawing img')].map(i => i.clientWidth)"
