@@ -1,6 +1,6 @@
-"""Data sets by name: scikit-learn's own, `.npz` files in a folder, or OpenML.
+"""Data sets by name: bundled with scikit-learn, `.npz` files in a folder, or OpenML.
 
-Files that a user names by their path (CSV, Parquet) are not read here.
+Files that are given by path (CSV, Parquet) are not read here.
 """
 
 from __future__ import annotations
@@ -29,41 +29,41 @@ __all__ = ["Dataset", "available", "load", "read_npz"]
 
 _FOLDER_VARIABLE = "VICINAL_DATA"
 _BUNDLED = ("iris", "wine", "digits", "breast_cancer")
-# name: (OpenML's name, its version, how many of the last rows are the test part)
+# name: (name on OpenML, version, number of last rows that are the test set)
 _OPENML = {"mnist": ("mnist_784", 1, 10_000)}
 _ARRAYS = ("X", "y", "class_names", "feature_names", "is_test")
 _HEADERS: dict[tuple[int, int], Callable[..., Any]] = {
     (1, 0): read_array_header_1_0,
     (2, 0): read_array_header_2_0,
 }
-# From so many bytes on, an array may be so many times as large as its file.
+# Arrays of more than _LARGE bytes may be at most _MOST_TIMES as large as the file.
 _LARGE = 1_000_000_000
 _MOST_TIMES = 100
-# A name becomes part of a path: no separators, no drive letters, no leading dot.
+# Names are part of a path: no separators, no drive letters, no leading dot.
 _NAME = re.compile(r"\w[\w.+-]*", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A labelled table.
+    """Labeled table.
 
     Attributes
     ----------
     name : str
-        What `load` was asked for.
+        Name that was passed to `load`.
     X : ndarray of shape (n_samples, n_features)
-        Floating point.
+        Features, floating point.
     y : ndarray of shape (n_samples,)
-        Class names where they are known, else integers; floats in a data set
-        for regression.
+        Class names if they are known, otherwise integers; floats in a data set for
+        regression.
     feature_names : list of str or None
-        One for each column.
+        Names of the columns.
     is_test : ndarray of bool of shape (n_samples,) or None
-        The rows of the official test part, where there is one.
+        Rows of the official test set, if there is one.
 
     See Also
     --------
-    vicinal.datasets.load : Returns one.
+    vicinal.datasets.load : Load a data set.
 
     Examples
     --------
@@ -81,17 +81,17 @@ class Dataset:
 
 
 def available() -> list[str]:
-    """Names that `load` finds on this machine, without a download.
+    """Return the names that `load` finds on this machine, without a download.
 
     Returns
     -------
     list of str
-        The bundled data sets, then the stems of the `.npz` files in the folder
-        that the environment variable ``VICINAL_DATA`` names.
+        The bundled data sets, then the stems of the `.npz` files in the folder that
+        the environment variable ``VICINAL_DATA`` names.
 
     See Also
     --------
-    vicinal.datasets.load : Loads one of them.
+    vicinal.datasets.load : Load a data set.
 
     Examples
     --------
@@ -115,22 +115,22 @@ def load(name: str) -> Dataset:
     name : str
         ``"iris"``, ``"wine"``, ``"digits"`` or ``"breast_cancer"``; or the stem
         of an `.npz` file in the folder that the environment variable
-        ``VICINAL_DATA`` names; or ``"mnist"``, which is fetched from OpenML
-        when that folder does not hold it.
+        ``VICINAL_DATA`` names; or ``"mnist"``, which is downloaded from OpenML if
+        it is not in that folder.
 
     Returns
     -------
     Dataset
-        The table, its labels, and what else is known of it.
+        The table, its labels, and metadata.
 
     Raises
     ------
     ValueError
-        When there is no such data set, or its file does not hold one.
+        If the data set does not exist, or its file is invalid.
 
     See Also
     --------
-    vicinal.datasets.available : What is there.
+    vicinal.datasets.available : List the names.
 
     Notes
     -----
@@ -194,7 +194,7 @@ def _fetch(name: str) -> Dataset:
 
     openml_name, version, n_test = _OPENML[name]
     try:
-        # liac-arff is slower than the other parser, but does not need pandas.
+        # liac-arff is slower than the pandas parser, but does not need pandas.
         bunch = fetch_openml(
             openml_name, version=version, as_frame=False, parser="liac-arff"
         )
@@ -218,16 +218,16 @@ def read_npz(path: Path) -> Dataset:
     Parameters
     ----------
     path : Path
-        The file; see `load` for what it holds.
+        The file; see `load` for its format.
 
     Returns
     -------
     Dataset
-        Named by the file's stem.
+        The data set, named after the stem of the file.
 
     See Also
     --------
-    vicinal.datasets.load : Looks for a file by its name.
+    vicinal.datasets.load : Find a file by its name.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def read_npz(path: Path) -> Dataset:
 
 
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read the arrays that a data set may have; other members stay unread."""
+    """Read the arrays of a data set; other members are not read."""
     try:
         with ZipFile(path) as archive:
             names = set(archive.namelist())
@@ -293,7 +293,7 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
             for key, member in wanted.items():
                 with archive.open(member) as file:
                     arrays[key] = read_array(file, allow_pickle=False)
-    # A damaged or hostile archive fails in a dozen ways, from zlib's to overflow.
+    # Damaged or hostile archives raise many errors, from zlib.error to OverflowError.
     except Exception as error:
         reason = str(error).rstrip(".") or type(error).__name__
         raise ValueError(
@@ -303,14 +303,14 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _size(archive: ZipFile, member: str) -> int:
-    """Return the bytes of an array, as its header says, before it is read."""
+    """Return the size of an array in bytes, from its header."""
     with archive.open(member) as file:
         try:
             shape, _, dtype = _HEADERS[read_magic(file)](file)
         except (ValueError, KeyError) as error:
             raise ValueError(f"{member} holds no array") from error
         left = archive.getinfo(member).file_size - file.tell()
-    # In Python's integers, which do not overflow.
+    # Python integers do not overflow.
     n_bytes = dtype.itemsize * prod(shape)
     if n_bytes > left:
         raise ValueError(f"{member} is shorter than its header says")
@@ -319,7 +319,7 @@ def _size(archive: ZipFile, member: str) -> int:
 
 
 def _check_size(needed: int, stored: int) -> None:
-    """Raise ValueError where a small file would fill the memory."""
+    """Raise ValueError if a small file would fill the memory."""
     size = f"{needed / 1e9:,.1f} GB of numbers"
     if needed > _LARGE and needed > _MOST_TIMES * stored:
         raise ValueError(
@@ -332,7 +332,7 @@ def _check_size(needed: int, stored: int) -> None:
 
 
 def _memory() -> float:
-    """Return the machine's memory in bytes; infinity where it is not known."""
+    """Return the memory of the machine in bytes; infinity if it is unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

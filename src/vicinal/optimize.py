@@ -1,8 +1,8 @@
 """Solvers: maximize an objective over maps, from a start.
 
-An objective has `value_and_gradient(components)`, a solver has
+An objective has `value_and_gradient(components)`. A solver has
 `maximize(objective, start, callback)` and returns SciPy's `OptimizeResult`.
-`Ridge` adds a penalty, `Reparametrized` changes coordinates. Solvers know nothing of
+`Ridge` adds a penalty, `Reparametrized` changes coordinates. Solvers do not depend on
 labels, rows or estimators.
 """
 
@@ -22,11 +22,11 @@ from vicinal._typing import FloatArray
 
 
 class Objective(Protocol):
-    """What a solver maximizes: a number and its gradient at a map.
+    """Objective of a solver: value and gradient at a map.
 
     See Also
     --------
-    vicinal.objectives.NCAObjective : One of them.
+    vicinal.objectives.NCAObjective : An example.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Objective(Protocol):
     """
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
-        """Return the value at the map and the derivative, of the map's shape."""
+        """Return the value at the map and the gradient, which has the map's shape."""
 
 
 OnIteration: TypeAlias = Callable[[FloatArray, list[float]], bool]
@@ -51,15 +51,15 @@ OnIteration: TypeAlias = Callable[[FloatArray, list[float]], bool]
 StopReason: TypeAlias = Literal[
     "converged", "callback", "max_iter", "line_search", "not_finite", "stale"
 ]
-"""Why a solver stopped.
+"""Reason why a solver stopped.
 
 - "converged": the gain or the gradient is within `tol`, or a fixed schedule is done;
 - "callback": `on_iteration` returned True;
-- "max_iter": the iterations are used up; more of them would go on from here;
-- "line_search": no step along the search direction raises the objective enough, which
-  is what rounding does near a maximum; more iterations would change nothing;
+- "max_iter": the maximum number of iterations was reached;
+- "line_search": no step along the search direction raises the objective enough, as a
+  result of rounding near a maximum; more iterations would not change the map;
 - "not_finite": the objective or its gradient is NaN or infinite;
-- "stale": each refresh of the objective takes back what was gained since the last.
+- "stale": each refresh of the objective undoes the gain since the last refresh.
 """
 
 
@@ -83,7 +83,7 @@ def solution(
 
 
 class Solver(Protocol):
-    """A method of optimisation, with its settings in the constructor."""
+    """Optimization method, with its settings in the constructor."""
 
     def maximize(
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
@@ -93,34 +93,34 @@ class Solver(Protocol):
         Parameters
         ----------
         objective : Objective
-            What to maximize.
+            Objective to maximize.
         start : ndarray
-            The first map, of any shape.
+            Initial map, of any shape.
         on_iteration : callable
-            Called after each iteration with the map and the objective's values so
-            far, the start's first; True stops.
+            Called after each iteration with the map and the curve of the objective so
+            far, including the start; True stops.
 
         Returns
         -------
         OptimizeResult
-            The best map is `x`; `curve` has the objective at the start and after each
-            iteration, `reason` a `StopReason`.
+            The best map is `x`; `curve` is the objective at the start and after each
+            iteration; `reason` is a `StopReason`.
         """
 
 
 def relative_change(before: float, after: float) -> float:
-    """Return how much an iteration changed the objective, relative to it.
+    """Return the relative change of the objective in an iteration.
 
-    |f_{k+1} − f_k| / max(|f_k|, |f_{k+1}|, 1), which SciPy's L-BFGS-B stops on, too.
+    |f_{k+1} − f_k| / max(|f_k|, |f_{k+1}|, 1), the criterion of SciPy's L-BFGS-B.
     """
     return abs(after - before) / max(abs(before), abs(after), 1.0)
 
 
 def power_of_two(size: float) -> float:
-    """Return the power of two nearest to a size: dividing by it rounds nothing."""
+    """Return the power of two nearest to a size; dividing by it is exact."""
     fraction, exponent = np.frexp(size)
     nearest = int(exponent) - int(fraction < np.sqrt(0.5))
-    return float(np.ldexp(1.0, min(nearest, 1023)))  # no float is larger
+    return float(np.ldexp(1.0, min(nearest, 1023)))  # the largest power of two
 
 
 @dataclass(frozen=True)
@@ -130,15 +130,15 @@ class LBFGS:
     Parameters
     ----------
     max_iter : int, default=50
-        Iterations at most.
+        Maximum number of iterations.
     tol : float, default=1e-5
-        Stop when an iteration gains less than this, relative to the objective, or
-        when no entry of the gradient is larger.
+        Stop if an iteration gains less than this, relative to the objective, or if no
+        entry of the gradient is larger.
 
     See Also
     --------
-    vicinal.optimize.ConjugateGradient : Two evaluations an iteration, often a little
-        higher.
+    vicinal.optimize.ConjugateGradient : Two evaluations per iteration, often a slightly
+        higher optimum.
 
     Examples
     --------
@@ -167,25 +167,25 @@ class LBFGS:
             on_iteration,
             method="L-BFGS-B",
             tol=self.tol,
-            # Iterations are the limit; SciPy has one on evaluations, too.
+            # The limit is on iterations; SciPy also limits evaluations.
             options={"maxiter": self.max_iter, "maxfun": 100 * (self.max_iter + 1)},
         )
 
 
 @dataclass(frozen=True)
 class ConjugateGradient:
-    """Conjugate gradients of Polak and Ribière, SciPy's CG (thesis, section 3.3.1).
+    """Polak-Ribière conjugate gradients, SciPy's CG (thesis, section 3.3.1).
 
-    Each iteration searches along a line for a map that satisfies Wolfe's conditions,
-    which takes about two evaluations of the objective.
+    Each iteration is a line search for a map that satisfies the Wolfe conditions, which
+    takes about two evaluations of the objective.
 
     Parameters
     ----------
     max_iter : int, default=50
-        Iterations at most.
+        Maximum number of iterations.
     tol : float, default=1e-5
-        Stop when an iteration gains less than this, relative to the objective, or
-        when no entry of the gradient is larger.
+        Stop if an iteration gains less than this, relative to the objective, or if no
+        entry of the gradient is larger.
 
     See Also
     --------
@@ -216,7 +216,7 @@ class ConjugateGradient:
             objective,
             start,
             on_iteration,
-            # SciPy's CG knows a bound on the gradient only, which is a sum over points.
+            # SciPy's CG has a tolerance only for the gradient, a sum over points.
             is_enough=lambda curve: relative_change(*curve[-2:]) <= self.tol,
             method="CG",
             options={"maxiter": self.max_iter, "gtol": self.tol},
@@ -237,8 +237,8 @@ def _maximize(
     objective, start, on_iteration
         As for any solver's `maximize`.
     is_enough : callable
-        Given the curve, whether the last iteration gained too little to go on; for
-        methods to which SciPy gives no such rule.
+        Returns, given the curve, whether the last iteration gained too little; for
+        methods for which SciPy lacks such a criterion.
     **how
         SciPy's method, tolerance and options.
 
@@ -254,7 +254,7 @@ def _maximize(
         value, gradient = objective.value_and_gradient(flat.reshape(start.shape))
         if not curve:
             curve.append(value)
-        # SciPy's line searches want float64, whatever the objective computes in.
+        # SciPy's line searches need float64, whatever the type of the objective.
         return -value, -gradient.ravel().astype(np.float64)
 
     def after_iteration(intermediate_result: OptimizeResult) -> None:
@@ -268,7 +268,7 @@ def _maximize(
         if stopped:
             raise StopIteration
 
-    # Norms of gradients that SciPy takes may overflow; `_reason` then says so.
+    # The norm of a gradient may overflow in SciPy; `_reason` reports it.
     with np.errstate(over="ignore", invalid="ignore"):
         result = minimize(
             negated,
@@ -283,22 +283,22 @@ def _maximize(
 
 
 def _reason(result: OptimizeResult) -> StopReason:
-    """Return why SciPy's L-BFGS-B or CG stopped by itself."""
+    """Return the reason why SciPy's L-BFGS-B or CG stopped by itself."""
     if result.success:
         return "converged"
     if not (np.isfinite(result.fun) and np.isfinite(result.jac).all()):
         return "not_finite"
-    # Status 1 is a limit on iterations (or on evaluations, which nobody sets); beyond
-    # it both methods know failed line searches only.
+    # Status 1 is a limit on iterations (or on evaluations, which is not set);
+    # otherwise, both methods stop only on failed line searches.
     return "max_iter" if result.status == 1 else "line_search"
 
 
-# A step that changes the map by less than this part of it leads nowhere.
+# A step with a smaller relative change of the map is not worth taking.
 _NEGLIGIBLE = 1e-10
 
 
 class Place(NamedTuple):
-    """A map, and the objective there."""
+    """Map with the value and gradient of the objective."""
 
     components: FloatArray
     value: float
@@ -311,47 +311,47 @@ class Place(NamedTuple):
 
 
 def evaluate(objective: Objective, components: FloatArray) -> Place:
-    """Evaluate the objective at a map, in float64 whatever it computes in."""
+    """Evaluate the objective at a map, with the result in float64."""
     value, gradient = objective.value_and_gradient(components)
     return Place(components, float(value), gradient.astype(np.float64))
 
 
 def natural_step(place: Place) -> float:
-    """Return the η whose step is as long as the map itself.
+    """Return the η of a step that is as long as the map.
 
     In this unit, step sizes do not depend on the units of the objective or the data.
-    A map of zeros has no length; its first step is measured against 1.
+    For a map of zeros, the length of the first step is relative to 1.
     """
     return (_norm(place.components) or 1.0) / _norm(place.gradient)
 
 
 class StepSizes(Protocol):
-    """The step sizes of one run, which change from step to step."""
+    """Adaptive step sizes of one run."""
 
     @property
     def eta(self) -> float | FloatArray:
-        """η of the next step: one for all entries of the map, or one for each."""
+        """η of the next step, a scalar or one value for each entry of the map."""
 
     def after_move(self, gradient: FloatArray) -> None:
-        """Adapt after a step that was taken, to the gradient where it led."""
+        """Update after an accepted step, given the gradient at the new map."""
 
     def after_retreat(self) -> None:
-        """Shorten the steps, after one that was taken back."""
+        """Shorten the steps after a rejected step."""
 
 
 @dataclass(frozen=True)
 class GradientAscent(ABC):
-    """Follow the gradient, A ← A + η ∂f/∂A, with η by some rule.
+    """Base class of gradient ascent, A ← A + η ∂f/∂A, with a rule for η.
 
     One iteration is one evaluation of the objective. A step that loses too much, or
-    leads to where the objective is not finite, is taken back: the next one starts from
-    the best map, and is shorter.
+    leads to a map at which the objective is not finite, is rejected: the next step
+    starts from the best map, and is shorter.
 
     See Also
     --------
-    vicinal.optimize.BoldDriver : A rule.
-    vicinal.optimize.DeltaBarDelta : A rule.
-    vicinal.optimize.DecayingSteps : A rule.
+    vicinal.optimize.BoldDriver : One step size that adapts to success.
+    vicinal.optimize.DeltaBarDelta : A step size for each entry.
+    vicinal.optimize.DecayingSteps : Step sizes that decay with time.
 
     Examples
     --------
@@ -365,11 +365,11 @@ class GradientAscent(ABC):
     first_step: float = 0.1
 
     tolerated_loss: ClassVar[float] = 0.0
-    """How much may be lost before a step is taken back, as part of the gain so far."""
+    """Tolerated loss of a step before it is rejected, relative to the gain so far."""
 
     @abstractmethod
     def step_sizes(self, objective: Objective, start: Place) -> StepSizes:
-        """Return the rule's step sizes for a run from a start."""
+        """Return the step sizes for a run from a start."""
 
     def maximize(
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
@@ -405,8 +405,8 @@ class GradientAscent(ABC):
             curve.append(here.value)
             if on_iteration(here.components.copy(), curve):
                 return end("stopped by a callback", "callback")
-            # Stop only after two small gains in a row: one may be an overshoot, across
-            # the maximum along this direction to a point about as high.
+            # Stop only after two small gains in a row: one may be an overshoot across
+            # the maximum along this direction, to a point of about the same value.
             if moved:
                 small = relative_change(*curve[-2:]) <= self.tol
                 n_idle = n_idle + 1 if small else 0
@@ -416,38 +416,39 @@ class GradientAscent(ABC):
 
 
 def _norm(entries: FloatArray) -> float:
-    with np.errstate(over="ignore"):  # beyond all numbers is infinite, no error
+    with np.errstate(over="ignore"):  # an overflow is infinity, not an error
         return float(np.linalg.norm(entries.ravel()))
 
 
-# How many steps the search for t_0 tries beyond the first; each doubles or halves it.
+# Maximum number of steps in the search for t_0; each doubles or halves it.
 _N_TRIALS = 10
 
 
 @dataclass(frozen=True)
 class BoldDriver(GradientAscent):
-    """Gradient ascent with steps that grow while they gain (thesis, 3.3.1; [1]_).
+    """Gradient ascent with steps that grow on success (thesis, 3.3.1; [1]_).
 
-    A step that does not descend makes the next one longer. One that does is taken back,
-    and halved until the objective rises again.
+    After a step that does not lower the objective, the step size grows. Otherwise, the
+    step is rejected, and the step size is halved until the objective rises again.
 
     Parameters
     ----------
     max_iter : int, default=50
-        Iterations at most; each is one evaluation, of a step taken or taken back.
+        Maximum number of iterations; each is one evaluation, of an accepted or a
+        rejected step.
     tol : float, default=1e-5
-        Stop when two steps in a row gain less than this, relative to the objective.
+        Stop if two steps in a row gain less than this, relative to the objective.
     first_step : float, default=0.1
         Length of the first step, relative to the map.
     rho : float, default=1.1
-        ρ > 1, what the step size is multiplied with after a success.
+        ρ > 1, the factor of the step size after an accepted step.
     sigma : float, default=0.5
-        σ < 1, what it is multiplied with after a failure.
+        σ < 1, the factor of the step size after a rejected step.
 
     See Also
     --------
     vicinal.optimize.DeltaBarDelta : A step size for each entry.
-    vicinal.optimize.GradientAscent : What they share.
+    vicinal.optimize.GradientAscent : The base class.
 
     References
     ----------
@@ -493,17 +494,17 @@ class _Bold:
 class DeltaBarDelta(GradientAscent):
     """Gradient ascent with a step size for each entry of the map [1]_.
 
-    With δ the gradient and δ̄ the running average of past ones,
-    δ̄ ← (1 − θ) δ + θ δ̄, an entry's step size grows by κ where δ̄ and δ have the same
-    sign, and shrinks by the part φ of it where they have not. A drop by more than a
-    tenth of the gain so far sends it back to the best map, with η and κ halved.
+    With δ the gradient and δ̄ ← (1 − θ) δ + θ δ̄ its running average, the step size of
+    an entry grows by κ if δ̄ and δ have the same sign, and shrinks by the factor 1 − φ
+    if they have opposite signs. After a drop by more than a tenth of the gain so far,
+    the run continues from the best map, with η and κ halved.
 
     Parameters
     ----------
     max_iter : int, default=50
-        Iterations at most; each is one evaluation.
+        Maximum number of iterations; each is one evaluation.
     tol : float, default=1e-5
-        Stop when two steps in a row change the objective by less than this, relative
+        Stop if two steps in a row change the objective by less than this, relative
         to it.
     first_step : float, default=0.1
         Length of the first step, relative to the map.
@@ -517,7 +518,7 @@ class DeltaBarDelta(GradientAscent):
     See Also
     --------
     vicinal.optimize.BoldDriver : One step size for all.
-    vicinal.optimize.GradientAscent : What they share.
+    vicinal.optimize.GradientAscent : The base class.
 
     References
     ----------
@@ -545,7 +546,7 @@ class DeltaBarDelta(GradientAscent):
     theta: float = 0.7
 
     def step_sizes(self, objective: Objective, start: Place) -> StepSizes:  # noqa: ARG002
-        """Return step sizes that are all that of the first step."""
+        """Return the step size of the first step, for each entry."""
         first = self.first_step * natural_step(start)
         return _OneForEach(
             eta=np.full_like(start.gradient, first),
@@ -572,7 +573,7 @@ class _OneForEach:
 
     def after_retreat(self) -> None:
         self.eta = self.eta / 2
-        # Where the gradient is larger than at the start, κ alone would overshoot again.
+        # If the gradient is larger than at the start, κ alone would overshoot again.
         self.kappa /= 2
 
 
@@ -580,28 +581,30 @@ class _OneForEach:
 class DecayingSteps(GradientAscent):
     """Gradient ascent with η = η_0 / (t + t_0) in iteration t (thesis, section 3.3.1).
 
-    t_0, after which the steps begin to drop off, is found by an exponential search
-    before the first iteration: of first steps η_0 / t_0, each twice or half as long as
-    the one before, it keeps the one that raises the objective most. A drop by more than
-    a tenth of the gain so far sends it back to the best map, with η halved.
+    t_0, after which the steps begin to decay, is found by an exponential search before
+    the first iteration: among first steps η_0 / t_0, each twice or half as long as the
+    previous one, the search keeps the one that raises the objective most. After a drop
+    by more than a tenth of the gain so far, the run continues from the best map, with η
+    halved.
 
     Parameters
     ----------
     max_iter : int, default=50
-        Iterations at most; each is one evaluation. The search takes up to 11 more.
+        Maximum number of iterations; each is one evaluation. The search takes up to
+        11 more.
     tol : float, default=1e-5
-        Stop when two steps in a row change the objective by less than this, relative
+        Stop if two steps in a row change the objective by less than this, relative
         to it.
     first_step : float, default=0.1
-        Length of the first step that the search tries, relative to the map.
+        Length of the first step of the search, relative to the map.
     eta_0 : float, default=300.0
         η_0, in units of the step size that moves the map by its own length. A first
-        step as long as the map makes t_0 = 300.
+        step as long as the map gives t_0 = 300.
 
     See Also
     --------
-    vicinal.optimize.BoldDriver : Steps that depend on success.
-    vicinal.optimize.GradientAscent : What they share.
+    vicinal.optimize.BoldDriver : Step sizes that adapt to success.
+    vicinal.optimize.GradientAscent : The base class.
 
     Examples
     --------
@@ -656,27 +659,27 @@ class _Decaying:
         self.t *= 2
 
 
-# Adam's memory of the gradient and of its square, as its authors chose them.
+# Adam's decay rates of the gradient and of its square, as in the original paper.
 _MEAN, _SQUARE = 0.9, 0.999
 _WARM_UP = 0.05
-# Gradients that have grown by more than this are measured in another unit.
+# If gradients grow by more than this factor, their unit is changed.
 _GROWTH = 2.0**100
 
 
 class Sampled(Protocol):
-    """An objective that is a sum, of which mini-batches can be drawn."""
+    """Objective that is a sum, from which mini-batches can be drawn."""
 
     def draw(self, rng: Generator) -> Objective:
-        """Return a mini-batch: its value and gradient estimate those of the whole."""
+        """Return a mini-batch, whose value and gradient estimate those of the sum."""
 
 
 @dataclass
 class Adam:
-    """The direction of Adam's next step, from the gradients so far.
+    """State of Adam, which gives the direction of the next step.
 
-    Each entry moves by its mean gradient in units of the gradient's own size, so that
-    the objective's unit cancels. With `size_held`, a step changes the map's direction
-    and keeps its size (Frobenius norm).
+    Each entry moves by its mean gradient divided by the gradient's size, so that the
+    unit of the objective cancels. With `size_held`, a step changes the direction of the
+    map and keeps its Frobenius norm.
     """
 
     size_held: bool = False
@@ -688,7 +691,7 @@ class Adam:
     def step(
         self, components: FloatArray, gradient: FloatArray, eta: float
     ) -> FloatArray:
-        """Return the map after a step; entries move by about η at most."""
+        """Return the map after a step; entries move by at most about η."""
         self.n_steps += 1
         self._find_unit(gradient)
         gradient = gradient / self.unit
@@ -705,8 +708,8 @@ class Adam:
         return moved * (typical_entry(components) / typical_entry(moved))
 
     def in_unit(self, unit: float) -> Self:
-        """Return the same memory of gradients measured in another unit."""
-        if not self.mean.any():  # nothing seen yet: any unit will do
+        """Return the same state, with gradients in another unit."""
+        if not self.mean.any():  # no gradient seen: any unit is valid
             return replace(self, unit=unit)
         factor = self.unit / unit
         return replace(
@@ -714,7 +717,7 @@ class Adam:
         )
 
     def _find_unit(self, gradient: FloatArray) -> None:
-        """Measure gradients in a unit in which squares neither overflow nor vanish."""
+        """Choose a unit in which squared gradients neither overflow nor underflow."""
         largest = float(np.abs(gradient).max(initial=0))
         begun = bool(self.mean.any())
         if not largest or (begun and largest <= _GROWTH * self.unit):
@@ -727,33 +730,33 @@ class Adam:
 
 
 def schedule(progress: float) -> float:
-    """Return the part of the largest step to take: a short rise, and a long fall.
+    """Return the step size relative to the largest: a short rise, and a long decay.
 
     Parameters
     ----------
     progress : float
-        How many of the steps are done, from 0 to 1.
+        Share of the steps that are done, from 0 to 1.
     """
     rise = min(1.0, (progress + 1e-3) / _WARM_UP)
     return float(rise * 0.5 * (1 + np.cos(np.pi * progress)))
 
 
 class Progress(NamedTuple):
-    """Where some steps have led.
+    """Result of some steps.
 
     Attributes
     ----------
     components : ndarray
         The map.
     adam : Adam
-        What the next steps need to know of these.
+        State of Adam for the next steps.
     batch_values : list of float
-        The mini-batches' values, each before its step.
+        Values of the mini-batches, each before its step.
     finite : bool
-        Whether all values and gradients were; otherwise the map is that before the
-        first one which was not, or a mean of such.
+        Whether all values and gradients were finite. If not, the map is the one before
+        the first that was not, or a mean of such maps.
     n_paths : int
-        How many maps, led there by different steps, this is the mean of.
+        Number of maps, from different sequences of steps, whose mean this is.
     """
 
     components: FloatArray
@@ -779,20 +782,20 @@ def take_steps(
     Parameters
     ----------
     objective : Sampled
-        What mini-batches are drawn from.
+        Objective from which mini-batches are drawn.
     components : ndarray of float64
-        The map to start from.
+        Initial map.
     adam : Adam
-        Of the steps before; it is not changed.
+        State of Adam after the previous steps; it is not changed.
     etas : sequence of float
-        The size of each step.
+        Size of each step.
     rng : Generator
         Draws the mini-batches.
     """
     adam, values = copy(adam), []
     for eta in etas:
         part = objective.draw(rng)
-        # Of data at the edge of what floats hold a step may be too long.
+        # For data near the limits of floats, a step may be too long.
         with np.errstate(over="ignore"):
             value, gradient = part.value_and_gradient(components)
         values.append(value)
@@ -803,10 +806,10 @@ def take_steps(
 
 
 def average(*some: Progress) -> Progress:
-    """Return the mean of maps that as many steps each have led from one place.
+    """Average maps that result from the same number of steps from the same start.
 
-    Adam's memories are averaged, too. A map that is itself a mean counts as many times
-    as its `n_paths`, so that means of means are those of all.
+    The states of Adam are averaged, too. A map that is itself a mean is weighted by its
+    `n_paths`, so that a mean of means is the mean of all.
     """
     n = sum(one.n_paths for one in some)
     shares = [one.n_paths / n for one in some]
@@ -815,7 +818,7 @@ def average(*some: Progress) -> Progress:
         weighed = (k * np.asarray(part) for k, part in zip(shares, parts, strict=True))
         return reduce(np.add, weighed)
 
-    # Who has seen no gradient but zeros has no unit of his own.
+    # The state has no unit if all gradients so far were zero.
     units = [one.adam.unit for one in some if one.adam.mean.any()]
     unit = max(units, default=1.0)
     adams = [one.adam.in_unit(unit) for one in some]
@@ -825,7 +828,7 @@ def average(*some: Progress) -> Progress:
         square=mean(one.square for one in adams),
     )
     A = mean(one.components for one in some)
-    if adam.size_held:  # a mean is shorter than what it is the mean of
+    if adam.size_held:  # the mean is shorter than the averaged maps
         size = mean(typical_entry(one.components) for one in some)
         A *= size / typical_entry(A)
     n_values = min(len(one.batch_values) for one in some)
@@ -835,26 +838,26 @@ def average(*some: Progress) -> Progress:
 
 @dataclass(frozen=True)
 class Stochastic:
-    """Adam's steps, each on a random mini-batch of the objective.
+    """Stochastic optimization with Adam on random mini-batches of the objective.
 
-    Steps rise shortly, then fall along a cosine to nothing, so that the end is as good
-    as an average over the last steps. An iteration is a number of steps; the curve has
-    their mean value.
+    Step sizes rise briefly, then decay along a cosine to zero, so that the last map is
+    as good as an average over the last steps. An iteration is a number of steps; the
+    curve has their mean value.
 
     Parameters
     ----------
     max_iter : int, default=50
-        Iterations; all of them are done.
+        Number of iterations; all of them are done.
     seed : int, default=0
-        For drawing the mini-batches.
+        Seed for drawing the mini-batches.
     steps : int, default=25
-        Steps in an iteration.
+        Number of steps in an iteration.
     first_step : float, default=0.3
         η of the largest step, in units of the start's typical entry.
     size_held : bool, default=False
-        Leave the map's size as it is at the start.
+        Keep the size of the start.
     take : callable, default=take_steps
-        Takes an iteration's steps.
+        Takes the steps of an iteration.
     """
 
     max_iter: int = 50
@@ -904,23 +907,23 @@ def typical_entry(A: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class Refreshed:
-    """Run a solver a few iterations at a time, and refresh the objective before each.
+    """Solver in rounds of a few iterations, each after a refresh of the objective.
 
-    For objectives that are approximated around one map, as sums over the nearest
-    neighbours there. A round after which the refreshed objective is lower than before
-    is taken back, and those that follow are half as long.
+    For objectives that are approximated around a map, such as sums over the nearest
+    neighbors. A round is rejected if the refreshed objective is lower than before, and
+    the following rounds are half as long.
 
     Parameters
     ----------
     refresh : callable
         Approximates the objective around a map.
     is_stale : callable
-        Whether a map is too far from the last refresh; that ends the round.
+        Returns whether a map is too far from the last refresh, which ends the round.
     how : dict
-        Arguments of `maximize`: solver, max_iter over all rounds, tol, unit. A whole
-        round that gains less than tol, relative to the objective, is the last.
+        Arguments of `maximize`: solver, max_iter over all rounds, tol, unit. The fit
+        ends after a full round that gains less than tol, relative to the objective.
     length : int, default=10
-        Iterations in a round, at first.
+        Initial number of iterations in a round.
     """
 
     refresh: Callable[[FloatArray], None]
@@ -982,23 +985,23 @@ class Refreshed:
 
 
 class Ridge:
-    """An objective minus λ_i times the squared size of each row i of the map.
+    """Objective minus λ_i times the squared norm of each row i of the map.
 
     g(A) = f(A) − Σ_i λ_i Σ_j A_ij² (thesis, eq. 3.26 and 3.27); with one λ for all rows
-    it is eq. 3.22 and 3.23. Without it nothing keeps the map from growing.
+    it is eq. 3.22 and 3.23. The penalty bounds the size of the map.
 
     Parameters
     ----------
     objective : Objective
         The objective without the penalty.
     penalty : float or array-like of shape (n_components,)
-        λ, or one for each row.
+        λ, or one value for each row.
     center : ndarray or float, default=0.0
-        The map that costs nothing.
+        The map with zero penalty.
 
     See Also
     --------
-    vicinal.objectives.NCAObjective : What is penalised.
+    vicinal.objectives.NCAObjective : An objective to penalize.
 
     Examples
     --------
@@ -1023,7 +1026,7 @@ class Ridge:
         self.center = center
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
-        """Evaluate at a map; see the unpenalised objective."""
+        """Evaluate the penalized objective at a map."""
         value, gradient = self.objective.value_and_gradient(components)
         moved = components - self.center
         weighted = (
@@ -1035,16 +1038,16 @@ class Ridge:
 
 
 class Reparametrized:
-    """An objective in other coordinates: A = P · b, P diag(b) or P Bᵀ.
+    """Objective in other coordinates: A = P · b, P diag(b) or P Bᵀ.
 
-    Units, whitening and bases are all changes of coordinates.
+    Units, whitening and bases are changes of coordinates.
 
     Parameters
     ----------
     objective : Objective
-        The objective of A.
+        Objective as a function of A.
     basis : float, ndarray of shape (n_features,) or (n_features, n_coordinates)
-        b or B. Powers of two change no digit.
+        b or B. Powers of two are exact.
 
     Examples
     --------
@@ -1064,13 +1067,13 @@ class Reparametrized:
         self.basis = np.asarray(basis, dtype=np.float64)
 
     def expand(self, parameters: FloatArray) -> FloatArray:
-        """Return the map A of these parameters P."""
+        """Return the map A for the parameters P."""
         if self.basis.ndim == 2:
             return parameters @ self.basis.T
         return parameters * self.basis
 
     def value_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
-        """Evaluate at P; the gradient is with respect to P."""
+        """Evaluate the objective at P; the gradient is with respect to P."""
         value, gradient = self.objective.value_and_gradient(self.expand(parameters))
         if self.basis.ndim == 2:
             return value, gradient @ self.basis
@@ -1102,19 +1105,19 @@ def maximize(
     Parameters
     ----------
     objective : Objective
-        Has `value_and_gradient`.
+        Objective with `value_and_gradient`.
     start : ndarray
-        The first map, of any shape.
+        Initial map, of any shape.
     solver : str or Solver, default="lbfgs"
         A name in `SOLVERS`, or an object with `maximize(objective, start, callback)`.
     max_iter, tol : int, float
-        Bounds of a solver that is given by name.
+        Limits of a solver that is given by name.
     callback : callable, optional
         Called after each iteration with the map and the curve so far; True stops.
     unit : float, default=1.0
-        Unit of the map's entries in which the solver works, a power of two. Tolerances
-        and first steps assume entries between 0.01 and 100 in it; the unit of the start
-        takes its place otherwise.
+        Unit of the map's entries for the solver, a power of two. Tolerances and first
+        steps assume entries between 0.01 and 100 in this unit; otherwise, the unit of
+        the start is used.
 
     Returns
     -------

@@ -1,5 +1,5 @@
-"""What a learned metric is, and what the families share.
+"""Base classes and shared utilities of the estimators.
 
-`metric` is the base of every estimator that learns a linear map; the others check its
-input, its dimension, two domains, and watch over a fit.
+`metric` has the base class of all estimators that learn a linear map. The other modules
+have linear algebra, two-domain data and model selection.
 """

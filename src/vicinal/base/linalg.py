@@ -1,4 +1,4 @@
-"""Linear algebra that is safe against rounding: scatter, whitening, row spaces."""
+"""Linear algebra that is robust to rounding: scatter, whitening, row spaces."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -22,16 +22,16 @@ from vicinal.neighborhood.threads import (
     single_threaded_blas,
 )
 
-# How many roundings of a feature's largest value make a deviation.
+# A deviation is nonzero if it exceeds this many roundings of a feature's largest value.
 _ROUNDINGS = 8.0
-# Covariances are formed in float64, whose eigenvalues are good to this of the largest.
+# Relative precision of the eigenvalues of a float64 covariance.
 _PRECISION = 1e-13
-# How many numbers of the points are copied at a time.
+# Number of array entries that are copied at a time.
 _AT_ONCE = 2**18
 
 
 def rounding(X: FloatArray) -> FloatArray:
-    """Return what each feature's values may be off by, given the type of X."""
+    """Return the rounding error of each feature, given the dtype of X."""
     return _ROUNDINGS * float(np.finfo(X.dtype).eps) * largest(X)
 
 
@@ -51,9 +51,9 @@ def class_means(
     X : ndarray of shape (n_samples, n_features)
         The points.
     codes : ndarray of shape (n_samples,)
-        Their classes, as integers from 0; a class without points has the mean 0.
+        Class codes from 0. The mean of an empty class is 0.
     weights : ndarray of shape (n_samples,) or None, default=None
-        How many points each row stands for; None is one.
+        Number of points that each row represents; None is one.
 
     Returns
     -------
@@ -62,13 +62,13 @@ def class_means(
     n_classes = int(codes.max(initial=-1)) + 1
     means = np.zeros((n_classes, X.shape[1]))
     sizes = np.bincount(codes, weights)
-    # Sorted by class, so that the sums of all classes are one pass over the points.
+    # Sort by class, so that one pass over the points sums all classes.
     order = np.argsort(codes, kind="stable")
     for part in blocks(slice(0, len(X)), max(1, _AT_ONCE // max(1, X.shape[1]))):
         rows = order[part]
         first = np.flatnonzero(np.diff(codes[rows], prepend=-1))
         block = X[rows].astype(np.float64)
-        # Divided before they are added up: the sum of large numbers may overflow.
+        # Divide before adding: the sum of large numbers may overflow.
         shares = 1 / sizes[codes[rows]]
         block *= (shares if weights is None else weights[rows] * shares)[:, None]
         means[codes[rows[first]]] += np.add.reduceat(block, first, axis=0)
@@ -86,18 +86,18 @@ def mean(X: FloatArray, weights: FloatArray | None = None) -> FloatArray:
 def within_class_residuals(
     X: FloatArray, codes: IntArray | None, weights: FloatArray | None = None
 ) -> FloatArray:
-    """Return the points minus their classes' means, in float64.
+    """Return the points minus the means of their classes, in float64.
 
     Parameters
     ----------
     X, codes, weights
-        As for `class_means`; codes of None are one class.
+        As for `class_means`; if codes is None, all points are in one class.
 
     Returns
     -------
     ndarray of shape (n_samples, n_features)
-        With weights, each row times the root of its weight, of which the mean is 1:
-        plain mean squares of it are weighted ones of the points.
+        With weights, each row is multiplied by the root of its weight divided by the
+        mean weight, so that plain mean squares are weighted mean squares.
     """
     residuals = X - (
         mean(X, weights) if codes is None else class_means(X, codes, weights)[codes]
@@ -108,33 +108,33 @@ def within_class_residuals(
 
 
 def deviations(residuals: FloatArray, X: FloatArray) -> FloatArray:
-    """Return each feature's standard deviation; 0 where it is a matter of rounding.
+    """Return each feature's standard deviation; 0 if it is within rounding error.
 
     Parameters
     ----------
     residuals : ndarray of shape (n_samples, n_features)
-        The points minus some means.
+        The points minus their means.
     X : ndarray of shape (n_samples, n_features)
-        The points themselves, whose type and size tell what rounding is.
+        The points. Their dtype and size determine the rounding error.
     """
     largest = np.abs(residuals).max(axis=0, initial=0)
-    # In units of the largest, so that squares neither overflow nor vanish.
+    # In units of the largest value, so that squares neither overflow nor underflow.
     unit = np.where(largest > 0, largest, 1.0)
     found: FloatArray = unit * np.sqrt(np.mean(np.square(residuals / unit), axis=0))
     return np.where(found > rounding(X), found, 0.0)
 
 
 class Spread(NamedTuple):
-    """The principal axes of residuals, in each feature's own unit.
+    """Principal axes of residuals, with each feature in its own unit.
 
     Attributes
     ----------
     units : ndarray of shape (n_features,)
-        The features' deviations; infinity for those that do not vary.
+        Standard deviations of the features; infinity for constant features.
     axes : ndarray of shape (n_features, n_axes)
-        Orthonormal, of the features in their units; ascending by variance.
+        Orthonormal axes of the scaled features, in ascending order of variance.
     variances : ndarray of shape (n_axes,)
-        Along the axes; axes that only round are left out.
+        Variances along the axes; axes within rounding error are excluded.
     """
 
     units: FloatArray
@@ -152,8 +152,8 @@ class Spread(NamedTuple):
         Parameters
         ----------
         shrinkage : float, default=0.0
-            In [0, 1]: how far the covariance is shrunk to that of independent
-            features first. With 0, axes without variance are mapped to nothing.
+            Shrinkage of the covariance towards that of independent features, in [0, 1].
+            With 0, axes without variance are mapped to zero.
         """
         shrunk = (1 - shrinkage) * self.variances + shrinkage
         rest = 1 / np.sqrt(shrinkage) if shrinkage > 0 else 0.0
@@ -170,16 +170,16 @@ def spread(
     n_threads: int = 1,
     measured: FloatArray | None = None,
 ) -> Spread:
-    """Return along which axes points vary about their classes' means, and how much.
+    """Return the principal axes of points around their class means.
 
     Parameters
     ----------
     X, codes, weights
         As for `within_class_residuals`.
     n_threads : int, default=1
-        The result is the same, bit for bit, for any number.
+        Number of threads; the result is bitwise identical for any number.
     measured : ndarray of shape (n_samples, n_features) or None, default=None
-        The points as they came, whose type and size tell what rounding is; None is X.
+        Original points, whose dtype and size determine the rounding error; None is X.
     """
     n, n_features = X.shape
     measured = X if measured is None else measured
@@ -215,27 +215,27 @@ def covariance(
     weights: FloatArray | None = None,
     n_threads: int = 1,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the mean product of residuals, in float64, and the features' units.
+    """Return the covariance of the residuals in float64, and the features' units.
 
     Parameters
     ----------
     X, codes, weights
         As for `within_class_residuals`.
     n_threads : int, default=1
-        The result is the same, bit for bit, for any number.
+        Number of threads; the result is bitwise identical for any number.
 
     Returns
     -------
     C : ndarray of shape (n_features, n_features)
-        Of the features in these units, so that squares neither overflow nor vanish.
+        Covariance of the scaled features, whose squares neither overflow nor underflow.
     units : ndarray of shape (n_features,)
-        Powers of two, by which dividing rounds nothing.
+        Powers of two, so that the division is exact.
     """
     n, n_features = X.shape
     own = np.zeros(n, dtype=int) if codes is None else codes
     means = mean(X, weights)[None] if codes is None else class_means(X, codes, weights)
     size = largest(X)
-    # The largest power of two is 2¹⁰²³: a number may be nearly twice as large.
+    # The largest power of two is 2¹⁰²³; a float may be nearly twice as large.
     exponents = np.ceil(np.log2(np.where(size > 0, size, 1.0)))
     units = np.exp2(np.minimum(exponents, 1023))
     roots = None if weights is None else np.sqrt(weights / weights.mean())
@@ -261,18 +261,18 @@ def relevant_components(
     weights: FloatArray | None = None,
     n_threads: int = 1,
 ) -> FloatArray:
-    """Return S_W^(−1/2), or at low rank the main directions of what it maps to: RCA.
+    """Return S_W^(−1/2), or its leading directions at low rank (RCA).
 
     Parameters
     ----------
     X, codes, weights
         As for `class_means`.
     d : int
-        How many rows the map shall have.
+        Number of rows of the map.
     shrinkage : float, default=0.0
         As for `Spread.inverse_root`.
     n_threads : int, default=1
-        The result is the same, bit for bit, for any number.
+        Number of threads; the result is bitwise identical for any number.
 
     Returns
     -------
@@ -297,16 +297,16 @@ def discriminant_rows(
 ) -> FloatArray:
     """Return d rows that whiten the classes, the most discriminative first.
 
-    Beyond the directions that separate the classes, the whitened data have no direction
-    of their own. The rest follows the principal axes within the classes, largest
-    variance first, so that rounding decides nothing.
+    Beyond the directions that separate the classes, the whitened data have no preferred
+    direction. The remaining rows follow the principal axes within the classes, in
+    descending order of variance, so that rounding does not determine them.
 
     Parameters
     ----------
     X, codes, weights
         As for `class_means`.
     within : Spread
-        Of the residuals within the classes.
+        Principal axes of the residuals within the classes.
     d : int
         Number of rows.
     class_weight : {"size", "equal"}, default="size"
@@ -321,7 +321,7 @@ def discriminant_rows(
     kept = sizes > 1e-10 * max(sizes.max(initial=0), 1e-300)
     directions = directions[kept][:d]
     if len(directions) < min(d, n_axes):
-        # Gram-Schmidt on the axes in whitened coordinates, by variance within classes.
+        # Gram-Schmidt on the whitened axes, ordered by within-class variance.
         axes = np.eye(n_axes)[np.argsort(-within.variances, kind="stable")]
         for axis in axes:
             if len(directions) == min(d, n_axes):
@@ -330,7 +330,7 @@ def discriminant_rows(
             rest -= directions.T @ (directions @ rest)
             if np.linalg.norm(rest) > 0.1:
                 directions = np.vstack([directions, rest / np.linalg.norm(rest)])
-        for axis in axes:  # those that were nearly in the span already
+        for axis in axes:  # axes that were nearly in the span
             if len(directions) == min(d, n_axes):
                 break
             rest = axis - directions.T @ (directions @ axis)
@@ -341,34 +341,34 @@ def discriminant_rows(
 
 
 def filled(rows: FloatArray, d: int) -> FloatArray:
-    """Return d rows: zeros where the data have fewer dimensions."""
+    """Return d rows, padded with zeros if the data have fewer dimensions."""
     return np.vstack([rows, np.zeros((d - len(rows), rows.shape[1]))])
 
 
-# Of units that are nearer to each other than this, products lose nothing.
+# If the smallest unit exceeds this share of the largest, products stay precise.
 ALIKE = 1e-3
 
 
 def rank_in_own_units(
     points: FloatArray, X: FloatArray, unit: float, negligible: float
 ) -> int:
-    """Return how many directions rows vary in, with each feature in a unit of its own.
+    """Return the rank of the rows, with each feature in its own unit.
 
     Parameters
     ----------
     points : ndarray of shape (n_samples, n_features)
-        The rows around their mean, divided by the unit.
+        The centered rows, divided by `unit`.
     X : ndarray of shape (n_samples, n_features)
-        The rows as they are; how large they are tells what rounding is.
+        The rows. Their magnitude determines the rounding error.
     unit : float
-        What the points were divided by.
+        Divisor of the points.
     negligible : float
-        What part of the largest variance is rounding.
+        Share of the largest variance that is rounding error.
 
     Returns
     -------
     int
-        0 also where the units differ too little for anything to be lost.
+        0 also if the units differ too little to lose precision.
     """
     sizes = np.abs(points).max(axis=0, initial=0).astype(np.float64)
     varying = sizes > rounding(X) / unit
@@ -381,10 +381,10 @@ def rank_in_own_units(
 
 
 def principal_axes(points: FloatArray, rank: int) -> NDArray[np.float64]:
-    """Return at most so many orthonormal rows that the points vary along, in order.
+    """Return at most `rank` orthonormal principal axes of the points, in order.
 
-    By the points themselves rather than by their products: half as many digits are
-    lost to what is large.
+    The SVD of the points loses half as many digits to large features as the
+    eigendecomposition of their products.
     """
     wide = points.astype(np.float64)
     wide -= wide.mean(axis=0)
@@ -396,21 +396,21 @@ def principal_axes(points: FloatArray, rank: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class RowSpace:
-    """Rows in coordinates of their own: centred, scaled, with the same geometry.
+    """Coordinates of the rows: centered and scaled, with the same geometry.
 
     Attributes
     ----------
     coordinates : ndarray of shape (n_samples, n_coordinates)
-        The rows, in X's type of float. Where they are all equal, zeros.
+        The rows, in the dtype of X; zeros if all rows are equal.
     unit : float
-        What a coordinate of 1 is in X: no square of a coordinate can overflow.
+        Length in X of a coordinate of 1, such that no squared coordinate overflows.
     rows : ndarray, sparse array or None
-        The scaled rows of X, or a basis of their span, where the coordinates are not
-        features; else None.
+        The scaled rows of X, or a basis of their span, if the coordinates are not
+        features; otherwise None.
     weights : ndarray of shape (n_samples, n_coordinates) or None
-        What takes coordinates back: a direction b is rowsᵀ (weights b).
+        Weights that map coordinates to features: a direction b is rowsᵀ (weights b).
     n_features : int
-        How many features X has.
+        Number of features of X.
     """
 
     coordinates: FloatArray
@@ -421,25 +421,24 @@ class RowSpace:
 
     @property
     def n_coordinates(self) -> int:
-        """How many coordinates there are: of features, or of what the rows span."""
+        """Number of coordinates: features, or the dimension of the span of the rows."""
         return self.coordinates.shape[1]
 
     def to_features(self, directions: FloatArray) -> NDArray[np.float64]:
-        """Return directions, given in columns, as rows over the features."""
+        """Convert directions, given in columns, to rows over the features."""
         if self.weights is None:
             return directions.T.astype(np.float64, copy=False)
         found: NDArray[np.float64] = self.rows.T @ (self.weights @ directions)
         return found.T
 
     def basis_to_features(self, directions: FloatArray) -> NDArray[np.float64]:
-        """Return orthonormal directions as rows that are orthonormal to the last digit.
+        """Convert orthonormal directions to rows, orthonormal to machine precision.
 
-        Those of `to_features` are so only up to the rounding of the small squares in
-        X Xᵀ: then the Cholesky factor of their products does what a QR decomposition
-        would.
+        The rows of `to_features` are orthonormal up to the rounding error of X Xᵀ. The
+        Cholesky factor of their products corrects it, as a QR decomposition would.
         """
         found = self.to_features(directions)
-        if self.weights is None or not found.any():  # rows that are all equal
+        if self.weights is None or not found.any():  # all rows are equal
             return found
         R = cholesky(found @ found.T)
         rows: NDArray[np.float64] = solve_triangular(R, found, trans="T")
@@ -447,17 +446,17 @@ class RowSpace:
 
 
 def span_of(X: Any) -> RowSpace:
-    """Return the rows in coordinates of their own.
+    """Return the coordinates of the rows.
 
     Parameters
     ----------
     X : ndarray or sparse array of shape (n_samples, n_features)
-        Validated; float32 or float64.
+        Validated points; float32 or float64.
 
     Raises
     ------
     ValueError
-        When differences in X overflow, or sparse X needs too much memory.
+        If differences in X overflow, or sparse X needs too much memory.
     """
     n, n_features = X.shape
     if issparse(X):
@@ -485,34 +484,34 @@ def span_of(X: Any) -> RowSpace:
 
 
 class Centered(NamedTuple):
-    """Rows around their mean, in a unit in which no square overflows."""
+    """Centered rows, in a unit in which no square overflows."""
 
     points: FloatArray
-    """(X − origin) / unit. Constant features are 0 exactly."""
+    """(X − origin) / unit. Constant features are exactly 0."""
     origin: FloatArray
-    """The mean; of a constant feature, its value."""
+    """The mean; for a constant feature, its value."""
     unit: Any
-    """A power of two, in X's type of float."""
+    """A power of two, in the dtype of X."""
 
     def also(self, X: FloatArray) -> FloatArray:
-        """Return other rows in the same way."""
+        """Apply the same centering and scaling to other rows."""
         moved: FloatArray = X.astype(self.points.dtype) - self.origin
         moved /= self.unit
         return moved
 
 
 def centered(X: FloatArray) -> Centered:
-    """Return dense rows around their mean.
+    """Center dense rows.
 
     Raises
     ------
     ValueError
-        When differences in X overflow.
+        If differences in X overflow.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         means = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-        # The mean of equal numbers is one of them only up to rounding errors, which
-        # would look like a feature of its own where all others are small.
+        # The mean of equal numbers has a rounding error, which would look like a
+        # feature if all other features are small.
         origin = np.where((X[0] != X).any(axis=0), means, X[0])
         points = X - origin
     if not np.isfinite([points.max(initial=0), points.min(initial=0)]).all():
@@ -523,9 +522,9 @@ def centered(X: FloatArray) -> Centered:
 
 
 def unit_of(numbers: FloatArray) -> Any:
-    """Return a power of two that makes the largest number one or so.
+    """Return the power of two that scales the largest number to about one.
 
-    Squares stay finite in that unit, nothing is rounded, and neither the neighbours
+    Squares stay finite in that unit and the division is exact. Neither the neighbors
     nor ΔΔᵀ/σ² depend on it.
     """
     largest = max(numbers.max(initial=0), -numbers.min(initial=0))
@@ -533,34 +532,34 @@ def unit_of(numbers: FloatArray) -> Any:
 
 
 def _thin(rows: Any, unit: float, gram: NDArray[np.float64]) -> RowSpace:
-    """Take coordinates from the inner products of the rows: X Xᵀ = U S² Uᵀ."""
+    """Compute coordinates from the inner products of the rows: X Xᵀ = U S² Uᵀ."""
     n, n_features = rows.shape
-    # Centred in the products, where sparse rows cannot be.
+    # Center the products, since sparse rows cannot be centered.
     means = gram.mean(axis=0)
     gram = gram - means - means[:, None] + means.mean()
     squares, U = eigh(gram)
     least = negligible(rows.dtype, n, n_features) * squares[-1]
     kept = squares > max(least, 0)
-    if not kept.any():  # all rows are equal: one coordinate that says so
+    if not kept.any():  # all rows are equal: one coordinate of zeros
         nothing = np.zeros((n, 1))
         return RowSpace(nothing.astype(rows.dtype), unit, rows, nothing, n_features)
     sizes, U = np.sqrt(squares[kept][::-1]), U[:, kept][:, ::-1]
-    # U is orthogonal to the ones, so that Xᵀ U needs no centred X.
+    # U is orthogonal to the ones, so that Xᵀ U does not need centered X.
     return RowSpace((U * sizes).astype(rows.dtype), unit, rows, U / sizes, n_features)
 
 
 def negligible(dtype: Any, n: int, n_features: int) -> float:
-    """Return what part of the largest variance is rounding of the numbers in X."""
+    """Return the share of the largest variance that is rounding error in X."""
     noise = 10 * n_features * np.finfo(dtype).eps ** 2
     return float(noise + 10 * max(n, n_features) * np.finfo(np.float64).eps)
 
 
 def varying_axes(coordinates: FloatArray, n_threads: int = 1) -> NDArray[np.float64]:
-    """Return an orthonormal basis, in columns, of the directions the rows vary in.
+    """Return an orthonormal basis, in columns, of the span of the centered rows.
 
-    What is rounding and what is not is judged with each coordinate in a unit of its
-    own: one whose unit is small is not lost beside others. The result is the same for
-    any number of threads.
+    The rounding error is judged with each coordinate in its own unit, so that a
+    coordinate with a small unit is not lost beside others. The result does not depend
+    on the number of threads.
     """
     n, d = coordinates.shape
     units = np.maximum(coordinates.max(axis=0), -coordinates.min(axis=0))
@@ -583,21 +582,21 @@ def varying_axes(coordinates: FloatArray, n_threads: int = 1) -> NDArray[np.floa
 def axes_of_scatter(
     scatter: FloatArray, units: FloatArray, shape: tuple[int, int], dtype: Any
 ) -> NDArray[np.float64] | None:
-    """Return a basis of the directions in which there is a scatter that is no rounding.
+    """Return a basis of the directions whose scatter exceeds the rounding error.
 
     Parameters
     ----------
     scatter : ndarray of shape (n_features, n_features)
-        Of the rows, with each feature in its own unit.
+        Scatter of the rows, with each feature in its own unit.
     units : ndarray of shape (n_features,)
-        These units.
+        Units of the features.
     shape, dtype : tuple, dtype
-        How many rows and coordinates there were, and their type.
+        Shape and dtype of the rows.
 
     Returns
     -------
     ndarray of shape (n_features, rank) or None
-        Orthonormal columns; None where all directions are kept.
+        Orthonormal columns; None if all directions are kept.
     """
     sizes = np.sqrt(np.diagonal(scatter))
     variances, vectors = eigh(scatter / np.outer(sizes, sizes))
@@ -609,7 +608,7 @@ def axes_of_scatter(
 
 
 def orthonormal(columns: FloatArray) -> NDArray[np.float64]:
-    """Return the columns, each made orthogonal to those before it and of length 1."""
+    """Orthonormalize the columns, each against those before it."""
     Q, R = qr(columns, mode="economic")
     signs = np.where(np.diag(R) < 0, -1.0, 1.0)
     found: NDArray[np.float64] = Q * signs
@@ -631,16 +630,16 @@ def _check_room(n: int, n_features: int) -> None:
 
 @dataclass(frozen=True)
 class Domain:
-    """Labelled rows, sorted by class, and how they are standardised.
+    """Labeled rows, sorted by class, and their standardization.
 
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features)
-        The rows as they were given.
+        The rows as given.
     codes : ndarray of shape (n_samples,)
-        Their classes, ascending.
+        Class codes, ascending.
     origin, scale : ndarray of shape (n_features,)
-        What is taken away from the features, and what they are then divided by.
+        Offset and divisor of each feature.
     """
 
     X: FloatArray
@@ -650,13 +649,13 @@ class Domain:
 
     @classmethod
     def build(cls, X: FloatArray, codes: IntArray) -> "Domain":
-        """Sort the rows by class; nothing is standardised."""
+        """Sort the rows by class, without standardization."""
         order = np.argsort(codes, kind="stable")
         n_features = X.shape[1]
         return cls(X[order], codes[order], np.zeros(n_features), np.ones(n_features))
 
     def without_rows(self) -> "Domain":
-        """Return a domain that is standardised in the same way and has no rows."""
+        """Return a domain with the same standardization and without rows."""
         return replace(self, X=self.X[:0], codes=self.codes[:0])
 
     def standardized(self) -> "Domain":
@@ -668,12 +667,12 @@ class Domain:
         return Domain(self.X, self.codes, means, scale)
 
     def varying(self) -> NDArray[np.bool_]:
-        """Return which features are not constant."""
+        """Return a mask of the features that are not constant."""
         different: NDArray[np.bool_] = (self.X[:1] != self.X).any(axis=0)
         return different
 
     def points(self, kept: NDArray[np.bool_]) -> FloatArray:
-        """Return the standardised rows with some of their features."""
+        """Return the standardized rows of the selected features."""
         return ((self.X[:, kept] - self.origin[kept]) / self.scale[kept]).astype(
             self.X.dtype
         )
@@ -681,7 +680,7 @@ class Domain:
     def map_of(
         self, directions: NDArray[np.float64], kept: NDArray[np.bool_]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the map and the offset that take rows, as given, along directions."""
+        """Return map and offset, for rows as given, that project onto directions."""
         dtype = self.X.dtype
         components = np.zeros((len(directions), self.X.shape[1]), dtype=dtype)
         components[:, kept] = unscale_components(directions, self.scale[kept], dtype)
@@ -694,15 +693,15 @@ def source_of(
     X_source: ArrayLike | None,
     y_source: ArrayLike | None,
 ) -> tuple[FloatArray, NDArray[Any]] | None:
-    """Return the checked source of an estimator that has seen the target; or None.
+    """Return the validated source domain of an estimator, or None.
 
-    The labels of the two domains are of one kind, and otherwise any.
+    The labels of both domains must be of the same kind.
     """
     if X_source is None and y_source is None:
         return None
     if X_source is None or y_source is None:
         raise ValueError("X_source and y_source go together: give both, or neither.")
-    # Not by validate_data, whose messages would speak of X and y.
+    # Not validate_data: its messages would name X and y.
     points = check_array(
         X_source, dtype=FLOATS, ensure_min_samples=2, input_name="X_source",
         estimator=estimator,
@@ -719,6 +718,6 @@ def source_of(
             f"{points.shape[1]}: both domains must have the same features, in the same "
             "order."
         )
-    validate_data(estimator, X_source, reset=False, skip_check_array=True)  # the names
-    unique_labels(y, labels)  # which refuses to mix texts with numbers
+    validate_data(estimator, X_source, reset=False, skip_check_array=True)  # names
+    unique_labels(y, labels)  # rejects mixed strings and numbers
     return points, labels

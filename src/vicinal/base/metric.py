@@ -1,4 +1,4 @@
-"""Learned linear metrics: validation, warnings, callbacks, and what is fitted."""
+"""Learned linear metrics: validation, warnings, callbacks, base classes."""
 
 import os
 import sys
@@ -51,10 +51,7 @@ __all__ = [
 
 
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn, with the first line outside of this package and scikit-learn for place.
-
-    joblib, through which scikit-learn calls, is no place either.
-    """
+    """Warn at the first line outside of this package, scikit-learn and joblib."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
@@ -70,19 +67,19 @@ _NOT_NUMBERS = (
 
 
 def advised(estimator: Any, error: Exception) -> Exception | None:
-    """Return an error that also says what to do, where more can be said.
+    """Return an error with additional advice, if there is any.
 
     Parameters
     ----------
     estimator : object
-        Whose fit this is.
+        Estimator that is being fitted.
     error : ValueError or TypeError
-        What scikit-learn says of X and y; it stays the beginning of the message.
+        Error of scikit-learn about X and y; its text stays the start of the message.
 
     Returns
     -------
     Exception or None
-        Of the same kind; None where the error says it all.
+        Error of the same type; None if there is no advice.
     """
     text = str(error).strip()
     if text.startswith("Unknown label type: continuous"):
@@ -106,14 +103,14 @@ def advised(estimator: Any, error: Exception) -> Exception | None:
 
 
 MOST_WEIGHT = 1e30
-"""The largest weight of a row."""
+"""Maximum weight of a row."""
 
 
 def validate_data(estimator: Any, /, *arrays: Any, **options: Any) -> Any:
-    """Validate as scikit-learn does, and return numbers in this machine's byte order.
+    """Validate as scikit-learn does, and return arrays in native byte order.
 
-    Columns of a data frame in another order come through scikit-learn as they are, and
-    no kernel is compiled for them.
+    scikit-learn keeps the byte order of data frame columns, for which no kernel is
+    compiled.
     """
     found = _sklearn.validate_data(estimator, *arrays, **options)
     if isinstance(found, tuple):
@@ -122,13 +119,13 @@ def validate_data(estimator: Any, /, *arrays: Any, **options: Any) -> Any:
 
 
 def check_sample_weight(weights: ArrayLike | None, X: Any) -> NDArray[np.float64]:
-    """Return each row's weight; 1 where there are none.
+    """Return the weight of each row; 1 if none are given.
 
     Raises
     ------
     ValueError
-        When they are no numbers of copies of a row: negative, infinite, or so large
-        that sums of them, or their squares, may be no float32 or float64.
+        If a weight is negative or infinite, or so large that sums of weights or of
+        their squares may overflow float32 or float64.
     """
     found: NDArray[np.float64] = _sklearn._check_sample_weight(
         weights, X, dtype=np.float64, ensure_non_negative=True
@@ -152,12 +149,12 @@ def _native(array: Any) -> Any:
 def labeled(
     estimator: Any, X: ArrayLike, y: ArrayLike
 ) -> tuple[Any, NDArray[Any], IntArray]:
-    """Return the points, the sorted labels, and the points' classes as codes from 0.
+    """Return the points, the sorted labels, and the class codes of the points.
 
     Raises
     ------
     ValueError
-        When X or y is unfit for any classification, or all rows have one class.
+        If X or y is invalid for classification, or all rows have one class.
     """
     sparse = getattr(estimator, "_accept_sparse", False)
     points, labels = validate_data(
@@ -169,7 +166,7 @@ def labeled(
 def encoded(
     estimator: Any, y: NDArray[Any], name: str = "y"
 ) -> tuple[NDArray[Any], IntArray]:
-    """Return the sorted labels, of which there must be two, and the rows' codes."""
+    """Return the sorted labels, of which there must be at least two, and the codes."""
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     if len(classes) < 2:
@@ -181,7 +178,7 @@ def encoded(
 
 
 class LearnsFromClasses:
-    """What scikit-learn should know of an estimator that cannot do without y."""
+    """Mixin with the scikit-learn tags of estimators that require y."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -191,10 +188,10 @@ class LearnsFromClasses:
 
 try:
     from sklearn.callback import CallbackSupportMixin
-except ImportError:  # before scikit-learn 1.9 there is no callback protocol
+except ImportError:  # scikit-learn < 1.9 has no callback protocol
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in for scikit-learn's: nobody can set a callback, none is called."""
+        """Replacement for scikit-learn's mixin, without callbacks."""
 
         def _init_callback_context(self, **_: Any) -> "_NoContext":
             return _NoContext()
@@ -207,32 +204,32 @@ class _NoContext:
         return self
 
     def call_on_fit_task_begin(self, **_: Any) -> None:
-        """Call nobody."""
+        """Do nothing."""
 
     def call_on_fit_task_end(self, **_: Any) -> bool:
         return False
 
 
 class Monitor:
-    """Watches the iterations of one fit; a solver calls it after each.
+    """Observer of the iterations of one fit; a solver calls it after each.
 
-    It has the fields of a result, so that an interrupted fit can
-    keep the best map so far.
+    It has the fields of a result, so that an interrupted fit can keep the best map
+    so far.
 
     Parameters
     ----------
     estimator : estimator with `max_iter`, `verbose` and `callback`
-        Who is being fitted.
+        Estimator that is being fitted.
     X, y : array-likes
-        The training data, passed on to scikit-learn's callbacks.
+        Training data, passed on to scikit-learn's callbacks.
     start : ndarray of shape (n_components, n_features) or (n_features,)
         The initial map, or the diagonal of a diagonal one.
     state : callable
-        The fitted attributes that follow from a map.
+        Returns the fitted attributes of a map.
     how : str, default=""
-        How the fit is done, in words.
+        Description of the optimization, for `verbose`.
     noisy : bool, default=False
-        Whether the curve is an estimate: then the latest map is as good as any.
+        Whether the curve is an estimate; if so, the latest map is kept.
     """
 
     def __init__(
@@ -269,14 +266,14 @@ class Monitor:
         return self
 
     def __call__(self, components: FloatArray, curve: list[float]) -> bool:
-        """Take note of an iteration; True asks the solver to stop."""
+        """Record an iteration; return True to stop the solver."""
         self.curve = curve
         self.n_iter += 1
         self._current = components
         if self._noisy or curve[-1] >= max(curve):
             self.components = components
         now = time.perf_counter()
-        # At most: many solvers stop before all iterations are done.
+        # An upper bound: many solvers stop before all iterations are done.
         pace = (now - self._began) / self.n_iter
         left = pace * (self._estimator.max_iter - self.n_iter)
         self._say(
@@ -300,7 +297,7 @@ class Monitor:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._task is not None:  # an iteration that was announced and never ran
+        if self._task is not None:  # an iteration that was announced and not run
             self._task.call_on_fit_task_end(estimator=self._estimator)
         if kind is None:
             self._say(f"took {time.perf_counter() - self._began:.2f} s")
@@ -321,7 +318,7 @@ class Monitor:
         )
 
     def _as_if_fitted(self) -> dict[str, Any]:
-        """Return what makes a copy of the estimator usable as it now stands."""
+        """Return the attributes that make a copy of the estimator usable."""
         return {**self._state(self._current), "n_iter_": self.n_iter}
 
     def _say(self, line: str) -> None:
@@ -330,9 +327,9 @@ class Monitor:
             sys.stdout.flush()
 
 
-@dataclass(frozen=True, eq=False)  # hashable, as scikit-learn wants a metric to be
+@dataclass(frozen=True, eq=False)  # scikit-learn requires hashable metrics
 class LearnedMetric:
-    """A distance between two vectors, for `metric=` arguments; it can be pickled.
+    """Distance between two vectors for `metric=` arguments; it can be pickled.
 
     Parameters
     ----------
@@ -344,7 +341,7 @@ class LearnedMetric:
 
     def __call__(self, u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
         """Return the distance between u and v, or its square."""
-        # As floats: unsigned integers would wrap around.
+        # Convert to float: unsigned integers would wrap around.
         difference = np.asarray(u, dtype=float) - np.asarray(v, dtype=float)
         if difference.shape != self.components.shape[1:]:
             raise ValueError(
@@ -359,7 +356,7 @@ class LearnedMetric:
 def unscale_components(
     components: FloatArray, unit: FloatArray | float, dtype: Any
 ) -> FloatArray:
-    """Convert components fitted on X / unit to components for X, of a type."""
+    """Convert components fitted on X / unit to components for X, of the given dtype."""
     with np.errstate(over="ignore", divide="ignore"):
         components = (components / unit).astype(dtype)
     if not np.isfinite(components).all():
@@ -374,16 +371,16 @@ def unscale_components(
 def unchanged_on_error(
     estimator: Any, unless: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """Take back what validation has noted of the data when an error comes.
+    """Restore n_features_in_ and feature_names_in_ if fit fails.
 
-    Nothing else is touched: scikit-learn's callbacks keep things of their own there.
+    Other attributes are not changed, since scikit-learn's callbacks store state there.
 
     Parameters
     ----------
     estimator : object
-        Whose fit this is; it keeps what it has learned only when all is done.
+        Estimator that is being fitted; it sets other attributes only on success.
     unless : callable
-        Asked when the error has come: whether something was kept all the same.
+        Called after an error; returns whether fitted attributes were kept.
     """
     noted = ("n_features_in_", "feature_names_in_")
     before = {name: vars(estimator)[name] for name in noted if name in vars(estimator)}
@@ -403,27 +400,27 @@ def unchanged_on_error(
 
 
 class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of the estimators that learn a linear map A, kept in `components_`.
+    """Base class of the estimators that learn a linear map A, stored in `components_`.
 
     The learned distance is ‖A u − A v‖, the Mahalanobis distance with matrix AᵀA.
     """
 
     components_: FloatArray
-    # The formats of sparse X that the method can learn from.
+    # Formats of sparse X that fit supports.
     _accept_sparse: ClassVar[list[str] | bool] = False
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Map the points to where the learned distance is the Euclidean one.
+        """Map the points to the space in which the learned distance is Euclidean.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The points; sparse where fit takes sparse ones.
+            Points; sparse if fit supports sparse X.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            X Aᵀ, float32 if X is.
+            X Aᵀ; float32 if X is.
         """
         check_is_fitted(self)
         points: FloatArray = validate_data(
@@ -439,9 +436,8 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def get_metric(self) -> LearnedMetric:
         """Return the distance as a function of two vectors.
 
-        It serves the `metric=` arguments that call a function for each pair; where
-        there are many points, it is far faster to `transform` them and use the
-        Euclidean metric.
+        Use it for `metric=` arguments that call a function for each pair. For many
+        points, it is much faster to `transform` them and use the Euclidean metric.
         """
         check_is_fitted(self)
         return LearnedMetric(self.components_.copy())
@@ -452,7 +448,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         pairs : array-like of shape (n_pairs, 2, n_features)
-            The pairs of points.
+            Pairs of points.
 
         Returns
         -------
@@ -472,23 +468,23 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return np.sqrt(np.einsum("ij,ij->i", images, images))
 
     def pair_score(self, pairs: ArrayLike) -> FloatArray:
-        """Return minus the distance of each pair: the more alike, the higher.
+        """Return minus the distance of each pair; higher is more similar.
 
         Parameters
         ----------
         pairs : array-like of shape (n_pairs, 2, n_features)
-            The pairs of points.
+            Pairs of points.
 
         Returns
         -------
         ndarray of shape (n_pairs,)
-            The scores, as `sklearn.metrics.roc_auc_score` wants them.
+            Scores, as expected by `sklearn.metrics.roc_auc_score`.
         """
         return -self.pair_distance(pairs)
 
     @contextmanager
     def _unchanged_on_error(self) -> Iterator[None]:
-        """Take back what validation has noted, unless a map was kept."""
+        """Restore the feature attributes if fit fails, unless a map was kept."""
         components = getattr(self, "components_", None)
         with unchanged_on_error(
             self, lambda: getattr(self, "components_", None) is not components

@@ -1,4 +1,4 @@
-"""Choices on labelled rows: folds, numbers of components, votes of neighbors."""
+"""Model selection on labeled rows: folds, numbers of components, k-NN votes."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,9 @@ from vicinal.neighborhood.threads import blocks, rows_per_block, run_in_threads
 def sample_of_classes(
     codes: IntArray, n_rows: int, random_state: RandomState
 ) -> IntArray:
-    """Return so many row numbers or a few more, ascending, some of every class.
+    """Return about `n_rows` row numbers, ascending, stratified by class.
 
-    Each class gives its share, and two rows at least, as far as it has them.
+    Each class contributes its share, and at least two rows if it has them.
     """
     n = len(codes)
     if n <= n_rows:
@@ -34,9 +34,9 @@ def sample_of_classes(
 def held_out(
     codes: IntArray, random_state: RandomState, n_folds: int = 5
 ) -> Iterator[NDArray[np.bool_]]:
-    """Yield which rows are held out in each fold, each class as even as it can be.
+    """Yield the held-out rows of each fold, stratified by class.
 
-    The last that is left of a class is never held out, and no fold is empty.
+    The last remaining row of a class is never held out, and no fold is empty.
     """
     from sklearn.model_selection import KFold, StratifiedKFold  # slow to import
 
@@ -44,7 +44,7 @@ def held_out(
     n_folds = min(n_folds, len(codes))
     if n_folds < 2:
         return
-    # Classes that are all smaller than that cannot be shared out evenly.
+    # Classes with fewer rows than folds cannot be stratified.
     kind = StratifiedKFold if sizes.max() >= n_folds else KFold
     folds = kind(n_folds, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
@@ -67,41 +67,41 @@ def nearest_points(
     dimensions: Sequence[int] | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.int32]:
-    """Find the nearest points of each query, in each of several leading dimensions.
+    """Find the nearest points of each query, for several numbers of leading dimensions.
 
     Parameters
     ----------
     queries : ndarray of shape (n_queries, n_dimensions)
-        Around what to look.
+        Query points.
     points : ndarray of shape (n_points, n_dimensions)
-        What can be found.
+        Candidate neighbors.
     n_neighbors : int, default=3
-        How many; fewer where there are not so many points.
+        Number of neighbors; fewer if there are fewer points.
     own : ndarray of shape (n_queries,) or None
-        The number that each query has among the points, where it has one: a point is
-        not its own neighbour.
+        Index of each query among the points, if it is one of them. A point is not its
+        own neighbor.
     dimensions : sequence of int or None
-        How many leading columns to measure distances in, ascending; None is all of
-        them. Each costs only what it adds to the one before.
+        Numbers of leading columns in which to measure distances, ascending; None is all
+        columns. Each costs only the columns that it adds to the previous one.
     n_threads : int, default=1
-        The result is the same for any number.
+        Number of threads; the result does not depend on it.
 
     Returns
     -------
     ndarray of shape (n_of_dimensions, n_queries, n_neighbors)
-        Numbers of points, nearest first; of equally near ones, the first.
+        Indices of points, nearest first; ties are resolved in favor of the first.
     """
     wanted = [points.shape[1]] if dimensions is None else list(dimensions)
     middle = points.mean(axis=0, dtype=np.float64).astype(points.dtype)
     points, queries = points - middle, queries - middle
-    # A power of two, in which squares neither overflow nor vanish, changes no order.
+    # Scaling by a power of two avoids overflow and underflow, and keeps the order.
     unit = max(unit_of(points), unit_of(queries))
     points, queries = points / unit, queries / unit
     k = min(n_neighbors, len(points) - (own is not None))
     found = np.empty((len(wanted), len(queries), k), dtype=np.int32)
 
     def search(_: int, rows: slice) -> None:
-        # ‖x‖² − 2 xᵀq: the norm of the query is the same for all of its row.
+        # ‖x‖² − 2 xᵀq: the norm of the query is constant in its row.
         distances = np.zeros((rows.stop - rows.start, len(points)), points.dtype)
         if own is not None:
             distances[np.arange(len(distances)), own[rows]] = np.inf
@@ -119,12 +119,12 @@ def nearest_points(
 
 
 def majority(votes: NDArray[Any]) -> NDArray[Any]:
-    """Return what most of the last axis say; of equals, who comes first.
+    """Return the most frequent value along the last axis; ties go to the first.
 
     Parameters
     ----------
     votes : ndarray of shape (..., n_voters)
-        Classes of the neighbours, nearest first.
+        Classes of the neighbors, nearest first.
     """
     counts = (votes[..., :, None] == votes[..., None, :]).sum(axis=-1)
     first = counts.argmax(axis=-1)[..., None]
@@ -141,18 +141,18 @@ def leave_one_out_hits(
     dimensions: Sequence[int] | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.bool_]:
-    """Return whether k-NN over the other points tells the class of a point.
+    """Return whether leave-one-out k-NN predicts the class of each point.
 
     Parameters
     ----------
     Z : ndarray of shape (n_points, n_dimensions)
-        Mapped points, two at least.
+        Mapped points; at least two.
     codes : ndarray of shape (n_points,)
-        Their classes.
+        Class codes.
     n_neighbors : int, default=3
-        k.
+        Number of neighbors k.
     rows : ndarray of int or None
-        The points to leave out, one by one; None is all.
+        Points to leave out, one at a time; None is all.
     dimensions, n_threads
         As for `nearest_points`.
 
@@ -169,36 +169,36 @@ def leave_one_out_hits(
 
 
 def path_of_dimensions(most: int) -> list[int]:
-    """Return dimensions from 1 to the most: all of the first 16, then fewer and fewer.
+    """Return dimensions from 1 to `most`: all up to 16, then a geometric sequence.
 
-    Each is at most a tenth larger than the one before, or so.
+    Each is at most about a tenth larger than the previous one.
     """
     grown = [16 * 1.1**i for i in range(1, 200) if 16 * 1.1**i < most]
     return sorted({*range(1, min(most, 16) + 1), *map(round, grown), most})
 
 
 def first_as_good(hits: NDArray[np.bool_]) -> int:
-    """Return the first candidate that is within one standard error of the best.
+    """Return the first candidate within one standard error of the best.
 
     Parameters
     ----------
     hits : ndarray of bool of shape (n_candidates, n_rows)
-        Which rows each candidate gets right.
+        Rows that each candidate classifies correctly.
     """
     behind, error = _gains(hits, int(hits.sum(axis=1).argmax()))
     return int((behind >= -error).argmax())
 
 
 def smallest_proven(hits: NDArray[np.bool_]) -> int:
-    """Return the first candidate that is as good as the best and better than the last.
+    """Return the first candidate as good as the best and better than the last.
 
-    "As good" is within one standard error of the best, "better" by one standard error
-    at least; the last candidate is what needs no proof.
+    "As good" is within one standard error of the best; "better" is by at least one
+    standard error. The last candidate is the default.
 
     Parameters
     ----------
     hits : ndarray of bool of shape (n_candidates, n_rows)
-        Which rows each candidate gets right.
+        Rows that each candidate classifies correctly.
     """
     behind, error = _gains(hits, int(hits.sum(axis=1).argmax()))
     ahead, other_error = _gains(hits, -1)
@@ -208,19 +208,19 @@ def smallest_proven(hits: NDArray[np.bool_]) -> int:
 
 
 def _gains(hits: NDArray[np.bool_], other: int) -> tuple[FloatArray, FloatArray]:
-    """Return how many rows more each gets right than another, and the error of that.
+    """Return the gain in correct rows of each candidate over another, and its error.
 
-    The error is McNemar's, of a difference on the same rows: what both get right, or
-    both get wrong, does not add to it.
+    The standard error is McNemar's, for a difference on the same rows: rows on which
+    both are correct or both are wrong do not contribute.
     """
     counts = hits.sum(axis=1)
     return counts - counts[other], np.sqrt((hits != hits[other]).sum(axis=1))
 
 
 def _smallest(values: FloatArray, k: int) -> IntArray:
-    """Return the columns of the k smallest of each row, which are left as they were.
+    """Return the columns of the k smallest values of each row; values are restored.
 
-    The minimum of a row, a few times, is quicker than a partition of it.
+    A few passes for the minimum are faster than a partition.
     """
     rows = np.arange(len(values))
     columns = np.empty((len(values), k), dtype=np.intp)
@@ -239,16 +239,16 @@ _ENOUGH_POINTS = 10_000
 def checked_n_components(
     asked: int | None, most: int, of_what: str, otherwise: str = "None for all"
 ) -> int:
-    """Return how many components to learn: what was asked for, or else the most.
+    """Validate n_components; the default is the maximum.
 
     Parameters
     ----------
     asked : int or None
-        What the user gave.
+        Value of the parameter.
     most : int
-        How many there can be.
+        Maximum number of components.
     of_what, otherwise : str
-        Of what there are no more, and what else could be given.
+        Name of the limiting quantity, and the alternatives, for error messages.
     """
     if asked is not None and asked > most:
         raise ValueError(
@@ -259,9 +259,9 @@ def checked_n_components(
 
 
 def ordered_by_size(components: FloatArray) -> FloatArray:
-    """Turn a map so that its rows are ordered by their singular values.
+    """Rotate a map so that its rows are ordered by their singular values.
 
-    The distances stay as they are: A = U S Vᵀ, and S Vᵀ is as good a map.
+    Distances do not change: with A = U S Vᵀ, S Vᵀ has the same distances.
     """
     _, sizes, axes = np.linalg.svd(components, full_matrices=False)
     turned: FloatArray = sizes[:, None] * axes
@@ -271,20 +271,19 @@ def ordered_by_size(components: FloatArray) -> FloatArray:
 def enough_components(
     X: FloatArray, codes: IntArray, components: FloatArray, n_neighbors: int = 3
 ) -> int:
-    """Return the least number of leading rows that do as well as any, leaving one out.
+    """Return the least number of leading rows with the best leave-one-out accuracy.
 
-    "As well" is within one standard error of the best accuracy: without that, noise
-    would decide between numbers that do not differ. Of many points every so-many-th is
-    looked at.
+    "Best" is within one standard error of the maximum; otherwise noise would decide
+    between numbers that do not differ. Large data are subsampled at regular intervals.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
         The points.
     codes : ndarray of shape (n_samples,)
-        Their classes.
+        Class codes.
     components : ndarray of shape (n_components, n_features)
-        A map with rows in the order of their importance.
+        Map with rows in descending order of importance.
     n_neighbors : int, default=3
         The k of k-NN.
     """

@@ -1,8 +1,7 @@
-"""The fit of the classic methods that follow a gradient.
+"""Fit of the classic methods that use gradients.
 
-They work in coordinates of the rows: centred, in a unit in which rows are as far
-from the middle as 1 on average and, with more features than rows, in as many
-dimensions as the rows span.
+They work in coordinates of the rows: centered, scaled to a mean distance of 1 from the
+center and, with more features than rows, reduced to the span of the rows.
 """
 
 from collections.abc import Callable
@@ -29,7 +28,7 @@ from vicinal.nca import STARTS, initial_components
 from vicinal.neighborhood import single_threaded_blas
 
 at_least_one = Interval(Integral, 1, None, closed="left")
-# How often a scale is halved or doubled at most, and how exactly it is found.
+# Maximum number of doublings or halvings of a scale, and the precision of the search.
 _DOUBLINGS, _HALVINGS = 40, 6
 
 Evaluate = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -51,7 +50,7 @@ def fit_by_gradient(est: Any, X: Any, y: ArrayLike) -> None:
     """Validate, maximize the estimator's objective, and set the fitted attributes.
 
     `est._problem(points, codes, seed)` returns the objective, its solver, and a
-    function for the scale of a start.
+    function that scales the start.
     """
     with est._unchanged_on_error(), single_threaded_blas():
         X, _, codes = labeled(est, X, y)
@@ -59,7 +58,7 @@ def fit_by_gradient(est: Any, X: Any, y: ArrayLike) -> None:
         seed = int(random_state.randint(2**31 - 1))
         span = scattered_span(X)
         points = span.coordinates
-        # Solvers take their first steps in the unit of the data.
+        # The first steps of the solvers assume the unit of the data.
         size = float(np.sqrt(np.mean(np.square(points)) * points.shape[1]))
         points /= size
         start = _start(est, span, size, X, codes, random_state)
@@ -93,7 +92,7 @@ def _start(
     codes: IntArray,
     random_state: np.random.RandomState,
 ) -> FloatArray:
-    """Return the first map, of the rows' coordinates."""
+    """Return the initial map, in coordinates of the rows."""
     d = est.n_components
     if isinstance(est.init, str):
         most = span.n_coordinates
@@ -111,15 +110,15 @@ def _start(
 
 
 def scaled_along_ray(evaluate: Evaluate, A: FloatArray) -> FloatArray:
-    """Return s A with the s > 0 that is best, for an objective concave in AᵀA.
+    """Return s A with the best s > 0, for an objective that is concave in AᵀA.
 
-    Its slope along the ray changes sign once. Where it never does, as far as one
-    looks, the map comes back as it was.
+    The slope along the ray changes sign once. If it does not within the search range,
+    the map is returned unchanged.
 
     Parameters
     ----------
     evaluate : callable
-        Value and gradient at a map.
+        Returns value and gradient at a map.
     A : ndarray of shape (n_components, n_features)
         The map.
     """

@@ -1,4 +1,4 @@
-"""Large-margin nearest neighbours."""
+"""Large margin nearest neighbors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,93 +22,92 @@ from vicinal.classic._gradient import (
 from vicinal.objectives import LMNNObjective
 from vicinal.optimize import LBFGS, Objective, Refreshed, Stochastic
 
-# Up to so many rows impostors are found anew at each evaluation.
+# Up to this number of rows, impostors are searched at each evaluation.
 FEW_ROWS = 8_000
-# From so many rows on, "auto" takes mini-batches, of so many points.
+# From this number of rows on, "auto" uses mini-batches of the given size.
 MANY_ROWS, BATCH_SIZE = 100_000, 1_024
-# Mini-batches in an iteration, and iterations that impostors are kept for.
+# Mini-batches in an iteration, and iterations between two searches for impostors.
 _STEPS, _KEPT_FOR = 10, 10
-# Points at which the scale of the start is judged.
+# Number of points that are used to scale the start.
 _SAMPLE = 512
 
 
 class LMNN(CallbackSupportMixin, LinearMetric):
-    """Large-margin nearest neighbours.
+    """Large margin nearest neighbors.
 
-    Learns the linear map under which the k nearest points of its own class, fixed
-    beforehand, are near to a point, and all points of other classes farther away than
-    these by a margin of 1 [1]_ [2]_: the least
+    Learns a linear map that brings each point close to its k target neighbors (the
+    nearest points of the same class, fixed in advance) and separates all points of
+    other classes by a margin of 1 [1]_ [2]_. The loss is
 
         r Σ_ij ‖A x_ij‖² + (1 − r) Σ_ij Σ_l [1 + ‖A x_ij‖² − ‖A x_il‖²]₊
 
-    over points i, their target neighbours j, and l of other classes.
+    summed over points i, their target neighbors j, and points l of other classes.
 
     Parameters
     ----------
     n_neighbors : int, default=3
-        k, the target neighbours of each point: its nearest in X, of its class. A class
-        of fewer gives as many as it has.
+        k, the number of target neighbors of each point: its nearest neighbors in X
+        of the same class. Smaller classes use as many as they have.
     n_components : int or None, default=None
-        Rows of the map. None is the number of features or, with more features than
-        rows, of the dimensions that the rows differ in.
+        Number of rows of the map. None is the number of features or, with more
+        features than rows, the dimension of the span of the centered rows.
     init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
 array-like, default="auto"
-        The map to start from, as for :class:`vicinal.NCA`; one that has a name is
-        scaled so that the loss is least. An array has shape (n_components, n_features).
+        Initial map, as for :class:`vicinal.NCA`; a named one is scaled to minimize
+        the loss. An array has shape (n_components, n_features).
     regularization : float, default=0.5
-        r, between 0 and 1: how much nearness of target neighbours counts beside
-        impostors. 1 − r is the μ of [2]_.
+        r, between 0 and 1: the weight of the distances to target neighbors relative
+        to impostors. 1 − r is the μ of [2]_.
     batch_size : int, "auto" or None, default="auto"
-        Points whose terms an iteration's ten small steps look at, each drawn anew, with
-        impostors among all rows; None is L-BFGS over all points. "auto" is None up to
-        100,000 rows, then 1,024. Mini-batches do all of `max_iter`, whatever `tol` is.
+        Number of random points in each of an iteration's ten steps, with impostors
+        from all rows; None is L-BFGS over all points. "auto" is None up to 100,000
+        rows, then 1,024. Mini-batches run for `max_iter` iterations and ignore `tol`.
     max_iter : int, default=50
-        Iterations at most.
+        Maximum number of iterations.
     tol : float, default=1e-5
-        Stop when an iteration gains less than this, relative to the loss.
+        Stop if an iteration gains less than this, relative to the loss.
     callback : callable or None, default=None
-        Called after each iteration with the flattened map and the iteration's number,
-        from 1; raising StopIteration ends the fit there. The map is that of the
-        centred, scaled rows.
+        Called after each iteration with the flattened map and the iteration number,
+        starting from 1; raising StopIteration ends the fit. The map is that of the
+        centered, scaled rows.
     verbose : int, default=0
-        Above 0, prints a line for each iteration.
+        If positive, print a line for each iteration.
     random_state : int, RandomState or None, default=None
-        For init="random", the randomised PCA of large data, the points at which the
-        scale of the start is judged, and mini-batches.
+        Seed for init="random", the randomized PCA of large data, the points that are
+        used to scale the start, and mini-batches.
     n_jobs : int or None, default=None
-        Threads. None is as many as BLAS would use; −1 is all cores. The result is
-        the same for any number.
+        Number of threads. None uses as many as BLAS would; −1 uses all cores. The
+        result does not depend on it.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The learned map A; float32 if X is.
     n_iter_ : int
-        Iterations, 1 at least.
+        Number of iterations, at least 1.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
         Minus the loss at the start and after each iteration.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    LMNNClassifier : Classifies by what a point would add to the loss.
+    LMNNClassifier : Energy-based classification with the LMNN loss.
 
     Notes
     -----
-    Impostors are found exactly, a block of rows at a time; what is held are sparse
-    lists of them. Up to 8,000 rows they are found at each evaluation; with more rows
-    every ten iterations, with some who might become impostors until then, and rounds
-    that new impostors would undo are taken back. Where there are more than 16 million
-    at a time, a random part stands for all.
+    Impostors are found exactly, in blocks of rows, and stored as sparse lists. Up to
+    8,000 rows, they are searched at each evaluation. With more rows, they are searched
+    every ten iterations, together with points that might become impostors until then;
+    iterations whose gain is lost to new impostors are rejected. If there are more than
+    16 million impostors, a random sample represents them.
 
-    Nothing of the loss depends on the unit of X but where it starts from. Standardise
-    features of different units.
+    Only the start depends on the unit of X. Standardize features of different units.
 
-    Cost: O(n²d) to find impostors, in blocks of rows, then as many terms as there are;
-    memory holds lists of them.
+    Cost: O(n²d) for the search for impostors, in blocks of rows, then linear in their
+    number. Memory is linear in the number of impostors.
 
     References
     ----------
@@ -169,14 +168,14 @@ array-like, default="auto"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the map.
+        """Fit the map.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The points.
         y : array-like of shape (n_samples,)
-            Their classes, two at least.
+            Class labels; at least two classes.
 
         Returns
         -------
@@ -245,13 +244,13 @@ array-like, default="auto"
 
 @dataclass(frozen=True)
 class MinibatchLMNN:
-    """LMNN's objective, of which terms of random points are drawn."""
+    """LMNN objective from which the terms of random points are drawn."""
 
     objective: LMNNObjective
     batch_size: int
 
     def draw(self, rng: Generator) -> Objective:
-        """Return the terms of some points, scaled up to the number of all."""
+        """Return the terms of random points, scaled to the number of all points."""
         n = len(self.objective.X)
         queries = np.sort(rng.choice(n, self.batch_size, replace=False))
         part = self.objective.of_queries(queries)

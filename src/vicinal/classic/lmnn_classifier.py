@@ -1,4 +1,4 @@
-"""Classification by LMNN's energy."""
+"""Energy-based classification with LMNN."""
 
 from collections.abc import Callable
 from typing import Any, Self
@@ -17,14 +17,14 @@ from vicinal.neighborhood.nearest import hinge_energies
 
 
 class LMNNClassifier(ClassifierMixin, LMNN):
-    """Classifier by the energy of large-margin nearest neighbours.
+    """Energy-based classifier of large margin nearest neighbors.
 
-    A new point takes the class in which it adds least to LMNN's loss (eq. 16 of
-    [1]_): by the distances to its k nearest points of that class; by the points of
-    other classes that are nearer than these and a margin of 1; and as an impostor
-    among the target neighbours of other classes' points. It mostly errs less than
-    k-NN under the same metric. The metric comes from :class:`vicinal.classic.LMNN`,
-    whose parameters and attributes these are.
+    A new point is assigned to the class in which it adds least to the LMNN loss (eq. 16
+    of [1]_). The energy has three parts: the distances to its k nearest points of that
+    class; the points of other classes that are nearer than these plus a margin of 1;
+    and the margins of other classes' points that it violates as an impostor. It
+    usually has a lower error than k-NN under the same metric. The metric, its
+    parameters and its attributes are those of :class:`vicinal.classic.LMNN`.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ callback, verbose, random_state, n_jobs
     See Also
     --------
     vicinal.classic.LMNN : The map alone.
-    vicinal.NCAClassifier : Soft neighbours in place of margins.
+    vicinal.NCAClassifier : Soft neighbors instead of margins.
 
     Notes
     -----
-    Cost: as of :class:`vicinal.classic.LMNN`; predicting m rows takes O(mnd).
+    Cost: as for :class:`vicinal.classic.LMNN`; prediction of m rows takes O(mnd).
 
     References
     ----------
@@ -99,14 +99,14 @@ callback, verbose, random_state, n_jobs
         )
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the map, and keep the mapped points.
+        """Fit the map, and store the mapped points.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The points.
         y : array-like of shape (n_samples,)
-            Their classes, two at least.
+            Class labels; at least two classes.
 
         Returns
         -------
@@ -119,7 +119,7 @@ callback, verbose, random_state, n_jobs
     def _more(
         self, objective: Any, X: FloatArray, codes: IntArray, components_: FloatArray
     ) -> dict[str, Any]:
-        """Return the mapped points, by class, and how far their targets are."""
+        """Return the mapped points by class, and the distances to their targets."""
         if isinstance(objective, MinibatchLMNN):
             objective = objective.objective
         Z = (X @ components_.T)[objective.order]
@@ -141,7 +141,8 @@ callback, verbose, random_state, n_jobs
         Returns
         -------
         ndarray of shape (n_samples, n_classes) or (n_samples,)
-            Classes in the order of `classes_`; of two, the second's minus the first's.
+            Classes in the order of `classes_`; with two classes, the second minus the
+            first.
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=FLOATS)

@@ -1,4 +1,4 @@
-"""Metric learning by collapsing classes."""
+"""Maximally collapsing metric learning."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
@@ -13,72 +13,73 @@ from vicinal.classic._gradient import GRADIENT_CONSTRAINTS, Evaluate, fit_by_gra
 from vicinal.objectives import MCMLObjective
 from vicinal.optimize import LBFGS
 
-# Points at which the scale of the start is judged.
+# Number of points that are used to scale the start.
 _SAMPLE = 512
 
 
 class MCML(CallbackSupportMixin, LinearMetric):
-    """Metric learning by collapsing classes.
+    """Maximally collapsing metric learning.
 
-    Learns the map under which the neighbours that point i picks,
-    p_ij ∝ exp(−‖A x_i − A x_j‖²), come nearest to those it would have if each class
-    were one point, far from all others: the other points of its class, all alike [1]_.
-    What is minimised is the mean divergence of p_i from these,
+    Learns a linear map under which the neighbor distributions
+    p_ij ∝ exp(−‖A x_i − A x_j‖²) are closest to the ideal distributions, in which each
+    class is collapsed to one point, infinitely far from all others [1]_. The ideal
+    distribution is uniform over the other points of the class. The loss is the sum of
+    the divergences,
 
         −Σ_i Σ_{j ≠ i, c_j = c_i} log p_ij / (N_c − 1).
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of the map. None is the number of features or, with more features than
-        rows, of the dimensions that the rows differ in.
+        Number of rows of the map. None is the number of features or, with more
+        features than rows, the dimension of the span of the centered rows.
     init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
 array-like, default="auto"
-        The map to start from, as for :class:`vicinal.NCA`; one that has a name is
-        scaled as the objective wants it. An array has shape (n_components, n_features).
+        Initial map, as for :class:`vicinal.NCA`; a named one is scaled to maximize
+        the objective. An array has shape (n_components, n_features).
     max_iter : int, default=50
-        Iterations of L-BFGS at most.
+        Maximum number of iterations of L-BFGS.
     tol : float, default=1e-5
-        Stop when an iteration gains less than this, relative to the objective.
+        Stop if an iteration gains less than this, relative to the objective.
     callback : callable or None, default=None
-        Called after each iteration with the flattened map and the iteration's number,
-        from 1; raising StopIteration ends the fit there. The map is that of the
-        centred, scaled rows.
+        Called after each iteration with the flattened map and the iteration number,
+        starting from 1; raising StopIteration ends the fit. The map is that of the
+        centered, scaled rows.
     verbose : int, default=0
-        Above 0, prints a line for each iteration.
+        If positive, print a line for each iteration.
     random_state : int, RandomState or None, default=None
-        For init="random", and the randomised PCA of large data.
+        Seed for init="random", and for the randomized PCA of large data.
     n_jobs : int or None, default=None
-        Threads. None is as many as BLAS would use; −1 is all cores. The result is
-        the same for any number.
+        Number of threads. None uses as many as BLAS would; −1 uses all cores. The
+        result does not depend on it.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The learned map A; float32 if X is.
     n_iter_ : int
-        Iterations, 1 at least.
+        Number of iterations, at least 1.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
-        The objective at the start and after each iteration; it rises.
+        The objective at the start and after each iteration.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    vicinal.NCA : Lets classes keep several clusters.
+    vicinal.NCA : Allows classes of several clusters.
 
     Notes
     -----
-    The objective is convex in M = AᵀA, and the set of all M convex, too, as long as the
-    rank is not bounded: with n_components=None the optimum does not depend on the
-    start. [1]_ projects M onto that set after each step; here L-BFGS moves the factor
-    A, which needs no eigendecomposition. With fewer components the problem is not
-    convex, and the start matters. A cost of O(n²) per iteration, without an n×n array.
+    The objective is convex in M = AᵀA. The set of all M is also convex, unless its rank
+    is bounded: with n_components=None, the optimum does not depend on the start. [1]_
+    projects M onto that set after each step. Here, L-BFGS optimizes the factor A, which
+    does not need an eigendecomposition. With fewer components, the problem is not
+    convex, and the start matters. An iteration costs O(n²), without an n×n array.
 
-    A class of several clusters cannot collapse without taking what lies between along:
-    for such data NCA or LMNN are made.
+    A class of several clusters cannot collapse without the points in between; use NCA
+    or LMNN for such data.
 
     Cost: O(n²d + nDd) for each evaluation, in blocks of rows.
 
@@ -127,14 +128,14 @@ array-like, default="auto"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn the map.
+        """Fit the map.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The points.
         y : array-like of shape (n_samples,)
-            Their classes, two at least.
+            Class labels; at least two classes.
 
         Returns
         -------

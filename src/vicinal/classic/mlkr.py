@@ -13,10 +13,9 @@ from vicinal.nca import NCARegressor
 class MLKR(NCARegressor):
     """Metric learning for kernel regression.
 
-    Learns the linear map under which the neighbours' weighted mean,
-    ŷ_i = Σ_j p_ij y_j with p_ij ∝ exp(−‖A x_i − A x_j‖²), has the least leave-one-out
-    squared error Σ_i (y_i − ŷ_i)² [1]_. It is :class:`vicinal.NCARegressor` with
-    objective="squared-error".
+    Learns a linear map that minimizes the leave-one-out squared error Σ_i (y_i − ŷ_i)²
+    of the kernel regression ŷ_i = Σ_j p_ij y_j with p_ij ∝ exp(−‖A x_i − A x_j‖²) [1]_.
+    It is :class:`vicinal.NCARegressor` with objective="squared-error".
 
     Parameters
     ----------
@@ -26,11 +25,11 @@ max_iter, tol, callback, verbose, random_state, n_jobs
 
     See Also
     --------
-    vicinal.NCARegressor : Predicts by the same neighbours.
+    vicinal.NCARegressor : Regression with the same soft neighbors.
 
     Notes
     -----
-    Cost: as of :class:`vicinal.NCARegressor`.
+    Cost: as for :class:`vicinal.NCARegressor`.
 
     References
     ----------

@@ -1,9 +1,9 @@
-"""Neighbourhood components analysis: by classes, by pairs, a classifier, a regressor.
+"""Neighborhood components analysis: classes, pairs, a classifier, a regressor.
 
-`nca` is the estimator. `_problems` validates rows and labels; `_learning` chooses
-start, penalty and solver, and fits; `_initialization` has the starts, `_scale` their
-scale, `_stochastic` the steps on mini-batches, `_schedules` annealing and early
-stopping, `_partial_fit` data in pieces.
+`nca` has the estimator. `_problems` validates rows and labels; `_learning` chooses
+start, penalty and solver, and fits; `_initialization` computes the starts, `_scale`
+their scale; `_stochastic` optimizes on mini-batches; `_schedules` has annealing and
+early stopping, `_partial_fit` incremental learning.
 """
 
 from vicinal.nca._initialization import STARTS, initial_components

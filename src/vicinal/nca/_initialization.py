@@ -1,4 +1,4 @@
-"""The maps to start from (thesis, section 3.3.2)."""
+"""Initial maps (thesis, section 3.3.2)."""
 
 from functools import partial
 from typing import Any
@@ -28,9 +28,9 @@ from vicinal.base.selection import checked_n_components
 FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
 STARTS = (*FROM_THE_DATA, "identity", "random")
 SPARSE_STARTS = ("auto", "pca", "identity", "random")
-# How much farther than across it the direction of a linear fit reaches.
+# Factor by which the map is stretched along the direction of a linear fit.
 _STRETCH = 10.0
-# Where neither rows nor features are fewer, PCA is scikit-learn's randomised one.
+# With more rows and more features than this, PCA is scikit-learn's randomized solver.
 _MOST_EXACT = 2000
 
 
@@ -43,7 +43,7 @@ def initial_components(
     n_threads: int = 1,
     unit: float = 1.0,
 ) -> FloatArray:
-    """Return the map to start from.
+    """Return the initial map.
 
     Parameters
     ----------
@@ -52,17 +52,17 @@ def initial_components(
     X : ndarray of shape (n_samples, n_features)
         The points.
     codes : ndarray of shape (n_samples,) or None
-        Their classes, as integers from 0; None where there are no classes, and then
-        neither "lda" nor "rca".
+        Class codes from 0; None if there are no classes. "lda" and "rca" require
+        them.
     n_components : int or None
-        The rows that the map shall have; None is as many as `init` has, or else the
-        number of features.
+        Number of rows of the map; None is the number of rows of `init`, or the number
+        of features.
     random_state : RandomState
-        For "random", and for the randomised PCA of very wide and long data.
+        Random numbers for "random", and for the randomized PCA of large data.
     n_threads : int, default=1
-        The result is the same, bit for bit, for any number.
+        Number of threads; the result is bitwise identical for any number.
     unit : float, default=1.0
-        Of the data, in which "auto" measures starts of a fixed size.
+        Unit of the data. "auto" divides starts of a fixed size by it.
 
     Returns
     -------
@@ -102,16 +102,16 @@ def candidate_starts(
     weights: FloatArray | None = None,
     n_threads: int = 1,
 ) -> dict[str, FloatArray]:
-    """Return the starts that "auto" chooses from by what they predict, by name.
+    """Return the starts, by name, that "auto" compares by their predictions.
 
     Parameters
     ----------
     init, X, codes, n_components, random_state
-        As for `initial_components`; any other `init` than "auto" is the only one.
+        As for `initial_components`; if `init` is not "auto", it is the only start.
     targets : ndarray of shape (n_samples,) or None, default=None
-        Numbers to predict, where there are no classes.
+        Targets of a regression, if there are no classes.
     weights : ndarray of shape (n_samples,) or None, default=None
-        How many points each row stands for; None is one.
+        Number of points that each row represents; None is one.
     n_threads : int, default=1
         As for `initial_components`.
 
@@ -130,7 +130,7 @@ def candidate_starts(
     plain = "pca" if d < min(n_features, n) else "identity"
     starts = {plain: made(plain, X, codes, d)}
     if codes is not None and not issparse(X):
-        # With few rows for each feature, their covariance is mostly noise.
+        # With few rows per feature, their covariance is mostly noise.
         n_points = n if weights is None else float(weights.sum())
         shrinkage = float(np.clip(n_features / n_points, 1e-3, 1.0))
         starts["rca"] = relevant_components(X, codes, d, shrinkage, weights, n_threads)
@@ -142,7 +142,7 @@ def candidate_starts(
 def diagonal_start(
     init: str | ArrayLike, X: FloatArray, unit: float = 1.0
 ) -> FloatArray:
-    """Return the diagonal of the map to start from.
+    """Return the diagonal of the initial map.
 
     Parameters
     ----------
@@ -174,7 +174,7 @@ def diagonal_start(
 
 
 def candidate_diagonals(init: str | ArrayLike, X: FloatArray) -> dict[str, FloatArray]:
-    """Return the diagonals that "auto" chooses from by what they predict, by name."""
+    """Return the diagonals, by name, that "auto" compares by their predictions."""
     if not isinstance(init, str):
         return {"given": diagonal_start(init, X)}
     names = ("identity", "whiten") if init == "auto" else (init,)
@@ -207,16 +207,16 @@ def _auto(
     n_threads: int,
     unit: float,
 ) -> FloatArray:
-    """Choose as scikit-learn's NCA does, except where its choice could not be fitted.
+    """Choose as scikit-learn's NCA does, unless that start cannot be computed.
 
-    LDA needs more points than classes, and points that differ inside a class. PCA's
-    rows and the identity are of one size whatever the unit of X; here they follow it.
+    LDA needs more points than classes, and variance within a class. In scikit-learn,
+    the size of PCA's rows and of the identity is fixed; here it follows the unit of X.
     """
     n, n_features = X.shape
     n_classes = 0 if codes is None else codes.max() + 1
     if codes is not None and d <= min(n_features, n_classes - 1) and n > n_classes:
         try:
-            # As scikit-learn: classes count by their size, and are whitened.
+            # As in scikit-learn, classes are weighted by size, and whitened.
             return discriminant_rows(X, codes, _within(X, codes, n_threads), d)
         except ValueError:
             pass
@@ -229,15 +229,15 @@ def _pca(
     X: FloatArray, d: int, random_state: RandomState, n_threads: int
 ) -> FloatArray:
     """Return the leading eigenvectors of S (eq. 3.15), with scikit-learn's signs."""
-    # In a unit in which squares neither overflow nor vanish: a power of two, which
-    # changes no digit.
+    # Scale by a power of two, which is exact, so that squares neither overflow nor
+    # underflow.
     points = X / unit_of(X)
     n, n_features = X.shape
     if min(n, n_features) > _MOST_EXACT:
         from sklearn.decomposition import PCA
 
         pca = PCA(d, random_state=random_state)
-        # Rows that are all equal explain 0/0 of the variance.
+        # If all rows are equal, the explained variance ratio is 0/0.
         with np.errstate(divide="ignore", invalid="ignore"):
             components: FloatArray = pca.fit(points).components_
         return components
@@ -254,10 +254,11 @@ def _pca(
 
 
 def _lda(X: FloatArray, codes: IntArray, d: int, n_threads: int = 1) -> FloatArray:
-    """Return LDA's directions as in eq. 3.16 and 3.17 of the thesis, of unit length.
+    """Return the LDA directions of eq. 3.16 and 3.17 of the thesis, of unit length.
 
     Each class has the same weight in the scatter between classes. Beyond the number of
-    classes minus one, directions within the classes follow, largest variance first.
+    classes minus one, the rows are directions within the classes, in descending order
+    of variance.
     """
     within = _within(X, codes, n_threads)
     rows = discriminant_rows(X, codes, within, d, class_weight="equal")
@@ -276,7 +277,7 @@ def _within(X: FloatArray, codes: IntArray, n_threads: int) -> Spread:
 
 
 def _whiten(X: FloatArray, d: int, n_threads: int = 1) -> FloatArray:
-    """Return S^(−1/2), or at low rank the principal components, each of variance 1."""
+    """Return S^(−1/2), or at low rank the principal components, of unit variance."""
     total = spread(X, n_threads=n_threads)
     if d == X.shape[1]:
         return total.inverse_root()
@@ -292,7 +293,7 @@ def _linear(
 ) -> FloatArray:
     """Return a start, stretched along the direction of a ridge regression of y.
 
-    At low rank, that direction takes the place of the last row.
+    At low rank, that direction replaces the last row.
     """
     n_points = len(X) if weights is None else float(weights.sum())
     residuals = within_class_residuals(X, None, weights)
@@ -314,7 +315,7 @@ def _linear(
 
 
 def check_sparse_settings(estimator: Any, X: Any) -> None:
-    """Raise an error where a setting would make sparse X dense, before any work."""
+    """Raise an error, before any work, if a setting would make sparse X dense."""
     if not issparse(X):
         return
     n, n_features = X.shape
@@ -343,7 +344,7 @@ def check_sparse_settings(estimator: Any, X: Any) -> None:
 
 
 def pca_of_sparse(X: Any, d: int, random_state: RandomState) -> FloatArray:
-    """Return the d leading principal directions, with X centred in the products."""
+    """Return the d leading principal directions, with implicit centering of X."""
     from sklearn.decomposition import PCA
 
     pca = PCA(d, svd_solver="arpack", random_state=random_state)
@@ -355,11 +356,11 @@ def pca_of_sparse(X: Any, d: int, random_state: RandomState) -> FloatArray:
 def sparse_start(
     init: str, X: Any, n_components: int, random_state: RandomState
 ) -> FloatArray:
-    """Return the map to start from; "auto" is "pca" where that reduces anything."""
+    """Return the initial map; "auto" is "pca" if that reduces the dimension."""
     n, n_features = X.shape
     if init == "random":
         return random_state.standard_normal(size=(n_components, n_features))
-    # Lanczos finds fewer than all directions.
+    # Lanczos cannot find all directions.
     if init != "identity" and n_components < min(n, n_features):
         return pca_of_sparse(X, n_components, random_state)
     return np.eye(n_components, n_features)

@@ -1,6 +1,6 @@
-"""Fit a map: choose start, penalty and solver, maximize the objective, keep the result.
+"""Fit a map: choose start, penalty and solver, maximize the objective, store the map.
 
-The estimators of this folder share these functions; `est` is the estimator.
+All estimators of this folder use these functions; `est` is the estimator.
 """
 
 import sys
@@ -49,12 +49,12 @@ from vicinal.objectives.base import PairObjective, sample_indices
 from vicinal.optimize import Refreshed, Ridge, maximize, solution
 
 PENALTIES = (1.0, 0.1, 0.01, 0.0)
-"""Tried values of λ‖A‖² for each point, at the size of the start."""
+"""Grid of penalties λ‖A‖² per point, at the size of the start."""
 SELECTION_ITERATIONS = 6
-"""Iterations for each of them, and of the final fit."""
+"""Number of iterations for each penalty, and of the final fit."""
 N_ERRORS = 0.5
-"""The strongest penalty within this many standard errors of the best wins. These three
-were chosen by `benchmarks.defaults`."""
+"""The strongest penalty within this many standard errors of the best is selected. These
+three constants were chosen by `benchmarks.defaults`."""
 
 
 def learn(
@@ -65,11 +65,11 @@ def learn(
     Parameters
     ----------
     est : estimator
-        Its parameters say what to do.
+        The estimator, for its parameters.
     problem : Problem
         Validated rows and labels.
     make_run : callable or None, default=None
-        Takes the arguments of `Run` and returns one; None is `Run` itself.
+        Factory with the arguments of `Run`; None is `Run`.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def learn(
     run = make_run(est, problem, objective, optimizer, selected, stopper)
     result = run.maximize(start)
     if problem.targets is not None and est.alpha == "auto":
-        # The penalty has shrunk the map: the scale that predicts best is wider.
+        # The penalty shrinks the map; the scale that predicts best is larger.
         result.x = best_loss_scale(problem.scale_objective(), result.x)
     run.finish(result)
     return result
@@ -108,14 +108,14 @@ def learn(
 
 @dataclass(frozen=True)
 class Selected:
-    """Start and penalty that predict held-out rows best.
+    """Start and penalty with the best predictions of held-out rows.
 
     Attributes
     ----------
     init : str
         Name of the start.
     alpha : float
-        λ for each point; infinity if no learned map is better than the start.
+        λ per point; infinity if no learned map is better than the start.
     components : ndarray
         The best map.
     """
@@ -137,9 +137,9 @@ class Run:
     stopper: EarlyStopping | None = None
 
     def maximize(self, start: FloatArray) -> OptimizeResult:
-        """Maximize from a start, watched by callbacks and `verbose`.
+        """Maximize from a start, with callbacks and `verbose`.
 
-        After Ctrl-C, with warm_start, the map so far is kept.
+        After Ctrl-C with warm_start, the current map is kept.
         """
         est, optimizer = self.est, self.optimizer
         monitor = Monitor(
@@ -163,7 +163,7 @@ class Run:
             raise
 
     def finish(self, result: OptimizeResult) -> None:
-        """Set the fitted attributes, all at once."""
+        """Set all fitted attributes."""
         est, problem, objective, A = self.est, self.problem, self.objective, result.x
         found: dict[str, Any] = {}
         if self.selected is not None:
@@ -192,7 +192,7 @@ class Run:
 
 
 def map_queries(est: Any, X: ArrayLike) -> FloatArray:
-    """Validate new points, and map them to where the training points are."""
+    """Validate new points, and map them to the space of the training points."""
     check_is_fitted(est)
     points = validate_data(
         est, X, reset=False, dtype=FLOATS, accept_sparse=est._accept_sparse
@@ -213,16 +213,16 @@ def store(est: Any, attributes: dict[str, Any]) -> None:
 
 
 def map_attributes(components: FloatArray, dtype: Any) -> dict[str, Any]:
-    """Return the fitted attributes of a map, or of the diagonal of one."""
+    """Return the fitted attributes of a map, or of the diagonal of a map."""
     if components.ndim == 2:
         return {"components_": unscale_components(components, 1.0, dtype)}
-    # The sign of a weight changes no distance.
+    # The sign of a weight does not change distances.
     weights = unscale_components(np.abs(components), 1.0, dtype)
     return {"components_": np.diag(weights), "feature_weights_": weights}
 
 
 def make_objective(est: Any, problem: Problem) -> PairObjective:
-    """Return the objective, with truncated sums if `n_neighbors` says so."""
+    """Return the objective, with truncated sums if `n_neighbors` is set."""
     n_neighbors = getattr(est, "n_neighbors", "all")
     if n_neighbors == "all":
         return problem.objective()
@@ -246,23 +246,23 @@ def make_objective(est: Any, problem: Problem) -> PairObjective:
     return objective
 
 
-# --- how to optimize
+# --- optimization
 
 
 @dataclass(frozen=True)
 class ExactOptimizer:
-    """Sums over all pairs, or over lists of neighbors that are refreshed.
+    """Optimizer with sums over all pairs, or over lists of neighbors.
 
     Parameters
     ----------
     solver : str or Solver
         A name in `vicinal.optimize.SOLVERS`, or a solver.
     max_iter, tol : int, float
-        Bounds of a solver that is given by name.
+        Limits of a solver that is given by name.
     alpha : float
-        The penalty for each point.
+        Penalty per point.
     planned : bool, default=False
-        Whether to end at max_iter is as planned.
+        Whether reaching max_iter is expected.
     """
 
     solver: Any
@@ -307,18 +307,18 @@ class ExactOptimizer:
         return result
 
     def rescaled(self, _: PairObjective, A: FloatArray) -> FloatArray:
-        """Return the map as it is: its scale was learned from all pairs."""
+        """Return the map unchanged: its scale was learned from all pairs."""
         return A
 
     def queries(self, _: PairObjective) -> None:
-        """Return the points whose neighbors are counted: all."""
+        """Return the points for effective_neighbors_: all."""
 
 
 @dataclass(frozen=True)
 class NoOptimization:
-    """Keeps the start, because no learned map predicted better.
+    """Optimizer that keeps the start, because no learned map predicts better.
 
-    The search for the start's scale counts as one iteration.
+    The search for the scale of the start counts as one iteration.
     """
 
     seed: int
@@ -342,23 +342,23 @@ class NoOptimization:
         return solution(start, 1, curve, "converged", self.describe(0))
 
     def rescaled(self, _: PairObjective, A: FloatArray) -> FloatArray:
-        """Return the map as it is."""
+        """Return the map unchanged."""
         return A
 
     def queries(self, objective: PairObjective) -> IntArray:
-        """Return the points whose neighbors are counted."""
+        """Return the points for effective_neighbors_."""
         return queries_of_all(objective, np.random.default_rng(self.seed))
 
 
 def make_optimizer(est: Any, problem: Problem, alpha: float) -> Any:
-    """Return the optimizer that `solver` and the size of the data ask for."""
+    """Return the optimizer for `solver` and the size of the data."""
     if np.isinf(alpha):
         return NoOptimization(seed_of(est))
     n, D = problem.X.shape
     d = int(est.n_components) if isinstance(est.n_components, Integral) else D
     solver = choose_solver(est, problem.loss, n, D, d)
     if not isinstance(solver, str) or solver != "stochastic":
-        # The path of maps was judged after this many iterations each.
+        # Each map of the path was judged after this number of iterations.
         planned = est.alpha == "auto"
         max_iter = min(SELECTION_ITERATIONS, est.max_iter) if planned else est.max_iter
         return ExactOptimizer(solver, max_iter, est.tol, alpha, planned)
@@ -372,14 +372,14 @@ def make_optimizer(est: Any, problem: Problem, alpha: float) -> Any:
 
 
 def choose_solver(est: Any, loss: Any, n: int, D: int, d: int) -> Any:
-    """Return the solver; "auto" is the cheaper one of "lbfgs" and "stochastic"."""
+    """Return the solver; "auto" is the cheaper of "lbfgs" and "stochastic"."""
     if not isinstance(est.solver, str) or est.solver != "auto":
         return est.solver
     if getattr(est, "n_neighbors", "all") != "all" or getattr(est, "anneal", False):
         return "lbfgs"
     two_phases = isinstance(loss, str) and loss in ("expected", "class-density")
     part = part_size(n, *part_sizes(est, n), in_two_phases=two_phases)
-    # Small blocks are slower for each pair, and a step has a cost of its own.
+    # Small blocks are slower per pair, and each step has a fixed cost.
     stochastic = STEPS[1] * (1.5 * _nanoseconds(*part, D, d) + 1e6)
     return "stochastic" if stochastic < _nanoseconds(n**2, n, D, d) else "lbfgs"
 
@@ -394,17 +394,17 @@ def part_sizes(est: Any, n: int) -> tuple[int | None, int | None]:
 
 
 def _nanoseconds(n_pairs: float, n_rows: float, D: int, d: int) -> float:
-    """Estimate the time of an evaluation: pairs, and projecting the rows."""
+    """Estimate the time of an evaluation: pairs, and projection of the rows."""
     return n_pairs * (2 + 0.1 * d) + n_rows * D * d * 0.1
 
 
-# --- where to start
+# --- initialization
 
 
 def first_map(
     est: Any, problem: Problem, objective: PairObjective, optimizer: Any, alpha: float
 ) -> FloatArray:
-    """Return the map to start from, as the estimator's parameters say."""
+    """Return the initial map for the estimator's parameters."""
     X, codes = problem.X, problem.codes
     warm = is_warm(est, X)
     if _is_diagonal(est):
@@ -430,7 +430,7 @@ def start_of(
     n_components: int | None,
     preconditioner: Preconditioner | None = None,
 ) -> FloatArray:
-    """Return the start that `init` names, from a preconditioner's sample if any."""
+    """Return the start for `init`, from the preconditioner's sample if there is one."""
     X = objective.X
     random_state = check_random_state(est.random_state)
     given = (n_components, random_state, effective_n_threads(est.n_jobs))
@@ -473,7 +473,7 @@ def shortened(est: Any, problem: Problem) -> FloatArray:
 def annealed(
     est: Any, problem: Problem, objective: PairObjective, alpha: float
 ) -> FloatArray:
-    """Return a map of n_components rows that is annealed from one of full rank."""
+    """Return a map of n_components rows, annealed from a map of full rank."""
     X, d = problem.X, est.n_components
     if d is None or d >= X.shape[1]:
         raise ValueError(
@@ -500,7 +500,7 @@ def is_warm(est: Any, X: Any) -> bool:
     return True
 
 
-# --- start and penalty by held-out rows
+# --- selection of start and penalty on held-out rows
 
 
 def select(est: Any, problem: Problem) -> Selected | None:
@@ -510,7 +510,7 @@ def select(est: Any, problem: Problem) -> Selected | None:
     if est.alpha != "auto":
         return None
     if is_warm(est, problem.X) and hasattr(est, "alpha_"):
-        # The map has seen the rows that would judge it.
+        # The map was learned from the rows that would judge it.
         A = est.components_
         alpha = alpha_max(A) if np.isinf(est.alpha_) else est.alpha_
         return Selected("warm", alpha, A)
@@ -518,7 +518,7 @@ def select(est: Any, problem: Problem) -> Selected | None:
 
 
 def try_penalties(est: Any, problem: Problem) -> Selected:
-    """Fit paths of penalties from each start, and judge them on held-out rows."""
+    """Fit paths of penalties from each start, and score them on held-out rows."""
     folds = problem.folds()
     if not folds:  # too few rows: the first start with a moderate penalty
         name, A = next(iter(candidates(est, problem).items()))
@@ -536,7 +536,7 @@ def try_penalties(est: Any, problem: Problem) -> Selected:
     paths = []
     for fold in folds:
         starts = candidates(est, fold.problem)
-        if reduces:  # a map of full rank is stuck less easily
+        if reduces:  # a map of full rank has fewer local maxima
             full = clone(est).set_params(n_components=None)
             path = fit_path(full, fold, candidates(full, fold.problem))
             best = _choose([path], [fold])
@@ -598,7 +598,7 @@ def _choose(paths: list[Path], folds: list[Fold], est: Any = None) -> Selected:
 
 
 def candidates(est: Any, problem: Problem) -> dict[str, FloatArray]:
-    """Return the starts to try, by name, each at its best scale."""
+    """Return the candidate starts, by name, each at its best scale."""
     X, d, init = problem.X, est.n_components, est.init
     if is_warm(est, X):
         A = est.components_
@@ -627,7 +627,7 @@ def candidates(est: Any, problem: Problem) -> dict[str, FloatArray]:
 
 
 def selected_start(est: Any, problem: Problem, selected: Selected) -> FloatArray:
-    """Return the map to go on from; a start that is kept is made from more rows."""
+    """Return the map to continue from; a kept start is recomputed from more rows."""
     computed = selected.init not in ("warm", "reduced", "given")
     if not (computed and np.isinf(selected.alpha)):
         return selected.components
@@ -637,7 +637,7 @@ def selected_start(est: Any, problem: Problem, selected: Selected) -> FloatArray
 
 
 def alpha_max(A: FloatArray) -> float:
-    """Return the strongest penalty of the path, for a start of this size."""
+    """Return the strongest penalty of the path for a start."""
     size = float(np.square(A).sum())
     return PENALTIES[0] / size if size > 0 else 0.0
 
@@ -661,7 +661,7 @@ def _check_spread(X: Any) -> None:
 def _held_out_score(
     est: Any, train: Problem, held: Problem, objective: Any, optimizer: Any
 ) -> Any:
-    """Return the function that scores a map on held-out rows."""
+    """Return a function that scores a map on held-out rows."""
     if optimizer.is_stochastic:
         return lambda A: held_out_accuracy(train, held, A)
 
@@ -680,7 +680,7 @@ def warn_unless_learned(est: Any, result: OptimizeResult) -> None:
     if result.get("success", True):
         return
     begun, ended = result.curve[0], result.curve[-1]
-    # A smaller gain, relative to the objective, is rounding.
+    # A smaller gain, relative to the objective, is rounding error.
     gained = abs(ended - begun) > 1e-9 * max(abs(begun), abs(ended))
     if result.reason == "max_iter":
         advice = (
@@ -710,7 +710,7 @@ def say(est: Any, line: str) -> None:
 
 
 def check_diagonal(est: Any, n_features: int) -> None:
-    """Raise ValueError if a diagonal map is asked to reduce the dimension."""
+    """Raise ValueError if a diagonal map is to reduce the dimension."""
     if _is_diagonal(est) and est.n_components not in (None, n_features):
         raise ValueError(
             "form='diagonal' keeps all features: n_components must be None, not "

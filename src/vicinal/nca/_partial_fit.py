@@ -1,4 +1,4 @@
-"""Data that arrive in pieces: what `NCA.partial_fit` does with each of them."""
+"""Incremental learning: `NCA.partial_fit`."""
 
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -29,20 +29,20 @@ from vicinal.nca._stochastic import (
 )
 
 RESERVOIR_SIZE = 8192
-"""How many rows are remembered, at most."""
-# How many times each row of a piece looks for its neighbours, and the steps of one
-# iteration, the least that a piece gets.
+"""Maximum number of rows in the reservoir."""
+# Number of times that each row of a piece is a query, and the number of steps of one
+# iteration, which is the minimum for a piece.
 _EPOCHS, _STEPS = 30, 25
-# Smaller pieces borrow rows from memory, and make smaller steps.
+# Smaller pieces add queries from the reservoir, and take shorter steps.
 _FULL_PIECE = 512
 
 
 @dataclass(frozen=True)
 class Reservoir:
-    """A random sample of all rows seen so far, and the coordinates to learn in.
+    """Random sample of all rows seen so far, and the coordinates to learn in.
 
-    Each row draws a number when it arrives, and those with the least are remembered:
-    any row is as likely to be among them as any other.
+    Each row draws a random key when it arrives, and the rows with the smallest keys are
+    kept, so that the sample is uniform.
     """
 
     preconditioner: Preconditioner
@@ -54,13 +54,13 @@ class Reservoir:
 
     @classmethod
     def begin(cls, preconditioner: Preconditioner, X: FloatArray) -> Self:
-        """Return a memory of nothing, for rows like these."""
+        """Return an empty reservoir for rows like these."""
         return cls(
             preconditioner, X[:0], np.empty(0, dtype=int), np.empty(0), n_framed=len(X)
         )
 
     def with_piece(self, X: FloatArray, codes: IntArray, rng: Generator) -> Self:
-        """Return the memory with all of a piece added."""
+        """Return the reservoir with all rows of a piece added."""
         return replace(
             self,
             X=np.concatenate([self.X, X.astype(self.X.dtype, copy=False)]),
@@ -70,7 +70,7 @@ class Reservoir:
         )
 
     def trimmed(self) -> Self:
-        """Return the memory without what is too much."""
+        """Return the reservoir, reduced to its maximum size."""
         if len(self.keys) <= RESERVOIR_SIZE:
             return self
         kept = np.sort(np.argpartition(self.keys, RESERVOIR_SIZE)[:RESERVOIR_SIZE])
@@ -81,12 +81,12 @@ class Reservoir:
     def optimizer(
         self, n_new: int, sizes: tuple[int | None, int | None], alpha: float, seed: int
     ) -> StochasticOptimizer:
-        """Return how to learn from a piece of so many rows, the last that were added.
+        """Return the optimizer for a piece, the rows that were added last.
 
-        Only new rows are queries, and where they are few, some before them. Rows of
-        the reservoir are references only, to avoid overfitting them. Steps
-        get shorter as more has been seen; until then, g finds the place for f, which
-        goes on from there.
+        The queries are the new rows and, if there are few, some rows before them. The
+        rows of the reservoir are only references, to avoid overfitting them. Steps get
+        shorter with the number of rows seen. At first, g is maximized as a surrogate
+        for f.
         """
         much = self.n_seen / (4 * RESERVOIR_SIZE)
         return StochasticOptimizer(
@@ -106,14 +106,14 @@ class Reservoir:
 def learn_piece(
     est: Any, X: FloatArray, codes: IntArray, classes: NDArray[Any]
 ) -> None:
-    """Learn from a piece and the rows in memory; remember some of the piece.
+    """Learn from a piece and the reservoir, and add the piece to the reservoir.
 
     Parameters
     ----------
     est : NCA
         The estimator.
     X, codes : ndarray
-        The piece, and its classes as positions in `classes`.
+        The piece, and its class codes as indices into `classes`.
     classes : ndarray
         All classes.
     """
@@ -129,7 +129,7 @@ def learn_piece(
         start = np.diag(est.components_) if diagonal else est.components_
         curve = list(est.objective_curve_)
         pieces = pieces.with_piece(X, codes, rng)
-        if pieces.n_seen >= 2 * pieces.n_framed:  # enough new rows to look again
+        if pieces.n_seen >= 2 * pieces.n_framed:  # update the coordinates
             known = pieces.X, pieces.codes
             preconditioner = _coordinates(est, *known, len(classes), rng)
             pieces = replace(
@@ -155,18 +155,17 @@ def learn_piece(
     est._pieces, est._all_classes = pieces, classes
     if n_selected:
         est._n_selected = n_selected
-    if hasattr(est, "classes_"):  # a classifier's columns do not come and go
+    if hasattr(est, "classes_"):  # the classes of a classifier are fixed
         est.classes_, est._codes = classes, pieces.codes
 
 
 def _penalty(
     est: Any, problem: ClassProblem, n_seen: int
 ) -> tuple[Selected | None, int]:
-    """Return what alpha="auto" chooses, and the number of rows it was chosen on.
+    """Return the penalty for alpha="auto", and the number of rows it was chosen on.
 
-    It chooses anew each time the number of rows has doubled, up to `MOST_ROWS`. A
-    piece is learned from even if no learned map beats the start, with the strongest
-    penalty of the path.
+    It is chosen again each time the number of rows has doubled, up to `MOST_ROWS`. If
+    no learned map is better than the start, the strongest penalty of the path is used.
     """
     if est.alpha != "auto":
         return None, 0
@@ -184,13 +183,13 @@ def _coordinates(
     """Find the coordinates from the rows seen so far."""
     n, D = X.shape
     d = int(est.n_components) if isinstance(est.n_components, Integral) else D
-    # With fewer rows for each feature no direction is left out.
+    # With fewer rows per feature, all directions are kept.
     typical = len(np.unique(codes)) == n_classes and n >= 10 * D
     return Preconditioner.find(X, codes, d, est.form == "diagonal", rng, not typical)
 
 
 def _remembered(est: Any, pieces: Reservoir, classes: NDArray[Any]) -> ClassProblem:
-    """Return the rows in memory as a problem."""
+    """Return the rows of the reservoir as a problem."""
     n = len(pieces.X)
     present, codes = np.unique(pieces.codes, return_inverse=True)
     weights = np.ones(n)

@@ -33,14 +33,15 @@ from vicinal.objectives.nca import (
 )
 
 HELD_OUT, N_FOLDS, FEW_ROWS, FEWEST_ROWS, MOST_ROWS = 0.2, 3, 400, 40, 1000
-"""Share of rows held out; folds for up to FEW_ROWS rows, else one; fewer than
-FEWEST_ROWS are not divided; at most MOST_ROWS take part. From `benchmarks.defaults`."""
-# Floor of a held-out probability, so that no single row decides.
+"""Share of held-out rows; number of folds for up to FEW_ROWS rows, otherwise one; fewer
+than FEWEST_ROWS rows are not split; at most MOST_ROWS rows are used. The values are
+from `benchmarks.defaults`."""
+# Lower bound of a held-out probability, so that no single row dominates.
 _LEAST_PROBABILITY = 1e-4
 
 
 class SparseRows(csr_array):
-    """Sparse rows with a length."""
+    """Sparse rows with `len`."""
 
     def __len__(self) -> int:
         return int(self.shape[0])
@@ -48,7 +49,7 @@ class SparseRows(csr_array):
 
 @dataclass(frozen=True)
 class Problem:
-    """Rows of positive weight and what fit knows of them.
+    """Validated rows of positive weight, with their labels.
 
     Attributes
     ----------
@@ -57,15 +58,15 @@ class Problem:
     weights : ndarray of shape (n_rows,)
         Sample weights.
     kept : ndarray of bool
-        Which of the given rows these are.
+        Mask of these rows among the given rows.
     given : tuple
         X and y as given to fit, for callbacks.
     loss : str or PairLoss
         The objective.
     n_jobs : int or None
-        Threads.
+        Number of threads.
     offset : ndarray of shape (n_features,) or None
-        Subtracted from the given rows.
+        Offset that was subtracted from the given rows.
     codes : ndarray of int or None
         Classes, if there are any.
     targets : ndarray or None
@@ -87,11 +88,11 @@ class Problem:
         raise NotImplementedError
 
     def scale_objective(self) -> PairObjective:
-        """Return the objective that decides on the scale of a start."""
+        """Return the objective that determines the scale of a start."""
         return self.objective()
 
     def part(self, rows: IntArray) -> Self:
-        """Return some of the rows, with the same classes."""
+        """Return some of the rows, with the same set of classes."""
         return replace(
             self,
             X=self.X[rows],
@@ -101,11 +102,11 @@ class Problem:
         )
 
     def subproblem(self, rows: IntArray) -> Self:
-        """Return some of the rows, with the classes that these have."""
+        """Return some of the rows, with only the classes that occur in them."""
         return self.part(rows)
 
     def folds(self) -> "list[Fold]":
-        """Return rows to learn from, with losses on held-out rows."""
+        """Return folds of training rows, with losses on held-out rows."""
         raise NotImplementedError
 
     def mapped(self, A: FloatArray) -> FloatArray:
@@ -116,7 +117,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Fold:
-    """Rows to learn from, and the losses of a map on held-out rows."""
+    """Training rows, and the losses of a map on held-out rows."""
 
     problem: Problem
     losses: Callable[[FloatArray], FloatArray]
@@ -125,7 +126,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class ClassProblem(Problem):
-    """Rows with classes as integers from 0."""
+    """Rows with class codes from 0."""
 
     prior: Any = None
     classes: Any = None
@@ -134,7 +135,7 @@ class ClassProblem(Problem):
     def validate(
         cls, est: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> Self:
-        """Validate what an estimator's fit was given."""
+        """Validate the arguments of an estimator's fit."""
         points, labels = validate_data(
             est, X, y, dtype=FLOATS, accept_sparse=["csr"], ensure_min_samples=2
         )
@@ -173,7 +174,7 @@ class ClassProblem(Problem):
     def folds(self) -> list[Fold]:
         found = []
         for learn, held in hash_folds(self.X, self.weights):
-            # A class that is not learned from cannot judge.
+            # Held-out rows of classes without training rows are not scored.
             known = held[np.isin(self.codes[held], self.codes[learn])]
             if not len(known) or len(np.unique(self.codes[learn])) < 2:
                 continue
@@ -206,7 +207,7 @@ class RegressionProblem(Problem):
     def validate(
         cls, est: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
     ) -> Self:
-        """Validate what an estimator's fit was given."""
+        """Validate the arguments of an estimator's fit."""
         points, targets = validate_data(
             est, X, y, dtype=FLOATS, y_numeric=True, ensure_min_samples=2
         )
@@ -230,7 +231,7 @@ class RegressionProblem(Problem):
         )
 
     def scale_objective(self) -> TargetObjective:
-        # The squared error is what predicts, whatever is optimized.
+        # Predictions minimize the squared error, whichever objective is optimized.
         return replace(self, loss="squared-error", width=1.0).objective()
 
     def folds(self) -> list[Fold]:
@@ -270,7 +271,7 @@ class MatchProblem(Problem):
     def validate(
         cls, est: Any, X: ArrayLike, Y: Any, sample_weight: ArrayLike | None
     ) -> Self:
-        """Validate rows with soft labels, or with a sparse matrix of matches."""
+        """Validate rows with soft labels, or with a sparse match matrix."""
         points: FloatArray = validate_data(est, X, dtype=FLOATS, ensure_min_samples=2)
         labels = check_soft_labels(Y, len(points))
         needed = {
@@ -289,7 +290,7 @@ class MatchProblem(Problem):
                     f"{name}={found!r} needs a class for each row, not soft labels."
                 )
         points, (labels,), weights, kept = _positive_rows(points, sample_weight, labels)
-        codes = None  # matches alone make no start
+        codes = None  # starts cannot use matches
         if issparse(labels):
             labels = labels[:, kept]
             check_matches(labels)
@@ -322,7 +323,7 @@ def class_prior(
     codes: IntArray,
     weights: FloatArray,
 ) -> FloatArray:
-    """Return p(c) of the classes that are present."""
+    """Return p(c) of the classes that occur."""
     sizes = np.bincount(codes, weights=weights).astype(np.float64)
     if prior is None or isinstance(prior, str):
         return check_class_prior(prior, sizes)
@@ -333,7 +334,7 @@ def class_prior(
 def _positive_rows(
     X: Any, sample_weight: ArrayLike | None, *labels: Any
 ) -> tuple[Any, tuple[Any, ...], FloatArray, NDArray[np.bool_]]:
-    """Return the rows of positive weight; a weight of 0 is the same as no row."""
+    """Return the rows of positive weight; a weight of 0 is equivalent to no row."""
     weights = check_sample_weight(sample_weight, X)
     kept = weights > 0
     if not kept.all():
@@ -352,7 +353,7 @@ def _location_and_unit(targets: FloatArray, weights: FloatArray) -> tuple[float,
             "y has values too large to compute with: their differences overflow. "
             "Scale the targets."
         )
-    # In units of the largest, so that squares neither overflow nor vanish.
+    # In units of the largest value, so that squares neither overflow nor underflow.
     relative = targets / size
     middle = float(np.average(relative, weights=weights))
     spread = float(np.sqrt(np.average((relative - middle) ** 2, weights=weights)))
@@ -361,10 +362,10 @@ def _location_and_unit(targets: FloatArray, weights: FloatArray) -> tuple[float,
 
 
 def hash_folds(X: Any, weights: FloatArray) -> list[tuple[IntArray, IntArray]]:
-    """Return folds of rows to learn from and rows held out.
+    """Return folds of training rows and held-out rows.
 
-    A hash of each row decides, so that duplicates are on the same side and a weight of
-    2 is the same as a row that occurs twice.
+    The split is based on a hash of each row, so that duplicates are in the same part
+    and a weight of 2 is equivalent to a duplicated row.
 
     Parameters
     ----------
@@ -385,17 +386,17 @@ def hash_folds(X: Any, weights: FloatArray) -> list[tuple[IntArray, IntArray]]:
             found.append((np.flatnonzero(taken & ~held), np.flatnonzero(held)))
     if found and np.count_nonzero(taken) <= 2 * MOST_ROWS:
         return found
-    # Few distinct rows, or weights that are not counts: use the rows' positions.
+    # Few distinct rows, or weights that are not counts: split by position.
     order = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
     n_held = max(1, round(HELD_OUT * len(order)))
     return [(np.sort(order[n_held:]), np.sort(order[:n_held]))]
 
 
 def _hash_to_uniform(X: Any) -> FloatArray:
-    """Hash each row to [0, 1), deterministically; duplicates have the same value.
+    """Hash each row to [0, 1) deterministically; duplicates have the same hash.
 
-    Rows are rounded to three digits of each feature's range, so that rounding to
-    float32, or another unit or origin of the data, seldom changes the hash.
+    Rows are rounded to three digits of each feature's range, so that conversion to
+    float32, or another unit or origin of the data, rarely changes the hash.
     """
     rng = np.random.default_rng(0)
     if issparse(X):
@@ -404,7 +405,7 @@ def _hash_to_uniform(X: Any) -> FloatArray:
         rng = np.random.default_rng(0)
     factors = rng.integers(2**63, size=X.shape[1], dtype=np.uint64) * 2 + 1
     least = X.min(axis=0).astype(np.float64)
-    # Half of the range, since the whole may overflow.
+    # Half of the range, since the range may overflow.
     half = X.max(axis=0).astype(np.float64) / 2 - least / 2
     unit = np.where(half > 0, half, 1.0)
     mixed = np.empty(len(X), dtype=np.uint64)
@@ -412,7 +413,7 @@ def _hash_to_uniform(X: Any) -> FloatArray:
         half = X[rows].astype(np.float64) / 2 - least / 2
         digits = np.rint(1000 * (half / unit))
         mixed[rows] = digits.astype(np.int64).view(np.uint64) @ factors  # modulo 2⁶⁴
-    # The finalizer of MurmurHash3: every bit of the sum changes every bit.
+    # The finalizer of MurmurHash3: each input bit affects all output bits.
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):
         mixed = (mixed ^ (mixed >> np.uint64(33))) * np.uint64(factor)
     uniform: FloatArray = (mixed >> np.uint64(11)).astype(np.float64) / 2.0**53

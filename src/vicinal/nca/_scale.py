@@ -1,7 +1,7 @@
-"""The scale of a map: how many neighbours points see, and which scale predicts best.
+"""Scale of a map: the effective number of neighbors, and the scale that predicts best.
 
-p_ij ∝ exp(−‖A x_i − A x_j‖²) has no bandwidth but the size of A. Where all points look
-equally near, or only the nearest is seen at all, gradients vanish.
+The size of A is the only bandwidth of p_ij ∝ exp(−‖A x_i − A x_j‖²). Gradients vanish
+if all points are equally near, or if only the nearest neighbor has any weight.
 """
 
 import math
@@ -18,33 +18,33 @@ from vicinal.objectives.base import PairObjective, sample_indices
 from vicinal.optimize import power_of_two
 
 N_NEIGHBORS = 10
-"""The perplexity that a map is scaled to where its own scale is of no use."""
-# Fewer neighbours than this are too few to learn from, in a start that is ours.
+"""Target perplexity of a map whose own scale is not usable."""
+# Minimum perplexity of a start with init="auto".
 _FEW = 3.0
-# With any other start: when next to nothing but the nearest, or all alike, is seen.
+# Limits for other starts: only the nearest neighbor, or all points alike.
 _BLIND, _ALIKE = 1 + 1e-6, 0.99
-# Points whose perplexity is measured.
+# Number of points whose perplexity is measured.
 _N_QUERIES = 512
-# The pairs that one look at the whole may cost, and the fewest points worth a look.
+# Maximum number of pairs of an evaluation on all data, and minimum number of queries.
 _PAIRS, _MIN_QUERIES = 2**25, 128
-# A row is far out, beyond so many times the median distance from the middle.
+# An outlier is farther from the center than this multiple of the median distance.
 _FAR_OUT = 100.0
-# A variance below this, beside the largest number, is a matter of rounding.
+# A variance below this, relative to the largest squared value, is rounding error.
 _ROUNDING = 1e-28
-# How often the scale is doubled in search, from where all points are near.
+# Maximum number of doublings in the search for a scale.
 _DOUBLINGS = 24
-# The grid on which the best scale is first looked for: octaves of the map's size.
+# Initial grid of the search for the best scale: octaves of the size of the map.
 _OCTAVES = np.arange(-2.0, 6.0)
 
 
 def data_unit(objective: PairObjective) -> float:
-    """Return the unit of the data: a power of two, 1 where they are standardised.
+    """Return the unit of the data: a power of two, 1 for standardized data.
 
-    It is the root mean variance of the features that vary, without rows far out. What
-    is measured in it, is multiplied by 2 where all of X is. Rows that are all equal
-    have none: it is 1, or larger where they are, which rounding may tell apart.
+    It is the root mean variance of the features that vary, without outliers, and scales
+    with X. If all rows are equal, it is 1, or the size of the rows if that is larger,
+    since rounding may make them differ.
     """
-    known = vars(objective).get("_data_unit")  # the start and the solver both ask
+    known = vars(objective).get("_data_unit")  # used by the start and by the solver
     if known is None or known[0] is not objective.X:
         known = objective.X, _unit_of(objective)
         vars(objective)["_data_unit"] = known
@@ -56,7 +56,7 @@ def _unit_of(objective: PairObjective) -> float:
     X: Any = objective.X.astype(np.float64)
     counts = objective.row_counts
     if issparse(X):
-        # No row is looked at by itself: rows far out count as any other.
+        # Sparse rows are not inspected one by one: outliers are not excluded.
         largest = float(np.abs(X.data).max(initial=0))
         if not (X.max(axis=0) != X.min(axis=0)).nnz:
             return max(1.0, power_of_two(largest or 1.0))
@@ -75,8 +75,8 @@ def _unit_of(objective: PairObjective) -> float:
 def typical_distance(objective: PairObjective, A: FloatArray) -> float:
     """Return the root mean square distance of mapped points from their mean.
 
-    Rows so far out that nothing else would be seen beside them do not count. It is 0
-    where points differ by no more than rounding.
+    Outliers are excluded. The result is 0 if the points differ by no more than the
+    rounding error.
     """
     X, counts = objective.X, objective.row_counts
     with np.errstate(over="ignore", invalid="ignore"):
@@ -91,10 +91,10 @@ def typical_distance(objective: PairObjective, A: FloatArray) -> float:
 def _centered(
     Z: FloatArray, counts: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Return points around their mean, their weights, and the unit they are in.
+    """Return centered points, their weights, and their unit.
 
-    Rows far out are left out. The unit is a power of two in which squares neither
-    overflow nor vanish.
+    Outliers are excluded. The unit is a power of two in which squares neither overflow
+    nor underflow.
     """
     unit = power_of_two(float(np.abs(Z).max(initial=0)) or 1.0)
     Z = Z / unit
@@ -109,7 +109,7 @@ def _centered(
 
 
 def perplexity(objective: PairObjective, A: FloatArray, queries: IntArray) -> float:
-    """Return the median number of neighbours that points effectively have at A."""
+    """Return the median perplexity of the points at A."""
     seen = objective.effective_neighbors(A, queries)
     known = np.flatnonzero(~np.isnan(seen))
     counts = objective.row_counts[known]
@@ -124,23 +124,23 @@ def to_perplexity(
     rng: Generator,
     n_neighbors: float = N_NEIGHBORS,
 ) -> FloatArray:
-    """Return the map, scaled so that the median point has so many neighbours.
+    """Return the map, scaled to a median perplexity of n_neighbors.
 
     Parameters
     ----------
     objective : PairObjective
-        Whose points see each other.
+        Objective with the points.
     A : ndarray of shape (n_components, n_features) or (n_features,)
         The map, or the diagonal of a diagonal one.
     rng : Generator
-        Draws the points that are asked.
+        Draws the queries.
     n_neighbors : float, default=10
-        The perplexity to reach; at most half of the points.
+        Target perplexity; at most half of the points.
 
     Returns
     -------
     ndarray of the shape of A
-        A itself where no scale gives that many: a map of zeros, or equal points.
+        A itself if no scale has this perplexity: a map of zeros, or equal points.
     """
     queries = sample_indices(rng, objective.n_rows, _N_QUERIES)
     few = min(n_neighbors, objective.row_counts.sum() / 2)
@@ -168,15 +168,15 @@ def to_perplexity(
 def rescale_init(
     objective: PairObjective, A: FloatArray, rng: Generator, is_auto: bool
 ) -> FloatArray:
-    """Return the map as it is where points see neighbours under it, or else scaled.
+    """Return the map, rescaled if its perplexity is too small or too large.
 
     Parameters
     ----------
     objective, A, rng
         As for `to_perplexity`.
     is_auto : bool
-        Whether `init` is "auto": then points should see a few neighbors, and not only
-        have a gradient that does not vanish.
+        Whether `init` is "auto". If so, the perplexity should be at least 3; otherwise,
+        it is sufficient that gradients do not vanish.
     """
     if not np.any(A):
         return A
@@ -184,7 +184,7 @@ def rescale_init(
     with np.errstate(over="ignore"):
         try:
             seen = perplexity(objective, A, queries)
-        except ValueError:  # under this map distances overflow
+        except ValueError:  # distances overflow under this map
             seen = 1.0
     others = float(objective.row_counts.sum()) - 1
     fewest = min(_FEW, others / 4) if is_auto else _BLIND
@@ -194,14 +194,14 @@ def rescale_init(
 
 
 def best_scale(loss: Callable[[float], float], log_scale: float) -> float:
-    """Return the logarithm of the scale with the least loss, to about 5 %.
+    """Return the logarithm of the scale with the least loss, with a precision of 5 %.
 
     Parameters
     ----------
     loss : callable
-        Takes the logarithm of a scale.
+        Loss as a function of the logarithm of a scale.
     log_scale : float
-        Where to look: from a quarter of this scale to 32 times it.
+        Center of the search, which covers a quarter to 32 times this scale.
     """
     grid = log_scale + np.log(2) * _OCTAVES
     losses = [loss(x) for x in grid]
@@ -214,7 +214,7 @@ def best_scale(loss: Callable[[float], float], log_scale: float) -> float:
 
 
 def _rounded(log_scale: float, origin: float) -> float:
-    """Return a scale to a percent: searches magnify the rounding of what they see."""
+    """Round a scale to one percent, since the search amplifies rounding errors."""
     return float(origin + 0.01 * np.round((log_scale - origin) / 0.01))
 
 
@@ -225,23 +225,23 @@ def fitted_scale(
     alpha: float = 0.0,
     squared_size: float | None = None,
 ) -> float:
-    """Return what to multiply a map by so that it suits all of the data best.
+    """Return the factor by which to multiply a map for the best scale on all data.
 
-    For f that is the scale which g likes best: under f's own, each point would have
-    its nearest neighbour alone, and the NCA rule be as noisy as 1-NN.
+    For f, it is the best scale for g. Under f's own best scale, each point would have
+    only its nearest neighbor, and the NCA rule would be as noisy as 1-NN.
 
     Parameters
     ----------
     objective : PairObjective
-        All of the data.
+        Objective on all data.
     A : ndarray of shape (n_components, n_features) or (n_features,)
         The map, or the diagonal of a diagonal one.
     rng : Generator
-        Draws the points that are asked.
+        Draws the queries.
     alpha : float, default=0.0
-        The penalty, for each point.
+        Penalty per point.
     squared_size : float or None, default=None
-        ‖A‖² of the penalty; None is that of A.
+        ‖A‖² in the penalty; None is that of A.
     """
     surrogate = objective.warmup_surrogate()
     if surrogate is not None and not alpha:
@@ -255,7 +255,7 @@ def fitted_scale(
     def loss(log_scale: float) -> float:
         factor = np.exp(log_scale)
         terms = objective.terms(factor * A, queries).astype(np.float64)
-        # Python's product: of what overflows, no scale is better than another.
+        # A Python product: if it overflows, all scales are equally good.
         penalty = alpha * float(factor) ** 2 * size
         return penalty - float(np.average(terms, weights=counts))
 
@@ -266,21 +266,21 @@ def fitted_scale(
 
 
 def squared_length(A: FloatArray) -> float:
-    """Return ‖A‖², or infinity where that is too large for a float."""
+    """Return ‖A‖², or infinity if it overflows."""
     with np.errstate(over="ignore"):
         return float((A**2).sum())
 
 
 def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:
-    """Return as many points as can look at all of the data at a moderate cost."""
+    """Return random queries for an evaluation against all data at a moderate cost."""
     return objective.sample_queries(rng, max(_MIN_QUERIES, _PAIRS // objective.n_rows))
 
 
 def best_loss_scale(objective: PairObjective, A: FloatArray) -> FloatArray:
     """Return the map at the scale with the best leave-one-out terms.
 
-    For f that is the scale which g likes best: f's own is that of the nearest
-    neighbour alone.
+    For f, it is the best scale for g, since f's own best scale is that of the nearest
+    neighbor alone.
     """
     surrogate = objective.warmup_surrogate()
     judged = objective if surrogate is None else surrogate[0]
@@ -304,9 +304,9 @@ def scaled_starts(
 ) -> dict[str, FloatArray]:
     """Return starts, by name, each at the scale with the best leave-one-out terms.
 
-    Where all points look alike at that scale, every loss is moderate and nothing can be
-    learned from there. Then the same start is offered at a scale at which a point sees
-    several neighbours, too.
+    If all points look alike at that scale, the losses are moderate, but the gradient
+    vanishes. The same start is then added at a scale at which points have several
+    neighbors.
     """
     found = {}
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Schedules of a fit: dimensionality annealing, and early stopping."""
+"""Schedules of a fit: dimensionality annealing and early stopping."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,27 +24,27 @@ def anneal(
     n_raises: int = 5,
     n_steps: int = 3,
 ) -> FloatArray:
-    """Reduce the rows of a map one by one (thesis, algorithm 3.2).
+    """Remove the rows of a map one by one (thesis, algorithm 3.2).
 
-    A row's penalty λ is raised in steps; after each raise, a few conjugate-gradient
-    iterations let the other rows take over. Then the row is dropped.
+    The penalty λ of a row is raised in steps. After each raise, a few iterations of
+    conjugate gradients adapt the other rows. Then the row is removed.
 
     Parameters
     ----------
     objective : Objective
-        Maximized meanwhile.
+        Objective to maximize.
     start : ndarray of shape (n_rows, n_features)
-        A map of full rank, or of more rows than wanted.
+        Map of full rank, or with more rows than n_components.
     n_components : int
         Number of rows to keep.
     X : ndarray of shape (n_samples, n_features)
-        The points, for measures of variance.
+        The points, for the measures of variance.
     measure : {True, "magnitude", "data-variance", "projected-variance"}
-        Which row is least.
+        Criterion for the row to remove next.
     unit : float, default=1.0
         Unit of the map's entries, as for `vicinal.optimize.maximize`.
     n_raises : int, default=5
-        P: number of raises of λ for a row.
+        P: number of times that λ of a row is raised.
     n_steps : int, default=3
         Conjugate-gradient iterations after each raise.
 
@@ -61,8 +61,8 @@ def anneal(
             size = np.linalg.norm(A[row])
             if size > 0:
                 value, gradient = objective.value_and_gradient(A)
-                # Δλ pulls as hard as the objective does, or, at a maximum, as a percent
-                # of it; a fixed Δλ would depend on the unit of the data.
+                # Δλ balances the gradient of the objective or, at a maximum, one
+                # percent of it; a fixed Δλ would depend on the unit of the data.
                 pull = np.linalg.norm(gradient[row]) / (2 * size)
                 penalty[row] = raised * max(pull, 0.01 * abs(value) / size**2)
             A = maximize(Ridge(objective, penalty), A, solver=solver, unit=unit).x
@@ -80,21 +80,21 @@ def least_row(X: FloatArray, measure: bool | str, A: FloatArray) -> int:
     return int(np.argmin(np.linalg.norm(A, axis=1)))
 
 
-# At most so many points are judged, by so many others.
+# Maximum numbers of held-out points and of training points in the score.
 N_JUDGES, N_LEARNED = 1000, 10_000
 
 
 def hold_out(
     codes: IntArray, fraction: float, random_state: Any
 ) -> tuple[IntArray, IntArray]:
-    """Return the rows to learn from and the rows to judge by, of each class its share.
+    """Return training rows and held-out rows, stratified by class.
 
     Parameters
     ----------
     codes : ndarray of shape (n_samples,)
         The classes.
     fraction : float
-        How much to hold out.
+        Share of held-out rows.
     random_state : int, RandomState or None
         Seed.
     """
@@ -119,7 +119,7 @@ def hold_out(
 def held_out_accuracy(learned: Problem, held: Problem, components: FloatArray) -> float:
     """Return the 5-NN accuracy of held-out points under a map, at a bounded cost.
 
-    Of a large number of points every so-many-th is looked at.
+    Large data are subsampled at regular intervals.
     """
     from sklearn.neighbors import KNeighborsClassifier  # slow to import
 
@@ -137,14 +137,14 @@ def held_out_accuracy(learned: Problem, held: Problem, components: FloatArray) -
 
 
 class EarlyStopping:
-    """Watches the held-out score, and stops when it no longer rises (thesis, 3.3.1).
+    """Early stopping on a held-out score (thesis, 3.3.1).
 
     Parameters
     ----------
     score : callable
-        The held-out score of a map.
+        Returns the held-out score of a map.
     patience : int
-        How many iterations without a new best to wait for.
+        Number of iterations without a new best score before the fit stops.
     start : ndarray
         The initial map.
     """
@@ -159,7 +159,7 @@ class EarlyStopping:
         self.curve = [score(start)]
 
     def watch(self, on_iteration: OnIteration) -> OnIteration:
-        """Wrap what is called after each iteration."""
+        """Wrap the function that is called after each iteration."""
 
         def watched(components: FloatArray, curve: list[float]) -> bool:
             stop = on_iteration(components, curve)

@@ -1,8 +1,8 @@
 """Stochastic optimization: preconditioned steps on mini-batches, then the scale.
 
-A mini-batch is sparser than the data, so that the scale which suits its neighborhoods
-is too small for the whole. Directions are learned from mini-batches; the scale is set
-at the end, by some points' terms with sums over all points.
+A mini-batch is sparser than the data, so that the scale of its neighborhoods is too
+small for all data. Directions are learned from mini-batches; the scale is set at the
+end, from the terms of some points with sums over all points.
 """
 
 from collections.abc import Callable
@@ -29,31 +29,31 @@ from vicinal.optimize import (
     typical_entry,
 )
 
-# Below this many features nothing is gained by leaving some directions out; above
-# this many, a covariance costs more than it gives.
+# With fewer features, reducing the dimension does not pay; with more features than the
+# second number, neither does a covariance.
 _MANY_FEATURES, _TOO_MANY_FEATURES = 100, 2000
 _KEPT_VARIANCE = 0.95
-# The reduced rows are a copy: no larger than this, and at most half of the data.
+# Maximum size of the reduced rows, which are a copy; at most half of the data.
 _MAX_COPY_BYTES = 2**29
-# So is the sample of the rows.
+# Maximum size of the sample of rows.
 _SAMPLE_BYTES = 2**25
-# What is added to each variance before one divides by it, as part of their mean.
+# Ridge added to each variance, relative to the mean variance.
 _RIDGE = 1e-3
 
 
 @dataclass(frozen=True)
 class Preconditioner:
-    """Coordinates x ↦ (xᵀ projection) whitening, in which to take stochastic steps.
+    """Coordinates x ↦ (xᵀ projection) whitening for stochastic steps.
 
     Attributes
     ----------
     rows : ndarray of int
-        The sample that the coordinates come from.
+        Sample of rows from which the coordinates are computed.
     projection : ndarray of shape (n_features, n_kept) or None
-        The leading principal directions, where they do as well as all features.
+        Leading principal directions, if they predict as well as all features.
     whitening : ndarray of shape (n_kept, n_kept) or (n_features,)
-        Gives the points of a class unit covariance, nearly; or, for diagonal maps and
-        where features are very many, each feature unit variance.
+        Whitens the points within the classes approximately; or, for diagonal maps
+        and for very many features, scales each feature to unit variance.
     """
 
     rows: IntArray
@@ -75,20 +75,20 @@ class Preconditioner:
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
-            The points, of which a sample is looked at.
+            The points, of which a sample is used.
         codes : ndarray of shape (n_samples,) or None
-            Their classes; None where there are none.
+            Class codes; None if there are no classes.
         n_components : int
-            The rows of the map; no fewer directions are kept.
+            Number of rows of the map; at least as many directions are kept.
         diagonal : bool
             Whether the map is diagonal.
         rng : Generator
             Draws the sample.
         all_directions : bool, default=False
-            Leave none out, as these points do not speak for all there will be.
+            Keep all directions, because the points may not represent future data.
         """
         rows = sample_rows(X, rng)
-        if issparse(X):  # a unit for each feature would make rare ones loud
+        if issparse(X):  # scaling each feature would amplify rare ones
             return cls(rows, None, np.ones(X.shape[1]))
         points: FloatArray = X[rows]
         labels = np.zeros(len(rows), dtype=int) if codes is None else codes[rows]
@@ -104,30 +104,30 @@ class Preconditioner:
         return cls(rows, projection, _whitening(points, labels))
 
     def start(self, A: FloatArray) -> FloatArray:
-        """Return a map of the features as one of the coordinates."""
+        """Convert a map of the features to a map of the coordinates."""
         projected = A if self.projection is None else A @ self.projection
         if self.whitening.ndim == 1:
             return projected / self.whitening
         return np.linalg.solve(self.whitening, projected.T).T
 
     def unwhitening(self, A: FloatArray) -> FloatArray:
-        """Return a map of the coordinates as one of the projected points."""
+        """Convert a map of the coordinates to a map of the projected points."""
         return A * self.whitening if self.whitening.ndim == 1 else A @ self.whitening.T
 
     def back(self, A: FloatArray) -> FloatArray:
-        """Return a map of the coordinates as one of the features."""
+        """Convert a map of the coordinates to a map of the features."""
         projected = self.unwhitening(A)
         return projected if self.projection is None else projected @ self.projection.T
 
 
 def sample_rows(X: FloatArray, rng: Generator) -> IntArray:
-    """Return the rows of a sample that is large enough for a covariance."""
+    """Return a sample of rows that is large enough for a covariance."""
     n, D = X.shape
     return np.sort(rng.choice(n, sample_size(n, D, X.dtype.itemsize), replace=False))
 
 
 def sample_size(n: int, n_features: int, itemsize: int) -> int:
-    """Return how many of n rows are enough for a covariance, in moderate memory."""
+    """Return the number of rows for a covariance, in moderate memory."""
     most = max(1000, _SAMPLE_BYTES // (n_features * itemsize))
     return min(n, max(5000, 10 * n_features), most)
 
@@ -135,16 +135,16 @@ def sample_size(n: int, n_features: int, itemsize: int) -> int:
 def _useful(
     X: FloatArray, codes: IntArray, n_components: int, n: int, rng: Generator
 ) -> FloatArray | None:
-    """Return the principal directions that do as well as all features, or None.
+    """Return the principal directions that predict as well as all features, or None.
 
-    "As well" is put to the test: a linear discriminant learned from half of the sample
-    must be no worse on the other half, within a standard error.
+    The criterion is the accuracy of a linear discriminant that is fitted on half of the
+    sample: on the other half, it must be within a standard error.
     """
-    # Halves at random: every other row may well be of the same class.
+    # Random halves: every other row might be of the same class.
     order = rng.permutation(len(X))
     X, codes = X[order], codes[order]
     centered = X - X.mean(axis=0)
-    # Squares of very large or small numbers would leave float32.
+    # Squares of very large or small numbers would overflow or underflow float32.
     centered /= max(float(np.abs(centered).max()), np.finfo(X.dtype).tiny)
     variances, axes = np.linalg.eigh((centered.T @ centered).astype(np.float64))
     variances = np.maximum(variances[::-1], 0)
@@ -164,10 +164,10 @@ def _useful(
 
 
 def _held_out_accuracy(X: FloatArray, codes: IntArray) -> float:
-    """Return how well a linear discriminant of every other point does on the rest.
+    """Return the accuracy of a linear discriminant, fitted on every other point.
 
-    Features are in units of their own: raw ones would hide small features behind the
-    ridge, and make any directions look as good as all.
+    Features are standardized: otherwise, the ridge would hide small features, and any
+    directions would seem as good as all features.
     """
     learn, judge = X[::2].astype(np.float64), X[1::2]
     labels = codes[::2]
@@ -186,10 +186,10 @@ def _held_out_accuracy(X: FloatArray, codes: IntArray) -> float:
 
 
 def _whitening(X: FloatArray, codes: IntArray) -> FloatArray:
-    """Return what whitens the points of a class, with features in their own units."""
+    """Return the within-class whitening of the points, with standardized features."""
     residuals, units = _in_units(within_class_residuals(X, codes), X)
     variances, axes = np.linalg.eigh(residuals.T @ residuals / len(X))
-    # In these units the mean is the share of features that vary at all.
+    # In these units, the mean is the share of features that are not constant.
     floored = np.maximum(variances, 0) + _RIDGE * max(variances.mean(), 1e-6)
     whitening: FloatArray = (axes / np.sqrt(floored)) / units[:, None]
     return whitening
@@ -198,10 +198,10 @@ def _whitening(X: FloatArray, codes: IntArray) -> FloatArray:
 def _in_units(
     residuals: FloatArray, points: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return residuals in units of each feature's standard deviation, and these.
+    """Return residuals divided by each feature's standard deviation, and the units.
 
-    Where that is a matter of rounding, there are no residuals, and the unit is 1, or
-    larger for large numbers, whose rounding is large.
+    If the deviation is within rounding error, the residuals are 0 and the unit is 1, or
+    the largest absolute value if that is larger.
     """
     found = deviations(residuals, points)
     sizes = np.maximum(np.abs(points).max(axis=0), 1.0)
@@ -210,48 +210,47 @@ def _in_units(
 
 
 BATCH_SIZE, N_REFERENCES = 2048, 2048
-"""A part's queries and references, at its largest."""
+"""Maximum numbers of queries and references in a mini-batch."""
 STEPS = 12, 25
-"""Steps in an iteration: where a surrogate comes first, and where there is none."""
+"""Number of steps in an iteration: with a surrogate, and without."""
 WARMUP_FRACTION = 0.4
-"""Where there is a surrogate to begin with: its part of the iterations."""
+"""Share of the iterations that maximize the surrogate, if there is one."""
 
-# How many times smaller parts may be: for the surrogate, and where there is none.
+# Factor by which mini-batches are smaller at first: for the surrogate, and without one.
 _SHRINKAGE = 4, 2
 
-# The largest step, in units of the map's typical entry: while the map finds its place,
-# and once it has.
+# Largest step, in units of the map's typical entry: during the warm-up, and after it.
 _WARMUP_STEP, _FINAL_STEP = 0.3, 0.1
 
 
 @dataclass(frozen=True)
 class StochasticOptimizer:
-    """Maximises an objective by steps on random parts of the data.
+    """Optimizer that takes steps on random mini-batches of the data.
 
     Parameters
     ----------
     preconditioner : Preconditioner
-        The coordinates to take the steps in.
+        Coordinates in which steps are taken.
     batch_size, n_references : int or None
-        The size of a part; None is what suits most data.
+        Size of a mini-batch; None chooses it automatically.
     max_iter : int
-        Iterations, of `steps` steps each.
+        Number of iterations, of `steps` steps each.
     alpha : float
-        The penalty, for each point.
+        Penalty per point.
     seed : int
-        For all that is drawn.
+        Seed of the random numbers.
     step : float, default=1.0
-        Makes all steps shorter.
+        Factor of all step sizes.
     warmup_fraction : float, default=0.4
-        Where there is a surrogate to begin with: its part of the iterations.
+        Share of the iterations that maximize the surrogate, if there is one.
     pool : slice or None, default=None
-        The rows whose terms count; None is all.
+        Rows that can be queries; None is all.
     steps : tuple of two int, default=(12, 25)
-        Steps in an iteration: where a surrogate comes first, and where there is none.
+        Number of steps in an iteration: with a surrogate, and without.
     largest : tuple of two int, default=(2048, 2048)
-        Queries and references of a part where they are not given, at its largest.
+        Maximum numbers of queries and references, if they are not given.
     take : callable, default=take_steps
-        Takes an iteration's steps.
+        Takes the steps of an iteration.
     """
 
     preconditioner: Preconditioner
@@ -270,11 +269,11 @@ class StochasticOptimizer:
     def maximize(
         self, objective: PairObjective, start: FloatArray, on_iteration: OnIteration
     ) -> OptimizeResult:
-        """Maximise the objective from a start; see `vicinal.optimize.Solver`.
+        """Maximize the objective from a start; see `vicinal.optimize.Solver`.
 
-        f's slopes vanish where a point is far from all of its class, and its scale
-        runs away where data are thin. So g goes first, and then f turns the map while
-        its size is held.
+        The gradient of f vanishes for points far from all of their class, and its scale
+        diverges for sparse data. Therefore g is maximized first; then f, with the size
+        of the map fixed.
         """
         rng = np.random.default_rng(self.seed)
         if self.preconditioner.projection is not None:
@@ -303,23 +302,23 @@ class StochasticOptimizer:
 
     @property
     def is_stochastic(self) -> bool:
-        """Whether iterations see random parts of the data."""
+        """Whether iterations use random mini-batches."""
         return True
 
     def describe(self, n_features: int) -> str:
-        """Return how it goes about it, for `verbose`."""
+        """Return a description for `verbose`."""
         projection = self.preconditioner.projection
         kept = n_features if projection is None else projection.shape[1]
         return f"solver stochastic, in {kept} of {n_features} directions"
 
     def queries(self, objective: PairObjective) -> IntArray:
-        """Return the points whose neighbours are counted in the end."""
+        """Return the points for effective_neighbors_."""
         return queries_of_all(objective, np.random.default_rng(self.seed))
 
     def rescaled(self, objective: PairObjective, A: FloatArray) -> FloatArray:
-        """Return a map of the features with the scale that suits all of the data.
+        """Return a map of the features with the best scale for all data.
 
-        For maps from the middle of a fit, which have the scale of a part.
+        Maps during a fit have the scale of a mini-batch.
         """
         rng = np.random.default_rng(self.seed)
         if self.preconditioner.projection is not None:
@@ -332,7 +331,7 @@ class StochasticOptimizer:
     def _phases(
         self, objective: PairObjective
     ) -> list[tuple[Stochastic, MinibatchSampler]]:
-        """Return the solvers, and what each is to maximise."""
+        """Return the solvers, each with its objective."""
         surrogate = objective.warmup_surrogate()
         solver = partial(Stochastic, take=self.take)
         largest = _WARMUP_STEP * self.step
@@ -346,7 +345,7 @@ class StochasticOptimizer:
             self.seed + 1,
             self.steps[0],
             _FINAL_STEP * self.step,
-            # A penalty keeps the size by itself.
+            # A penalty limits the size by itself.
             size_held=not self.alpha,
         )
         phases = [
@@ -374,7 +373,7 @@ class StochasticOptimizer:
     def _set_perplexity(
         self, batches: MinibatchSampler, A: FloatArray, rng: Generator
     ) -> FloatArray:
-        """Return the map scaled so that in a mini-batch points see a few neighbours."""
+        """Return the map, scaled to a perplexity of a few points in a mini-batch."""
         objective = batches.objective
         rows = sample_indices(rng, objective.n_rows, batches.n_references)
         within = self.preconditioner.unwhitening(A)
@@ -384,7 +383,7 @@ class StochasticOptimizer:
     def _fit_scale(
         self, objective: PairObjective, A: FloatArray, rng: Generator
     ) -> FloatArray:
-        """Return the map with the scale that suits all of the data best."""
+        """Return the map with the best scale for all data."""
         in_basis = self.preconditioner.unwhitening(A)
         return fitted_scale(objective, in_basis, rng, self.alpha) * A
 
@@ -392,7 +391,7 @@ class StochasticOptimizer:
 def part_size(
     n: int, batch_size: int | None, n_references: int | None, in_two_phases: bool
 ) -> tuple[float, float]:
-    """Return how many pairs and rows a step evaluates, on average over a fit."""
+    """Return the mean numbers of pairs and rows that a step evaluates."""
 
     def size(smaller: int) -> tuple[int, int]:
         m = min(n, n_references or N_REFERENCES // smaller)

@@ -1,4 +1,4 @@
-"""Classification by soft neighbours under a learned metric."""
+"""Classification by soft neighbors under a learned metric."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,15 +15,15 @@ from vicinal.objectives.nca import vote
 
 
 class NCAClassifier(ClassifierMixin, NCA):
-    """Classifier by the NCA rule: neighbours vote as NCA lets them be picked.
+    """Classifier by the NCA rule: a vote of soft neighbors.
 
     p(c | x) = Σ_{j ∈ c} p_j with p_j ∝ exp(−‖A x − A x_j‖²) over the training points
-    (eq. 3.25 of [1]_); with objective="class-density" the neighbours of class c weigh
-    p(c) / N_c each (eq. 3.12). The map comes from :class:`vicinal.NCA`, whose
-    parameters and attributes these are.
+    (eq. 3.25 of [1]_). With objective="class-density", each neighbor of class c has the
+    weight p(c) / N_c (eq. 3.12). The map, its parameters and its attributes are those
+    of :class:`vicinal.NCA`.
 
-    Its defaults are chosen to predict well: objective "log", and a penalty that is
-    found on rows held out.
+    The defaults are chosen for prediction: objective "log", and a penalty that is
+    selected on held-out rows.
 
     Parameters
     ----------
@@ -32,15 +32,15 @@ anneal, early_stopping, validation_fraction, n_iter_no_change, warm_start, \
 max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.NCA`.
     objective : {"log", "expected", "class-density", "squared-error"}, default="log"
-        What to maximise, as for :class:`vicinal.NCA`; "log" gives the best
+        Objective to maximize, as for :class:`vicinal.NCA`; "log" gives the best
         probabilities.
     alpha : float or "auto", default="auto"
         λ of the penalty n · λ · ‖A‖². "auto" holds out a fifth of the rows (of at most
-        1,000; several times where rows are few), learns a short path of maps from a
-        strong penalty to none, six iterations each, and takes the start and the
-        penalty with the least log-loss on those rows. The final fit then makes no
-        more iterations than that, whatever `max_iter` allows; a stochastic one makes
-        all of them.
+        1,000; several times if there are few rows), fits a short path of maps from a
+        strong penalty to none, six iterations each, and selects the start and the
+        penalty with the least log loss on those rows. The final fit is then limited to
+        the same number of iterations, regardless of `max_iter`; a stochastic fit runs
+        all `max_iter` iterations.
     class_prior : array-like of shape (n_classes,), "empirical" or None, default=None
         p(c) of "class-density", in the order of `classes_`; None is uniform.
 
@@ -49,23 +49,23 @@ max_iter, tol, callback, verbose, random_state, n_jobs
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     alpha_ : float
-        With alpha="auto": the penalty that was chosen; infinity where no learned map
-        predicted better than the start, which is then kept.
+        Selected penalty, with alpha="auto"; infinity if no learned map predicted
+        better than the start, which is then kept.
     init_ : str
-        With alpha="auto": the start that was chosen; ", scaled up" where all points
-        would look alike to each other at the scale that predicts best without learning.
+        Selected start, with alpha="auto"; it ends in ", scaled up" if all points look
+        alike at the scale that predicts best without learning.
 
     See Also
     --------
     vicinal.NCA : The map alone.
-    vicinal.NCARegressor : The same for continuous targets.
-    vicinal.classic.LMNNClassifier : Another rule, of margins.
+    vicinal.NCARegressor : Soft neighbors for continuous targets.
+    vicinal.classic.LMNNClassifier : Classification by margins.
 
     Notes
     -----
-    Cost: a fit chooses start and penalty by up to eight short fits, six iterations
-    each, on at most a thousand held-out rows, and ends with one more; each evaluation
-    is as of :class:`vicinal.NCA`. Predicting m rows takes O(mnd).
+    Cost: start and penalty are selected by up to eight short fits of six iterations
+    each, on at most a thousand rows, followed by the final fit. Each evaluation costs
+    as much as for :class:`vicinal.NCA`. Prediction of m rows takes O(mnd).
 
     References
     ----------
@@ -134,13 +134,13 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         )
 
     def _attributes_of(self, problem: Any, components: FloatArray) -> dict[str, Any]:
-        """Return the fitted attributes of a map, with the points that vote."""
+        """Return the fitted attributes of a map, including the points that vote."""
         state = super()._attributes_of(problem, components)
         points = problem.mapped(state["components_"])
         return state | {"_offset": problem.offset} | self._voters(problem, points)
 
     def _voters(self, problem: Any, points: FloatArray) -> dict[str, Any]:
-        """Return the attributes that predictions need, of mapped rows."""
+        """Return the attributes that predictions need, from mapped rows."""
         codes, weights = problem.codes, problem.weights
         weight_of_one = np.ones(len(codes))
         if self.objective == "class-density":
@@ -159,7 +159,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New points. A training point counts itself among its neighbours.
+            New points. A training point is among its own neighbors.
 
         Returns
         -------

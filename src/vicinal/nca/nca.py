@@ -1,4 +1,4 @@
-"""Neighbourhood components analysis: the estimator."""
+"""Neighborhood components analysis: the estimator."""
 
 from collections.abc import Callable
 from numbers import Integral, Real
@@ -46,158 +46,156 @@ GRADIENT_CONSTRAINTS: dict[str, Any] = {
     "random_state": ["random_state"],
     "n_jobs": [Integral, None],
 }
-"""Constraints of the parameters that all estimators of this folder have."""
+"""Constraints of the parameters that all estimators of this folder share."""
 
 
 class NCA(CallbackSupportMixin, LinearMetric):
-    """Neighbourhood components analysis.
+    """Neighborhood components analysis.
 
-    Learns the linear map under which points most often pick a neighbour of their own
-    class, when point i picks j with probability p_ij ∝ exp(−‖A x_i − A x_j‖²) [1]_.
-    k-nearest-neighbour classification, retrieval and two-dimensional pictures all
-    profit from it.
+    Learns a linear map that maximizes the probability of points to pick a neighbor of
+    their own class, if point i picks j with probability
+    p_ij ∝ exp(−‖A x_i − A x_j‖²) [1]_. The map improves k-nearest-neighbor
+    classification, retrieval and two-dimensional visualization.
 
-    It takes the place of :class:`sklearn.neighbors.NeighborhoodComponentsAnalysis`:
-    the same parameters, defaults and optimum, many times faster and without n×n
-    arrays; from about ten thousand rows on, by a stochastic solver.
+    It replaces :class:`sklearn.neighbors.NeighborhoodComponentsAnalysis`, with the same
+    parameters, defaults and optimum. It is many times faster, does not need n×n arrays,
+    and uses a stochastic solver from about ten thousand rows on.
 
     Parameters
     ----------
     n_components : int, "auto" or None, default=None
-        Rows of the map: the dimension that the points are mapped to. None is the
+        Number of rows of the map: the dimension of the mapped points. None is the
         number of features. "auto" learns a map of full rank, orders its rows by their
         singular values, keeps the fewest whose leave-one-out 3-NN accuracy is within
-        a standard error of the best, and goes on from there.
+        a standard error of the best, and continues from these.
     objective : {"expected", "log", "class-density", "squared-error"} or PairLoss, \
 default="expected"
-        What to maximise: "expected" is f (eq. 3 of [1]_), the expected number of
-        points classified rightly; "log" is g (eq. 6), their log-probability, which
-        heeds the worst points most; "class-density" is f of class densities (eq. 3.13
-        of [2]_), in which small classes count as much as large ones. "squared-error"
-        is minus the squared error of the neighbours' votes, summed over the classes:
-        with form="diagonal", the metric of Lowe's variable-kernel classifier [3]_.
-        An object with `prepare` and `weigh` is a loss of your own; see
-        :class:`vicinal.objectives.PairLoss`.
+        Objective to maximize. "expected" is f (eq. 3 of [1]_), the expected number of
+        correctly classified points. "log" is g (eq. 6), the log-likelihood, which is
+        dominated by the points that are classified worst. "class-density" is f of
+        class densities (eq. 3.13 of [2]_), in which small classes count as much as
+        large ones. "squared-error" is minus the squared error of the neighbors'
+        votes, summed over the classes; with form="diagonal", it is the metric of
+        Lowe's variable-kernel classifier [3]_. An object with `prepare` and `weigh`
+        is a custom loss; see :class:`vicinal.objectives.PairLoss`.
     form : {"full", "diagonal"}, default="full"
-        "diagonal" learns one non-negative weight for each feature, `feature_weights_`,
-        and mixes no features; a weight may become 0. Starts are then "auto",
-        "identity" (all 1), "whiten" (1 / standard deviation) or an array of shape
-        (n_features,).
+        "diagonal" learns one non-negative weight for each feature, `feature_weights_`;
+        a weight may become 0. Valid starts are then "auto", "identity" (all 1),
+        "whiten" (1 / standard deviation) or an array of shape (n_features,).
     init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
 array-like, default="auto"
-        The map to start from. "lda" has the directions of eq. 3.16 and 3.17 of [2]_,
-        of unit length, each class with the same weight; "rca" and "whiten" give the
-        classes, or all points, unit covariance, the most discriminative directions
-        first. "auto" is scikit-learn's LDA (which weights classes by size, and equals
+        Initial map. "lda" has the directions of eq. 3.16 and 3.17 of [2]_, of unit
+        length, with equal class weights; "rca" and "whiten" give the classes, or all
+        points, unit covariance, with the most discriminative directions first. "auto"
+        is scikit-learn's LDA (which weights classes by size, and equals
         "rca") if n_components is below the number of classes, else "pca" if that
         reduces the dimension, else "identity"; the last two are divided by the unit of
         the data, a power of two that is 1 if X is standardized. An array has shape
         (n_components, n_features).
     solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay", \
 "stochastic"} or Solver, default="auto"
-        How to optimise. "stochastic" takes 12 small steps an iteration (25 for "log"
-        and "squared-error"), each on random points, so that its cost does not grow with
-        the number of rows; it does all of `max_iter` and pays no heed to `tol`. "auto"
-        is whichever costs less of "lbfgs" and "stochastic": the latter from about ten
-        thousand rows on, for "log" from about seven thousand. An object with
-        `maximize(objective, start, callback)` is a solver of your own, as those in
-        :mod:`vicinal.optimize`; it has bounds of its own, and `max_iter` and `tol` do
+        Optimizer. "stochastic" takes 12 steps per iteration (25 for "log" and
+        "squared-error"), each on random points, so that its cost does not depend on
+        the number of rows; it runs `max_iter` iterations and ignores `tol`. "auto" is
+        the cheaper of "lbfgs" and "stochastic": the latter from about ten thousand
+        rows on, for "log" from about seven thousand. An object with
+        `maximize(objective, start, callback)` is a custom solver, as those in
+        :mod:`vicinal.optimize`; it has its own limits, and `max_iter` and `tol` do
         not apply.
     n_neighbors : int, "auto" or "all", default="all"
-        Number of nearest neighbours in the sum of each point, found anew every
-        ten iterations at the latest; what is lost thereby is in `truncated_mass_`.
-        "auto" is as many as it takes to lose less than a thousandth, found anew when
-        they have aged. Not for "stochastic".
+        Number of nearest neighbors in the sum of each point, updated at least every
+        ten iterations; `truncated_mass_` is the resulting loss. "auto" is the number
+        that loses less than a thousandth, updated when the lists are outdated. Not
+        supported by "stochastic".
     batch_size : int or "auto", default="auto"
-        Points whose terms a stochastic step evaluates; "auto" is 512 to 2048.
+        Number of queries in a stochastic step; "auto" is 512 to 2048.
     n_references : int, "auto" or "all", default="auto"
-        Points, drawn anew for each stochastic step, among which they look for
-        neighbours; "auto" is 512 to 2048.
+        Number of random points among which the queries of a stochastic step have
+        their neighbors; "auto" is 512 to 2048.
     alpha : float or "auto", default=0.0
-        λ of eq. 3.22 of [2]_, for each training point: n · alpha · ‖A‖² is taken from
-        the objective, which keeps the map, and with it the overfitting, small. "auto"
-        chooses it, and the start, on rows held out; see
-        :class:`vicinal.NCAClassifier`. The solver then makes at most six iterations,
-        as many as were judged.
+        λ of eq. 3.22 of [2]_ per training point: the penalty n · alpha · ‖A‖² is
+        subtracted from the objective, which limits the size of the map and thereby
+        overfitting. "auto" selects it, together with the start, on held-out rows; see
+        :class:`vicinal.NCAClassifier`. The solver is then limited to six iterations,
+        as many as were scored.
     anneal : bool or {"magnitude", "data-variance", "projected-variance"}, \
 default=False
-        Start at full rank and press the map down to n_components row by row
-        (algorithm 3.2 of [2]_): each time the row of the smallest size, or the one
-        along which the data, or the mapped points, vary least. True is "magnitude".
+        Start at full rank and remove rows one by one down to n_components (algorithm
+        3.2 of [2]_): each time the row of the smallest norm, or the row along which
+        the data, or the mapped points, vary least. True is "magnitude".
     early_stopping : bool, default=False
-        Hold out part of the points, stop when they no longer profit, and keep the map
-        that suited them best.
+        Hold out some of the points, stop if their score no longer improves, and keep
+        the map with the best score.
     validation_fraction : float, default=0.1
-        How much to hold out.
+        Share of held-out points.
     n_iter_no_change : int, default=25
-        Iterations without a better held-out score to wait for.
+        Number of iterations without a better held-out score before the fit stops.
     class_prior : array-like of shape (n_classes,), "empirical" or None, default=None
-        p(c) of "class-density", classes in sorted order; None is uniform. Other
-        objectives have no class prior.
+        p(c) of "class-density", in the order of the sorted classes; None is uniform.
+        Other objectives do not have a class prior.
     warm_start : bool, default=False
         Start from the map of the last fit, if there is one; `init` and
         `n_components` are then ignored. An interrupted fit (Ctrl-C) keeps its map.
     max_iter : int, default=50
-        Iterations at most.
+        Maximum number of iterations.
     tol : float, default=1e-5
-        Stop when an iteration gains less than this, relative to the objective, or
-        when no entry of the gradient is larger.
+        Stop if an iteration gains less than this, relative to the objective, or if no
+        entry of the gradient is larger.
     callback : callable or None, default=None
-        Called after each iteration with the flattened map and the iteration's number,
-        from 1; raising StopIteration ends the fit there. From scikit-learn 1.9 on,
-        `set_callbacks` works, too.
+        Called after each iteration with the flattened map and the iteration number,
+        starting from 1; raising StopIteration ends the fit. `set_callbacks` is
+        supported from scikit-learn 1.9 on.
     verbose : int, default=0
-        Above 0, prints a line for each iteration.
+        If positive, print a line for each iteration.
     random_state : int, RandomState or None, default=None
-        For all that is drawn: init="random", the randomised PCA of data of more than
-        2,000 rows and features, what is held out, and the parts of the stochastic
-        solver.
+        Seed of all random numbers: init="random", the randomized PCA of data with more
+        than 2,000 rows and features, held-out rows, and the mini-batches of the
+        stochastic solver.
     n_jobs : int or None, default=None
-        Threads. None is as many as BLAS would use; −1 is all cores. The result is
-        the same for any number.
+        Number of threads. None uses as many as BLAS would; −1 uses all cores. The
+        result does not depend on it.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The learned map A; float32 if X is.
     n_iter_ : int
-        The optimiser's iterations.
+        Number of iterations of the optimizer.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
-        The objective at the start and after each iteration; of a stochastic solver the
-        mean over its random parts, at their scale.
+        The objective at the start and after each iteration; for a stochastic solver,
+        its mean over the mini-batches, at their scale.
     effective_neighbors_ : ndarray of shape (n_samples,)
-        Each training point's effective number of neighbours, the perplexity of p_i. NaN
-        for rows of weight 0, and, after a stochastic fit, for all but a random part
-        of the rows.
+        Effective number of neighbors of each training point, the perplexity of p_i.
+        NaN for rows of weight 0 and, after a stochastic fit, for all but a random
+        sample of the rows.
     truncated_mass_ : float
-        With `n_neighbors`: how much of the p_ij the truncated sums miss, on average.
+        Mean share of the p_ij that is lost by truncation, with `n_neighbors` only.
     feature_weights_ : ndarray of shape (n_features,)
         The diagonal of the map, with form="diagonal" only.
     alpha_ : float
-        With alpha="auto": the penalty that was chosen; infinity where no learned map
-        predicted better than the start, which is then kept.
+        Selected penalty, with alpha="auto"; infinity if no learned map predicted
+        better than the start, which is then kept.
     init_ : str
-        With alpha="auto": the start that was chosen; "reduced" is the main directions
-        of a map of full rank.
+        Selected start, with alpha="auto"; "reduced" is the leading directions of a
+        map of full rank.
     validation_curve_ : ndarray of shape (n_iter_ + 1,)
         The mean held-out score, with early_stopping only.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, when X has names that are all strings.
+        Names of the features, if X has names that are all strings.
 
     See Also
     --------
-    vicinal.NCAClassifier : Predicts by the soft neighbours themselves, with a penalty
-        chosen for it.
-    vicinal.LDG : A map by one eigenproblem, for many features or little time.
-    vicinal.classic.LMNN : Makes k-NN right by a margin instead.
+    vicinal.NCAClassifier : Classification by soft neighbors, with a selected penalty.
+    vicinal.LDG : A map from one eigenproblem, for many features or little time.
+    vicinal.classic.LMNN : Optimizes the margin of k-NN.
 
     Notes
     -----
-    Cost: O(n²d + nDd) for each evaluation, in blocks of rows, so that memory grows with
-    the data alone; 1 to 2 evaluations an iteration. The stochastic solver's steps do
-    not depend on n.
+    Cost: O(n²d + nDd) for each evaluation, in blocks of rows, with memory linear in
+    the size of the data; 1 to 2 evaluations per iteration. The cost of a stochastic
+    step does not depend on n.
 
     References
     ----------
@@ -241,7 +239,7 @@ default=False
     }
 
     _accept_sparse: ClassVar[list[str] | bool] = ["csr"]
-    # Fitted attributes that only some settings give, and a refit must not leave.
+    # Fitted attributes of some settings only; a refit with other settings removes them.
     _optional_attributes: ClassVar[tuple[str, ...]] = (
         "feature_weights_",
         "validation_curve_",
@@ -303,20 +301,20 @@ default=False
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn the map.
+        """Fit the map.
 
         Parameters
         ----------
         X : array-like or sparse array of shape (n_samples, n_features)
-            The points; sparse ones are not made dense, and need a small n_components.
+            The points. Sparse data are not made dense, and need a small n_components.
         y : array-like of shape (n_samples,) or (n_samples, n_classes), or sparse \
 matrix of shape (n_samples, n_samples)
-            Their classes; or soft labels, each row the probabilities of the classes, so
-            that i and j match by Σ_c y_ic y_jc; or, sparse, how much each two match,
-            between 0 and 1 (section 5 of the paper).
+            Class labels; or soft labels, with the class probabilities in each row, so
+            that i and j match by Σ_c y_ic y_jc; or a sparse matrix of matches between 0
+            and 1 (section 5 of the paper).
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            How many equal points each row stands for. The starts "pca", "lda", "rca"
-            and "whiten" do not look at it.
+            Number of equal points that each row represents. The starts "pca", "lda",
+            "rca" and "whiten" ignore it.
 
         Returns
         -------
@@ -373,22 +371,22 @@ matrix of shape (n_samples, n_samples)
     def partial_fit(
         self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None
     ) -> Self:
-        """Go on learning, from a piece of data that do not come all at once.
+        """Update the map with a piece of the data.
 
-        Each piece is a short stochastic fit from the map so far, among the piece's
-        rows and a random sample of up to 8192 of all rows before it. That sample is
-        what the fitted attributes speak of, and what :class:`vicinal.NCAClassifier`
-        then predicts from. `solver`, `max_iter`, `tol`, `callback` and `verbose` play
-        no part; after `fit`, the first piece starts anew unless `warm_start` is on.
+        Each call is a short stochastic fit from the current map, on the rows of the
+        piece and a random sample of up to 8192 of all previous rows. The fitted
+        attributes refer to that sample, and :class:`vicinal.NCAClassifier` predicts
+        from it. `solver`, `max_iter`, `tol`, `callback` and `verbose` are ignored.
+        After `fit`, the first call starts from scratch unless `warm_start` is True.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The points of this piece.
         y : array-like of shape (n_samples,)
-            Their classes.
+            Class labels.
         classes : array-like of shape (n_classes,) or None, default=None
-            All classes there will be, for the first call; None is those in y.
+            All classes of the data, for the first call; None is the classes in y.
 
         Returns
         -------
@@ -425,11 +423,12 @@ matrix of shape (n_samples, n_samples)
         return self
 
     def suggest_n_neighbors(self) -> int:
-        """Return a k for k-NN: what the learned scale amounts to.
+        """Return a k for k-NN that corresponds to the learned scale.
 
-        The scale of A decides how many neighbours a point has, so that NCA learns the
-        number of neighbours along with the metric (section 2 of the paper). This is the
-        median of `effective_neighbors_`, rounded; odd, so that two classes cannot tie.
+        The scale of A determines the effective number of neighbors, so that NCA learns
+        it together with the metric (section 2 of the paper). The result is the median
+        of `effective_neighbors_`, rounded to an odd number, to avoid ties of two
+        classes.
         """
         check_is_fitted(self)
         typical = float(np.nanmedian(self.effective_neighbors_))

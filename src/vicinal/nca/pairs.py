@@ -1,4 +1,4 @@
-"""Neighbourhood components analysis of pairs: the estimator."""
+"""Neighborhood components analysis of pairs: the estimator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,57 +36,58 @@ class PairProblem(MatchProblem):
 
 
 class PairNCA(CallbackSupportMixin, LinearMetric):
-    """Neighbourhood components analysis of pairs: what is known to belong together.
+    """Neighborhood components analysis of pairs.
 
-    No classes are needed, only pairs (a, b) of points that should be near, with
-    weights w. The map maximises Σ w_ab log(exp(−‖A x_a − A x_b‖²) / S): the pairs are
-    to be probable among all others (eq. 8 of [1]_).
+    It does not need classes, only pairs (a, b) of points that should be near, with
+    weights w. The map maximizes Σ w_ab log(exp(−‖A x_a − A x_b‖²) / S), the
+    log-likelihood of the pairs among all others (eq. 8 of [1]_).
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of the map; None is the number of features.
+        Number of rows of the map; None is the number of features.
     normalization : {"pairs", "anchor"}, default="pairs"
-        What a pair is to be probable among: S is the sum over all pairs of different
-        points, as in [1]_; with "anchor" over those of the pair's first point alone,
-        so that it picks its partner among all points. List a pair in both directions
-        where both points should look for each other.
+        Set of pairs in the normalization: with "pairs", S is the sum over all pairs
+        of different points, as in [1]_; with "anchor", over the pairs of the first
+        point, which picks its partner among all points. List a pair in both
+        directions if both points are anchors.
     form : {"full", "diagonal"}, default="full"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`.
     init : {"auto", "pca", "whiten", "identity", "random"} or array-like, \
 default="auto"
-        The map to start from. "auto" is "pca" where that reduces the dimension, else
+        Initial map. "auto" is "pca" if that reduces the dimension, otherwise
         "identity".
     alpha : float, default=0.0
-        λ of the penalty: for each unit of weight of the pairs, alpha · ‖A‖² is taken
-        from the objective.
+        λ of the penalty: alpha · ‖A‖² is subtracted from the objective for each unit
+        of weight of the pairs.
     solver, batch_size, n_references, warm_start, max_iter, tol, callback, \
 verbose, random_state, n_jobs
-        As for :class:`vicinal.NCA`; a step of "stochastic" takes `batch_size` pairs,
-        against their own points and `n_references` random ones.
+        As for :class:`vicinal.NCA`; a step of "stochastic" uses `batch_size` pairs,
+        with their own points and `n_references` random points as references.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
         The learned map A; float32 if X is.
     effective_neighbors_ : ndarray of shape (n_samples,)
-        How many neighbours each point has by p_ij ∝ exp(−‖A x_i − A x_j‖²): its
-        perplexity. NaN, after a stochastic fit, for all but a random part of the rows.
+        Effective number of neighbors of each point, the perplexity of
+        p_ij ∝ exp(−‖A x_i − A x_j‖²). NaN, after a stochastic fit, for all but a
+        random sample of the rows.
     feature_weights_ : ndarray of shape (n_features,)
         The diagonal of the map, with form="diagonal" only.
     n_iter_ : int
-        The optimiser's iterations.
+        Number of iterations of the optimizer.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
         The objective at the start and after each iteration.
 
     See Also
     --------
-    vicinal.adapters.RetrievalAdapter : Queries that should find documents.
+    vicinal.adapters.RetrievalAdapter : Pairs of queries and documents.
 
     Notes
     -----
-    Cost: O(n²d + nDd) for each evaluation, in blocks of rows; the number of pairs
-    hardly matters.
+    Cost: O(n²d + nDd) for each evaluation, in blocks of rows. The number of pairs has
+    little influence.
 
     References
     ----------
@@ -155,17 +156,17 @@ verbose, random_state, n_jobs
     def fit(
         self, X: ArrayLike, pairs: ArrayLike, weights: ArrayLike | None = None
     ) -> Self:
-        """Learn the map.
+        """Fit the map.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The points.
         pairs : array-like of int of shape (n_pairs, 2)
-            Positions of two rows of X each, counted from 0.
+            Indices of the two rows of X in each pair, counted from 0.
         weights : array-like of shape (n_pairs,) or None, default=None
-            How much each pair weighs, not negative; None is 1. Weights of a pair that
-            comes twice add up.
+            Non-negative weights of the pairs; None is 1. The weights of duplicate pairs
+            are added.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Regression by soft neighbours under a learned metric."""
+"""Regression by soft neighbors under a learned metric."""
 
 from collections.abc import Callable
 from numbers import Real
@@ -23,36 +23,35 @@ from vicinal.neighborhood import (
 
 
 class NCARegressor(RegressorMixin, CallbackSupportMixin, LinearMetric):
-    """Neighbourhood components analysis for continuous targets, and its prediction.
+    """Neighborhood components analysis for regression.
 
-    Point i picks j as its neighbour with probability p_ij ∝ exp(−‖A x_i − A x_j‖²). The
-    map is learned so that neighbours have targets like the point's own (section 5 of
-    [1]_); the prediction is the neighbours' mean, Σ_j p_j y_j.
+    Point i picks j as its neighbor with probability p_ij ∝ exp(−‖A x_i − A x_j‖²). The
+    map is learned so that neighbors have similar targets (section 5 of [1]_). The
+    prediction is the mean target of the soft neighbors, Σ_j p_j y_j.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Rows of the map; None is the number of features.
+        Number of rows of the map; None is the number of features.
     objective : {"squared-error", "soft-match"}, default="squared-error"
-        "squared-error" minimises the leave-one-out squared error of the prediction, as
-        :class:`vicinal.classic.MLKR` does. "soft-match" maximises
-        Σ_ij p_ij exp(−(y_i − y_j)² / (2 w²)), the agreement of neighbours' targets
-        (section 5 of [1]_); outlying targets cost no more than others.
+        "squared-error" minimizes the leave-one-out squared error of the prediction, as
+        :class:`vicinal.classic.MLKR` does. "soft-match" maximizes
+        Σ_ij p_ij exp(−(y_i − y_j)² / (2 w²)), the agreement of neighbors' targets
+        (section 5 of [1]_); it is robust to outliers of the targets.
     width : float or "auto", default="auto"
-        w: how far apart two targets are that still agree. "auto" is a third of the
-        standard deviation of y.
+        w, the scale on which targets agree. "auto" is a third of the standard
+        deviation of y.
     init : {"auto", "pca", "whiten", "identity", "random"} or array-like, \
 default="auto"
-        The map to start from. "auto" is "pca" where that reduces the dimension, else
-        "identity"; with alpha="auto" also tried is the same, stretched along the
-        direction of a linear fit.
+        Initial map. "auto" is "pca" if that reduces the dimension, otherwise
+        "identity"; with alpha="auto", the same map stretched along the direction of a
+        linear fit is also tried.
     alpha : float or "auto", default="auto"
         λ of the penalty n · λ · ‖A‖². "auto" holds out a fifth of the rows (of at most
-        1,000; several times where rows are few), learns a short path of maps from a
-        strong penalty to none, six iterations each, and takes the start and the
-        penalty that predict those rows best. The final fit then makes no more
-        iterations than that, and the scale of the map is the one with the least
-        leave-one-out error.
+        1,000; several times if there are few rows), fits a short path of maps from a
+        strong penalty to none, six iterations each, and selects the start and the
+        penalty that predict those rows best. The final fit is then limited to the same
+        number of iterations, and the map is scaled to the least leave-one-out error.
     solver, batch_size, n_references, warm_start, max_iter, tol, callback, \
 verbose, random_state, n_jobs
         As for :class:`vicinal.NCA`.
@@ -62,28 +61,28 @@ verbose, random_state, n_jobs
     components_ : ndarray of shape (n_components, n_features)
         The learned map A.
     effective_neighbors_ : ndarray of shape (n_samples,)
-        Each training point's effective number of neighbours, the perplexity of p_i. NaN
-        for rows of weight 0, and, after a stochastic fit, for all but a random part
-        of the rows.
+        Effective number of neighbors of each training point, the perplexity of p_i.
+        NaN for rows of weight 0 and, after a stochastic fit, for all but a random
+        sample of the rows.
     alpha_ : float
-        With alpha="auto": the penalty that was chosen; infinity where no learned map
-        predicted better than the start, which is then kept.
+        Selected penalty, with alpha="auto"; infinity if no learned map predicted
+        better than the start, which is then kept.
     init_ : str
-        With alpha="auto": the start that was chosen; ", scaled up" where all points
-        would look alike to each other at the scale that predicts best without learning.
+        Selected start, with alpha="auto"; it ends in ", scaled up" if all points look
+        alike at the scale that predicts best without learning.
     n_iter_ : int
-        The optimiser's iterations.
+        Number of iterations of the optimizer.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
         The objective at the start and after each iteration.
 
     See Also
     --------
     vicinal.classic.MLKR : The map alone.
-    vicinal.NCAClassifier : The same for classes.
+    vicinal.NCAClassifier : Soft neighbors for classes.
 
     Notes
     -----
-    Cost: as of :class:`vicinal.NCAClassifier`; predicting m rows takes O(mnd).
+    Cost: as for :class:`vicinal.NCAClassifier`; prediction of m rows takes O(mnd).
 
     References
     ----------
@@ -153,16 +152,16 @@ verbose, random_state, n_jobs
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Learn the map.
+        """Fit the map.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The points.
         y : array-like of shape (n_samples,)
-            Their targets.
+            Targets.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            How many equal points each row stands for.
+            Number of equal points that each row represents.
 
         Returns
         -------
@@ -172,7 +171,7 @@ verbose, random_state, n_jobs
             problem = RegressionProblem.validate(self, X, y, sample_weight)
             result = learn(self, problem)
             if self.objective == "squared-error":
-                # Squares of huge targets are infinite, and those of tiny ones 0.
+                # Squares of huge targets are infinite, and those of tiny targets are 0.
                 with np.errstate(over="ignore", under="ignore"):
                     self.objective_curve_ *= np.square(problem.unit)
         warn_unless_learned(self, result)
@@ -197,7 +196,7 @@ verbose, random_state, n_jobs
         }
 
     def predict(self, X: ArrayLike) -> FloatArray:
-        """Return the mean target of each point's soft neighbours.
+        """Return the mean target of each point's soft neighbors.
 
         Parameters
         ----------

@@ -43,8 +43,8 @@ from vicinal.neighborhood.threads import (
     run_in_threads,
 )
 
-# Tolerated rounding of an exponent −‖a − b‖² before distances are computed from
-# differences. float64 has digits to spare below it; float32 has not.
+# Tolerated rounding error of an exponent −‖a − b‖² before distances are computed from
+# differences. float64 has digits to spare below it; float32 does not.
 _TOLERATED = {np.dtype(np.float32): 0.1, np.dtype(np.float64): 1e-4}
 
 
@@ -199,7 +199,7 @@ class CenteredPoints:
         norms = squared_norms(Z)
         if not _too_large(norms).any():
             return cls(points, Z, norms, origin, far_out=False)
-        # One far point moves the mean away from all others, but not the median.
+        # One outlier moves the mean away from all other points, but not the median.
         origin = np.median(points, axis=0).astype(points.dtype)
         Z = points - origin
         norms = squared_norms(Z)
@@ -207,7 +207,7 @@ class CenteredPoints:
 
     def split(self, query_norms: FloatArray) -> list[tuple[IntArray | slice, bool]]:
         """Return groups of queries and whether each group needs differences."""
-        # A query far out among points that are not gets the same from products.
+        # If no point is far out, products are accurate for distant queries, too.
         if not (self.far_out and len(query_norms)):
             return [(slice(None), False)]
         exact = _too_large(query_norms)
@@ -319,7 +319,7 @@ def laplacian_product(
     product = np.zeros_like(Z)
     for part, exact in centered.split(centered.norms[which]):
         rows_of = which[part]
-        if exact:  # products would cancel: z_i and z_j are large against z_i − z_j
+        if exact:  # products would cancel: z_i and z_j are large relative to z_i − z_j
             from vicinal.neighborhood import kernels  # loads Numba
 
             total = ReproducibleSum(np.zeros_like(points))

@@ -1,13 +1,13 @@
-"""Compiled kernels, one row of pairs at a time. Importing this module loads Numba.
+"""Compiled kernels for one row of pairs at a time. Importing this module loads Numba.
 
-A loss's kernel takes a block of inner products ⟨z_i, z_j⟩, overwrites it with the
+The kernel of a loss takes a block of inner products ⟨z_i, z_j⟩, overwrites it with the
 weights v_ij of the edges i→j, and writes one value for each row. Row r is a point at
-column own[r] with squared norm norms_of[r]. No infinity occurs: the distance to
+column own[r] with squared norm norms_of[r]. Infinity does not occur: the distance to
 excluded points is a large finite number.
 
-A neighbor j may have a weight: p_ij ∝ weight_j exp(−d²). It comes as the offset
-log max weight − log weight_j ≥ 0, which is added to the squared distances; so does the
-part of a point in its own sum, self_log_offsets[r], if it stands for several points.
+A neighbor j may have a weight: p_ij ∝ weight_j exp(−d²). It is passed as the offset
+log max weight − log weight_j ≥ 0, which is added to the squared distances. The weight
+of a point in its own sum, if it represents several points, is self_log_offsets[r].
 """
 
 # mypy: disable-error-code="no-untyped-def, no-untyped-call"
@@ -23,27 +23,27 @@ from numba.extending import intrinsic, overload
 # Sums may be reordered (SIMD) and multiplications fused; NaN and infinity keep their
 # meaning.
 FLAGS = {"reassoc", "contract", "arcp", "nsz"}
-# Nobody calls these by address; what that would take has to be compiled, too.
+# Kernels are not called by address; C wrappers would only add compile time.
 _OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FLAGS, "no_cfunc_wrapper": True}
 step: Any = njit(**_OPTIONS)
 
 
 class _Cache(FunctionCache):
-    """A kernel's compiled code on disk, if that can be read or written.
+    """Cache of a kernel's compiled code on disk, if it can be read or written.
 
-    Files may be damaged, unreadable, of another user, or the disk full; with Numba's
-    own class, the fit then fails.
+    Files may be damaged, unreadable or of another user, and the disk may be full. With
+    Numba's own class, the fit would fail.
     """
 
     def load_overload(self, *args):
-        """Return what was compiled for a signature, or None: compile it."""
+        """Return the compiled code of a signature, or None to compile it."""
         try:
             return super().load_overload(*args)
         except Exception:  # noqa: BLE001  what damaged pickles raise may be anything
             return None
 
     def save_overload(self, *args):
-        """Keep what was compiled, if possible; a damaged index is replaced."""
+        """Save the compiled code, if possible; a damaged index is replaced."""
         try:
             super().save_overload(*args)
         except Exception:  # noqa: BLE001  a cache that cannot be had is done without
@@ -53,9 +53,9 @@ class _Cache(FunctionCache):
 
 
 def kernel(function: Any) -> Any:
-    """Compile when first called, and keep the result on disk where that is possible."""
+    """Compile a function at its first call, and cache the code on disk if possible."""
     dispatcher: Any = step(function)
-    # RuntimeError: neither the package's folder nor the user's can be written.
+    # RuntimeError: neither the package's folder nor the user's is writable.
     with suppress(RuntimeError, OSError):
         dispatcher._cache = _Cache(function)
     return dispatcher
@@ -65,17 +65,17 @@ _intrinsic: Any = intrinsic
 
 
 def exp(x: float) -> float:
-    """exp(x) for x ≤ 0, as a polynomial that vectorises; exactly 0 when negligible.
+    """Return exp(x) for x ≤ 0, as a polynomial that vectorizes; 0 if negligible.
 
     2^k · exp(r) with |r| ≤ ½ ln 2: k goes into the exponent's bits, and exp(r) is
-    1 + r + r²·P(r) with Chebyshev coefficients. Below the cut-off the result cannot
-    change a sum whose largest term is 1, and a true zero keeps the products that
-    follow out of slow subnormal numbers.
+    1 + r + r²·P(r) with Chebyshev coefficients. Below the cut-off, the result cannot
+    change a sum whose largest term is 1, and an exact zero avoids slow subnormal
+    numbers in later products.
     """
     raise NotImplementedError("compiled code only")
 
 
-# No "reassoc" here: it would simplify away the rounding by a large constant and the
+# Without "reassoc", which would remove the rounding by a large constant and the
 # two-part ln 2.
 @overload(exp, jit_options={"fastmath": {"contract", "nsz"}})
 def _exp_compiled(x):
@@ -124,9 +124,9 @@ def _exp_compiled(x):
 
 @_intrinsic
 def _bits(_, number):
-    """Return a float's bits as an integer: they order as non-negative floats do.
+    """Return the bits of a float as an integer; non-negative floats keep their order.
 
-    A minimum of integers vectorises; one of floats does not, for fear of NaN.
+    A minimum of integers vectorizes; a minimum of floats does not, because of NaN.
     """
     target = types.int32 if number == types.float32 else types.int64
     return target(number), _bitcast
@@ -134,7 +134,7 @@ def _bits(_, number):
 
 @_intrinsic
 def _number(_, bits):
-    """Return the float that has these bits."""
+    """Return the float with these bits."""
     target = types.float32 if bits == types.int32 else types.float64
     return target(bits), _bitcast
 
@@ -154,7 +154,7 @@ def least(row):
 
 @step
 def to_squared_distances(row, norm, norms, log_offsets):
-    """Turn ⟨z_i, z_j⟩ into ‖z_i − z_j‖² plus the offset of j; return the least."""
+    """Turn ⟨z_i, z_j⟩ into ‖z_i − z_j‖² plus the offset of j; return the minimum."""
     zero, two, far = row.dtype.type(0), row.dtype.type(2), row.dtype.type(np.inf)
     least = _bits(far)
     for j in range(row.shape[0]):
@@ -166,8 +166,8 @@ def to_squared_distances(row, norm, norms, log_offsets):
 
 @step
 def to_distances_of(row, i, norm, norms, log_offsets, itself):
-    """Turn a row into squared distances with offsets, its own entry i into itself."""
-    # Before the loop, so that the least is over what i may pick.
+    """Turn a row into squared distances with offsets; set its own entry i to itself."""
+    # Before the loop, so that the minimum is over the candidates of i.
     row[i] = norms[i] - (itself - log_offsets[i]) / 2
     return to_squared_distances(row, norm, norms, log_offsets)
 
@@ -204,12 +204,12 @@ def matches(
     power,
     values,
 ):
-    """Weigh by NCA's eq. 7 or 5: v_ij = p_i^power p_ij (1 − [c_i = c_j] / p_i).
+    """Compute the weights of NCA's eq. 7 or 5: p_i^power p_ij (1 − [c_i = c_j] / p_i).
 
-    With power 0 that is the derivative of log p_i, the value; with power 1 of p_i. The
-    class of row r are the columns starts[r] … stops[r] − 1; its term in the sum counts
-    counts[r] times. A point that is alone in its class can be matched by no map: it
-    adds nothing.
+    With power 0 this is the derivative of log p_i, the value; with power 1, of p_i. The
+    class of row r is columns starts[r] … stops[r] − 1; its term in the sum is
+    multiplied by counts[r]. A point that is alone in its class has no match under any
+    map, and contributes nothing.
     """
     for r in range(block.shape[0]):
         row = block[r]
@@ -221,7 +221,7 @@ def matches(
         nearest = to_distances_of(
             row, own[r], norms_of[r], norms, log_offsets, self_log_offsets[r]
         )
-        # The class has a shift of its own, so that its sum never underflows.
+        # The class has its own shift, so that its sum never underflows.
         nearest_match = least(same)
         share = exp(nearest - nearest_match)
         matched = to_exponentials(same, nearest_match)
@@ -235,7 +235,7 @@ def matches(
             values[r] = -np.log1p(missed / (share * matched))
         else:
             values[r] = (nearest - nearest_match) + np.log(matched / total)
-        # 1 − 1 / p_i is −missed / (share · matched): no cancellation when p_i is 1.
+        # 1 − 1 / p_i is −missed / (share · matched), without cancellation if p_i is 1.
         scale(same, -factor * missed / matched)
         scale(left, factor)
         scale(right, factor)
@@ -245,10 +245,10 @@ def matches(
 def collapsed_classes(
     block, own, norms_of, starts, stops, self_log_offsets, norms, log_offsets, values
 ):
-    """Weigh by MCML: v_ij = p_ij − [c_i = c_j] / (n_i − 1), n_i the size of i's class.
+    """Compute the weights of MCML: v_ij = p_ij − [c_i = c_j] / (n_i − 1).
 
-    Values are the mean of log p_ij over the other points of the class. A point that
-    is alone in its class adds nothing.
+    n_i is the size of i's class. Values are the mean of log p_ij over the other points
+    of the class. A point that is alone in its class contributes nothing.
     """
     for r in range(block.shape[0]):
         row, i = block[r], own[r]
@@ -284,7 +284,7 @@ def squared_votes(
     bounds,
     values,
 ):
-    """Weigh by squared errors of the vote: v_ij = p_ij (Σ_c g_c q_c − g_{c_j}).
+    """Compute the weights of squared votes: v_ij = p_ij (Σ_c g_c q_c − g_{c_j}).
 
     q_c = Σ_{j ∈ c} p_ij is the vote for class c, the columns bounds[c] … bounds[c + 1]
     − 1, and g_c = 2 ([c_i = c] − q_c); the value is −Σ_c ([c_i = c] − q_c)².
@@ -302,7 +302,7 @@ def squared_votes(
             total += sums[c]
         value, mean = row.dtype.type(0), row.dtype.type(0)
         for c in range(n_classes):
-            # What the others got: 1 − q_c would cancel where q_c is nearly 1.
+            # Sum of the other votes: 1 − q_c would cancel if q_c is nearly 1.
             error = -sums[c] / total
             if bounds[c] == starts[r]:
                 error = (total - sums[c]) / total
@@ -322,9 +322,10 @@ def squared_votes(
 def soft_matches(
     block, own, norms_of, self_log_offsets, counts, norms, log_offsets, targets, values
 ):
-    """Weigh by soft matches: v_ij = p_ij (κ_i − κ_ij); values are κ_i = Σ_j p_ij κ_ij.
+    """Compute the weights of soft matches, v_ij = p_ij (κ_i − κ_ij).
 
-    κ_ij = exp(−(t_i − t_j)²) is the agreement of two targets (NCA, section 5).
+    Values are κ_i = Σ_j p_ij κ_ij. κ_ij = exp(−(t_i − t_j)²) is the agreement of two
+    targets (NCA, section 5).
     """
     for r in range(block.shape[0]):
         row, i = block[r], own[r]
@@ -348,9 +349,9 @@ def soft_matches(
 def squared_errors(
     block, own, norms_of, self_log_offsets, counts, norms, log_offsets, targets, values
 ):
-    """Weigh by kernel regression: v_ij = 2 p_ij (t_i − t̂_i)(t̂_i − t_j).
+    """Compute the weights of kernel regression: v_ij = 2 p_ij (t_i − t̂_i)(t̂_i − t_j).
 
-    Values are −(t_i − t̂_i)² with t̂_i = Σ_j p_ij t_j, the mean of the neighbours.
+    Values are −(t_i − t̂_i)² with t̂_i = Σ_j p_ij t_j, the mean of the neighbors.
     """
     for r in range(block.shape[0]):
         row, i = block[r], own[r]
@@ -361,7 +362,7 @@ def squared_errors(
         mean = row.dtype.type(0)
         for j in range(row.shape[0]):
             mean += row[j] * (targets[j] - targets[i])
-        # From here on relative to t_i, which costs no digits where targets are large.
+        # Relative to t_i, which avoids loss of digits for large targets.
         mean /= total
         values[r] = -mean * mean
         factor = -2 * counts[r] * mean / total
@@ -373,10 +374,10 @@ def squared_errors(
 def perplexities(
     block, own, norms_of, self_log_offsets, norms, log_offsets, copies, values
 ):
-    """Write exp(−Σ_j p_ij log p_ij), the effective number of neighbours of i.
+    """Write exp(−Σ_j p_ij log p_ij), the effective number of neighbors of i.
 
-    A row that stands for several points, the logarithm of whose number is copies[j],
-    shares its p_ij out among them.
+    If row j represents several points, copies[j] is the logarithm of their number, and
+    its p_ij is divided among them.
     """
     for r in range(block.shape[0]):
         row, i = block[r], own[r]
@@ -389,7 +390,7 @@ def perplexities(
             e = exp(further)
             total += e
             moment += e * (further - copies[j]) if e > 0 else row.dtype.type(0)
-        if copies[i] > 0:  # of the point's own copies, one is the point itself
+        if copies[i] > 0:  # one of the point's copies is the point itself
             e = exp(nearest - row[i])
             moment += e * (copies[i] - np.log(np.exp(copies[i]) - 1))
         values[r] = total * np.exp(-moment / total)
@@ -399,7 +400,7 @@ def perplexities(
 def normalize(block, query_norms, norms, log_offsets, values):
     """Turn inner products of queries and points into p_ij; each row sums to 1.
 
-    Values are log Σ_j mass_j exp(−d²_ij), by which the rows were divided.
+    Values are log Σ_j mass_j exp(−d²_ij), the logarithm of the normalization.
     """
     for r in range(block.shape[0]):
         row = block[r]
@@ -411,10 +412,10 @@ def normalize(block, query_norms, norms, log_offsets, values):
 
 @kernel
 def gather(block, first, columns, points, log_offsets):
-    """Write −½ (‖z_i − z_j‖² + the offset of j) for the listed neighbours j of i.
+    """Write −½ (‖z_i − z_j‖² + the offset of j) for the listed neighbors j of i.
 
-    Row r is point first + r. To a rule's kernel these are inner products of points
-    whose norms are 0.
+    Row r is point first + r. The kernel of a rule reads these as inner products of
+    points with norm 0.
     """
     for r in range(block.shape[0]):
         z = points[first + r]
@@ -429,9 +430,9 @@ def gather(block, first, columns, points, log_offsets):
 
 @kernel
 def half_distances(block, queries, points):
-    """Write −½ ‖q − z_j‖², from differences: exact where products would cancel.
+    """Write −½ ‖q − z_j‖² from differences, which is exact if products would cancel.
 
-    To a rule's kernel these are inner products of points whose norms are 0.
+    The kernel of a rule reads these as inner products of points with norm 0.
     """
     for r in range(block.shape[0]):
         for j in range(block.shape[1]):
@@ -453,7 +454,7 @@ def squared_distances(block, query_norms, norms):
 
 @kernel
 def add_differences(block, own, points, product):
-    """Add the edges of some rows to L Z: v_ij (z_i − z_j) to i, and less it to j."""
+    """Add the edges of some rows to L Z: v_ij (z_i − z_j) to i, its negative to j."""
     for r in range(block.shape[0]):
         i = own[r]
         for j in range(block.shape[1]):
@@ -483,7 +484,7 @@ def add_outer_products(block, own, points, matrix):
 def responsibilities(
     block, own, norms_of, self_log_offsets, norms, log_offsets, values
 ):
-    """Weigh by LCA's eq. 3, v_ij = λ_ij; values are log Σ_{j≠i} mass_j exp(−d²_ij)."""
+    """Compute λ_ij of LCA's eq. 3; values are log Σ_{j≠i} mass_j exp(−d²_ij)."""
     for r in range(block.shape[0]):
         row = block[r]
         nearest = to_distances_of(
@@ -496,16 +497,16 @@ def responsibilities(
 
 @kernel
 def affinities(block, own, norms_of, sharpness_of, norms, sharpness, values):
-    """Weigh by LFDA's affinity, v_ij = exp(−s_i s_j d²_ij); values are their sums.
+    """Compute LFDA's affinities, v_ij = exp(−s_i s_j d²_ij); values are their sums.
 
-    s is 1 / σ, the point's own scale; a point weighs nothing to itself.
+    s is 1 / σ, the local scale of a point; the affinity of a point to itself is 0.
     """
     for r in range(block.shape[0]):
         row, total = block[r], block.dtype.type(0)
         for j in range(row.shape[0]):
             distance = (norms_of[r] + norms[j]) - 2 * row[j]
             distance = distance if distance > 0 else block.dtype.type(0)
-            # One factor after the other: a product of two large ones may overflow.
+            # Multiply one factor at a time: the product of two large ones may overflow.
             e = exp(-((distance * sharpness_of[r]) * sharpness[j]))
             row[j] = e
             total += e
@@ -515,7 +516,7 @@ def affinities(block, own, norms_of, sharpness_of, norms, sharpness, values):
 
 @kernel
 def log_sums(block, query_norms, norms, log_offsets, values):
-    """Write log Σ_j mass_j exp(−d²_j) of each query; the block is left as scratch."""
+    """Write log Σ_j mass_j exp(−d²_j) of each query; the block is overwritten."""
     for r in range(block.shape[0]):
         row = block[r]
         nearest = to_squared_distances(row, query_norms[r], norms, log_offsets)
@@ -538,10 +539,10 @@ def pairs(
     shares,
     values,
 ):
-    """Weigh by NCA's eq. 8: v_ij = repulsion_i p_ij − attraction_i s_ij.
+    """Compute the weights of NCA's eq. 8: v_ij = repulsion_i p_ij − attraction_i s_ij.
 
-    s_ij are the shares of i's partners, which sum to 1. Values are Σ_j s_ij log p_ij,
-    for points without a partner −log Σ_{j≠i} exp(−d²_ij).
+    s_ij are the shares of i's partners, which sum to 1. Values are Σ_j s_ij log p_ij;
+    for points without a partner, −log Σ_{j≠i} exp(−d²_ij).
     """
     for r in range(block.shape[0]):
         row = block[r]
@@ -578,10 +579,10 @@ def listed_matches(
     power,
     values,
 ):
-    """Weigh by given matches κ_ij: v_ij = κ_i^power p_ij (1 − κ_ij / κ_i).
+    """Compute the weights of given matches κ_ij: κ_i^power p_ij (1 − κ_ij / κ_i).
 
-    With power 1 the value is κ_i = Σ_j p_ij κ_ij, with power 0 its logarithm. A point
-    without matches adds nothing.
+    With power 1 the value is κ_i = Σ_j p_ij κ_ij; with power 0, its logarithm. A point
+    without matches contributes nothing.
     """
     for r in range(block.shape[0]):
         row = block[r]
@@ -592,7 +593,7 @@ def listed_matches(
         nearest = to_distances_of(
             row, own[r], norms_of[r], norms, log_offsets, self_log_offsets[r]
         )
-        # Matches have a shift of their own, so that their sum never underflows.
+        # Matches have their own shift, so that their sum never underflows.
         nearest_match = row[columns[starts[r]]]
         for e in range(starts[r], stops[r]):
             nearest_match = min(nearest_match, row[columns[e]])
@@ -618,7 +619,7 @@ def listed_matches(
 
 @kernel
 def _agreements(kappa, labels_of, labels):
-    """Write Σ_c Y_ic Y_jc of one row i and all j; most classes have no part in it."""
+    """Write Σ_c Y_ic Y_jc of one row i and all j; most classes are skipped."""
     kappa[:] = 0
     for c in range(labels.shape[0]):
         weight = labels_of[c]
@@ -629,7 +630,7 @@ def _agreements(kappa, labels_of, labels):
 
 @kernel
 def _nearest_match(row, kappa):
-    """Return the least squared distance to what has κ > 0; −1 where nothing has."""
+    """Return the least squared distance to a point with κ > 0; −1 if there is none."""
     least = row.dtype.type(-1)
     for j in range(row.shape[0]):
         if kappa[j] > 0 and (least < 0 or row[j] < least):
@@ -651,9 +652,9 @@ def soft_labels(
     power,
     values,
 ):
-    """Weigh as `listed_matches` does, with κ_ij = Σ_c Y_ic Y_jc of all pairs.
+    """Compute the weights of `listed_matches` for κ_ij = Σ_c Y_ic Y_jc of all pairs.
 
-    labels is Y transposed, so that a class is one run of memory.
+    labels is Y transposed, so that each class is contiguous in memory.
     """
     kappa = np.empty(block.shape[1], dtype=block.dtype)
     for r in range(block.shape[0]):
@@ -671,7 +672,7 @@ def soft_labels(
             continue
         matched = zero
         for j in range(row.shape[0]):
-            # A match that is nearer than all of κ > 0 has κ = 0.
+            # A point that is nearer than all points with κ > 0 has κ = 0.
             gap = nearest_match - row[j]
             kappa[j] *= exp(gap if gap < zero else zero)
             matched += kappa[j]
@@ -689,9 +690,9 @@ def soft_labels(
 
 @step
 def insert(distances, numbers, distance, number):
-    """Put a point into a list, the nearest first and of equally near ones the first.
+    """Insert a point into a list that is sorted by distance, then by number.
 
-    It must be nearer than the last of the list, which falls out.
+    It must be nearer than the last point of the list, which is removed.
     """
     place = distances.shape[0] - 1
     while place > 0 and (
@@ -707,7 +708,7 @@ def insert(distances, numbers, distance, number):
 
 @step
 def _offer(distances, numbers, distance, number):
-    """Put a point into a list of nearest points if it belongs there."""
+    """Insert a point into a list of nearest points if it belongs there."""
     last = distances.shape[0] - 1
     if distance < distances[last] or (
         distance == distances[last] and number < numbers[last]
@@ -721,9 +722,9 @@ def list_nearest(
 ):
     """Turn inner products into ½ ‖q − x‖², and list the nearest columns of each row.
 
-    Row r is the point of number first_row + r, column c that of first_column + c; a
-    point is not its own neighbour. The lists, distances and numbers, are sorted;
-    `far` and the largest integer stand for nobody.
+    Row r is point first_row + r, column c is point first_column + c; a point is not its
+    own neighbor. The lists of distances and numbers are sorted; `far` and the largest
+    integer mark empty entries.
     """
     zero, step = block.dtype.type(0), 64
     for r in range(block.shape[0]):
@@ -743,9 +744,9 @@ def list_nearest(
 
 @kernel
 def list_nearest_rows(block, first_row, distances, numbers):
-    """List the nearest rows of each column, where the block has the distances.
+    """List the nearest rows of each column, for a block of distances.
 
-    Blocks may come in any order: the lists that they end in are the same.
+    The resulting lists do not depend on the order of the blocks.
     """
     last, step = distances.shape[1] - 1, 64
     bounds = distances[:, last].copy()
@@ -768,7 +769,7 @@ def list_nearest_rows(block, first_row, distances, numbers):
 
 @step
 def _count_below(row, start, stop, radius):
-    """Return how many of some columns are below a radius."""
+    """Return the number of columns in a range that are below a radius."""
     near = np.int32(0)
     for c in range(start, stop):
         near += np.int32(1) if row[c] < radius else np.int32(0)
@@ -779,7 +780,7 @@ def _count_below(row, start, stop, radius):
 def count_within(block, query_norms, norms, radii, starts, stops, counts):
     """Turn inner products into squared distances, and count those below a radius.
 
-    The columns starts[r] … stops[r] − 1 are of the row's own class, and not counted.
+    The columns starts[r] … stops[r] − 1 are the row's own class, and are not counted.
     """
     zero, two = block.dtype.type(0), block.dtype.type(2)
     for r in range(block.shape[0]):
@@ -793,10 +794,10 @@ def count_within(block, query_norms, norms, radii, starts, stops, counts):
 
 @kernel
 def list_within(block, own, radii, starts, stops, kept, counts, columns):
-    """List the columns below a radius, row after row, as `count_within` counts them.
+    """List the columns below a radius, row by row, as `count_within` counts them.
 
-    With kept below 2³², a pair is kept where the hash of its numbers is below that;
-    counts are replaced by how many were kept. Returns how many there are in all.
+    If `kept` is below 2³², a pair is kept if the hash of its numbers is below `kept`.
+    `counts` is overwritten with the numbers of kept pairs. Return their total.
     """
     written, step = 0, 64
     for r in range(block.shape[0]):
@@ -819,7 +820,7 @@ def list_within(block, own, radii, starts, stops, kept, counts, columns):
 
 @step
 def _hash(i, j):
-    """Return 32 bits that look as if drawn for a pair of numbers (as splitmix64)."""
+    """Return a 32-bit hash of a pair of numbers (as splitmix64)."""
     mixed = np.uint64(i) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= np.uint64(j) * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -839,7 +840,7 @@ def _squared_distance(points, i, j):
 
 @step
 def _add_edge(points, i, j, weight, product):
-    """Add an edge's part of L Z: w (z_i − z_j) to i, and less it to j."""
+    """Add an edge to L Z: w (z_i − z_j) to i, and its negative to j."""
     for a in range(points.shape[1]):
         term = weight * (points[i, a] - points[j, a])
         product[i, a] += term
@@ -848,7 +849,7 @@ def _add_edge(points, i, j, weight, product):
 
 @step
 def _violations(distance, reach, active):
-    """Count the margins that a distance is inside of; return that and their excess."""
+    """Count the margins that a distance violates; return the count and total excess."""
     violated, excess = 0, 0.0
     for t in range(reach.shape[0]):
         if distance < reach[t]:
@@ -862,12 +863,12 @@ def _violations(distance, reach, active):
 def hinges(
     points, queries, targets, ends, columns, margin, pull, push, values, product
 ):
-    """Add LMNN's terms of some points: values of the loss, and L Z of its edges.
+    """Add the LMNN terms of some points: values of the loss, and L Z of its edges.
 
-    The impostors of the r-th query are columns[ends[r]] … columns[ends[r + 1] − 1], its
-    target neighbours targets[r], where −1 is nobody. The edge to a target weighs pull
-    and push for each impostor that is nearer than it plus the margin; that to an
-    impostor −push for each such target.
+    The impostors of the r-th query are columns[ends[r]] … columns[ends[r + 1] − 1]. Its
+    target neighbors are targets[r]; −1 marks empty entries. The edge to a target has
+    the weight pull, plus push for each impostor within its margin; the edge to an
+    impostor has −push for each such target.
     """
     n_targets = targets.shape[1]
     reach, active = np.empty(n_targets), np.empty(n_targets)
@@ -896,7 +897,7 @@ def hinges(
 
 @step
 def _list_class(row, query_norm, norms, start, stop, nearest, numbers):
-    """Turn a class's inner products into squared distances, and list the least."""
+    """Turn a class's inner products into squared distances, and list the smallest."""
     zero, last = row.dtype.type(0), nearest.shape[0] - 1
     nearest[:] = row.dtype.type(3e38)
     for j in range(start, stop):
@@ -908,7 +909,7 @@ def _list_class(row, query_norm, norms, start, stop, nearest, numbers):
 
 @step
 def _add_pushes(distance, own, nearest, found, scales, energy):
-    """Add what a point of class own at this distance costs in each other class."""
+    """Add the cost of a point of class own at this distance to all other classes."""
     for c in range(found.shape[0]):
         if c != own:
             for t in range(found[c]):
@@ -918,11 +919,11 @@ def _add_pushes(distance, own, nearest, found, scales, energy):
 
 @kernel
 def energies(block, query_norms, norms, bounds, reach, n_neighbors, pull, push, out):
-    """Write LMNN's energy of each query in each class; the block is left as scratch.
+    """Write the LMNN energy of each query in each class; the block is overwritten.
 
-    Class c are the columns bounds[c] … bounds[c + 1] − 1; reach[l] are the squared
-    distances from training point l to its target neighbours, plus the margin, and −1
-    for nobody. A class of fewer than n_neighbors points counts as if it had so many.
+    Class c is the columns bounds[c] … bounds[c + 1] − 1. reach[l] has the squared
+    distances from training point l to its target neighbors, plus the margin; −1 marks
+    empty entries. A class with fewer points is scaled as if it had n_neighbors.
     """
     n_classes, n_targets = bounds.shape[0] - 1, reach.shape[1]
     nearest = np.empty((n_classes, n_neighbors), dtype=block.dtype)

@@ -31,9 +31,9 @@ from vicinal.neighborhood.threads import (
 )
 
 Neighbors = list[NDArray[np.int32]]
-"""For each class, of shape (n_queries, k_class): numbers of points, nearest first."""
+"""Indices of the nearest points of each class, of shape (n_queries, k_class)."""
 
-# From so many points in a class on, on average, products serve both points.
+# From this mean class size on, each block of products is used in both directions.
 LARGE_CLASSES = 1024
 
 
@@ -44,14 +44,14 @@ def list_nearest(
     found: Neighbors,
     n_threads: int,
 ) -> None:
-    """Write the nearest points of each class into arrays for them.
+    """Write the nearest points of each class into given arrays.
 
     Parameters
     ----------
     points, bounds, queries, n_threads
         As for `nearest_of_each_class`.
     found : list of ndarray of int32
-        One for each class, with as many columns as neighbours are wanted.
+        One array for each class, with a column for each neighbor.
     """
     from vicinal.neighborhood import kernels  # loads Numba
 
@@ -76,11 +76,11 @@ def list_nearest(
 
         def search(_: int, rows: slice) -> None:
             n = rows.stop - rows.start
-            # Queries that are no points have numbers that no point has.
+            # Queries that are not points have numbers beyond those of the points.
             first = rows.start if queries is None else -n
             for j, (start, stop) in enumerate(pairwise(bounds)):
                 if later is not None and stop <= rows.start:
-                    continue  # the blocks of that class have found both ways
+                    continue  # the blocks of that class covered both directions
                 block = buffer[: n * (stop - start)].reshape(n, stop - start)
                 np.matmul(Q[rows], points[start:stop].T, out=block)
                 nearest = found[j][rows]
@@ -100,21 +100,21 @@ def list_nearest(
 
 
 class _LaterPoints:
-    """Lists of one class's points for the points of the classes after it.
+    """Neighbor lists of each class for the points of later classes.
 
-    Threads may add a class's blocks in any order. The distances of a class's lists are
-    held from its first block to its last.
+    Threads may add the blocks of a class in any order. The distances of a class's lists
+    are held from its first block to its last.
 
     Parameters
     ----------
     bounds : ndarray of shape (n_classes + 1,)
-        Where each class begins, and the end.
+        Position of the first point of each class, and the number of points.
     found : list of ndarray of int32
-        The lists' numbers of points.
+        Indices of the listed points.
     size : int
-        How many rows make a block.
+        Number of rows in a block.
     dtype : dtype
-        Of the distances.
+        Type of the distances.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class _LaterPoints:
     def lists(
         self, rows: slice, j: int
     ) -> Iterator[tuple[FloatArray, NDArray[np.int32]]]:
-        """Hold class j's lists of the points of the rows' class, to be added to."""
+        """Lock class j's lists for the points of the rows' class, for an update."""
         a, (start, stop) = self._class_of(rows), self._bounds[j : j + 2]
         first, numbers = self._bounds[a + 1], self._found[a]
         with self._lock:
@@ -142,7 +142,7 @@ class _LaterPoints:
             yield distances[start - first : stop - first], numbers[start:stop]
 
     def done(self, rows: slice) -> None:
-        """Note that a block has been offered to all classes after its own."""
+        """Record that a block has been added to all later classes."""
         a = self._class_of(rows)
         with self._lock:
             self._left[a] -= 1
@@ -153,15 +153,15 @@ class _LaterPoints:
         return int(np.searchsorted(self._bounds, rows.start, side="right")) - 1
 
 
-# From so many pairs on, compiled code is worth loading.
+# From this number of pairs on, compiled code is worth loading.
 MANY_PAIRS = 5e7
 
 
 def capped(n_neighbors: int, size: int, leave_one_out: bool) -> int:
-    """Return how many neighbours a class of this size can give to every query.
+    """Return the number of neighbors that a class of this size has for every query.
 
-    A point that is left out of its own neighbours leaves one less, for the points of
-    other classes as well, so that all Gaussians of a class are made of equally many.
+    With leave-one-out, it is one less, also for points of other classes, so that all
+    Gaussians of a class have the same number of points.
     """
     return max(1, min(n_neighbors, size - leave_one_out))
 
@@ -178,22 +178,23 @@ def nearest_of_each_class(
     Parameters
     ----------
     points : ndarray of shape (n_points, n_features)
-        Sorted by class, with their origin in the middle.
+        Points, sorted by class and centered.
     bounds : ndarray of shape (n_classes + 1,)
-        Where each class begins, and the end.
+        Position of the first point of each class, and the number of points.
     n_neighbors : int
-        How many to find; for fewer, take the first columns of the result.
+        Number of neighbors; for fewer, use the first columns of the result.
     queries : ndarray of shape (n_queries, n_features) or None
-        Whose neighbours to find; None is the points, each left out of its own.
+        Query points; None is the points, each excluded from its own neighbors.
     n_threads : int
-        The result is the same for any number.
+        Number of threads; the result does not depend on it.
 
     Returns
     -------
     list of ndarray of int32
-        One for each class, nearest first and of equally near ones the first, of
-        `capped` many columns. The only point of a class has itself as its "neighbour"
-        there, for want of another: whoever leaves points out must leave out that term.
+        One array for each class, nearest first; ties are resolved in favor of the
+        first point. The number of columns is given by `capped`. The only point of a
+        class is listed as its own neighbor; callers that leave points out must exclude
+        that term.
     """
     leave_one_out = queries is None
     Q = points if queries is None else queries
@@ -216,7 +217,7 @@ def nearest_of_each_class(
             for j, nearest in enumerate(found):
                 start, stop = bounds[j], bounds[j + 1]
                 near = buffer[: n * (stop - start)].reshape(n, stop - start)
-                # ‖q‖²/2 − ‖q − x‖²/2: the same order in each row, and less work.
+                # ‖q‖²/2 − ‖q − x‖²/2: the same order within each row, with less work.
                 np.matmul(Q[rows], points[start:stop].T, out=near)
                 near -= half_norms[start:stop]
                 if leave_one_out:
@@ -231,9 +232,9 @@ def nearest_of_each_class(
 
 
 def _largest(values: FloatArray, k: int) -> IntArray:
-    """Return the columns of the k largest values of each row, the largest first.
+    """Return the columns of the k largest values of each row, in descending order.
 
-    Of equals, the first: also of those of which only some are among the k largest.
+    Ties are resolved in favor of the first column, also at the k-th value.
     """
     n = values.shape[1]
     columns = np.broadcast_to(np.arange(n), values.shape)
@@ -249,17 +250,17 @@ def _largest(values: FloatArray, k: int) -> IntArray:
 
 @dataclass(frozen=True)
 class NearestLists:
-    """The columns of each point's row: its nearest others, itself, one of its class.
+    """Columns of each point's row: its nearest points, itself, one of its class.
 
     Attributes
     ----------
     columns : ndarray of shape (n_points, n_listed)
-        The listed points of each, in ascending order: as the points are sorted by
-        class, those of its own class are one run.
+        Listed points of each point, in ascending order. Since the points are sorted
+        by class, those of its own class are contiguous.
     own : ndarray of shape (n_points,)
-        Where in its list a point finds itself.
+        Position of each point in its own list.
     runs : ClassRuns
-        Where in its list the run of its class starts and stops.
+        Start and stop of each point's class in its list.
     """
 
     columns: IntArray
@@ -268,18 +269,18 @@ class NearestLists:
 
     @classmethod
     def find(cls, points: FloatArray, classes: ClassRuns, k: int, n_jobs: int) -> Self:
-        """Find the lists of k others; where none is of the point's class, one such.
+        """Find the lists of k other points, including at least one of the same class.
 
         Parameters
         ----------
         points : ndarray of shape (n_points, n_components)
             The points, sorted by class.
         classes : ClassRuns
-            Their classes.
+            Class runs of the points.
         k : int
-            How many others to list, below the number of points.
+            Number of other points to list, below the number of points.
         n_jobs : int
-            Threads, for a tree's queries.
+            Number of threads, for queries of a tree.
         """
         from sklearn.neighbors import NearestNeighbors  # slow to import
 
@@ -289,7 +290,7 @@ class NearestLists:
         columns = search.kneighbors(return_distance=False)
         starts, stops = classes.starts[:, None], classes.stops[:, None]
         matched = ((columns >= starts) & (columns < stops)).any(axis=1)
-        # log p_i needs a match, however far. It takes the place of the farthest.
+        # log p_i needs a match, however far. It replaces the farthest point.
         for start in np.unique(classes.starts[~matched]):
             stop = classes.stops[start]
             lone = np.flatnonzero(~matched[start:stop]) + start
@@ -309,24 +310,24 @@ class NearestLists:
 def pull_nearest(
     points: FloatArray, rule: ExpectedMatches, lists: NearestLists, n_threads: int = 1
 ) -> WeightedPairs:
-    """Weigh the listed edges alone, and return the values and L Z as `pull` does.
+    """Weight the listed edges only, and return values and L Z, as `laplacian_product`.
 
     Parameters
     ----------
     points : array of shape (n_points, n_components)
         The projected points, sorted by class.
     rule : ExpectedMatches or LogMatches
-        How distances become weights and values.
+        Weights and values.
     lists : NearestLists
-        The columns of each point's row.
+        Columns of each point's row.
     n_threads : int, default=1
-        The result is the same for any number.
+        Number of threads; the result does not depend on it.
     """
     from vicinal.neighborhood import kernels  # loads Numba
 
     weigh = getattr(kernels, rule.kernel)
     n, k = lists.columns.shape
-    # Distances come as if they were inner products of points without norms.
+    # Distances are passed as inner products of points with norm 0.
     nothing = np.zeros(max(n, k), dtype=points.dtype)
     weights = np.empty((n, k), dtype=points.dtype)
     values = np.empty(n, dtype=points.dtype)
@@ -355,7 +356,7 @@ def pull_nearest(
     ends = np.arange(0, n * k + 1, k)
     V = csr_array((weights.ravel(), lists.columns.ravel(), ends), shape=(n, n))
     degrees = V.sum(axis=1) + V.sum(axis=0)
-    # L Z does not depend on the origin, but its rounding does.
+    # L Z does not depend on the origin, but its rounding error does.
     Z = CenteredPoints.center(points).Z
     return WeightedPairs(values, degrees[:, None] * Z - V @ Z - V.T @ Z)
 
@@ -363,23 +364,23 @@ def pull_nearest(
 def sorted_masses(
     points: FloatArray, masses: NeighborWeights, queries: IntArray, n_threads: int = 1
 ) -> FloatArray:
-    """Return how much of p_i the k heaviest neighbours hold, on average over points.
+    """Return the mean share of p_i that the k heaviest neighbors have, for each k.
 
     Parameters
     ----------
     points : array of shape (n_points, n_components)
         The projected points.
     masses : NeighborWeights
-        What the points weigh as neighbours.
+        Weights of the points as neighbors.
     queries : ndarray of int
-        The points whose rows are computed.
+        Points whose rows are computed.
     n_threads : int, default=1
-        Threads.
+        Number of threads.
 
     Returns
     -------
     ndarray of shape (n_points,)
-        The mean share of p_i that the k heaviest neighbours hold, for k = 1, 2, …
+        Mean share of p_i of the k heaviest neighbors, for k = 1, 2, …
     """
     held = np.zeros((len(queries), len(points)), dtype=np.float32)
 
@@ -407,7 +408,7 @@ def probabilities(
     pairs = centered.own_pairs(queries, exact=centered.far_out)
     block = np.empty(pairs.shape, dtype=points.dtype)
     query_norms, norms = pairs.fill(block, slice(0, len(queries)))
-    # What a point adds to its own sum, as `kernels._to_distances_of` has it.
+    # Weight of a point in its own sum, as in `kernels.to_distances_of`.
     itself = masses.self_log_offsets[queries] - masses.log_offsets[queries]
     block[np.arange(len(queries)), queries] = norms[queries] - itself / 2
     sums = np.empty(len(block), dtype=block.dtype)
@@ -415,24 +416,24 @@ def probabilities(
     return block
 
 
-# Rows at which the number of impostors is estimated, before they are listed.
+# Number of rows for an estimate of the number of impostors.
 _SAMPLE = 512
-# The sums over lists have a term of the points' size for each part.
+# Number of partial sums, each of the size of the points.
 _PARTS = 8
 
 
 @dataclass(frozen=True)
 class Impostors:
-    """The listed impostors of some points.
+    """Lists of the impostors of some points.
 
     Attributes
     ----------
     ends : ndarray of shape (n_queries + 1,)
-        Where each query's list begins, and the end of the last.
+        Start of each query's list, and the end of the last.
     columns : ndarray of int32
-        The numbers of the points listed.
+        Indices of the listed points.
     share : float
-        Which part of all impostors is listed: 1, unless there were too many.
+        Share of all impostors that is listed; 1 unless there are too many.
     """
 
     ends: NDArray[np.int64]
@@ -454,18 +455,18 @@ class Impostors:
         Parameters
         ----------
         points : ndarray of shape (n_points, n_components)
-            Sorted by class.
+            Points, sorted by class.
         classes : ClassRuns
-            Their classes.
+            Class runs of the points.
         queries : ndarray of int
-            Numbers of points, without repeats.
+            Indices of points, without repeats.
         radii : ndarray of shape (n_queries,)
             Squared distances.
         most : int
-            How many to list, about: where there are more, a part of them is drawn,
-            always the same, and `share` says which.
+            Approximate maximum number of impostors. If there are more, a deterministic
+            sample is listed, and `share` is its share.
         n_threads : int, default=1
-            The result is the same for any number.
+            Number of threads; the result does not depend on it.
         """
         share = 1.0
         if len(queries) * len(points) > most:
@@ -487,7 +488,7 @@ def _search(
     share: float | None,
     n_threads: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return how many impostors each query has, and which; None counts them only."""
+    """Return the number of impostors of each query, and lists unless share is None."""
     from vicinal.neighborhood import kernels  # loads Numba
 
     centered = CenteredPoints.center(points)
@@ -522,27 +523,27 @@ def pull_hinges(
     weights: tuple[float, float],
     n_threads: int = 1,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return LMNN's loss of each query, and L Z of the graph of its edges.
+    """Return the LMNN loss of each query, and L Z of the graph of its edges.
 
     Parameters
     ----------
     points : ndarray of shape (n_points, n_components)
         The projected points.
     queries : ndarray of int
-        Whose terms are summed.
+        Points whose terms are summed.
     targets : ndarray of shape (n_queries, n_neighbors)
-        Their target neighbours; −1 is nobody.
+        Target neighbors of the queries; −1 marks empty entries.
     impostors : Impostors
-        Of the queries.
+        Impostors of the queries.
     weights : tuple of two floats
-        Of the pulls and of the pushes.
+        Weights of the pull and the push terms.
     n_threads : int, default=1
-        The result is the same for any number.
+        Number of threads; the result does not depend on it.
 
     Returns
     -------
     values : ndarray of shape (n_queries,)
-        In float64.
+        Losses in float64.
     laplacian_product : ndarray of the points' shape
     """
     from vicinal.neighborhood import kernels  # loads Numba
@@ -583,24 +584,24 @@ def hinge_energies(
     weights: tuple[float, float],
     n_threads: int = 1,
 ) -> FloatArray:
-    """Return what each new point would add to LMNN's loss in each class.
+    """Return the energy of each new point in each class under the LMNN loss.
 
     Parameters
     ----------
     queries : ndarray of shape (n_queries, n_components)
         New points.
     points : ndarray of shape (n_points, n_components)
-        The points of the fit, sorted by class; of the queries' type.
+        Training points, sorted by class; of the queries' type.
     bounds : ndarray of shape (n_classes + 1,)
-        Where each class begins, and the end.
+        Position of the first point of each class, and the number of points.
     reach : ndarray of shape (n_points, n_targets)
-        Squared distances to target neighbours, plus the margin; −1 for nobody.
+        Squared distances to target neighbors, plus the margin; −1 for empty entries.
     n_neighbors : int
-        Nearest points of the class whose distances count.
+        Number of nearest points of the class whose distances count.
     weights : tuple of two floats
-        Of the pulls and of the pushes.
+        Weights of the pull and the push terms.
     n_threads : int, default=1
-        The result is the same for any number.
+        Number of threads; the result does not depend on it.
 
     Returns
     -------

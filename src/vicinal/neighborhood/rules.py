@@ -1,7 +1,7 @@
-"""Weights of the edges: one class for each loss, a few lines long.
+"""Edge weights: one small class for each loss.
 
-A rule that compares labels needs the points sorted by class, so that a row's matches
-are one run of columns, and the loop over pairs compares no labels.
+Rules that compare labels need the points sorted by class. The matches of a row are then
+contiguous columns, and the loop over pairs does not compare labels.
 """
 
 from collections.abc import Iterator
@@ -21,17 +21,17 @@ def excluded_distance(dtype: np.dtype[Any]) -> Any:
 
 @dataclass(frozen=True)
 class NeighborWeights:
-    """How much each point weighs: as a neighbour, to itself, and in the sum.
+    """Weights of the points: as neighbors, in their own sum, and in the objective.
 
     Attributes
     ----------
     log_offsets : ndarray of shape (n_points,)
-        log max mass − log mass_j, of the points as neighbours: p_ij ∝ mass_j exp(−d²).
+        log max mass − log mass_j of the points as neighbors: p_ij ∝ mass_j exp(−d²).
     self_log_offsets : ndarray of shape (n_points,)
-        The same for a point in its own sum: `excluded_distance` for a single point; a
-        point that stands for c equal ones has c − 1 of them as neighbors.
+        Offset of a point in its own sum: `excluded_distance` for a single point; a
+        point that represents c equal points has c − 1 of them as neighbors.
     counts : ndarray of shape (n_points,)
-        How often a point's own term counts in the objective.
+        Multiplicity of a point's term in the objective.
     """
 
     log_offsets: FloatArray
@@ -45,10 +45,10 @@ class NeighborWeights:
     def build(
         cls, counts: FloatArray, mass_of_one: FloatArray, dtype: np.dtype[Any]
     ) -> "NeighborWeights":
-        """Build from how many points each stands for, and the mass of one of them."""
+        """Build from the number of points that each represents, and the mass of one."""
         if (counts == 1).all() and (mass_of_one == mass_of_one[:1]).all():
-            # Most often: the formulas below would give the same, and cost as much as a
-            # tenth of a mini-batch.
+            # The most frequent case. The formulas below give the same result, at the
+            # cost of a tenth of a mini-batch.
             zeros = np.zeros(len(counts), dtype=dtype)
             return cls(
                 zeros,
@@ -63,7 +63,7 @@ class NeighborWeights:
         )
         return cls(
             (masses.max() - masses).astype(dtype),
-            # A count barely above 1 has a large offset, which rounding must not make ∞.
+            # The offset of a count barely above 1 is large; it must not overflow.
             np.clip(self_log_offsets, 0, excluded_distance(dtype)).astype(dtype),
             counts.astype(dtype),
         )
@@ -71,7 +71,7 @@ class NeighborWeights:
 
 @dataclass(frozen=True)
 class ClassRuns:
-    """For each of the points sorted by class, the run of points of its class."""
+    """Range of the points of the same class, for each of the points sorted by class."""
 
     starts: IntArray
     stops: IntArray
@@ -85,7 +85,7 @@ class ClassRuns:
 
 @dataclass(frozen=True)
 class ExpectedMatches:
-    """NCA's f, eq. 3: the value is p_i, the chance that i picks a match."""
+    """NCA's f, eq. 3; the value is p_i, the probability that i picks a match."""
 
     classes: ClassRuns
     masses: NeighborWeights
@@ -94,7 +94,7 @@ class ExpectedMatches:
 
     @property
     def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """What the kernel needs to know of the points as rows."""
+        """Arguments of the kernel for the rows."""
         masses = self.masses
         return (
             self.classes.starts,
@@ -105,23 +105,23 @@ class ExpectedMatches:
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as columns, and of p_i."""
+        """Arguments of the kernel for the columns, and the power of p_i."""
         log_offsets = self.masses.log_offsets
         return (log_offsets, np.array([self.power], dtype=log_offsets.dtype))
 
 
 @dataclass(frozen=True)
 class LogMatches(ExpectedMatches):
-    """NCA's g, eq. 6: the value is log p_i."""
+    """NCA's g, eq. 6; the value is log p_i."""
 
     power = 0.0
 
 
 @dataclass(frozen=True)
 class SoftMatches:
-    """Soft matches of targets (NCA, section 5): the value is Σ_j p_ij κ_ij.
+    """Soft matches of targets (NCA, section 5); the value is Σ_j p_ij κ_ij.
 
-    κ_ij = exp(−(t_i − t_j)²), so that the targets' unit sets the width.
+    κ_ij = exp(−(t_i − t_j)²); the unit of the targets sets the width.
     """
 
     targets: FloatArray
@@ -130,38 +130,38 @@ class SoftMatches:
 
     @property
     def query_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as rows."""
+        """Arguments of the kernel for the rows."""
         return (self.masses.self_log_offsets, self.masses.counts)
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as columns."""
+        """Arguments of the kernel for the columns."""
         return (self.masses.log_offsets, self.targets)
 
 
 @dataclass(frozen=True)
 class SquaredErrors(SoftMatches):
-    """Kernel regression (MLKR): the value is −(t_i − Σ_j p_ij t_j)²."""
+    """Kernel regression (MLKR); the value is −(t_i − Σ_j p_ij t_j)²."""
 
     kernel = "squared_errors"
 
 
 @dataclass(frozen=True)
 class Perplexities:
-    """No weights; the value is the effective number of neighbours of i."""
+    """Perplexity; the value is the effective number of neighbors of i."""
 
     masses: NeighborWeights
     kernel = "perplexities"
 
     @property
     def query_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as rows."""
+        """Arguments of the kernel for the rows."""
         return (self.masses.self_log_offsets,)
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as columns."""
-        # Below 1 there are no copies to share with.
+        """Arguments of the kernel for the columns."""
+        # A count below 1 has no copies.
         return (self.masses.log_offsets, np.log(np.maximum(self.masses.counts, 1)))
 
 
@@ -174,12 +174,12 @@ class Responsibilities:
 
     @property
     def query_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as rows."""
+        """Arguments of the kernel for the rows."""
         return (self.masses.self_log_offsets,)
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as columns."""
+        """Arguments of the kernel for the columns."""
         return (self.masses.log_offsets,)
 
 
@@ -188,23 +188,23 @@ class Affinities:
     """LFDA's A_ij = exp(−d²_ij / (σ_i σ_j)); the value is Σ_{j≠i} A_ij."""
 
     sharpness: FloatArray
-    """1 / σ_i, of which the product of two must be finite."""
+    """1 / σ_i; the product of any two must be finite."""
     kernel = "affinities"
 
     @property
     def query_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as rows."""
+        """Arguments of the kernel for the rows."""
         return (self.sharpness,)
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as columns."""
+        """Arguments of the kernel for the columns."""
         return (self.sharpness,)
 
 
 @dataclass(frozen=True)
 class CollapsedClasses:
-    """MCML: the value is the mean of log p_ij over the other points j of i's class."""
+    """MCML; the value is the mean of log p_ij over the other points j of i's class."""
 
     classes: ClassRuns
     masses: NeighborWeights
@@ -212,18 +212,18 @@ class CollapsedClasses:
 
     @property
     def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """What the kernel needs to know of the points as rows."""
+        """Arguments of the kernel for the rows."""
         return (self.classes.starts, self.classes.stops, self.masses.self_log_offsets)
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as columns."""
+        """Arguments of the kernel for the columns."""
         return (self.masses.log_offsets,)
 
 
 @dataclass(frozen=True)
 class SquaredVotes:
-    """The neighbours' vote against the class: −Σ_c ([c_i = c] − Σ_{j ∈ c} p_ij)²."""
+    """Squared error of the vote; the value is −Σ_c ([c_i = c] − Σ_{j ∈ c} p_ij)²."""
 
     classes: ClassRuns
     masses: NeighborWeights
@@ -231,20 +231,20 @@ class SquaredVotes:
 
     @property
     def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """What the kernel needs to know of the points as rows."""
+        """Arguments of the kernel for the rows."""
         starts = self.classes.starts
         return (starts, self.masses.self_log_offsets, self.masses.counts)
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as columns."""
+        """Arguments of the kernel for the columns."""
         bounds: Any = np.append(np.unique(self.classes.starts), self.classes.stops[-1:])
         return (self.masses.log_offsets, bounds)
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A sparse matrix as kernels read it: runs of columns and their values."""
+    """Sparse matrix in the format of the kernels: column ranges and values."""
 
     starts: IntArray
     stops: IntArray
@@ -253,7 +253,7 @@ class Listed:
 
     @classmethod
     def of(cls, matrix: csr_array, dtype: np.dtype[Any]) -> "Listed":
-        """Read a matrix; NaN-free, a row for each point."""
+        """Convert a matrix without NaN, with a row for each point."""
         pointers = matrix.indptr.astype(np.intp)
         return cls(
             pointers[:-1],
@@ -265,19 +265,19 @@ class Listed:
 
 @dataclass(frozen=True)
 class GivenPairs:
-    """Pairs, eq. 8 of NCA: the value is Σ_j s_ij log p_ij.
+    """Pairs, eq. 8 of NCA; the value is Σ_j s_ij log p_ij.
 
     Attributes
     ----------
     shares : Listed
-        s_ij: each point's partners, with shares that sum to 1.
+        s_ij: the shares of each point's partners, which sum to 1.
     masses : NeighborWeights
-        Of single points.
+        Weights of single points.
     attraction : ndarray of shape (n_points,)
-        How much a point's partners weigh together; 0 where it has none.
+        Total weight of a point's partners; 0 if it has none.
     repulsion : ndarray of shape (n_points,)
-        How much p_ij weighs in the gradient: the same where p is normalised for each
-        point.
+        Weight of p_ij in the gradient; equal to `attraction` if p is normalized for
+        each point.
     """
 
     shares: Listed
@@ -288,7 +288,7 @@ class GivenPairs:
 
     @property
     def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """What the kernel needs to know of the points as rows."""
+        """Arguments of the kernel for the rows."""
         return (
             self.shares.starts,
             self.shares.stops,
@@ -299,13 +299,13 @@ class GivenPairs:
 
     @property
     def reference_args(self) -> tuple[Any, ...]:
-        """What the kernel needs to know of the points as columns."""
+        """Arguments of the kernel for the columns."""
         return (self.masses.log_offsets, self.shares.columns, self.shares.values)
 
 
 @dataclass(frozen=True)
 class ListedMatches:
-    """Matches κ_ij as a sparse matrix: the value is Σ_j p_ij κ_ij, or its logarithm."""
+    """Sparse matches κ_ij; the value is Σ_j p_ij κ_ij, or its logarithm."""
 
     matches: Listed
     masses: NeighborWeights
@@ -314,7 +314,7 @@ class ListedMatches:
 
     @property
     def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """What the kernel needs to know of the points as rows."""
+        """Arguments of the kernel for the rows."""
         return (
             self.matches.starts,
             self.matches.stops,
@@ -324,7 +324,7 @@ class ListedMatches:
 
     @property
     def reference_args(self) -> tuple[Any, ...]:
-        """What the kernel needs to know of the points as columns."""
+        """Arguments of the kernel for the columns."""
         offsets = self.masses.log_offsets
         return (
             offsets,
@@ -336,7 +336,7 @@ class ListedMatches:
 
 @dataclass(frozen=True)
 class SoftLabels:
-    """Probabilities of classes Y: matches are κ_ij = Σ_c Y_ic Y_jc."""
+    """Class probabilities Y; the matches are κ_ij = Σ_c Y_ic Y_jc."""
 
     labels: FloatArray
     masses: NeighborWeights
@@ -349,12 +349,12 @@ class SoftLabels:
 
     @property
     def query_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as rows."""
+        """Arguments of the kernel for the rows."""
         return (self.labels, self.masses.self_log_offsets, self.masses.counts)
 
     @property
     def reference_args(self) -> tuple[FloatArray, ...]:
-        """What the kernel needs to know of the points as columns."""
+        """Arguments of the kernel for the columns."""
         offsets = self.masses.log_offsets
         power = np.array([self.power], dtype=offsets.dtype)
         return (offsets, self._transposed, power)

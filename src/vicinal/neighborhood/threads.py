@@ -1,11 +1,11 @@
-"""Blocks of rows on threads, and the hold on the threads of BLAS.
+"""Threads for blocks of rows, and the control of BLAS threads.
 
-Results are combined in the order of the blocks, and the size of a block never depends
-on the number of threads: any number of threads gives the same bits.
+Results are combined in the order of the blocks, and the size of a block does not depend
+on the number of threads, so that results are bitwise reproducible.
 
-The number of BLAS threads belongs to the process with some libraries (OpenBLAS on its
-own threads, BLIS) and to the calling thread with others (MKL, OpenBLAS on OpenMP).
-Neither can be restored by a `threadpoolctl` limit alone if several threads hold BLAS.
+The number of BLAS threads is a setting of the process in some libraries (OpenBLAS with
+its own threads, BLIS) and of the calling thread in others (MKL, OpenBLAS with OpenMP).
+A `threadpoolctl` limit alone cannot restore either if several threads limit BLAS.
 """
 
 import os
@@ -30,20 +30,20 @@ from vicinal._typing import FloatArray
 
 
 class _Library:
-    """One loaded BLAS library.
+    """Loaded BLAS library.
 
     Attributes
     ----------
     per_thread : bool or None
-        Whether each thread has a number of its own; None as long as it is unknown.
+        Whether each thread has its own setting; None while this is unknown.
     before : int
-        How many threads it had when the process's hold began.
+        Number of threads before the process limited it.
     """
 
     def __init__(self, controller: Any) -> None:
         self._controller = controller
-        # Since version 3.8, threadpoolctl's own `set_num_threads` does nothing, without
-        # a word, in any thread but the first that has called it.
+        # Since version 3.8, threadpoolctl's own `set_num_threads` silently does nothing
+        # in all threads but the first that has called it.
         self._set = getattr(
             controller, "_real_set_num_threads", controller.set_num_threads
         )
@@ -51,11 +51,11 @@ class _Library:
         self.before = 1
 
     def get(self) -> int:
-        """Return how many threads it would use if this thread called it."""
+        """Return the number of threads that a call from this thread would use."""
         return self._controller.get_num_threads() or 1
 
     def hold(self) -> int:
-        """Go down to one thread, and return how many there were."""
+        """Limit the library to one thread, and return the previous number."""
         before = self.get()
         if before > 1 and self.per_thread is None:
             other = threading.Thread(target=self._set, args=(1,))
@@ -66,7 +66,7 @@ class _Library:
         return before
 
     def release(self, n_threads: int) -> None:
-        """Undo a hold, unless somebody else has set another number since."""
+        """Undo a limit, unless the number was changed by others in the meantime."""
         if self.get() == 1:
             self._set(n_threads)
 
@@ -80,24 +80,24 @@ def _libraries() -> list[_Library]:
 
 
 def _is_memory_bounded() -> bool:
-    """Return whether the process may not have all the addresses that there are."""
+    """Return whether the address space of the process is limited."""
     try:
         import resource
-    except ImportError:  # not on Windows
+    except ImportError:  # Windows
         return False
     return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def _take_buffers(n_threads: int) -> None:
-    """Let NumPy's and SciPy's BLAS take what they compute in, while there is room.
+    """Let the BLAS of NumPy and SciPy allocate its buffers while memory is available.
 
-    OpenBLAS asks for 32 MB when a thread first needs them, keeps them, and where it
-    gets none asks again for ever.
+    OpenBLAS allocates 32 MB when a thread first needs a buffer, and keeps it. If the
+    allocation fails, it retries forever.
 
     Parameters
     ----------
     n_threads : int
-        How many threads may compute at the same time.
+        Number of threads that may compute at the same time.
     """
     from scipy.linalg.blas import dsymv
 
@@ -105,33 +105,33 @@ def _take_buffers(n_threads: int) -> None:
     together = threading.Barrier(n_threads)
 
     def compute(_: int) -> None:
-        with suppress(threading.BrokenBarrierError):  # some were not there in time
+        with suppress(threading.BrokenBarrierError):  # some threads were late
             together.wait(timeout=1)
         for _ in range(4):
             np.matmul(matrix, matrix)
 
-    # Where there may not be so many threads, fits will not have them either.
+    # If threads cannot be started here, fits will not have them either.
     with suppress(RuntimeError), ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(compute, range(n_threads)))
-    dsymv(1.0, matrix, matrix[0])  # eigenproblems are solved in one thread at a time
+    dsymv(1.0, matrix, matrix[0])  # eigenproblems use one thread
 
 
 class _OfThisThread(threading.local):
-    """The current thread's part in the hold."""
+    """State of the current thread in the hold."""
 
     depth = 0
-    """How often it has entered and not yet left."""
+    """Number of times that the thread has entered and not left."""
 
     def __init__(self) -> None:
         self.before: dict[_Library, int] = {}
 
 
 class _BlasHold:
-    """Holds BLAS to one thread from when the first enters until the last has left.
+    """Limit of BLAS to one thread while any thread is inside.
 
-    Any thread may enter, any number of times, and leave in any order. Where the number
-    belongs to the process, the last to leave restores it; where each thread has its
-    own, each restores that when it leaves for the last time.
+    Any thread may enter any number of times, and leave in any order. If the setting
+    belongs to the process, the last thread to leave restores it. If each thread has
+    its own, each restores it when it leaves for the last time.
     """
 
     def __init__(self) -> None:
@@ -146,7 +146,7 @@ class _BlasHold:
             )
 
     def threads(self) -> int:
-        """Return how many threads BLAS may use in this thread when it is not held."""
+        """Return the number of BLAS threads of this thread without the limit."""
         with self._lock:
             return min(map(self._threads_of, _libraries()), default=1)
 
@@ -179,7 +179,7 @@ class _BlasHold:
         return library.before if self._holders else library.get()
 
     def _after_fork(self) -> None:
-        """Forget the holders whose threads the child does not have."""
+        """Reset threads that do not exist in the child process."""
         held, self._holders = self._holders, self._own.depth
         if held and not self._holders:
             for library in _libraries():
@@ -192,41 +192,39 @@ _hold = _BlasHold()
 
 
 def single_threaded_blas() -> AbstractContextManager[None]:
-    """Return a context in which BLAS uses one thread: the threads are the engine's.
+    """Return a context in which BLAS uses one thread, since the engine has its own.
 
-    Whichever threads enter and leave, BLAS has one thread while anybody is inside and
-    as many as before when the last has left. Limits that somebody sets meanwhile by
-    other means are left alone.
+    BLAS has one thread while any thread is inside, and the previous number after the
+    last has left. Limits that are set by other means in the meantime are kept.
     """
     return _hold
 
 
 def blas_threads() -> int:
-    """Return how many threads BLAS may use here, when nobody holds it to one."""
+    """Return the number of BLAS threads in this thread, without the limit to one."""
     return _hold.threads()
 
 
 # Target block size, so that GEMM output is still cached for the row kernel.
 CACHE_BYTES = 4 * 2**20
-# Fewer rows starve the matrix products; below this, threads cost more than they give.
+# Minimum rows of a block for efficient matrix products, and rows that justify a thread.
 MIN_ROWS = 16
 ROWS_WORTH_A_THREAD = 256
-# A product of fewer multiplications is done before a thread has started.
+# Products with fewer multiplications take less time than starting a thread.
 SMALL = 2**22
-# Into how many parts the rows are shared out, and so the most threads that are of use
-# and the most partial sums that can wait for their turn.
+# Number of parts of the rows: the maximum number of useful threads and of buffered
+# partial sums.
 N_PARTITIONS = 16
 
 
 def effective_n_threads(n_jobs: int | None) -> int:
-    """Return how many threads to use.
+    """Return the number of threads to use.
 
     Parameters
     ----------
     n_jobs : int or None
-        None is as many as BLAS would use here, so that `OMP_NUM_THREADS`, joblib's
-        workers and `threadpoolctl` limits are obeyed; −1 is all cores, −2 all but
-        one.
+        None uses as many as BLAS would, which respects `OMP_NUM_THREADS`, joblib's
+        workers and `threadpoolctl` limits; −1 uses all cores, −2 all but one.
     """
     cores = int(joblib.cpu_count())
     if n_jobs is None:
@@ -238,10 +236,10 @@ def effective_n_threads(n_jobs: int | None) -> int:
 
 
 def rows_per_block(n_rows: int, bytes_per_row: int) -> int:
-    """Return how many rows make a block.
+    """Return the number of rows in a block.
 
-    The block should stay in the cache, must fit scikit-learn's `working_memory` once
-    for each of the partitions, and there should be enough blocks to share out.
+    A block should fit the cache, must fit scikit-learn's `working_memory` once for each
+    partition, and there should be enough blocks for all threads.
     """
     budget = sklearn.get_config()["working_memory"] * 2**20 / N_PARTITIONS
     cached = max(MIN_ROWS, CACHE_BYTES // bytes_per_row)
@@ -250,7 +248,7 @@ def rows_per_block(n_rows: int, bytes_per_row: int) -> int:
 
 
 def blocks(rows: slice, size: int) -> Iterator[slice]:
-    """Yield consecutive slices of `size` of the rows; the last may be shorter."""
+    """Yield consecutive slices of `size` rows; the last may be shorter."""
     for start in range(rows.start, rows.stop, size):
         yield slice(start, min(start + size, rows.stop))
 
@@ -262,9 +260,9 @@ def partitions(n_rows: int, size: int) -> list[slice]:
 
 
 class ReproducibleSum:
-    """Sums threads' terms in block order: bitwise reproducible for any number of them.
+    """Sum of threads' terms in block order, bitwise reproducible.
 
-    Terms that come early are buffered; no thread waits.
+    Terms that arrive early are buffered; threads do not wait.
     """
 
     def __init__(self, total: FloatArray) -> None:
@@ -275,12 +273,12 @@ class ReproducibleSum:
         self._lock = threading.Lock()
 
     def buffer(self) -> FloatArray:
-        """Return an array for the next term to be written into."""
+        """Return an array for the next term."""
         with self._lock:
             return self._spare.pop() if self._spare else np.empty_like(self.total)
 
     def add(self, position: int, term: FloatArray) -> None:
-        """Add the term with this position; it belongs to the sum from here on."""
+        """Add the term at this position; the sum takes ownership of it."""
         with self._lock:
             self._early[position] = term
             while self._next in self._early:
@@ -295,24 +293,24 @@ def run_in_threads(
     parts: Iterable[slice],
     n_threads: int,
 ) -> None:
-    """Do all parts on at most n_threads threads, of which the caller's is one.
+    """Process all parts on at most n_threads threads, including the caller's.
 
     Parameters
     ----------
     worker : callable
-        Called once on each thread; returns the function that does one part, given
-        its position and rows. What the outer call allocates is the thread's own.
+        Called once on each thread; returns the function that processes one part, given
+        its position and rows. Arrays that the outer call allocates are thread-local.
     parts : iterable of slice
         The rows of each part.
     n_threads : int
-        How many threads at most.
+        Maximum number of threads.
     """
     todo: deque[tuple[int, slice]] = deque(enumerate(parts))
     n_helpers = min(n_threads, len(todo)) - 1
 
     def work() -> None:
         try:
-            # Held by each thread, since each may have a number of BLAS threads its own.
+            # Each thread enters, since each may have its own number of BLAS threads.
             with single_threaded_blas():
                 do = worker()
                 while True:
@@ -322,14 +320,14 @@ def run_in_threads(
                         return
                     do(position, rows)
         except BaseException:
-            # An error or Ctrl-C: the other threads finish their part and stop.
+            # On an error or Ctrl-C, the other threads finish their part and stop.
             todo.clear()
             raise
 
     if n_helpers <= 0:
         work()
         return
-    # As many as there may be: calls with fewer parts share them.
+    # The pool has the maximum size; calls with fewer parts share it.
     pool = _pool(n_threads - 1)
     helpers: list[Future[None]] = []
     try:
@@ -340,8 +338,8 @@ def run_in_threads(
         todo.clear()
         raise
     finally:
-        # One that has not begun has nothing left to do. It must not be waited for: the
-        # pool's threads may all be waiting here themselves.
+        # A helper that has not started has nothing left to do. Waiting for it could
+        # deadlock, since all threads of the pool may be waiting here.
         begun = [helper for helper in helpers if not helper.cancel()]
         wait(begun)
     for helper in begun:
@@ -350,12 +348,12 @@ def run_in_threads(
 
 @lru_cache(maxsize=1)
 def _pool(n_threads: int) -> ThreadPoolExecutor:
-    """Return threads that stay: to start one takes as long as a small mini-batch."""
+    """Return persistent threads: starting one takes as long as a small mini-batch."""
     return ThreadPoolExecutor(n_threads, thread_name_prefix="vicinal")
 
 
 if hasattr(os, "register_at_fork"):
-    # A child has none of its parent's threads.
+    # A child process has none of its parent's threads.
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 

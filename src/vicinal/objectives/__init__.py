@@ -1,4 +1,4 @@
-"""Objectives: a value and its gradient at a map. No iterations live here."""
+"""Objectives: value and gradient at a map, without optimization."""
 
 from vicinal.objectives.base import MinibatchSampler, PairLoss
 from vicinal.objectives.lmnn import LMNNObjective, MCMLObjective

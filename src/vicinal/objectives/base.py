@@ -64,7 +64,7 @@ class PairLoss(Protocol):
     """
 
     def prepare(self, y: NDArray[Any], sample_weight: FloatArray) -> Any:
-        """Return what `weigh` needs to know of the rows.
+        """Return the data that `weigh` needs.
 
         Parameters
         ----------
@@ -75,13 +75,13 @@ class PairLoss(Protocol):
         """
 
     def weigh(self, distances: FloatArray, rows: IntArray, data: Any) -> FloatArray:
-        """Return one value for each row; overwrite distances by derivatives.
+        """Return one value for each row; overwrite distances with derivatives.
 
         Parameters
         ----------
         distances : ndarray of shape (n_rows, n_samples)
-            Squared distances; the entry of a row to itself is 0. Overwrite entry
-            (i, j) by the derivative of row i's value with respect to it.
+            Squared distances; the distance of a row to itself is 0. Overwrite entry
+            (i, j) with the derivative of row i's value with respect to it.
         rows : ndarray of shape (n_rows,)
             Positions of the rows among the samples.
         data : object
@@ -95,7 +95,7 @@ class PairLoss(Protocol):
 
 @dataclass(frozen=True)
 class CustomRule:
-    """A `PairLoss` as the engine runs it; a row's term counts by its weight."""
+    """Rule of the engine for a `PairLoss`; the term of a row is weighted."""
 
     loss: PairLoss
     data: Any
@@ -104,7 +104,7 @@ class CustomRule:
     reference_args: tuple[Any, ...] = ()
 
     def kernel(self, distances: FloatArray, rows: IntArray) -> FloatArray:
-        """Return the values of some rows; turn distances into weights of edges."""
+        """Return the values of some rows; turn distances into edge weights."""
         values = self.loss.weigh(distances, rows, self.data)
         distances *= self.weight[rows, None]
         distances[range(len(rows)), rows] = 0
@@ -112,27 +112,27 @@ class CustomRule:
 
 
 class PairObjective(ABC):
-    """A sum over points of a rule's values of their neighbours, under a linear map.
+    """Sum over points of a rule's values, under a linear map.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        The points, validated; float32 or float64.
+        Validated points; float32 or float64.
     order : ndarray of shape (n_samples,)
-        The order of the points that the rule needs.
+        Order of the points that the rule needs.
     counts : ndarray of shape (n_samples,)
-        How many points each stands for, in that order.
+        Number of points that each row represents, in that order.
     mass_of_one : ndarray of shape (n_samples,)
-        What one of them weighs as a neighbour, in that order.
+        Weight of one of them as a neighbor, in that order.
     n_jobs : int or None
-        Threads.
+        Number of threads.
 
     Attributes
     ----------
     counts : ndarray of shape (n_samples,)
-        How many points each row stands for, in the rule's order.
+        Number of points that each row represents, in the rule's order.
     n_points : float
-        How many points all rows stand for.
+        Total number of points that the rows represent.
     """
 
     def __init__(
@@ -155,12 +155,12 @@ class PairObjective(ABC):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.X.shape[0])
 
     @property
     def row_counts(self) -> FloatArray:
-        """How many points each row stands for, in the order of the rows."""
+        """Number of points that each row represents, in the order of the rows."""
         counts = np.empty_like(self.counts)
         counts[self._order] = self.counts
         return counts
@@ -171,7 +171,7 @@ class PairObjective(ABC):
         return np.flatnonzero((self._order >= first) & (self._order < stop))
 
     def in_basis(self, basis: FloatArray) -> Self:
-        """Return the objective of the points' coordinates X @ basis."""
+        """Return the objective in the coordinates X @ basis."""
         other = copy(self)
         other.X = project(self.X, basis.T.astype(self.X.dtype), self._n_threads)
         return other
@@ -179,22 +179,23 @@ class PairObjective(ABC):
     def warmup_surrogate(
         self,
     ) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
-        """Return a surrogate to maximize first, where this one's gradient may vanish.
+        """Return a surrogate to maximize first, if this gradient may vanish.
 
-        With it comes the function from its terms to this one's; None if not needed.
+        It is returned with a function from its terms to those of this objective; None
+        if a surrogate is not needed.
         """
         return None
 
     def refresh(self, components: ArrayLike) -> None:  # noqa: B027  often nothing to do
-        """Make ready for maps near this one; sums over all pairs always are."""
+        """Prepare for maps near this one; sums over all pairs do not need it."""
 
     def subset(self, points: IntArray) -> Self:
-        """Return the objective of some of the points alone.
+        """Return the objective restricted to some of the points.
 
         Parameters
         ----------
         points : ndarray of int
-            Their positions in the rule's order, ascending.
+            Positions of the points in the rule's order, ascending.
         """
         other = copy(self)
         other.X = self.X[self._order[points]]
@@ -210,23 +211,23 @@ class PairObjective(ABC):
         n_references: int,
         pool: IntArray | None = None,
     ) -> tuple[Self, IntArray]:
-        """Return the objective of random points, and some of them as queries.
+        """Return the objective of random points, some of which are queries.
 
         Parameters
         ----------
         rng : Generator
-            Draws them.
+            Draws the points.
         batch_size, n_references : int
-            How many queries and points; at most all.
+            Numbers of queries and points; at most all.
         pool : ndarray of int or None, default=None
-            The positions of the points that queries are drawn from; None is all.
+            Positions of the points from which queries are drawn; None is all.
 
         Returns
         -------
         objective : PairObjective
-            Of the points.
+            Objective of the points.
         queries : ndarray of int
-            Their positions among these.
+            Positions of the queries among these points.
         """
         points = sample_indices(rng, self.n_rows, n_references)
         if pool is None:
@@ -242,7 +243,7 @@ class PairObjective(ABC):
         return sample_indices(rng, self.n_rows, m)
 
     def value_and_gradient(self, components: ArrayLike) -> tuple[float, FloatArray]:
-        """Evaluate at a map, in O(dDn + dn²) and without an n×n array.
+        """Evaluate the objective at a map, in O(dDn + dn²), without an n×n array.
 
         The gradient is 2 Σ_ij v_ij (A x_ij) x_ijᵀ with the rule's weights v_ij, which
         is 2 (L Z)ᵀX for the Laplacian L of v and Z = X Aᵀ.
@@ -250,14 +251,14 @@ class PairObjective(ABC):
         Parameters
         ----------
         components : array-like of shape (n_components, n_features) or (n_features,)
-            The map A, or the diagonal of a diagonal one.
+            The map A, or the diagonal of a diagonal map.
 
         Returns
         -------
         value : float
-            A sum over the points, not a mean.
+            Sum over the points, not a mean.
         gradient : ndarray of the shape of `components`
-            Its derivative with respect to A.
+            Derivative with respect to A.
         """
         terms, gradient = self.terms_and_gradient(components)
         return float(terms.astype(np.float64) @ self.counts), gradient
@@ -265,22 +266,22 @@ class PairObjective(ABC):
     def terms_and_gradient(
         self, components: ArrayLike, queries: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Evaluate some points' terms at a map, with sums over all points.
+        """Evaluate the terms of some points at a map, with sums over all points.
 
         Parameters
         ----------
         components : array-like of shape (n_components, n_features) or (n_features,)
-            The map A, or the diagonal of a diagonal one.
+            The map A, or the diagonal of a diagonal map.
         queries : ndarray of int or None, default=None
-            The points' positions in the rule's order; None is all of them.
+            Positions of the points in the rule's order; None is all.
 
         Returns
         -------
         terms : ndarray of shape (n_queries,)
-            What each point adds to the value, if it stands for one point.
+            Term of each point, with weight one.
         gradient : ndarray of the shape of `components`
-            The derivative of their sum, in which each counts as often as it stands for
-            points.
+            Derivative of the sum of the terms, weighted by the number of points that
+            each represents.
         """
         A = self._checked(components)
         Z = self._projected(A)
@@ -292,19 +293,19 @@ class PairObjective(ABC):
             gradient: FloatArray = np.einsum("ij,ij->j", LZ, self.X)
         else:
             gradient = back_project(LZ, self.X, self._n_threads)
-        with np.errstate(over="ignore"):  # rows near the largest number
+        with np.errstate(over="ignore"):  # rows near the largest float
             gradient *= 2
         return terms, gradient
 
     def terms(self, components: ArrayLike, queries: IntArray) -> FloatArray:
-        """Return some points' terms of the objective, with sums over all points.
+        """Return the terms of some points, with sums over all points.
 
         Parameters
         ----------
         components : array-like of shape (n_components, n_features) or (n_features,)
-            The map A, or the diagonal of a diagonal one.
+            The map A, or the diagonal of a diagonal map.
         queries : ndarray of int
-            The points' positions in the rule's order.
+            Positions of the points in the rule's order.
 
         Returns
         -------
@@ -317,19 +318,19 @@ class PairObjective(ABC):
     def effective_neighbors(
         self, components: ArrayLike, queries: IntArray | None = None
     ) -> FloatArray:
-        """Return each point's effective number of neighbours, the perplexity of p_i.
+        """Return each point's effective number of neighbors, the perplexity of p_i.
 
         Parameters
         ----------
         components : array-like of shape (n_components, n_features) or (n_features,)
-            The map A, or the diagonal of a diagonal one.
+            The map A, or the diagonal of a diagonal map.
         queries : ndarray of int or None, default=None
-            The points' positions in the rule's order; None is all.
+            Positions of the points in the rule's order; None is all.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            exp(−Σ_j p_ij log p_ij): the K that the scale of A amounts to. NaN for
+            exp(−Σ_j p_ij log p_ij), the k that corresponds to the scale of A. NaN for
             other points.
         """
         Z = self._projected(self._checked(components))
@@ -340,7 +341,7 @@ class PairObjective(ABC):
         return perplexities
 
     def _checked(self, components: ArrayLike) -> FloatArray:
-        # Not scikit-learn's check_array, which takes as long as a small batch.
+        # Not scikit-learn's check_array, which takes as long as a small mini-batch.
         A: FloatArray = np.asarray(components, dtype=np.float64)
         if not np.isfinite(A).all():
             raise ValueError("Input components contains NaN or infinity.")
@@ -381,7 +382,7 @@ class PairObjective(ABC):
 
 
 def sample_indices(rng: Generator, n: int, m: int) -> IntArray:
-    """Return m of the numbers below n, ascending, without repeats; at most all."""
+    """Return m of the integers below n, ascending, without repeats; at most all."""
     if m >= n:
         return np.arange(n)
     return np.sort(rng.choice(n, m, replace=False, shuffle=False))
@@ -389,32 +390,32 @@ def sample_indices(rng: Generator, n: int, m: int) -> IntArray:
 
 @dataclass(frozen=True)
 class MinibatchSampler:
-    """Draws mini-batches of an objective: random queries against random references.
+    """Sampler of mini-batches: random queries and random references.
 
-    The queries are some of the references, and both are new for each mini-batch. Since
-    it has fewer points than the whole, neighbours are farther apart, and a map learned
-    from mini-batches alone has a scale that is too small for all of the data.
+    The queries are some of the references, and both are drawn for each mini-batch.
+    Since a mini-batch has fewer points than the data, neighbors are farther apart, and
+    a map learned from mini-batches alone has a scale that is too small for all data.
 
     Parameters
     ----------
     objective : PairObjective
-        The whole.
+        Objective on all data.
     batch_size : int
-        Queries in a mini-batch; at most as many as there are references.
+        Number of queries in a mini-batch; at most the number of references.
     n_references : int
-        References in a mini-batch; at most all points.
+        Number of references in a mini-batch; at most all points.
     alpha : float, default=0.0
-        For each point, alpha · ‖A‖² is taken from the value.
+        Penalty: alpha · ‖A‖² per point is subtracted from the value.
     basis : ndarray or None, default=None
-        The coordinates that maps are given in; see `InBasis`.
+        Coordinates of the maps; see `vicinal.optimize.Reparametrized`.
     report : callable, optional
-        The terms that the value is the sum of, as a function of those of the objective.
+        Function of the objective's terms whose results are summed to the value.
     pool : ndarray of int or None, default=None
-        The positions of the points that queries are drawn from; None is all.
+        Positions of the points from which queries are drawn; None is all.
 
     See Also
     --------
-    vicinal.NCA : Takes steps on mini-batches where rows are many.
+    vicinal.NCA : Uses mini-batches if there are many rows.
 
     Examples
     --------
@@ -445,11 +446,11 @@ class MinibatchSampler:
 
     @property
     def _n_points(self) -> float:
-        """How many points the terms are scaled up to."""
+        """Number of points to which the terms are scaled."""
         return self.objective.n_points
 
     def _part(self, rng: Generator) -> Objective:
-        """Return a random mini-batch without a penalty, of the points as they are."""
+        """Return a random mini-batch without a penalty, in the original coordinates."""
         subset, queries = self.objective.draw(
             rng, self.batch_size, self.n_references, self.pool
         )
@@ -458,7 +459,7 @@ class MinibatchSampler:
 
 @dataclass(frozen=True)
 class Minibatch:
-    """The terms of some points, scaled up to the number of all points."""
+    """Terms of some points, scaled to the number of all points."""
 
     objective: PairObjective
     queries: IntArray
@@ -466,7 +467,7 @@ class Minibatch:
     report: Callable[[FloatArray], FloatArray]
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
-        """Estimate the whole's value and gradient at a map."""
+        """Estimate value and gradient on all data at a map."""
         whole = self.objective
         everyone = np.array_equal(self.queries, np.arange(whole.n_rows))
         queries = None if everyone else self.queries

@@ -23,17 +23,18 @@ from vicinal.neighborhood import (
 from vicinal.neighborhood.nearest import Impostors, nearest_of_each_class, pull_hinges
 from vicinal.objectives.base import PairObjective
 
-# Lists have room for those who may become impostors before the next refresh: they
-# reach this much farther than they must.
+# Factor by which lists exceed the margin, to include points that may become impostors
+# before the next refresh.
 _SLACK = 1.15
 MOST_IMPOSTORS = 2**24
 
 
 class LMNNObjective:
-    """Minus the loss of large-margin nearest neighbours [1]_, to be maximised.
+    """Negative loss of large margin nearest neighbors [1]_, to be maximized.
 
-    Point i shall have its k nearest of its own class in X, the target neighbours j, and
-    around them a margin free of impostors l, the points of other classes. The loss is
+    The target neighbors j of point i are its k nearest points of the same class in X.
+    The margin around them should be free of impostors l, the points of other classes.
+    The loss is
 
         r Σ_ij ‖A x_ij‖² + (1 − r) Σ_ij Σ_l [1 + ‖A x_ij‖² − ‖A x_il‖²]₊
 
@@ -43,26 +44,26 @@ class LMNNObjective:
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        The points; float32 is computed with in float32, as far as that resolves the
+        The points. float32 data are processed in float32, if that resolves the
         distances.
     y : array-like of shape (n_samples,)
-        Their classes.
+        Class labels.
     n_neighbors : int, default=3
-        Target neighbours of each point; as many as there are in smaller classes.
+        Number of target neighbors of each point; fewer in smaller classes.
     regularization : float, default=0.5
         r, between 0 and 1.
     keep_lists : bool, default=False
-        Find the impostors only when `refresh` is called, not at each evaluation. The
-        loss is then too small at maps under which there are new ones.
+        Search for impostors only when `refresh` is called, not at each evaluation.
+        The loss is then too small at maps with new impostors.
     max_impostors : int
-        Impostors listed at a time, about. Where there are more, a sample of them
-        stands for all.
+        Approximate maximum number of listed impostors. If there are more, a sample
+        represents them.
     n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+        Number of threads; the result does not depend on it.
 
     See Also
     --------
-    vicinal.classic.LMNN : Maximises it.
+    vicinal.classic.LMNN : Maximizes it.
 
     References
     ----------
@@ -111,12 +112,12 @@ class LMNNObjective:
 
     @property
     def order(self) -> IntArray:
-        """The rows of X, sorted by class."""
+        """Rows of X, sorted by class."""
         return self._order
 
     @property
     def targets(self) -> NDArray[np.int32]:
-        """The queries' target neighbours, as places in that order; −1 is nobody."""
+        """Target neighbors of the queries, as positions in `order`; −1 is empty."""
         if self._targets is None:
             self.find_targets()
         assert self._targets is not None  # noqa: S101  as mypy wants to know
@@ -128,7 +129,7 @@ class LMNNObjective:
         Parameters
         ----------
         queries : ndarray of int
-            Their places in the order by class, without repeats.
+            Positions in the order by class, without repeats.
 
         Returns
         -------
@@ -141,11 +142,11 @@ class LMNNObjective:
         return other
 
     def value_and_gradient(self, components: ArrayLike) -> tuple[float, FloatArray]:
-        """Evaluate at a map.
+        """Evaluate the objective at a map.
 
-        The gradient is −2 (L Z)ᵀX for Z = X Aᵀ and the Laplacian L of a sparse graph:
-        the edges to targets weigh r, and 1 − r for each of the impostors inside their
-        margin; those to impostors r − 1 for each margin they are in.
+        The gradient is −2 (L Z)ᵀX for Z = X Aᵀ and the Laplacian L of a sparse graph.
+        An edge to a target has weight r, plus 1 − r for each impostor within its
+        margin; an edge to an impostor has r − 1 for each margin that it violates.
 
         Parameters
         ----------
@@ -155,9 +156,9 @@ class LMNNObjective:
         Returns
         -------
         value : float
-            Minus the loss, a sum over the queries.
+            Negative loss, summed over the queries.
         gradient : ndarray of shape (n_components, n_features)
-            Its derivative with respect to A.
+            Derivative with respect to A.
         """
         Z = self.projected(components)
         lists = self._lists
@@ -174,7 +175,7 @@ class LMNNObjective:
         return -float(values.sum()), gradient
 
     def refresh(self, components: ArrayLike) -> None:
-        """List the impostors under this map, and who may become one near it."""
+        """List the impostors under this map, and points that may become impostors."""
         self._lists = self._list(self.projected(components), _SLACK)
 
     def projected(self, components: ArrayLike) -> FloatArray:
@@ -192,7 +193,7 @@ class LMNNObjective:
         return Z[self._order]
 
     def target_distances(self, Z: FloatArray) -> FloatArray:
-        """Return the queries' squared distances to their targets; −1 is to nobody.
+        """Return the queries' squared distances to their targets; −1 if empty.
 
         Parameters
         ----------
@@ -217,9 +218,9 @@ class LMNNObjective:
         )
 
     def find_targets(self) -> None:
-        """Find the queries' target neighbours, for all who share them.
+        """Find the target neighbors of the queries, shared by all subsets.
 
-        Otherwise, each `of_queries` finds its own when they are first needed.
+        Otherwise, each result of `of_queries` finds its own at the first use.
         """
         k, queries = self._n_neighbors, self.queries
         targets = np.full((len(queries), k), -1, dtype=np.int32)
@@ -233,7 +234,7 @@ class LMNNObjective:
             of_class = starts == start
             own = queries[of_class, None] - start
             bounds = np.array([0, len(members)])
-            # One more, since each finds itself; which comes last, and is cut off.
+            # One more, since each point finds itself, which is last and is removed.
             nearest = nearest_of_each_class(
                 members, bounds, k + 1, members[own[:, 0]], self._n_threads
             )[0]
@@ -245,29 +246,29 @@ class LMNNObjective:
 
 
 class MCMLObjective(PairObjective):
-    """How near a linear map comes to collapsing the classes, each to one point.
+    """Objective of MCML: similarity to a map that collapses each class to one point.
 
-    Then point i would pick each other point of its class with the same probability
-    p⁰_ij = 1 / (N_c − 1), and no other. The value is, up to a constant, minus the
-    divergence of the p_ij ∝ exp(−‖A x_i − A x_j‖²) from that,
+    Under such a map, point i picks each other point of its class with the same
+    probability p⁰_ij = 1 / (N_c − 1), and no other. Up to a constant, the value is the
+    negative divergence of the p_ij ∝ exp(−‖A x_i − A x_j‖²) from these,
 
         Σ_i Σ_{j ≠ i, c_j = c_i} log p_ij / (N_c − 1)
 
-    (eq. 2 and 3 of [1]_), which is concave in AᵀA. Points alone in their class have no
-    term.
+    (eq. 2 and 3 of [1]_), which is concave in AᵀA. Points that are alone in their class
+    do not have a term.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        The points; float32 is computed with in float32.
+        The points. float32 data are processed in float32.
     y : array-like of shape (n_samples,)
-        Their classes.
+        Class labels.
     n_jobs : int or None, default=None
-        Threads; the result does not depend on it.
+        Number of threads; the result does not depend on it.
 
     See Also
     --------
-    vicinal.classic.MCML : Maximises it.
+    vicinal.classic.MCML : Maximizes it.
 
     References
     ----------
@@ -296,7 +297,7 @@ class MCMLObjective(PairObjective):
         self._codes = codes[order]
 
     def subset(self, points: IntArray) -> Self:
-        """Return the objective of some of the points alone; see `PairObjective`."""
+        """Return the objective restricted to some points; see `PairObjective`."""
         other = super().subset(points)
         other._codes = self._codes[points]
         return other

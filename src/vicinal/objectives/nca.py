@@ -51,37 +51,39 @@ KINDS = tuple(_RULES)
 
 
 class NCAObjective(PairObjective):
-    """How well a linear map makes points pick neighbours of their own class.
+    """Objective of NCA: soft neighbors of the same class under a linear map.
 
-    Point i picks j ≠ i as its neighbour with probability
-    p_ij ∝ exp(−‖A x_i − A x_j‖²) (eq. 1 of [1]_), so that it is classified rightly
-    with probability p_i = Σ_{j: c_j = c_i} p_ij (eq. 2).
+    Point i picks j ≠ i as its neighbor with probability p_ij ∝ exp(−‖A x_i − A x_j‖²)
+    (eq. 1 of [1]_). It is classified correctly with probability
+    p_i = Σ_{j: c_j = c_i} p_ij (eq. 2).
 
     Parameters
     ----------
     X : array-like or sparse array of shape (n_samples, n_features)
-        The points. float32 is computed with in float32, except at maps under which
-        it could not tell distances apart; anything else in float64.
+        The points. float32 data are processed in float32, unless it cannot resolve the
+        distances under a map; other data in float64.
     y : array-like of shape (n_samples,)
-        Their classes.
+        Class labels.
     kind : {"expected", "log", "class-density", "squared-error"} or PairLoss, \
 default="expected"
-        "expected" is f(A) = Σ_i p_i (eq. 3), the expected number of points that are
-        classified rightly. "log" is g(A) = Σ_i log p_i (eq. 6); a point alone in its
-        class has p_i = 0 under any map, and g leaves its term out. "class-density" is
-        Σ_i p(c_i | A x_i) for the class densities of [2]_ (eq. 3.12 and 3.13): the
-        neighbours of class c weigh p(c) / N_c each. "squared-error" is minus the
+        "expected" is f(A) = Σ_i p_i (eq. 3), the expected number of correctly
+        classified points. "log" is g(A) = Σ_i log p_i (eq. 6); a point that is alone in
+        its class has p_i = 0 under any map, and g omits its term. "class-density" is
+        Σ_i p(c_i | A x_i) for the class densities of [2]_ (eq. 3.12 and 3.13), in which
+        each neighbor of class c has the weight p(c) / N_c. "squared-error" is minus the
         squared error of the vote, −Σ_i Σ_c ([c_i = c] − Σ_{j ∈ c} p_ij)² [3]_.
     sample_weight : array-like of shape (n_samples,) or None, default=None
-        How many equal points each row stands for. Rows of weight 0 are left out.
+        Number of equal points that each row represents. Rows of weight 0 are
+        ignored.
     class_prior : array-like of shape (n_classes,), "empirical" or None, default=None
         p(c) of "class-density", in the order of the sorted labels; None is uniform.
     n_jobs : int or None, default=None
-        Threads; None is as many as BLAS would use. The result does not depend on it.
+        Number of threads; None uses as many as BLAS would. The result does not
+        depend on it.
 
     See Also
     --------
-    vicinal.NCA : Maximises it.
+    vicinal.NCA : Maximizes it.
 
     References
     ----------
@@ -140,26 +142,25 @@ default="expected"
         n_jobs: int | None,
         sizes: FloatArray | None = None,
     ) -> Self:
-        """Build from what has been validated.
+        """Build from validated arrays.
 
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features)
             The points, float32 or float64.
         codes : ndarray of shape (n_samples,)
-            Their classes, as integers from 0, each of which occurs; or, with `sizes`,
-            any.
+            Class codes from 0. Each class must occur, unless `sizes` is given.
         kind : str
             As for `NCAObjective`.
         counts : ndarray of shape (n_samples,)
-            How many points each row stands for, all above 0.
+            Number of points that each row represents, all positive.
         prior : ndarray of shape (n_classes,)
             p(c).
         n_jobs : int or None
-            Threads.
+            Number of threads.
         sizes : ndarray of shape (n_classes,) or None, default=None
-            How many points each class has in the whole that these are a part of; None
-            is that these are the whole.
+            Numbers of points of each class in the full data, if these points are a
+            subset; None if they are the full data.
         """
         objective = cls.__new__(cls)
         objective._build(X, codes, counts, kind, prior, n_jobs, sizes)
@@ -175,7 +176,7 @@ default="expected"
         n_jobs: int | None,
         sizes: FloatArray | None = None,
     ) -> None:
-        # The rules want each class to be one run of points.
+        # The rules need the points of each class to be contiguous.
         order = np.argsort(codes, kind="stable")
         codes, counts = codes[order], counts[order]
         mass_of_one = np.ones(len(codes))
@@ -187,7 +188,7 @@ default="expected"
         self.kind = kind
 
     def subset(self, points: IntArray) -> Self:
-        """Return the objective of some of the points alone; see `PairObjective`."""
+        """Return the objective restricted to some points; see `PairObjective`."""
         other = super().subset(points)
         other._codes = self._codes[points]
         return other
@@ -201,10 +202,10 @@ default="expected"
     def warmup_surrogate(
         self,
     ) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
-        """Return g, and exp, which makes f's terms p_i of log p_i; None for g itself.
+        """Return g and exp, which converts its terms to p_i; None for g itself.
 
-        f's gradient vanishes at points far from all of their class; g's does not. No
-        function of p_i alone gives a squared error, which does without, too.
+        f's gradient vanishes for points far from all of their class; g's does not. A
+        squared error is not a function of p_i alone, and has no surrogate.
         """
         if self.kind not in ("expected", "class-density"):
             return None
@@ -218,7 +219,7 @@ default="expected"
         Parameters
         ----------
         components : array-like of shape (n_components, n_features) or (n_features,)
-            The map A, or the diagonal of a diagonal one.
+            The map A, or the diagonal of a diagonal map.
         X : array-like of shape (n_queries, n_features)
             Points that are not among those of the objective.
 
@@ -246,7 +247,7 @@ def vote(
     masses: NeighborWeights,
     n_threads: int,
 ) -> FloatArray:
-    """Return Σ_{j ∈ c} p_ij for each query i and class c, of projected points."""
+    """Return Σ_{j ∈ c} p_ij for each query i and class c, for projected points."""
     indicators = np.eye(n_classes, dtype=points.dtype)[codes]
     return average(queries, points, indicators, masses, n_threads)
 
@@ -257,9 +258,9 @@ def check_class_prior(prior: ArrayLike | str | None, sizes: FloatArray) -> Float
     Parameters
     ----------
     prior : array-like of shape (n_classes,), "empirical" or None
-        What the user gave; None is uniform.
+        Value of the parameter; None is uniform.
     sizes : ndarray of shape (n_classes,)
-        How many points each class has.
+        Number of points of each class.
 
     Returns
     -------
@@ -278,7 +279,7 @@ def check_class_prior(prior: ArrayLike | str | None, sizes: FloatArray) -> Float
 
 
 def given_prior(prior: ArrayLike, n_classes: int, name: str) -> NDArray[np.float64]:
-    """Return positive numbers, one for each class, as shares of their sum."""
+    """Return positive numbers, one for each class, normalized to sum to 1."""
     given = np.asarray(prior, dtype=np.float64)
     if given.shape != (n_classes,):
         raise ValueError(
@@ -292,31 +293,31 @@ def given_prior(prior: ArrayLike, n_classes: int, name: str) -> NDArray[np.float
 
 
 TOLERATED = 1e-3
-"""How much of the p_ij "auto" may leave out, on average."""
-# Points at which the lost mass is measured, and the pairs that this may take.
+"""Mean share of the p_ij that n_neighbors="auto" may lose."""
+# Number of points at which the lost mass is measured, and maximum number of pairs.
 _SAMPLE, _PAIRS = 128, 2**24
-# Shorter lists save nothing; from this part of the points on, none do.
+# Minimum length of lists, and the share of the points above which they do not pay.
 _MIN_LENGTH, _WORTHWHILE = 16, 0.25
-# Nor do lists that take half a gigabyte.
+# Maximum number of list entries.
 _MAX_LISTED = 2**24
 
 
 class TruncatedNCA(NCAObjective):
-    """NCA's objectives with sums over the nearest neighbours under a recent map.
+    """NCA objective with sums over the nearest neighbors under a recent map.
 
-    p_ij falls off so fast that few neighbours hold nearly all of it (NCA, section 4).
-    The lists are fixed until the next `refresh`; between two of those the objective is
-    smooth. Before the first, sums run over all points.
+    p_ij decays so fast that few neighbors have nearly all of it (NCA, section 4). The
+    lists are fixed until the next `refresh`, so that the objective is smooth in
+    between. Before the first call, sums are over all points.
 
     Parameters
     ----------
     X, y, kind
         As for `NCAObjective`.
     n_neighbors : int or "auto", default="auto"
-        How many nearest to keep in each sum; "auto" is as many as it takes to lose at
-        most `TOLERATED` of the p_ij. Where lists would not pay, sums stay whole.
+        Number of nearest neighbors in each sum; "auto" is the number that loses at
+        most `TOLERATED` of the p_ij. Sums are not truncated if lists do not pay.
     seed : int, default=0
-        Draws the points at which the lost mass is measured.
+        Seed for the points at which the lost mass is measured.
     **how
         As for `NCAObjective`.
 
@@ -354,14 +355,14 @@ class TruncatedNCA(NCAObjective):
 
     @property
     def n_neighbors(self) -> int:
-        """How many neighbours each point's sums now run over."""
+        """Current number of neighbors in the sum of each point."""
         if self._lists is None:
             return self.n_rows - 1
         return self._lists.columns.shape[1] - 1
 
     @property
     def may_truncate(self) -> bool:
-        """Whether lists would leave out any point."""
+        """Whether lists would exclude any point."""
         k, n = self._n_neighbors, self.n_rows
         return isinstance(k, str) or (k < n - 1 and n * k <= _MAX_LISTED)
 
@@ -373,17 +374,17 @@ class TruncatedNCA(NCAObjective):
 
     @property
     def list_lifetime(self) -> int:
-        """Iterations that lists may last; "auto" checks by itself when they age."""
+        """Maximum number of iterations between updates; "auto" uses `is_stale`."""
         return 10**9 if isinstance(self._n_neighbors, str) else 10
 
     def refresh(self, components: ArrayLike) -> None:
-        """List each point's nearest neighbours under this map."""
+        """List the nearest neighbors of each point under this map."""
         Z = self._projected(self._checked(components))[self._order]
         n, k = self.n_rows, self._n_neighbors
         if isinstance(k, str):
             masses = self._masses(Z.dtype)
             held = sorted_masses(Z, masses, self._sample, self._n_threads)
-            # Lists age as the map moves: they start twice as long as they need be.
+            # Lists become outdated as the map changes; start with twice the length.
             k = 2 * max(_MIN_LENGTH, int(np.searchsorted(held, 1 - TOLERATED / 2)) + 1)
             k = n if k > _WORTHWHILE * n else k
         self._lists = None
@@ -392,11 +393,11 @@ class TruncatedNCA(NCAObjective):
             self._lists = NearestLists.find(Z, classes, k, self._n_threads)
 
     def is_stale(self, components: ArrayLike) -> bool:
-        """Return whether "auto" should search for neighbours anew at this map."""
+        """Return whether "auto" should update the lists at this map."""
         return self._n_neighbors == "auto" and self.lost_mass(components) > TOLERATED
 
     def lost_mass(self, components: ArrayLike) -> float:
-        """Return how much of the p_ij the lists miss at this map, on average."""
+        """Return the mean share of the p_ij that the lists miss at this map."""
         if self._lists is None:
             return 0.0
         Z = self._projected(self._checked(components))[self._order]
@@ -420,29 +421,30 @@ _TARGET_RULES: dict[str, type[SoftMatches]] = {
 
 
 class TargetObjective(PairObjective):
-    """How well a linear map makes points pick neighbours with targets like their own.
+    """Objective of NCA for regression: soft neighbors with similar targets.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         The points.
     y : array-like of shape (n_samples,)
-        Their targets, numbers.
+        Targets.
     kind : {"soft-match", "squared-error"}, default="soft-match"
         "soft-match" is Σ_i Σ_j p_ij κ_ij with κ_ij = exp(−(y_i − y_j)² / (2 w²)), the
         agreement of the targets (NCA, section 5). "squared-error" is
         −Σ_i (y_i − Σ_j p_ij y_j)², the objective of metric learning for kernel
         regression.
     width : float, default=1.0
-        w: how far apart two targets are that still agree.
+        w, the scale on which targets agree.
     sample_weight : array-like of shape (n_samples,) or None, default=None
-        How many equal points each row stands for. Rows of weight 0 are left out.
+        Number of equal points that each row represents. Rows of weight 0 are
+        ignored.
     n_jobs : int or None, default=None
-        Threads; None is as many as BLAS would use.
+        Number of threads; None uses as many as BLAS would.
 
     See Also
     --------
-    vicinal.NCARegressor : Maximises it.
+    vicinal.NCARegressor : Maximizes it.
 
     Examples
     --------
@@ -492,7 +494,7 @@ class TargetObjective(PairObjective):
         counts: FloatArray,
         n_jobs: int | None,
     ) -> Self:
-        """Build from points, float64 targets and counts that have been validated."""
+        """Build from validated points, float64 targets and counts."""
         objective = cls.__new__(cls)
         objective._build(X, targets, kind, width, counts, n_jobs)
         return objective
@@ -508,14 +510,14 @@ class TargetObjective(PairObjective):
     ) -> None:
         if kind == "soft-match":
             targets = targets / (np.sqrt(2) * width)
-        # Only differences count, and those of large numbers lose digits in float32.
+        # Only differences matter, and those of large numbers lose digits in float32.
         self._targets = targets - targets.mean()
         self._kind: Any = _TARGET_RULES[kind] if isinstance(kind, str) else kind
         n = len(X)
         super().__init__(X, np.arange(n), counts, np.ones(n), n_jobs)
 
     def subset(self, points: IntArray) -> Self:
-        """Return the objective of some of the points alone; see `PairObjective`."""
+        """Return the objective restricted to some points; see `PairObjective`."""
         other = super().subset(points)
         other._targets = self._targets[points]
         return other
@@ -528,33 +530,33 @@ class TargetObjective(PairObjective):
 
 
 _POWERS = {"expected": 1.0, "log": 0.0}
-# How far from 1 the sum of a row of probabilities may be: the rounding of float32.
+# Tolerance of the sum of a row of probabilities: the rounding error of float32.
 _SLACK = 1e-4
 
 
 class SoftMatchObjective(PairObjective):
-    """How well a linear map makes points pick neighbours that match them.
+    """Objective of NCA for soft labels: soft neighbors that match.
 
     With κ_ij the agreement of i and j, point i picks a match with probability
-    κ_i = Σ_j p_ij κ_ij (section 5 of Neighbourhood Components Analysis).
+    κ_i = Σ_j p_ij κ_ij (section 5 of the NCA paper).
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        The points, validated; float32 or float64.
+        Validated points; float32 or float64.
     Y : ndarray of shape (n_samples, n_classes), or csr_array of shape (n_samples, \
 n_samples)
-        Probabilities of classes, which give κ_ij = Σ_c Y_ic Y_jc; or κ itself.
+        Class probabilities, with κ_ij = Σ_c Y_ic Y_jc; or κ itself.
     kind : {"expected", "log"}, default="expected"
-        Σ_i κ_i or Σ_i log κ_i; f and g where labels are not soft.
+        Σ_i κ_i or Σ_i log κ_i, which are f and g if labels are not soft.
     counts : ndarray of shape (n_samples,) or None, default=None
-        How many points each row stands for; None is one.
+        Number of points that each row represents; None is one.
     n_jobs : int or None, default=None
-        Threads.
+        Number of threads.
 
     See Also
     --------
-    vicinal.objectives.NCAObjective : Labels that are certain.
+    vicinal.objectives.NCAObjective : Hard labels.
 
     Examples
     --------
@@ -583,7 +585,7 @@ n_samples)
         super().__init__(X, np.arange(n), counts, np.ones(n), n_jobs)
 
     def subset(self, points: IntArray) -> Self:
-        """Return the objective of some of the points alone; see `PairObjective`."""
+        """Return the objective restricted to some points; see `PairObjective`."""
         other = super().subset(points)
         part = self._Y[points]
         other._Y = part[:, points] if issparse(part) else part
@@ -592,7 +594,7 @@ n_samples)
     def warmup_surrogate(
         self,
     ) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
-        """Return the sum of logarithms, whose gradient vanishes nowhere; or None."""
+        """Return the sum of logarithms, whose gradient does not vanish; or None."""
         if self._power == 0:
             return None
         other = copy(self)
@@ -607,15 +609,15 @@ n_samples)
 
 
 def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
-    """Return probabilities of classes, or a match matrix, as the objective takes them.
+    """Validate class probabilities, or a match matrix.
 
     Parameters
     ----------
     Y : array-like of shape (n_points, n_classes), or sparse (n_points, n_points)
-        Rows that sum to 1; or agreements between 0 and 1, of which a point's with
-        itself does not count.
+        Rows that sum to 1; or agreements between 0 and 1, in which the diagonal is
+        ignored.
     n_points : int
-        How many points there are.
+        Number of points.
 
     Returns
     -------
@@ -625,8 +627,8 @@ def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
     Raises
     ------
     ValueError
-        When rows do not sum to 1, numbers are not between 0 and 1, or the shape does
-        not fit.
+        If rows do not sum to 1, entries are not between 0 and 1, or the shape is
+        invalid.
     """
     if issparse(Y):
         if Y.shape != (n_points, n_points):
@@ -667,7 +669,7 @@ def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
 
 
 def check_matches(matches: csr_array) -> None:
-    """Raise where no row matches another."""
+    """Raise ValueError if no row matches another."""
     if not matches.nnz:
         raise ValueError("No two rows match by Y: there is nothing to learn from.")
 
@@ -681,32 +683,32 @@ def _check_range(values: FloatArray) -> None:
 
 
 Normalization: TypeAlias = Literal["pairs", "anchor"]
-# Up to so many rows, the sum over all pairs is not estimated from some of them.
+# Up to this number of rows, the sum over all pairs is exact.
 _ALL_ROWS = 8192
 
 
 class GivenPairsObjective(PairObjective):
-    """How probable given pairs are among all pairs of different points, under a map.
+    """Log-likelihood of given pairs among all pairs of different points, under a map.
 
     The value is Σ_ab w_ab log(exp(−‖A x_a − A x_b‖²) / S), minus the cost in eq. 8 of
-    Neighbourhood Components Analysis. There S is the sum over all pairs of different
-    points (`normalization` "pairs"); with "anchor" it is over the pairs of a alone, so
-    that a picks b with probability p_ab.
+    the NCA paper. With `normalization` "pairs", S is the sum over all pairs of
+    different points; with "anchor", it is the sum over the pairs of a, so that a picks
+    b with probability p_ab.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        The points, validated; float32 or float64.
+        Validated points; float32 or float64.
     weights : csr_array of shape (n_samples, n_samples)
-        w_ab ≥ 0, in the row of a pair's first point; nothing on the diagonal.
+        w_ab ≥ 0, in the row of a pair's first point; zero on the diagonal.
     normalization : {"pairs", "anchor"}, default="pairs"
-        What a pair is probable among.
+        Set of pairs in the normalization.
     n_jobs : int or None, default=None
-        Threads; None is as many as BLAS would use.
+        Number of threads; None uses as many as BLAS would.
 
     See Also
     --------
-    vicinal.PairNCA : Maximises it.
+    vicinal.PairNCA : Maximizes it.
 
     Examples
     --------
@@ -737,11 +739,11 @@ class GivenPairsObjective(PairObjective):
 
     @property
     def row_counts(self) -> FloatArray:
-        """Each row is one point, however many pairs it is in."""
+        """Counts of the rows: one point each, regardless of the number of pairs."""
         return np.ones(self.n_rows)
 
     def subset(self, points: IntArray) -> Self:
-        """Return the objective of some of the points, and of the pairs among them."""
+        """Return the objective restricted to some points and the pairs among them."""
         return self._with_weights(points, self.weights[points][:, points])
 
     def draw(
@@ -772,10 +774,10 @@ class GivenPairsObjective(PairObjective):
     def terms_and_gradient(
         self, components: ArrayLike, queries: IntArray | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Evaluate some points' terms; see `PairObjective`.
+        """Evaluate the terms of some points; see `PairObjective`.
 
         A term is Σ_b s_ab log p_ab with the shares s_ab = w_ab / Σ_b w_ab of a's
-        partners; points without partners have 0.
+        partners; points without partners have the term 0.
         """
         if self.normalization == "anchor":
             asked = np.flatnonzero(self.counts) if queries is None else queries
@@ -791,7 +793,7 @@ class GivenPairsObjective(PairObjective):
         asked = np.arange(self.n_rows) if queries is None else queries
         attraction: FloatArray = np.zeros(self.n_rows)
         attraction[asked] = self.counts[asked]
-        # All points push each other apart, by their parts of the one sum.
+        # All points repel each other, according to their share of the one sum.
         repulsion = attraction.sum() * parts / parts.sum()
         self._rules = {}
         self._forces = attraction, repulsion
@@ -801,9 +803,9 @@ class GivenPairsObjective(PairObjective):
         return terms[asked].astype(values.dtype), gradient
 
     def terms(self, components: ArrayLike, queries: IntArray) -> FloatArray:
-        """Return some points' terms; the sum over all pairs from as many random rows.
+        """Return the terms of some points, with the sum over all pairs estimated.
 
-        Up to some thousand points it is exact.
+        The estimate uses as many random rows; up to some thousand points, it is exact.
         """
         self._rules = {}
         self._forces = self.counts, self.counts
@@ -841,7 +843,7 @@ class GivenPairsObjective(PairObjective):
         self._forces = self._totals, self._totals
 
     def _masses(self, dtype: np.dtype[Any]) -> NeighborWeights:
-        # Weights are of pairs: as neighbours, all points weigh the same.
+        # Weights belong to pairs: as neighbors, all points have the same weight.
         ones = np.ones(self.n_rows)
         return NeighborWeights.build(ones, ones, dtype)
 
@@ -859,17 +861,17 @@ class GivenPairsObjective(PairObjective):
 def check_pairs(
     pairs: ArrayLike, n_points: int, weights: ArrayLike | None = None
 ) -> csr_array:
-    """Return the weights of pairs as a sparse matrix.
+    """Validate pairs, and return their weights as a sparse matrix.
 
     Parameters
     ----------
     pairs : array-like of int of shape (n_pairs, 2)
-        Positions of two different points each.
+        Positions of two different points in each row.
     n_points : int
-        How many points there are.
+        Number of points.
     weights : array-like of shape (n_pairs,) or None, default=None
-        How much each pair weighs; None is 1. Those of a pair that comes twice add up,
-        and pairs of weight 0 are left out.
+        Weights of the pairs; None is 1. The weights of duplicate pairs are added, and
+        pairs of weight 0 are ignored.
 
     Returns
     -------
@@ -879,8 +881,8 @@ def check_pairs(
     Raises
     ------
     ValueError
-        When a position is out of range, a point is paired with itself, a weight is
-        negative or not finite, or no pair weighs anything.
+        If a position is out of range, a point is paired with itself, a weight is
+        negative or not finite, or all weights are 0.
     """
     given = np.asarray(pairs)
     if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iuf":
