@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Arrays = dict[str, NDArray[Any]]
 
-__all__ = ["AdapterFileError", "digest", "from_parts", "load", "save", "to_parts"]
+__all__ = ["AdapterFileError", "load", "save"]
 
 _FORMAT = 1
 # Imported only when a model of the kind is saved or loaded.

@@ -257,19 +257,22 @@ def float32_resolves(Z: FloatArray) -> bool:
 def center_float32(X: Any) -> tuple[Any, Any]:
     """Center float32 rows that are far from the origin, where products lose digits.
 
+    Other rows are not copied.
+
     Returns
     -------
     X : ndarray or sparse array
-        The rows, centered if a feature's mean exceeds its standard deviation.
+        The rows, centered if the mean of a feature exceeds four times its range, or,
+        for a constant feature, four times the largest range.
     offset : ndarray of shape (n_features,) or None
         The mean that was subtracted.
     """
     if issparse(X) or X.dtype != np.float32:
         return X, None
     mean = X.mean(axis=0, dtype=np.float64)
-    with np.errstate(over="ignore"):
-        deviation = X.std(axis=0, dtype=np.float64)
-    if not (np.abs(mean) > deviation).any() or not np.isfinite(mean).all():
+    extent = X.max(axis=0).astype(np.float64) - X.min(axis=0)
+    extent = np.where(extent > 0, extent, extent.max(initial=0))
+    if not (extent.any() and (np.abs(mean) > 4 * extent).any()):
         return X, None
     # Rounded to float32, so that subtracting it from new rows gives the same.
     offset = mean.astype(np.float32)
