@@ -183,3 +183,45 @@ def test_a_solver_of_ones_own() -> None:
 def test_objects_without_the_methods_are_refused(wrong: Any) -> None:
     with pytest.raises(ValueError, match="must be"):
         NCA(2, **wrong).fit(X, y)
+
+
+def test_a_point_has_no_distance_to_itself_in_float32() -> None:
+    rng = np.random.default_rng(0)
+    Z, c = rng.normal(size=(300, 4)), np.arange(300) % 2
+    A = 30 * np.eye(4)
+    exact = NCAObjective(Z.astype(np.float32).astype(float), c, StudentT())
+    found = NCAObjective(Z.astype(np.float32), c, StudentT())
+    value, gradient = exact.value_and_gradient(A)
+    assert found.value_and_gradient(A)[0] == pytest.approx(value, rel=1e-3)
+    np.testing.assert_allclose(
+        found.value_and_gradient(A)[1], gradient, atol=0.01 * np.abs(gradient).max()
+    )
+
+
+class Lowered(StudentT):
+    def weigh(self, distances, rows, data):
+        return super().weigh(distances, rows, data) - 50
+
+
+def test_a_constant_in_a_loss_changes_nothing() -> None:
+    one = NCAClassifier(2, objective=StudentT(), random_state=0).fit(X, y)
+    other = NCAClassifier(2, objective=Lowered(), random_state=0).fit(X, y)
+    assert one.init_ == other.init_
+    # tol is relative to the objective, so that the last iterations may differ.
+    sizes = [np.linalg.norm(model.components_) for model in (one, other)]
+    assert sizes[1] == pytest.approx(sizes[0], rel=0.2)
+
+
+class Plain(Newton):
+    """Returns SciPy's result as it is."""
+
+    def maximize(self, objective, start, callback):
+        result = super().maximize(objective, start, callback)
+        return OptimizeResult(x=result.x, success=True)
+
+
+def test_a_plain_result_of_scipy_is_enough() -> None:
+    model = NCA(2, solver=Plain(), random_state=0).fit(X, y)
+    assert model.objective_curve_[-1] > model.objective_curve_[0]
+    with pytest.raises(ValueError, match="n_neighbors='all'"):
+        NCA(2, solver=Plain(), n_neighbors=20).fit(X, y)

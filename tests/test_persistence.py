@@ -260,3 +260,32 @@ def test_neither_the_application_nor_polars_is_needed(tmp_path: Path) -> None:
         "assert not {'polars', 'vicinal.app'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "m")], check=True)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"_weights.log_offsets": np.zeros(1)},
+        {"_codes": np.full(150, -1)},
+        {"_codes": np.full(150, 3)},
+        {"_points": np.zeros((2_000_000, 2))},
+        {"_points": np.zeros((150, 7))},
+    ],
+    ids=str,
+)
+def test_arrays_that_do_not_belong_together_predict_nothing(
+    tmp_path: Path, edit: dict[str, Any]
+) -> None:
+    model = NCAClassifier(2, random_state=0).fit(X, y)
+    path = tmp_path / "model.safetensors"
+    vicinal.save(path, model)
+    with safe_open(path, "numpy") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        text = file.metadata()["vicinal"]
+    for name, array in edit.items():
+        (key,) = (one for one in arrays if one.endswith(f".{name}"))
+        arrays[key] = array.astype(arrays[key].dtype)
+    metadata = {"vicinal": text, "sha256": persistence.digest(text, arrays)}
+    save_file(arrays, path, metadata)
+    with pytest.raises(ValueError, match=r"\w"):
+        vicinal.load(path).predict_proba(X)

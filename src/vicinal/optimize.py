@@ -1142,13 +1142,20 @@ def maximize(
     if size > 0 and not 0.01 <= size <= 100:
         unit *= power_of_two(size)
     if unit == 1:
-        return solver.maximize(objective, start, callback)
-    result = solver.maximize(
-        Reparametrized(objective, unit),
-        start / unit,
-        lambda components, curve: callback(unit * components, curve),
-    )
-    result.x = unit * result.x
+        result = solver.maximize(objective, start, callback)
+    else:
+        result = solver.maximize(
+            Reparametrized(objective, unit),
+            start / unit,
+            lambda components, curve: callback(unit * components, curve),
+        )
+        result.x = unit * result.x
+    if "curve" not in result:  # SciPy's own result, of a solver that is not ours
+        curve = [objective.value_and_gradient(one)[0] for one in (start, result.x)]
+        result.update(curve=curve, nit=result.get("nit", 1))
+    result.setdefault("message", "")
+    result.setdefault("success", True)
+    result.setdefault("reason", "converged" if result.success else "max_iter")
     return result
 
 

@@ -13,6 +13,7 @@ import math
 import re
 from dataclasses import is_dataclass
 from importlib import import_module
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -351,7 +352,7 @@ def _encode_object(
         params = value.get_params(deep=False)
         state = {k: v for k, v in value.__getstate__().items() if k not in params}
         for name in ("callback", "random_state", "memory"):
-            if not isinstance(params.get(name), int):
+            if not isinstance(params.get(name), Integral):
                 params |= {name: None} if name in params else {}
         return {
             "estimator": _public_name(kind),

@@ -189,3 +189,33 @@ def test_the_origin_of_float32_data_does_not_matter(offset: float, kind: Any) ->
         np.testing.assert_allclose(
             one.predict_proba(far), other.predict_proba(near), atol=1e-3
         )
+
+
+def test_pieces_of_float32_far_from_the_origin() -> None:
+    rng = np.random.default_rng(0)
+    Z = np.round(rng.normal(size=(600, 4)) * 64) / 64
+    c = (Z[:, 0] + Z[:, 1] > 0).astype(int)
+    proba = []
+    for points in ((Z + 1e5).astype(np.float32), Z.astype(np.float32)):
+        model = NCAClassifier(alpha=1e-3, random_state=0)
+        for piece in (slice(0, 200), slice(200, 400), slice(400, 600)):
+            model.partial_fit(points[piece], c[piece], classes=[0, 1])
+        proba.append(model.predict_proba(points))
+    np.testing.assert_allclose(proba[0], proba[1], atol=2e-3)
+
+
+def test_an_interrupted_regression_has_its_curve_in_the_unit_of_y() -> None:
+    X, _ = load_iris(return_X_y=True)
+
+    def interrupt(_: object, iteration: int) -> None:
+        if iteration == 2:
+            raise KeyboardInterrupt
+
+    settings = {"alpha": 0.0, "warm_start": True, "random_state": 0, "max_iter": 3}
+    model = NCARegressor(2, callback=interrupt, **settings)  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, 100 * X[:, 0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = NCARegressor(2, **settings).fit(X, 100 * X[:, 0])  # type: ignore[arg-type]
+    np.testing.assert_allclose(model.objective_curve_, whole.objective_curve_[:3])

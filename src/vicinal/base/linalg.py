@@ -319,7 +319,8 @@ def discriminant_rows(
         apart *= np.sqrt(np.bincount(codes, weights))[:, None]
     sizes, directions = np.linalg.svd(apart, full_matrices=False)[1:]
     kept = sizes > 1e-10 * max(sizes.max(initial=0), 1e-300)
-    directions = directions[kept][:d]
+    # The weighted deviations of the class means sum to zero.
+    directions = directions[kept][: min(d, len(apart) - 1)]
     if len(directions) < min(d, n_axes):
         # Gram-Schmidt on the whitened axes, ordered by within-class variance.
         axes = np.eye(n_axes)[np.argsort(-within.variances, kind="stable")]

@@ -186,7 +186,7 @@ class Run:
                 "effective_neighbors_": perplexities,
                 **est._attributes_of(problem, A),
                 "n_iter_": result.nit,
-                "objective_curve_": np.array(result.curve),
+                "objective_curve_": np.array(result.curve) * problem.curve_unit,
             },
         )
 
@@ -275,8 +275,8 @@ class ExactOptimizer:
 
     def describe(self, _: int) -> str:
         """Return a line for `verbose`."""
-        name = self.solver if isinstance(self.solver, str) else type(self.solver)
-        return f"solver {name}"
+        known = isinstance(self.solver, str)
+        return f"solver {self.solver if known else type(self.solver).__name__}"
 
     def maximize(
         self, objective: PairObjective, start: FloatArray, callback: Any

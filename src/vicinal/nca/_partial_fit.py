@@ -27,6 +27,7 @@ from vicinal.nca._stochastic import (
     Preconditioner,
     StochasticOptimizer,
 )
+from vicinal.neighborhood import center_float32
 
 RESERVOIR_SIZE = 8192
 """Maximum number of rows in the reservoir."""
@@ -193,13 +194,15 @@ def _remembered(est: Any, pieces: Reservoir, classes: NDArray[Any]) -> ClassProb
     n = len(pieces.X)
     present, codes = np.unique(pieces.codes, return_inverse=True)
     weights = np.ones(n)
+    points, offset = center_float32(pieces.X)
     return ClassProblem(
-        pieces.X,
+        points,
         weights,
         np.ones(n, dtype=bool),
         (pieces.X, classes[pieces.codes]),
         est.objective,
         est.n_jobs,
+        offset,
         codes=codes,
         prior=class_prior(est.class_prior, classes, present, codes, weights),
         classes=classes[present],

@@ -82,6 +82,7 @@ class Problem:
     offset: FloatArray | None = None
     codes: Any = None
     targets: Any = None
+    curve_unit: float = 1.0
 
     def objective(self) -> PairObjective:
         """Return the objective of these rows."""
@@ -217,9 +218,14 @@ class RegressionProblem(Problem):
         )
         middle, unit = _location_and_unit(targets, weights)
         points, offset = center_float32(points)
+        # Squares of huge targets are infinite, and those of tiny ones 0.
+        with np.errstate(over="ignore", under="ignore"):
+            squared = est.objective == "squared-error"
+            curve_unit = float(np.square(unit)) if squared else 1.0
         return cls(
             points, weights, kept, (X, y), est.objective, est.n_jobs, offset,
             targets=(targets - middle) / unit,
+            curve_unit=curve_unit,
             middle=middle,
             unit=unit,
             width=1 / 3 if isinstance(est.width, str) else est.width / unit,
@@ -274,21 +280,24 @@ class MatchProblem(Problem):
         """Validate rows with soft labels, or with a sparse match matrix."""
         points: FloatArray = validate_data(est, X, dtype=FLOATS, ensure_min_samples=2)
         labels = check_soft_labels(Y, len(points))
-        needed = {
-            "anneal": False, "early_stopping": False, "n_neighbors": "all",
-            "class_prior": None,
-        }  # fmt: skip
         if est.objective not in ("expected", "log"):
             raise ValueError(
                 f"objective={est.objective!r} needs a class for each row, not soft "
                 "labels; use 'expected' or 'log'."
             )
-        for name, value in {**needed, "n_components": "auto", "alpha": "auto"}.items():
-            found = getattr(est, name)
-            if (found == value) if name not in needed else (found != value):
-                raise ValueError(
-                    f"{name}={found!r} needs a class for each row, not soft labels."
-                )
+        needs_classes = {
+            "anneal": bool(est.anneal),
+            "early_stopping": est.early_stopping,
+            "n_neighbors": est.n_neighbors != "all",
+            "class_prior": est.class_prior is not None,
+            "n_components": est.n_components == "auto",
+            "alpha": est.alpha == "auto",
+        }
+        for name in (name for name, needed in needs_classes.items() if needed):
+            raise ValueError(
+                f"{name}={getattr(est, name)!r} needs a class for each row, not soft "
+                "labels."
+            )
         points, (labels,), weights, kept = _positive_rows(points, sample_weight, labels)
         codes = None  # starts cannot use matches
         if issparse(labels):

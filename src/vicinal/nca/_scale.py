@@ -292,9 +292,12 @@ def best_loss_scale(objective: PairObjective, A: FloatArray) -> FloatArray:
     queries = sample_indices(np.random.default_rng(0), objective.n_rows, 1000)
     counts = judged.counts[queries]
 
+    # A floor of log-probabilities, so that no outlier decides; not for custom losses.
+    floor = -20.0 if isinstance(getattr(judged, "kind", "log"), str) else -np.inf
+
     def loss(log_scale: float) -> float:
         terms = judged.terms(np.exp(log_scale) * A, queries).astype(np.float64)
-        return -float(np.average(np.maximum(terms, -20.0), weights=counts))
+        return -float(np.average(np.maximum(terms, floor), weights=counts))
 
     return float(np.exp(best_scale(loss, -np.log(distance)))) * A
 

@@ -100,7 +100,7 @@ array-like, default="auto"
         the cheaper of "lbfgs" and "stochastic": the latter from about ten thousand
         rows on, for "log" from about seven thousand. An object with
         `maximize(objective, start, callback)` is a custom solver, as those in
-        :mod:`vicinal.optimize`; it has its own limits, and `max_iter` and `tol` do
+        `vicinal.optimize`; it has its own limits, and `max_iter` and `tol` do
         not apply.
     n_neighbors : int, "auto" or "all", default="all"
         Number of nearest neighbors in the sum of each point, updated at least every
@@ -336,10 +336,10 @@ matrix of shape (n_samples, n_samples)
         """Raise ValueError if settings exclude each other, before any work."""
         if issparse(X):
             check_sparse_settings(self, X)
-        if self.class_prior is not None and self.objective != "class-density":
+        check_class_prior_has_effect(self)
+        if self.n_neighbors != "all" and not isinstance(self.solver, str):
             raise ValueError(
-                "class_prior has no effect unless objective='class-density'; leave it "
-                "at None."
+                "A solver of your own runs over all pairs: use n_neighbors='all'."
             )
         if isinstance(self.solver, str) and self.solver == "stochastic":
             for name, usual in (("anneal", False), ("n_neighbors", "all")):
@@ -396,6 +396,7 @@ matrix of shape (n_samples, n_samples)
             begun = hasattr(self, "_pieces")
             points, labels = validate_data(self, X, y, dtype=FLOATS, reset=not begun)
             check_classification_targets(labels)
+            check_class_prior_has_effect(self)
             for name, usual in (
                 ("anneal", False), ("early_stopping", False), ("n_neighbors", "all"),
             ):  # fmt: skip
@@ -438,3 +439,12 @@ matrix of shape (n_samples, n_samples)
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def check_class_prior_has_effect(est: NCA) -> None:
+    """Raise ValueError if class_prior is given and the objective has none."""
+    if est.class_prior is not None and est.objective != "class-density":
+        raise ValueError(
+            "class_prior has no effect unless objective='class-density'; leave it at "
+            "None."
+        )

@@ -170,10 +170,6 @@ verbose, random_state, n_jobs
         with self._unchanged_on_error(), single_threaded_blas():
             problem = RegressionProblem.validate(self, X, y, sample_weight)
             result = learn(self, problem)
-            if self.objective == "squared-error":
-                # Squares of huge targets are infinite, and those of tiny targets are 0.
-                with np.errstate(over="ignore", under="ignore"):
-                    self.objective_curve_ *= np.square(problem.unit)
         warn_unless_learned(self, result)
         return self
 

@@ -477,6 +477,7 @@ def _weigh(
         def fill(block: FloatArray, rows: slice) -> None:
             query_norms, norms = pairs.fill(block, rows)
             kernels.squared_distances(block, query_norms, norms)
+            block[np.arange(len(block)), which[rows]] = 0  # not rounding
             values[rows] = kernel(block, which[rows])
 
     shape = len(which), len(centered.Z)
@@ -522,6 +523,7 @@ def average(
     """
     from vicinal.neighborhood import kernels  # loads Numba
 
+    check_shapes(queries, points, weights.log_offsets, targets)
     queries, points, log_offsets = resolved(queries, points, weights.log_offsets)
     targets = targets.astype(points.dtype, copy=False)
     means = np.empty((len(queries), targets.shape[1]), dtype=points.dtype)
@@ -564,6 +566,7 @@ def log_sums(
     """
     from vicinal.neighborhood import kernels  # loads Numba
 
+    check_shapes(queries, points, log_offsets)
     dtype = points.dtype
     queries, points, log_offsets = resolved(queries, points, log_offsets)
     sums = np.empty(len(queries), dtype=points.dtype)
@@ -646,6 +649,18 @@ def soft_neighbors(
         whole.log_sums[part], whole.means[part] = sums, means
         whole.received[:] += received.total
     return whole
+
+
+def check_shapes(
+    queries: FloatArray, points: FloatArray, *of_points: FloatArray
+) -> None:
+    """Raise ValueError if arrays do not belong together: kernels check no bounds."""
+    lengths = {len(one) for one in (points, *of_points)}
+    if len(lengths) > 1 or queries.shape[1:] != points.shape[1:]:
+        raise ValueError(
+            "The points that predict and their weights or targets differ in number, or "
+            "queries and points in dimension."
+        )
 
 
 def resolved(*arrays: FloatArray) -> tuple[FloatArray, ...]:

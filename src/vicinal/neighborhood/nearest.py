@@ -610,6 +610,11 @@ def hinge_energies(
     """
     from vicinal.neighborhood import kernels  # loads Numba
 
+    edges = np.asarray(bounds)
+    if len(reach) != len(points) or edges[0] != 0 or edges[-1] != len(points):
+        raise ValueError("The points of the fit and their targets differ in number.")
+    if queries.shape[1:] != points.shape[1:] or (np.diff(edges) < 0).any():
+        raise ValueError("Queries and points differ in dimension, or classes overlap.")
     pull, push = weights
     energies = np.empty((len(queries), len(bounds) - 1))
     for part, pairs in CenteredPoints.center(points).pairs_of(queries):

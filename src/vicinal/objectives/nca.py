@@ -248,6 +248,8 @@ def vote(
     n_threads: int,
 ) -> FloatArray:
     """Return Σ_{j ∈ c} p_ij for each query i and class c, for projected points."""
+    if len(codes) and not 0 <= codes.min() <= codes.max() < n_classes:
+        raise ValueError(f"Class codes must be between 0 and {n_classes - 1}.")
     indicators = np.eye(n_classes, dtype=points.dtype)[codes]
     return average(queries, points, indicators, masses, n_threads)
 
