@@ -225,3 +225,15 @@ def test_a_plain_result_of_scipy_is_enough() -> None:
     assert model.objective_curve_[-1] > model.objective_curve_[0]
     with pytest.raises(ValueError, match="n_neighbors='all'"):
         NCA(2, solver=Plain(), n_neighbors=20).fit(X, y)
+
+
+class TooShort(StudentT):
+    def weigh(self, distances, rows, data):
+        return super().weigh(distances, rows, data)[:-1]
+
+
+def test_mistakes_are_named() -> None:
+    with pytest.raises(TypeError, match="instances, not classes"):
+        NCA(objective=StudentT).fit(X, y)
+    with pytest.raises(ValueError, match="one value for each"):
+        NCA(objective=TooShort()).fit(X, y)

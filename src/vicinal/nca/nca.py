@@ -337,6 +337,8 @@ matrix of shape (n_samples, n_samples)
         if issparse(X):
             check_sparse_settings(self, X)
         check_class_prior_has_effect(self)
+        if isinstance(self.objective, type) or isinstance(self.solver, type):
+            raise TypeError("objective and solver are instances, not classes.")
         if self.n_neighbors != "all" and not isinstance(self.solver, str):
             raise ValueError(
                 "A solver of your own runs over all pairs: use n_neighbors='all'."

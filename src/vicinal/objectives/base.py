@@ -106,6 +106,12 @@ class CustomRule:
     def kernel(self, distances: FloatArray, rows: IntArray) -> FloatArray:
         """Return the values of some rows; turn distances into edge weights."""
         values = self.loss.weigh(distances, rows, self.data)
+        if np.shape(values) != (len(rows),):
+            raise ValueError(
+                f"{type(self.loss).__name__}.weigh must return one value for each of "
+                f"{len(rows)} rows, got shape {np.shape(values)}; see "
+                "vicinal.testing.check_loss."
+            )
         distances *= self.weight[rows, None]
         distances[range(len(rows)), rows] = 0
         return values

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -54,3 +54,28 @@ def test_what_cannot_be_predicted_from() -> None:
     model = learn(prepare("iris"), "lda")
     with pytest.raises(ValueError, match="iris has only 150 rows with a target"):
         NeighborPredictor(model, "iris", 151)
+
+
+@pytest.mark.parametrize(
+    ("written", "task"),
+    [
+        (lambda k: f"{1.5 + k:.1f}".replace(".", ","), "classification"),
+        (lambda k: f"{1500.5 + 1000 * k:,.1f}".translate({44: 46, 46: 44}), None),
+        (lambda k: f"{1500 + 1000 * k:,}".replace(",", "."), None),
+    ],
+    ids=["classes 1,5", "numbers 1.500,5", "numbers 1.500"],
+)
+def test_targets_with_decimal_commas_are_known(
+    tmp_path: Path, written: Any, task: str | None
+) -> None:
+    rng = np.random.default_rng(0)
+    lines = ["x;z;note"]
+    for k in np.arange(120) % 12 // 4:
+        x, z = 3 * k + 0.1 * rng.normal(), rng.normal()
+        lines.append(f"{x:.2f};{z:.2f};".replace(".", ",") + written(k))
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(lines))
+    model = learn(prepare(str(path), target="note", task=task), "standardised")
+    done = predict_file(model, str(path), str(path), tmp_path / "p.csv", n_neighbors=1)
+    assert len(done.truth) == 120
+    assert done.truth == done.predicted

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from vicinal._files import atomic_write, check_writable
-from vicinal.app.tables.cells import clean
+from vicinal.app.tables.cells import as_names, clean, typed
 from vicinal.app.tables.embeddings import read_embeddings
 from vicinal.app.tables.names import add_line_number, counted, near
 from vicinal.app.tables.reading import pieces, read_table
@@ -288,6 +288,7 @@ class NeighborPredictor:
                 f"only {counted(labeled.height, 'row')} with a target; ask for fewer."
             )
         self.model = model
+        self.decimal = table.decimal
         self.classes = model.task == "classification"
         kind = KNeighborsClassifier if self.classes else KNeighborsRegressor
         with add_line_number(among, np.flatnonzero(read.kept)):
@@ -428,7 +429,9 @@ def predict_file(
         if outcome.n_rows == 0:
             outcome.truth, outcome.predicted = [], []
         for truth, value in zip(
-            _known_targets(piece, model), new.get_column("predicted"), strict=True
+            _known_targets(piece, model, predictor.decimal),
+            new.get_column("predicted"),
+            strict=True,
         ):
             if truth is not None:
                 outcome.truth.append(truth)
@@ -446,15 +449,14 @@ def predict_file(
     return outcome
 
 
-def _known_targets(piece: pl.DataFrame, model: SavedModel) -> list[Any]:
+def _known_targets(piece: pl.DataFrame, model: SavedModel, decimal: str) -> list[Any]:
     """Return the targets of some rows in the form of predictions; None if unknown."""
     import polars as pl
 
     if model.target not in piece.columns:
         return [None] * piece.height
-    cells = clean(
-        piece.get_column(str(model.target)).alias("column").to_frame()
-    ).to_series()
+    text = clean(piece.get_column(str(model.target)).alias("column").to_frame())
+    cells = typed(text, decimal=decimal).frame.to_series()
     numbers = cells.cast(pl.Float64, strict=False).to_list()
     if model.task == "regression":
         return numbers
@@ -462,7 +464,7 @@ def _known_targets(piece: pl.DataFrame, model: SavedModel) -> list[Any]:
         str(int(number))
         if number is not None and text not in model.classes and number.is_integer()
         else text
-        for text, number in zip(cells.cast(pl.String).to_list(), numbers, strict=True)
+        for text, number in zip(as_names(cells).to_list(), numbers, strict=True)
     ]
 
 
