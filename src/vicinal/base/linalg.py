@@ -321,22 +321,16 @@ def discriminant_rows(
     kept = sizes > 1e-10 * max(sizes.max(initial=0), 1e-300)
     # The weighted deviations of the class means sum to zero.
     directions = directions[kept][: min(d, len(apart) - 1)]
-    if len(directions) < min(d, n_axes):
-        # Gram-Schmidt on the whitened axes, ordered by within-class variance.
-        axes = np.eye(n_axes)[np.argsort(-within.variances, kind="stable")]
+    # Gram-Schmidt on the whitened axes, ordered by within-class variance; axes that are
+    # nearly in the span of the others come last.
+    axes = np.eye(n_axes)[np.argsort(-within.variances, kind="stable")]
+    for smallest in (0.1, 1e-6):
         for axis in axes:
             if len(directions) == min(d, n_axes):
                 break
             rest = axis - directions.T @ (directions @ axis)
             rest -= directions.T @ (directions @ rest)
-            if np.linalg.norm(rest) > 0.1:
-                directions = np.vstack([directions, rest / np.linalg.norm(rest)])
-        for axis in axes:  # axes that were nearly in the span
-            if len(directions) == min(d, n_axes):
-                break
-            rest = axis - directions.T @ (directions @ axis)
-            rest -= directions.T @ (directions @ rest)
-            if np.linalg.norm(rest) > 1e-6:
+            if np.linalg.norm(rest) > smallest:
                 directions = np.vstack([directions, rest / np.linalg.norm(rest)])
     return filled((white @ directions.T).T, d)
 
