@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris, load_wine
 from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal.classic import MLKR
 from vicinal.nca._scale import data_unit
-from vicinal.objectives import NCAObjective
+from vicinal.objectives import NCAObjective, TargetObjective
 from vicinal.optimize import power_of_two
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -219,3 +219,10 @@ def test_an_interrupted_regression_has_its_curve_in_the_unit_of_y() -> None:
         warnings.simplefilter("ignore")
         whole = NCARegressor(2, **settings).fit(X, 100 * X[:, 0])  # type: ignore[arg-type]
     np.testing.assert_allclose(model.objective_curve_, whole.objective_curve_[:3])
+    start = TargetObjective(X, 100 * X[:, 0], kind="squared-error")
+    model.set_params(init="identity", callback=None, warm_start=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, 100 * X[:, 0])
+    value = start.value_and_gradient(np.eye(2, 4))[0]
+    assert model.objective_curve_[0] == pytest.approx(value, rel=1e-8)
