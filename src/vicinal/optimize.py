@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -118,9 +118,7 @@ def relative_change(before: float, after: float) -> float:
 
 def power_of_two(size: float) -> float:
     """Return the power of two nearest to a size; dividing by it is exact."""
-    fraction, exponent = np.frexp(size)
-    nearest = int(exponent) - int(fraction < np.sqrt(0.5))
-    return float(np.ldexp(1.0, min(nearest, 1023)))  # the largest power of two
+    return float(2.0 ** np.round(np.log2(size)))
 
 
 @dataclass(frozen=True)
@@ -156,24 +154,67 @@ class LBFGS:
 
     max_iter: int = 50
     tol: float = 1e-5
+    _method: ClassVar[str] = "L-BFGS-B"
 
     def maximize(
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
     ) -> OptimizeResult:
-        """Maximize the objective from a start; see `Solver`."""
-        return _maximize(
-            objective,
-            start,
-            on_iteration,
-            method="L-BFGS-B",
-            tol=self.tol,
+        """Maximize the objective from a start; see `Solver`.
+
+        The last map is the best: no iteration lowers the objective.
+        """
+        curve: list[float] = []
+        stopped: tuple[StopReason, str] | None = None
+
+        def negated(flat: FloatArray) -> tuple[float, FloatArray]:
+            value, gradient = objective.value_and_gradient(flat.reshape(start.shape))
+            if not curve:
+                curve.append(value)
+            # SciPy's line searches need float64, whatever the type of the objective.
+            return -value, -gradient.ravel().astype(np.float64)
+
+        def after_iteration(intermediate_result: OptimizeResult) -> None:
+            nonlocal stopped
+            curve.append(-float(intermediate_result.fun))
+            components = intermediate_result.x.reshape(start.shape).copy()
+            if on_iteration(components, curve):
+                stopped = "callback", "stopped by a callback"
+            # SciPy's CG has a tolerance only for the gradient, a sum over points.
+            elif self._method == "CG" and relative_change(*curve[-2:]) <= self.tol:
+                stopped = "converged", "an iteration gained less than tol"
+            if stopped:
+                raise StopIteration
+
+        options: dict[str, Any] = {"maxiter": self.max_iter, "gtol": self.tol}
+        if self._method == "L-BFGS-B":
             # The limit is on iterations; SciPy also limits evaluations.
-            options={"maxiter": self.max_iter, "maxfun": 100 * (self.max_iter + 1)},
-        )
+            options |= {"ftol": self.tol, "maxfun": 100 * (self.max_iter + 1)}
+        # The norm of a gradient may overflow in SciPy, which is reported below.
+        with np.errstate(over="ignore", invalid="ignore"):
+            result = minimize(
+                negated,
+                start.ravel().astype(np.float64),
+                method=self._method,
+                jac=True,
+                callback=after_iteration,
+                options=options,
+            )
+        reason, message = stopped or (_reason(result), str(result.message))
+        components = result.x.reshape(start.shape)
+        return solution(components, int(result.nit), curve, reason, message)
+
+
+def _reason(result: OptimizeResult) -> StopReason:
+    """Return the reason why SciPy's L-BFGS-B or CG stopped by itself."""
+    if result.success:
+        return "converged"
+    if not (np.isfinite(result.fun) and np.isfinite(result.jac).all()):
+        return "not_finite"
+    return "max_iter" if result.status == 1 else "line_search"
 
 
 @dataclass(frozen=True)
-class ConjugateGradient:
+class ConjugateGradient(LBFGS):
     """Polak-Ribière conjugate gradients, SciPy's CG (thesis, section 3.3.1).
 
     Each iteration is a line search for a map that satisfies the Wolfe conditions, which
@@ -205,92 +246,7 @@ class ConjugateGradient:
     True
     """
 
-    max_iter: int = 50
-    tol: float = 1e-5
-
-    def maximize(
-        self, objective: Objective, start: FloatArray, on_iteration: OnIteration
-    ) -> OptimizeResult:
-        """Maximize the objective from a start; see `Solver`."""
-        return _maximize(
-            objective,
-            start,
-            on_iteration,
-            # SciPy's CG has a tolerance only for the gradient, a sum over points.
-            is_enough=lambda curve: relative_change(*curve[-2:]) <= self.tol,
-            method="CG",
-            options={"maxiter": self.max_iter, "gtol": self.tol},
-        )
-
-
-def _maximize(
-    objective: Objective,
-    start: FloatArray,
-    on_iteration: OnIteration,
-    is_enough: Callable[[list[float]], bool] = lambda _: False,
-    **how: Any,
-) -> OptimizeResult:
-    """Maximize with `scipy.optimize.minimize`.
-
-    Parameters
-    ----------
-    objective, start, on_iteration
-        As for any solver's `maximize`.
-    is_enough : callable
-        Returns, given the curve, whether the last iteration gained too little; for
-        methods for which SciPy lacks such a criterion.
-    **how
-        SciPy's method, tolerance and options.
-
-    Returns
-    -------
-    OptimizeResult
-        The last map, which is the best: no iteration lowers the objective.
-    """
-    curve: list[float] = []
-    stopped: tuple[StopReason, str] | None = None
-
-    def negated(flat: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = objective.value_and_gradient(flat.reshape(start.shape))
-        if not curve:
-            curve.append(value)
-        # SciPy's line searches need float64, whatever the type of the objective.
-        return -value, -gradient.ravel().astype(np.float64)
-
-    def after_iteration(intermediate_result: OptimizeResult) -> None:
-        nonlocal stopped
-        curve.append(-float(intermediate_result.fun))
-        components = intermediate_result.x.reshape(start.shape).copy()
-        if on_iteration(components, curve):
-            stopped = "callback", "stopped by a callback"
-        elif is_enough(curve):
-            stopped = "converged", "an iteration gained less than tol"
-        if stopped:
-            raise StopIteration
-
-    # The norm of a gradient may overflow in SciPy; `_reason` reports it.
-    with np.errstate(over="ignore", invalid="ignore"):
-        result = minimize(
-            negated,
-            start.ravel().astype(np.float64),
-            jac=True,
-            callback=after_iteration,
-            **how,
-        )
-    reason, message = stopped or (_reason(result), str(result.message))
-    components = result.x.reshape(start.shape)
-    return solution(components, int(result.nit), curve, reason, message)
-
-
-def _reason(result: OptimizeResult) -> StopReason:
-    """Return the reason why SciPy's L-BFGS-B or CG stopped by itself."""
-    if result.success:
-        return "converged"
-    if not (np.isfinite(result.fun) and np.isfinite(result.jac).all()):
-        return "not_finite"
-    # Status 1 is a limit on iterations (or on evaluations, which is not set);
-    # otherwise, both methods stop only on failed line searches.
-    return "max_iter" if result.status == 1 else "line_search"
+    _method: ClassVar[str] = "CG"
 
 
 # A step with a smaller relative change of the map is not worth taking.
@@ -662,8 +618,6 @@ class _Decaying:
 # Adam's decay rates of the gradient and of its square, as in the original paper.
 _MEAN, _SQUARE = 0.9, 0.999
 _WARM_UP = 0.05
-# If gradients grow by more than this factor, their unit is changed.
-_GROWTH = 2.0**100
 
 
 class Sampled(Protocol):
@@ -684,7 +638,6 @@ class Adam:
 
     size_held: bool = False
     n_steps: int = 0
-    unit: float = 1.0
     mean: FloatArray = field(default_factory=lambda: np.zeros(()))
     square: FloatArray = field(default_factory=lambda: np.zeros(()))
 
@@ -693,8 +646,6 @@ class Adam:
     ) -> FloatArray:
         """Return the map after a step; entries move by at most about η."""
         self.n_steps += 1
-        self._find_unit(gradient)
-        gradient = gradient / self.unit
         self.mean = _MEAN * self.mean + (1 - _MEAN) * gradient
         self.square = _SQUARE * self.square + (1 - _SQUARE) * gradient**2
         mean = self.mean / (1 - _MEAN**self.n_steps)
@@ -706,27 +657,6 @@ class Adam:
         if not (moved.any() and components.any()):
             return components.copy()
         return moved * (typical_entry(components) / typical_entry(moved))
-
-    def in_unit(self, unit: float) -> Self:
-        """Return the same state, with gradients in another unit."""
-        if not self.mean.any():  # no gradient seen: any unit is valid
-            return replace(self, unit=unit)
-        factor = self.unit / unit
-        return replace(
-            self, unit=unit, mean=self.mean * factor, square=self.square * factor**2
-        )
-
-    def _find_unit(self, gradient: FloatArray) -> None:
-        """Choose a unit in which squared gradients neither overflow nor underflow."""
-        largest = float(np.abs(gradient).max(initial=0))
-        begun = bool(self.mean.any())
-        if not largest or (begun and largest <= _GROWTH * self.unit):
-            return
-        unit = power_of_two(largest)
-        if begun:
-            grown = self.in_unit(unit)
-            self.mean, self.square = grown.mean, grown.square
-        self.unit = unit
 
 
 def schedule(progress: float) -> float:
@@ -818,14 +748,10 @@ def average(*some: Progress) -> Progress:
         weighed = (k * np.asarray(part) for k, part in zip(shares, parts, strict=True))
         return reduce(np.add, weighed)
 
-    # The state has no unit if all gradients so far were zero.
-    units = [one.adam.unit for one in some if one.adam.mean.any()]
-    unit = max(units, default=1.0)
-    adams = [one.adam.in_unit(unit) for one in some]
     adam = replace(
-        adams[0],
-        mean=mean(one.mean for one in adams),
-        square=mean(one.square for one in adams),
+        some[0].adam,
+        mean=mean(one.adam.mean for one in some),
+        square=mean(one.adam.square for one in some),
     )
     A = mean(one.components for one in some)
     if adam.size_held:  # the mean is shorter than the averaged maps
@@ -898,11 +824,7 @@ class Stochastic:
 
 def typical_entry(A: FloatArray) -> float:
     """Return the root mean square of the entries; 1 for a map of zeros."""
-    largest = float(np.abs(A).max(initial=0))
-    if not largest:
-        return 1.0
-    unit = power_of_two(largest)
-    return unit * float(np.sqrt(np.mean((A / unit) ** 2)))
+    return float(np.sqrt(np.mean(np.square(A)))) or 1.0
 
 
 @dataclass(frozen=True)

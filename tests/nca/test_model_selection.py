@@ -45,8 +45,6 @@ def test_the_scale_is_that_of_the_best_leave_one_out_loss() -> None:
 class Slope:
     """An objective that wants to go to a place, whatever the penalty."""
 
-    X = X
-    row_counts = np.ones(len(X))
     n_points = 100.0
 
     def value_and_gradient(self, A: FloatArray) -> tuple[float, FloatArray]:
@@ -62,7 +60,9 @@ def judged(best: float, noise: float = 0.0) -> Fold:
         return np.full(50, (A.flat[0] - best) ** 2) + errors * A.flat[0]
 
     objective: Any = Slope()
-    problem: Any = SimpleNamespace(objective=lambda: objective)
+    problem: Any = SimpleNamespace(
+        objective=lambda: objective, X=X, weights=np.ones(len(X))
+    )
     return Fold(problem, losses, np.ones(50))
 
 

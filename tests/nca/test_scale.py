@@ -51,17 +51,8 @@ def test_rounding_is_no_distance(n: int) -> None:
     equal = NCAObjective(np.full((n, 1), 5.1), np.arange(n) % 2)
     assert typical_distance(equal, np.eye(1)) == 0
     NCARegressor(init="random", solver="stochastic", max_iter=2).fit(
-        np.full((n, 1), -5.1e-146), np.arange(n)
+        np.full((n, 1), -5.1e-46), np.arange(n)
     )
-
-
-def test_a_map_whose_penalty_overflows_keeps_its_scale() -> None:
-    tiny = NCAObjective(1e-200 * X, y)
-    assert fitted_scale(tiny, 1e200 * np.eye(13), rng(), alpha=1e-3) == 1
-    assert fitted_scale(tiny, 1e200 * np.eye(13), rng(), alpha=0.0) != 1
-    # Here only a larger map's would.
-    smaller = NCAObjective(10**-153.5 * X, y)
-    assert fitted_scale(smaller, 10**153.5 * np.eye(13), rng(), alpha=1e-3) < 1
 
 
 def test_a_start_that_sees_is_left_alone() -> None:

@@ -1,17 +1,17 @@
 """The stochastic solver's settings, awkward data, and scikit-learn's checks."""
 
 import tracemalloc
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from tests.nca.data import QUICK, X, planted, y
 from vicinal import NCA, NCAClassifier, NCARegressor
-from vicinal.nca._learning import choose_solver
-from vicinal.nca._stochastic import part_size
 from vicinal.objectives import MinibatchSampler
 
 KINDS = ["expected", "log", "class-density"]
@@ -57,28 +57,28 @@ def test_verbose_names_the_solver(capsys: pytest.CaptureFixture[str]) -> None:
     assert [int(line.split()[1]) for line in lines[2:-1]] == [1, 2]
 
 
-def solver_of(model: NCA | NCARegressor, n: int, D: int, d: int) -> Any:
-    return choose_solver(model, model.objective, n, D, d)
-
-
-def test_auto_chooses_by_size(capsys: pytest.CaptureFixture[str]) -> None:
-    nca = NCA(2)
-    assert solver_of(nca, 1000, 50, 2) == "lbfgs"
-    assert solver_of(nca, 100_000, 50, 2) == "stochastic"
-    assert solver_of(nca, 1_000_000, 50, 2) == "stochastic"
-    chosen = [solver_of(nca, n, 50, 5) for n in range(1000, 50_000, 1000)]
-    assert sorted(chosen) == chosen  # "lbfgs" up to some n, "stochastic" from there on
-    assert solver_of(NCA(2, solver="cg"), 10**6, 50, 2) == "cg"
-    assert solver_of(NCA(2, solver="stochastic"), 10, 5, 2) == "stochastic"
-    assert solver_of(NCA(2, anneal=True), 10**6, 50, 2) == "lbfgs"
-    assert solver_of(NCA(2, n_neighbors=5), 10**6, 50, 2) == "lbfgs"
-    assert solver_of(NCARegressor(2), 10**6, 50, 2) == "stochastic"
-    # Small parts cost less: then it pays sooner.
-    assert solver_of(nca, 4000, 50, 2) == "lbfgs"
-    small = NCA(2, batch_size=32, n_references=64)
-    assert solver_of(small, 4000, 50, 2) == "stochastic"
-    NCA(2, solver="stochastic", verbose=1, max_iter=1, random_state=0).fit(X, y)
-    assert "solver stochastic" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("model", "n", "solver"),
+    [
+        (NCA(2), 9_000, "lbfgs"),
+        (NCA(2), 10_000, "stochastic"),
+        (NCA(2, objective="log"), 6_000, "lbfgs"),
+        (NCA(2, objective="log"), 7_000, "stochastic"),
+        (NCA(2, solver="cg"), 10_000, "cg"),
+        (NCA(2, n_neighbors=5), 10_000, "lbfgs"),
+        (NCARegressor(2, alpha=0.0), 7_000, "stochastic"),
+    ],
+)
+def test_auto_chooses_by_size(
+    model: Any, n: int, solver: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(n, 3))
+    model.set_params(max_iter=1, verbose=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(points, points[:, 0] > 0)
+    assert f"solver {solver}" in capsys.readouterr().out.splitlines()[0]
 
 
 @pytest.mark.parametrize(
@@ -190,12 +190,3 @@ CHECKS = [
 )
 def test_scikit_learns_checks(estimator: NCA, check: Any) -> None:
     check(estimator)
-
-
-def test_the_cost_of_a_step_is_that_of_its_parts() -> None:
-    """Half of the rows that a batch may have, where there is one phase alone."""
-    pairs, rows = part_size(10**6, None, None, False)
-    assert (pairs, rows) == (1024 * 1024, 1024)
-    assert part_size(10**6, 100, 300, False) == (100 * 300, 300)
-    assert part_size(10**6, None, 3000, False) == (1024 * 3000, 3000)
-    assert part_size(50, None, None, True) == pytest.approx((50 * 50, 50))

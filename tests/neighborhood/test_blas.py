@@ -16,13 +16,17 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from tests.blas_pools import blas_threads_now
 from vicinal.neighborhood import threads
-from vicinal.neighborhood.threads import blas_threads, single_threaded_blas
+from vicinal.neighborhood.threads import effective_n_threads, single_threaded_blas
 from vicinal.objectives import NCAObjective
 from vicinal.optimize import LBFGS
 
 
 def threads_of_blas() -> list[int]:
     return blas_threads_now()
+
+
+def n_threads() -> int:
+    return effective_n_threads(None)
 
 
 @pytest.fixture(autouse=True)
@@ -41,15 +45,15 @@ class Holder:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1)
-        self.enter, self.leave = self._told("__enter__"), self._told("__exit__")
+        self._holds: list[Any] = []
 
-    def _told(self, name: str) -> Callable[[], None]:
-        arguments = (None, None, None) if name == "__exit__" else ()
+    def enter(self) -> None:
+        self._holds.append(single_threaded_blas())
+        self.do(self._holds[-1].__enter__)
 
-        def act() -> None:
-            self.do(lambda: getattr(single_threaded_blas(), name)(*arguments))
-
-        return act
+    def leave(self) -> None:
+        hold = self._holds.pop()
+        self.do(lambda: hold.__exit__(None, None, None))
 
     def do(self, what: Callable[[], Any]) -> Any:
         return self._pool.submit(what).result(30)
@@ -59,7 +63,7 @@ def test_a_worker_thread_holds_blas_and_gives_it_back(before: list[int]) -> None
     worker = Holder()
     worker.enter()
     assert set(threads_of_blas()) == {1}
-    assert blas_threads() == worker.do(blas_threads) == 2
+    assert n_threads() == worker.do(n_threads) == 2
     worker.leave()
     assert threads_of_blas() == before
 
@@ -74,16 +78,6 @@ def test_of_two_threads_the_last_to_leave_gives_it_back(
     threads.pop(first_to_leave).leave()
     assert set(threads_of_blas()) == {1}
     threads.popitem()[1].leave()
-    assert threads_of_blas() == before
-
-
-def test_what_one_thread_enters_another_may_leave(before: list[int]) -> None:
-    A, B = Holder(), Holder()
-    A.enter()
-    A.enter()
-    B.leave()
-    assert set(threads_of_blas()) == {1}
-    B.leave()
     assert threads_of_blas() == before
 
 
@@ -155,7 +149,7 @@ def test_where_each_thread_has_a_number_each_is_held(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     mkl = OwnNumbers()
-    libraries = [threads._Library(mkl)]
+    libraries = [(mkl.get_num_threads, mkl.set_num_threads, True)]
     monkeypatch.setattr(threads, "_libraries", lambda: libraries)
     A, B, C = Holder(), Holder(), Holder()
 
@@ -171,7 +165,8 @@ def test_where_each_thread_has_a_number_each_is_held(
     assert numbers() == [7, 1, 7]
     B.leave()
     assert numbers() == [7, 1, 7]
-    assert B.do(blas_threads) == C.do(blas_threads) == 7
+    assert B.do(mkl.get_num_threads) == 1
+    assert C.do(mkl.get_num_threads) == 7
     B.leave()
     assert numbers() == [7, 7, 7]
 
@@ -247,58 +242,3 @@ def test_the_first_hold_of_a_process_may_come_from_any_thread() -> None:
         "assert threadpool_info() == before\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="how much it has is in /proc")
-def test_where_memory_ends_blas_has_its_buffers() -> None:
-    # OpenBLAS, which gets none later, would ask for them for ever.
-    program = """
-import resource
-from concurrent.futures import ThreadPoolExecutor
-import numpy as np
-from scipy.linalg.blas import dsymv
-from vicinal.neighborhood.threads import single_threaded_blas
-
-resource.setrlimit(resource.RLIMIT_AS, (2**36, 2**36))
-matrix = np.ones((300, 300))
-with ThreadPoolExecutor(2) as pool, single_threaded_blas():
-    list(pool.map(abs, range(2)))  # the threads are there
-    has = 4096 * int(open("/proc/self/statm").read().split()[0])
-    resource.setrlimit(resource.RLIMIT_AS, (has + 2**24, has + 2**24))
-    assert dsymv(1.0, matrix, matrix[0])[0] == 300
-    for product in pool.map(np.matmul, [matrix] * 4, [matrix] * 4):
-        assert product[0, 0] == 300
-print("done")
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-    assert done.stdout == "done\n", done.stderr
-
-
-def test_buffers_are_taken_in_several_threads_at_a_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    seen: list[int] = []
-    monkeypatch.setattr(np, "matmul", lambda *_: seen.append(threading.get_ident()))
-    threads._take_buffers(2)
-    assert len(seen) == 8
-    assert len(set(seen)) == 2
-
-    def refused(*_: object) -> None:
-        raise RuntimeError("can't start new thread")
-
-    # Fewer threads than there are cores are no reason to fail.
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", refused)
-    threads._take_buffers(2)
-
-
-def test_memory_is_bounded_where_addresses_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    resource = pytest.importorskip("resource")
-    for limit, bounded in ((resource.RLIM_INFINITY, False), (2**40, True)):
-        monkeypatch.setattr(resource, "getrlimit", lambda _, limit=limit: (limit, -1))
-        assert threads._is_memory_bounded() is bounded

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
-    ClassRuns,
-    ExpectedMatches,
-    LogMatches,
+    ClassSlices,
     NeighborWeights,
-    Perplexities,
     Rule,
-    SoftMatches,
-    SquaredErrors,
     average,
+    expected_matches,
     laplacian_product,
+    log_matches,
+    perplexities,
     row_values,
+    soft_matches,
+    squared_errors,
 )
 
 MakeRule: TypeAlias = Callable[[IntArray, Any], Rule]
@@ -32,19 +32,19 @@ def ones(n: int, dtype: Any) -> NeighborWeights:
 
 
 def expected(y: IntArray, dtype: Any = np.float64) -> Rule:
-    return ExpectedMatches(ClassRuns.from_sorted(y), ones(len(y), dtype))
+    return expected_matches(ClassSlices.from_sorted(y), ones(len(y), dtype))
 
 
 def log(y: IntArray, dtype: Any = np.float64) -> Rule:
-    return LogMatches(ClassRuns.from_sorted(y), ones(len(y), dtype))
+    return log_matches(ClassSlices.from_sorted(y), ones(len(y), dtype))
 
 
 def soft(y: IntArray, dtype: Any = np.float64) -> Rule:
-    return SoftMatches(y.astype(dtype), ones(len(y), dtype))
+    return soft_matches(y.astype(dtype), ones(len(y), dtype))
 
 
 def squared(y: IntArray, dtype: Any = np.float64) -> Rule:
-    return SquaredErrors(y.astype(dtype), ones(len(y), dtype))
+    return squared_errors(y.astype(dtype), ones(len(y), dtype))
 
 
 RULES: list[MakeRule] = [expected, log, soft, squared]
@@ -224,7 +224,7 @@ def test_average_is_over_soft_neighbours(dtype: Any) -> None:
 def test_perplexity_counts_neighbours() -> None:
     # Three points at one place, far from two at another: each sees 2 others, or 1.
     Z = np.array([[0.0], [0], [0], [1e3], [1e3]])
-    seen = row_values(Z, Perplexities(ones(5, np.float64)))
+    seen = row_values(Z, perplexities(ones(5, np.float64)))
     np.testing.assert_allclose(seen, [2, 2, 2, 1, 1])
     rng = np.random.default_rng(1)
     Z = rng.normal(size=(400, 2))
@@ -232,7 +232,7 @@ def test_perplexity_counts_neighbours() -> None:
     p /= p.sum(axis=1, keepdims=True)
     entropy = -(p * np.log(p + 1e-300)).sum(axis=1)
     np.testing.assert_allclose(
-        row_values(Z, Perplexities(ones(400, np.float64)), 2),
+        row_values(Z, perplexities(ones(400, np.float64)), 2),
         np.exp(entropy),
         rtol=1e-9,
     )
@@ -243,8 +243,8 @@ def test_copies_of_a_point_count_as_neighbours_of_each_other() -> None:
     Z, counts = np.array([[0.0], [1.0], [0.5]]), np.array([3, 2, 1])
     masses = NeighborWeights.build(counts, np.ones(3), np.dtype(np.float64))
     repeated = np.repeat(Z, counts, axis=0)
-    seen = row_values(repeated, Perplexities(ones(6, np.float64)))
-    np.testing.assert_allclose(row_values(Z, Perplexities(masses)), seen[[0, 3, 5]])
+    seen = row_values(repeated, perplexities(ones(6, np.float64)))
+    np.testing.assert_allclose(row_values(Z, perplexities(masses)), seen[[0, 3, 5]])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -256,4 +256,4 @@ def test_distances_that_overflow_are_an_error_not_nan(dtype: Any) -> None:
 
 def test_values_have_the_type_of_the_points() -> None:
     Z = np.random.default_rng(0).normal(size=(5, 1)).astype(np.float32)
-    assert row_values(Z, Perplexities(ones(5, np.float32))).dtype == np.float32
+    assert row_values(Z, perplexities(ones(5, np.float32))).dtype == np.float32

@@ -6,12 +6,12 @@ import pytest
 from tests.nca.oracles_terms import nca_terms_and_gradient, probabilities
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
-    ClassRuns,
-    ExpectedMatches,
-    LogMatches,
+    ClassSlices,
     NeighborWeights,
     Rule,
+    expected_matches,
     laplacian_product,
+    log_matches,
 )
 from vicinal.neighborhood.nearest import (
     NearestLists,
@@ -20,9 +20,9 @@ from vicinal.neighborhood.nearest import (
 )
 from vicinal.neighborhood.nearest import probabilities as some_probabilities
 
-RULES: dict[str, type[ExpectedMatches]] = {
-    "expected": ExpectedMatches,
-    "log": LogMatches,
+RULES: dict[str, type[expected_matches]] = {
+    "expected": expected_matches,
+    "log": log_matches,
 }
 
 
@@ -52,7 +52,7 @@ def masses_of(counts: FloatArray, dtype: Any = np.float64) -> NeighborWeights:
 
 
 def lists_of(Z: FloatArray, y: IntArray, k: int) -> NearestLists:
-    return NearestLists.find(Z, ClassRuns.from_sorted(y), k, 1)
+    return NearestLists.find(Z, ClassSlices.from_sorted(y), k, 1)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -91,7 +91,7 @@ def test_the_lists_are_of_the_nearest(case: str, k: int) -> None:
 def test_equals_the_sums_over_the_lists(case: str, kind: str, k: int) -> None:
     Z, y, counts = make(case)
     lists = lists_of(Z, y, k)
-    rule = RULES[kind](ClassRuns.from_sorted(y), masses_of(counts))
+    rule = RULES[kind](ClassSlices.from_sorted(y), masses_of(counts))
     values, product = pull_nearest(Z, rule, lists)
     # Zᵀ L Z is the gradient of the sum at the identity, over 2.
     terms, gradient = nca_terms_and_gradient(
@@ -108,7 +108,7 @@ def test_equals_the_sums_over_the_lists(case: str, kind: str, k: int) -> None:
 def test_lists_of_all_give_the_whole(case: str, kind: str, dtype: Any) -> None:
     Z, y, counts = make(case)
     Z = Z.astype(dtype)
-    rule: Rule = RULES[kind](ClassRuns.from_sorted(y), masses_of(counts, dtype))
+    rule: Rule = RULES[kind](ClassSlices.from_sorted(y), masses_of(counts, dtype))
     lists = lists_of(Z, y, len(Z) - 1)
     values, product = pull_nearest(Z, rule, lists)  # type: ignore[arg-type]
     whole = laplacian_product(Z, rule)
@@ -127,7 +127,7 @@ def test_lists_of_all_give_the_whole(case: str, kind: str, dtype: Any) -> None:
 def test_any_number_of_threads_gives_the_same_bits(kind: str, dtype: Any) -> None:
     Z, y, counts = make("counts", n=1500, d=3)
     Z = Z.astype(dtype)
-    rule = RULES[kind](ClassRuns.from_sorted(y), masses_of(counts, dtype))
+    rule = RULES[kind](ClassSlices.from_sorted(y), masses_of(counts, dtype))
     lists = lists_of(Z, y, 9)
     one = pull_nearest(Z, rule, lists, 1)
     for n_threads in (2, 5):
@@ -135,7 +135,7 @@ def test_any_number_of_threads_gives_the_same_bits(kind: str, dtype: Any) -> Non
         np.testing.assert_array_equal(one.values, many.values)
         np.testing.assert_array_equal(one.matrix, many.matrix)
     np.testing.assert_array_equal(
-        NearestLists.find(Z, ClassRuns.from_sorted(y), 9, 2).columns, lists.columns
+        NearestLists.find(Z, ClassSlices.from_sorted(y), 9, 2).columns, lists.columns
     )
 
 
@@ -143,7 +143,7 @@ def test_any_number_of_threads_gives_the_same_bits(kind: str, dtype: Any) -> Non
 def test_the_origin_does_not_matter(kind: str) -> None:
     Z, y, counts = make("plain", n=300)
     Z = np.round(Z * 64) / 64  # so that shifting by a power of 2 rounds nothing
-    rule = RULES[kind](ClassRuns.from_sorted(y), masses_of(counts, np.float32))
+    rule = RULES[kind](ClassSlices.from_sorted(y), masses_of(counts, np.float32))
     lists = lists_of(Z, y, 10)
     near = pull_nearest(Z.astype(np.float32), rule, lists)
     far = pull_nearest((Z + 4096).astype(np.float32), rule, lists)

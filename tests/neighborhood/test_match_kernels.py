@@ -8,12 +8,11 @@ from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray
 from vicinal.neighborhood import (
-    GivenPairs,
-    Listed,
-    ListedMatches,
     NeighborWeights,
-    SoftLabels,
+    given_pairs,
     kernels,
+    listed_matches,
+    soft_labels,
 )
 
 N = 7
@@ -76,8 +75,8 @@ def check_matches(rule: Any, kappa: FloatArray, power: float) -> None:
 @pytest.mark.parametrize("power", [0.0, 1.0])
 def test_listed_matches(power: float) -> None:
     kappa = some_matches()
-    listed = Listed.of(csr_array(kappa), KIND)
-    check_matches(ListedMatches(listed, MASSES, power), kappa, power)
+    listed = csr_array(kappa)
+    check_matches(listed_matches(listed, MASSES, power), kappa, power)
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0])
@@ -88,7 +87,7 @@ def test_soft_labels(power: float) -> None:
     labels[2] = [0, 0, 1]  # nobody else may be of this class
     kappa = labels @ labels.T
     np.fill_diagonal(kappa, 0)
-    check_matches(SoftLabels(labels, MASSES, power), kappa, power)
+    check_matches(soft_labels(labels, MASSES, power), kappa, power)
 
 
 def test_pairs() -> None:
@@ -99,8 +98,8 @@ def test_pairs() -> None:
     p = picked()
     expected = repulsion[:, None] * p - attraction[:, None] * shares
     terms = (shares * np.log(p + np.eye(N))).sum(axis=1)
-    listed = Listed.of(csr_array(shares), KIND)
-    V, values = weighed(GivenPairs(listed, MASSES, attraction, repulsion))
+    listed = csr_array(shares)
+    V, values = weighed(given_pairs(listed, MASSES, attraction, repulsion))
     # Point 2 neither has partners nor repels: it has no part in the gradient.
     np.testing.assert_allclose(V, expected[ORDER][:N_ROWS], atol=1e-12)
     np.testing.assert_allclose(values, terms[ORDER][:N_ROWS], atol=1e-12)

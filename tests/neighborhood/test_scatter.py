@@ -8,16 +8,16 @@ from scipy.special import logsumexp
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
     NeighborWeights,
-    Responsibilities,
     WeightedPairs,
     laplacian_product,
     log_sums,
+    responsibilities,
     scatter,
 )
 
 
-def rule(n: int, dtype: Any = np.float64) -> Responsibilities:
-    return Responsibilities(
+def rule(n: int, dtype: Any = np.float64) -> responsibilities:
+    return responsibilities(
         NeighborWeights.build(np.ones(n), np.ones(n), np.dtype(dtype))
     )
 

@@ -15,11 +15,11 @@ import joblib
 import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    is_regressor,
 )
 from sklearn.utils import check_array
 from sklearn.utils import validation as _sklearn
@@ -39,7 +39,6 @@ __all__ = [
     "LearnsFromClasses",
     "LinearMetric",
     "Monitor",
-    "advised",
     "check_sample_weight",
     "encoded",
     "labeled",
@@ -59,63 +58,39 @@ def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
-_NOT_NUMBERS = (
-    "could not convert string to float",
-    "could not be promoted",
-    "float() argument must be a string or a real number",
-)
-
-
-def advised(estimator: Any, error: Exception) -> Exception | None:
-    """Return an error with additional advice, if there is any.
-
-    Parameters
-    ----------
-    estimator : object
-        Estimator that is being fitted.
-    error : ValueError or TypeError
-        Error of scikit-learn about X and y; its text stays the start of the message.
-
-    Returns
-    -------
-    Exception or None
-        Error of the same type; None if there is no advice.
-    """
-    text = str(error).strip()
-    if text.startswith("Unknown label type: continuous"):
-        advice = (
-            f"{type(estimator).__name__} learns from classes; for numbers to predict, "
-            "use vicinal.NCARegressor, or round them to classes."
-        )
-    elif any(part in text for part in _NOT_NUMBERS):
-        advice = (
-            "X must hold numbers: encode text and dates first, for example with "
-            "sklearn.preprocessing.OneHotEncoder, or give the whole table to "
-            "vicinal.compare or vicinal.app.tables.prepared.prepare, which do it."
-        )
-        if is_regressor(estimator):
-            advice += " So must y; classes are for vicinal.NCA and NCAClassifier."
-    else:
-        return None
-    first = text.partition("The full list of DTypes")[0].strip()
-    kind = ValueError if isinstance(error, ValueError) else TypeError
-    return kind(f"{first.rstrip('.')}. {advice}")
-
-
 MOST_WEIGHT = 1e30
 """Maximum weight of a row."""
+LARGEST_VALUE = 1e75
+"""Largest absolute value of X; its fourth power is finite. 1 / LARGEST_VALUE is the
+least for the same reason."""
 
 
 def validate_data(estimator: Any, /, *arrays: Any, **options: Any) -> Any:
-    """Validate as scikit-learn does, and return arrays in native byte order.
+    """Validate as scikit-learn does, in native byte order and within a safe range.
 
     scikit-learn keeps the byte order of data frame columns, for which no kernel is
-    compiled.
+    compiled. Values whose squares or fourth powers would overflow or underflow raise
+    ValueError here, so that no other code needs to consider them.
     """
     found = _sklearn.validate_data(estimator, *arrays, **options)
-    if isinstance(found, tuple):
-        return tuple(_native(one) for one in found)
-    return _native(found)
+    X = found[0] if isinstance(found, tuple) else found
+    values = X.data if issparse(X) else X
+    if getattr(values, "dtype", np.dtype(int)).kind == "f" and values.size:
+        largest = max(abs(float(values.max())), abs(float(values.min())))
+        least = max(1 / LARGEST_VALUE, float(np.finfo(values.dtype).tiny))
+        if largest > LARGEST_VALUE or 0 < largest < least:
+            raise ValueError(
+                f"X has values of size {largest:.0e}, whose squares are out of the "
+                "range of floats. Scale the data, for instance with StandardScaler."
+            )
+    arrays = found if isinstance(found, tuple) else (found,)
+    native = [
+        one.astype(one.dtype.newbyteorder("="))
+        if hasattr(one, "dtype") and not one.dtype.isnative
+        else one
+        for one in arrays
+    ]
+    return tuple(native) if isinstance(found, tuple) else native[0]
 
 
 def check_sample_weight(weights: ArrayLike | None, X: Any) -> NDArray[np.float64]:
@@ -137,13 +112,6 @@ def check_sample_weight(weights: ArrayLike | None, X: Any) -> NDArray[np.float64
             f"copies of a row; divide them so that none is above {MOST_WEIGHT:.0e}."
         )
     return found
-
-
-def _native(array: Any) -> Any:
-    dtype = getattr(array, "dtype", None)
-    if dtype is None or dtype.isnative:
-        return array
-    return array.astype(dtype.newbyteorder("="))
 
 
 def labeled(
@@ -281,7 +249,12 @@ class Monitor:
             f"{left:>9.1f}"
         )
         self._ticked = now
-        stop = self._end_task()
+        task, self._task = self._task, None
+        stop = bool(
+            task.call_on_fit_task_end(
+                **self._data, reconstruction_attributes=self._as_if_fitted
+            )
+        )
         if self._callback is not None:
             try:
                 self._callback(components.ravel(), self.n_iter)
@@ -308,14 +281,6 @@ class Monitor:
     def _begin_task(self) -> None:
         self._task = self._context.subcontext(task_name="iteration")
         self._task.call_on_fit_task_begin(**self._data)
-
-    def _end_task(self) -> bool:
-        task, self._task = self._task, None
-        return bool(
-            task.call_on_fit_task_end(
-                **self._data, reconstruction_attributes=self._as_if_fitted
-            )
-        )
 
     def _as_if_fitted(self) -> dict[str, Any]:
         """Return the attributes that make a copy of the estimator usable."""
@@ -368,34 +333,23 @@ def unscale_components(
 
 
 @contextmanager
-def unchanged_on_error(
-    estimator: Any, unless: Callable[[], bool] = lambda: False
-) -> Iterator[None]:
+def unchanged_on_error(estimator: Any) -> Iterator[None]:
     """Restore n_features_in_ and feature_names_in_ if fit fails.
 
-    Other attributes are not changed, since scikit-learn's callbacks store state there.
-
-    Parameters
-    ----------
-    estimator : object
-        Estimator that is being fitted; it sets other attributes only on success.
-    unless : callable
-        Called after an error; returns whether fitted attributes were kept.
+    Other attributes are set only on success, and scikit-learn's callbacks store state
+    there. If a map was kept, as after Ctrl-C, nothing is restored.
     """
     noted = ("n_features_in_", "feature_names_in_")
-    before = {name: vars(estimator)[name] for name in noted if name in vars(estimator)}
+    state = vars(estimator)
+    before = {name: state[name] for name in noted if name in state}
+    components = state.get("components_")
     try:
         yield
-    except BaseException as error:
-        if not unless():
+    except BaseException:
+        if state.get("components_") is components:
             for name in noted:
-                vars(estimator).pop(name, None)
-            vars(estimator).update(before)
-        if (
-            isinstance(error, ValueError | TypeError)
-            and (better := advised(estimator, error)) is not None
-        ):
-            raise better from error
+                state.pop(name, None)
+            state.update(before)
         raise
 
 
@@ -406,6 +360,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """
 
     components_: FloatArray
+    _unchanged_on_error = unchanged_on_error
     # Formats of sparse X that fit supports.
     _accept_sparse: ClassVar[list[str] | bool] = False
 
@@ -481,15 +436,6 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             Scores, as expected by `sklearn.metrics.roc_auc_score`.
         """
         return -self.pair_distance(pairs)
-
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        """Restore the feature attributes if fit fails, unless a map was kept."""
-        components = getattr(self, "components_", None)
-        with unchanged_on_error(
-            self, lambda: getattr(self, "components_", None) is not components
-        ):
-            yield
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

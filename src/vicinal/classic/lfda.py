@@ -16,7 +16,7 @@ from vicinal.classic._shared import (
     held_out_hits,
     scattered_span,
 )
-from vicinal.neighborhood import Affinities, effective_n_threads, scatter
+from vicinal.neighborhood import affinities, effective_n_threads, scatter
 
 
 class LFDA(SupervisedMetric):
@@ -193,8 +193,8 @@ def local_scatters(
         Z, itself = points.astype(np.float64), np.arange(n_c)
         nearest = nearest_points(Z, Z, n_neighbors, own=itself, n_threads=n_threads)
         sigma = np.linalg.norm(Z - Z[nearest[0, :, -1]], axis=1)
-        affinities = Affinities(1 / np.maximum(sigma, least))
-        affine = scatter(Z, affinities, n_threads).matrix / 2
+        rule = affinities(1 / np.maximum(sigma, least))
+        affine = scatter(Z, rule, n_threads).matrix / 2
         within += affine / n_c
         between += (1 / n - 1 / n_c) * affine
     return (between + between.T) / 2, (within + within.T) / 2

@@ -17,7 +17,8 @@ from sklearn.utils.random import sample_without_replacement
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
     NeighborWeights,
-    Responsibilities,
+    Rule,
+    responsibilities,
     back_project,
     float32_resolves,
     project,
@@ -174,10 +175,10 @@ def project_resolvable(
 
 def _responsibilities(
     Z: FloatArray, counts: FloatArray | None = None
-) -> Responsibilities:
+) -> Rule:
     ones = np.ones(len(Z))
     weights = ones if counts is None else counts
-    return Responsibilities(NeighborWeights.build(ones, weights, Z.dtype))
+    return responsibilities(NeighborWeights.build(ones, weights, Z.dtype))
 
 
 # M-step

@@ -17,7 +17,6 @@ from vicinal.nca._learning import warn_unless_learned as warn_unless_learned
 from vicinal.nca._problems import ClassProblem as ClassProblem
 from vicinal.nca._scale import fitted_scale as fitted_scale
 from vicinal.nca._scale import queries_of_all as queries_of_all
-from vicinal.nca._scale import squared_length as squared_length
 from vicinal.nca._stochastic import sample_size as sample_size
 from vicinal.nca.classifier import NCAClassifier
 from vicinal.nca.nca import NCA

@@ -1,5 +1,6 @@
 """Initial maps (thesis, section 3.3.2)."""
 
+import warnings
 from functools import partial
 from typing import Any
 
@@ -62,7 +63,7 @@ def initial_components(
     n_threads : int, default=1
         Number of threads; the result is bitwise identical for any number.
     unit : float, default=1.0
-        Unit of the data. "auto" divides starts of a fixed size by it.
+        Unit of the map's entries. "auto" multiplies starts of a fixed size by it.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def initial_components(
     )
     if issparse(X):
         first = sparse_start(init, X, d, random_state)
-        return first / unit if init == "auto" else first
+        return unit * first if init == "auto" else first
     if init == "auto":
         return _auto(X, codes, d, random_state, n_threads, unit)
     if init == "identity":
@@ -156,7 +157,7 @@ def diagonal_start(
     n_features = X.shape[1]
     if isinstance(init, str):
         if init in ("auto", "identity"):
-            return np.ones(n_features) / (unit if init == "auto" else 1.0)
+            return np.ones(n_features) * (unit if init == "auto" else 1.0)
         if init == "whiten":
             deviation = X.std(axis=0, dtype=np.float64)
             return 1 / np.where(deviation > 0, deviation, 1.0)
@@ -215,14 +216,25 @@ def _auto(
     n, n_features = X.shape
     n_classes = 0 if codes is None else codes.max() + 1
     if codes is not None and d <= min(n_features, n_classes - 1) and n > n_classes:
-        try:
-            # As in scikit-learn, classes are weighted by size, and whitened.
-            return discriminant_rows(X, codes, _within(X, codes, n_threads), d)
-        except ValueError:
-            pass
+        from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+        lda = LinearDiscriminantAnalysis(n_components=d)
+        # In the unit of the data, since the rank is determined by absolute tolerances.
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # collinear features
+            try:
+                rows: FloatArray = lda.fit(X * X.dtype.type(unit), codes).scalings_.T
+            except (ValueError, IndexError, np.linalg.LinAlgError):
+                rows = np.empty((0, n_features))
+        if (
+            len(rows) >= d
+            and np.isfinite(rows[:d]).all()
+            and rows[:d].any(axis=1).all()
+        ):
+            return unit * rows[:d].astype(np.float64)
     if d < min(n_features, n):
-        return _pca(X, d, random_state, n_threads) / unit
-    return np.eye(d, n_features) / unit
+        return unit * _pca(X, d, random_state, n_threads)
+    return unit * np.eye(d, n_features)
 
 
 def _pca(

@@ -37,12 +37,7 @@ from vicinal.nca._scale import (
     scaled_starts,
 )
 from vicinal.nca._schedules import EarlyStopping, anneal, held_out_accuracy, hold_out
-from vicinal.nca._stochastic import (
-    STEPS,
-    Preconditioner,
-    StochasticOptimizer,
-    part_size,
-)
+from vicinal.nca._stochastic import Preconditioner, StochasticOptimizer
 from vicinal.neighborhood import effective_n_threads
 from vicinal.objectives import TruncatedNCA
 from vicinal.objectives.base import PairObjective, sample_indices
@@ -52,6 +47,10 @@ PENALTIES = (1.0, 0.1, 0.01, 0.0)
 """Grid of penalties λ‖A‖² per point, at the size of the start."""
 SELECTION_ITERATIONS = 6
 """Number of iterations for each penalty, and of the final fit."""
+STOCHASTIC_FROM = 10_000, 7_000
+"""Number of rows from which solver="auto" is stochastic: for "expected" and
+"class-density", and for other objectives. An iteration then costs as much as an
+evaluation over all pairs."""
 N_ERRORS = 0.5
 """The strongest penalty within this many standard errors of the best is selected. These
 three constants were chosen by `benchmarks.defaults`."""
@@ -81,12 +80,13 @@ def learn(
             problem.codes, est.validation_fraction, est.random_state
         )
         train, held = problem.part(rows), problem.part(others)
-    selected = select(est, train)
+    selected = select(est, train) if est.alpha == "auto" else None
     alpha = float(est.alpha) if selected is None else selected.alpha
     objective = make_objective(est, train)
-    optimizer = make_optimizer(est, train, alpha)
+    unit = 1 / data_unit(train.X, train.weights)
+    optimizer = make_optimizer(est, train, alpha, unit)
     if selected is None:
-        start = first_map(est, train, objective, optimizer, alpha)
+        start = first_map(est, train, objective, optimizer, alpha, unit)
     else:
         start = selected_start(est, problem, selected)
     stopper = None
@@ -96,9 +96,28 @@ def learn(
             est.n_iter_no_change,
             start,
         )
-    make_run = make_run or Run
-    run = make_run(est, problem, objective, optimizer, selected, stopper)
-    result = run.maximize(start)
+    run = (make_run or Run)(est, problem, objective, optimizer, selected, stopper)
+    optimizer = run.optimizer
+    stochastic = isinstance(optimizer, StochasticOptimizer)
+    monitor = Monitor(
+        est,
+        *problem.given,
+        start,
+        lambda A: est._attributes_of(problem, A),
+        optimizer.describe(problem.X.shape[1]),
+        stochastic,
+    )
+    watch = monitor if stopper is None else stopper.watch(monitor)
+    try:
+        with monitor:
+            result = optimizer.maximize(objective, start, watch)
+    except KeyboardInterrupt:
+        if est.warm_start and monitor.n_iter:  # keep the current map
+            A = monitor.components
+            if stochastic:
+                A = optimizer.rescaled(objective, A)
+            run.finish(OptimizeResult(x=A, nit=monitor.n_iter, curve=monitor.curve))
+        raise
     if problem.targets is not None and est.alpha == "auto":
         # The penalty shrinks the map; the scale that predicts best is larger.
         result.x = best_loss_scale(problem.scale_objective(), result.x)
@@ -136,32 +155,6 @@ class Run:
     selected: Selected | None = None
     stopper: EarlyStopping | None = None
 
-    def maximize(self, start: FloatArray) -> OptimizeResult:
-        """Maximize from a start, with callbacks and `verbose`.
-
-        After Ctrl-C with warm_start, the current map is kept.
-        """
-        est, optimizer = self.est, self.optimizer
-        monitor = Monitor(
-            est,
-            *self.problem.given,
-            start,
-            lambda A: est._attributes_of(self.problem, A),
-            optimizer.describe(self.objective.X.shape[1]),
-            optimizer.is_stochastic,
-        )
-        watch = monitor if self.stopper is None else self.stopper.watch(monitor)
-        try:
-            with monitor:
-                return optimizer.maximize(self.objective, start, watch)
-        except KeyboardInterrupt:
-            if est.warm_start and monitor.n_iter:
-                A = optimizer.rescaled(self.objective, monitor.components)
-                self.finish(
-                    OptimizeResult(x=A, nit=monitor.n_iter, curve=monitor.curve)
-                )
-            raise
-
     def finish(self, result: OptimizeResult) -> None:
         """Set all fitted attributes."""
         est, problem, objective, A = self.est, self.problem, self.objective, result.x
@@ -171,12 +164,15 @@ class Run:
         if self.stopper is not None:
             objective, A = make_objective(est, problem), self.stopper.best
             objective.refresh(A)
-            A = self.optimizer.rescaled(objective, A)
+            if isinstance(self.optimizer, StochasticOptimizer):
+                A = self.optimizer.rescaled(objective, A)
             found["validation_curve_"] = np.array(self.stopper.curve)
         perplexities = np.full(len(problem.kept), np.nan, dtype=problem.X.dtype)
-        perplexities[problem.kept] = objective.effective_neighbors(
-            A, self.optimizer.queries(objective)
-        )
+        queries = None
+        if not isinstance(self.optimizer, ExactOptimizer):
+            rng = np.random.default_rng(self.optimizer.seed)
+            queries = queries_of_all(objective, rng)
+        perplexities[problem.kept] = objective.effective_neighbors(A, queries)
         if isinstance(objective, TruncatedNCA):
             found["truncated_mass_"] = objective.lost_mass(A)
         store(
@@ -261,6 +257,8 @@ class ExactOptimizer:
         Limits of a solver that is given by name.
     alpha : float
         Penalty per point.
+    unit : float
+        Unit of the map's entries.
     planned : bool, default=False
         Whether reaching max_iter is expected.
     """
@@ -269,9 +267,8 @@ class ExactOptimizer:
     max_iter: int
     tol: float
     alpha: float
+    unit: float
     planned: bool = False
-    preconditioner = None
-    is_stochastic = False
 
     def describe(self, _: int) -> str:
         """Return a line for `verbose`."""
@@ -284,7 +281,7 @@ class ExactOptimizer:
         """Maximize from a start; see `vicinal.optimize.Solver`."""
         how: dict[str, Any] = {
             "solver": self.solver,
-            "unit": 1 / data_unit(objective),
+            "unit": self.unit,
             "max_iter": self.max_iter,
             "tol": self.tol,
         }
@@ -306,13 +303,6 @@ class ExactOptimizer:
             )
         return result
 
-    def rescaled(self, _: PairObjective, A: FloatArray) -> FloatArray:
-        """Return the map unchanged: its scale was learned from all pairs."""
-        return A
-
-    def queries(self, _: PairObjective) -> None:
-        """Return the points for effective_neighbors_: all."""
-
 
 @dataclass(frozen=True)
 class NoOptimization:
@@ -322,8 +312,6 @@ class NoOptimization:
     """
 
     seed: int
-    preconditioner = None
-    is_stochastic = False
     alpha = None
 
     def describe(self, _: int) -> str:
@@ -334,54 +322,39 @@ class NoOptimization:
         self, objective: PairObjective, start: FloatArray, callback: Any
     ) -> OptimizeResult:
         """Return the start."""
-        queries = self.queries(objective)
+        queries = queries_of_all(objective, np.random.default_rng(self.seed))
         terms = objective.terms(start, queries).astype(np.float64)
         mean = float(np.average(terms, weights=objective.counts[queries]))
         curve = [mean * objective.n_points] * 2
         callback(start, curve)
         return solution(start, 1, curve, "converged", self.describe(0))
 
-    def rescaled(self, _: PairObjective, A: FloatArray) -> FloatArray:
-        """Return the map unchanged."""
-        return A
 
-    def queries(self, objective: PairObjective) -> IntArray:
-        """Return the points for effective_neighbors_."""
-        return queries_of_all(objective, np.random.default_rng(self.seed))
-
-
-def make_optimizer(est: Any, problem: Problem, alpha: float) -> Any:
+def make_optimizer(est: Any, problem: Problem, alpha: float, unit: float) -> Any:
     """Return the optimizer for `solver` and the size of the data."""
     if np.isinf(alpha):
         return NoOptimization(seed_of(est))
+    solver = est.solver
     n, D = problem.X.shape
-    d = int(est.n_components) if isinstance(est.n_components, Integral) else D
-    solver = choose_solver(est, problem.loss, n, D, d)
+    if isinstance(solver, str) and solver == "auto":
+        exact = getattr(est, "n_neighbors", "all") != "all"
+        exact |= bool(getattr(est, "anneal", False))
+        two_phases = problem.loss in ("expected", "class-density")
+        few = n < STOCHASTIC_FROM[0 if two_phases else 1]
+        solver = "lbfgs" if exact or few else "stochastic"
     if not isinstance(solver, str) or solver != "stochastic":
         # Each map of the path was judged after this number of iterations.
         planned = est.alpha == "auto"
         max_iter = min(SELECTION_ITERATIONS, est.max_iter) if planned else est.max_iter
-        return ExactOptimizer(solver, max_iter, est.tol, alpha, planned)
+        return ExactOptimizer(solver, max_iter, est.tol, alpha, unit, planned)
     seed = seed_of(est)
+    d = int(est.n_components) if isinstance(est.n_components, Integral) else D
     preconditioner = Preconditioner.find(
         problem.X, problem.codes, d, _is_diagonal(est), np.random.default_rng(seed)
     )
     return StochasticOptimizer(
         preconditioner, *part_sizes(est, n), est.max_iter, alpha, seed
     )
-
-
-def choose_solver(est: Any, loss: Any, n: int, D: int, d: int) -> Any:
-    """Return the solver; "auto" is the cheaper of "lbfgs" and "stochastic"."""
-    if not isinstance(est.solver, str) or est.solver != "auto":
-        return est.solver
-    if getattr(est, "n_neighbors", "all") != "all" or getattr(est, "anneal", False):
-        return "lbfgs"
-    two_phases = isinstance(loss, str) and loss in ("expected", "class-density")
-    part = part_size(n, *part_sizes(est, n), in_two_phases=two_phases)
-    # Small blocks are slower per pair, and each step has a fixed cost.
-    stochastic = STEPS[1] * (1.5 * _nanoseconds(*part, D, d) + 1e6)
-    return "stochastic" if stochastic < _nanoseconds(n**2, n, D, d) else "lbfgs"
 
 
 def part_sizes(est: Any, n: int) -> tuple[int | None, int | None]:
@@ -393,68 +366,60 @@ def part_sizes(est: Any, n: int) -> tuple[int | None, int | None]:
     )
 
 
-def _nanoseconds(n_pairs: float, n_rows: float, D: int, d: int) -> float:
-    """Estimate the time of an evaluation: pairs, and projection of the rows."""
-    return n_pairs * (2 + 0.1 * d) + n_rows * D * d * 0.1
-
-
 # --- initialization
 
 
 def first_map(
-    est: Any, problem: Problem, objective: PairObjective, optimizer: Any, alpha: float
+    est: Any,
+    problem: Problem,
+    objective: PairObjective,
+    optimizer: Any,
+    alpha: float,
+    unit: float,
 ) -> FloatArray:
     """Return the initial map for the estimator's parameters."""
-    X, codes = problem.X, problem.codes
-    warm = is_warm(est, X)
-    if _is_diagonal(est):
-        if warm and len(est.components_) == X.shape[1]:
+    X, codes, d = problem.X, problem.codes, est.n_components
+    if is_warm(est, X):
+        if not _is_diagonal(est):
+            return est.components_
+        if len(est.components_) == X.shape[1]:
             return np.diag(est.components_).copy()
-        start = diagonal_start(est.init, X, data_unit(objective))
-        if not isinstance(est.init, str) or optimizer.is_stochastic:
-            return start
-        return _rescaled_init(est, objective, start)
-    if warm:
-        return est.components_
-    if est.n_components == "auto":
+    if d == "auto":
         return shortened(est, problem)
     if getattr(est, "anneal", False):
-        return annealed(est, problem, objective, alpha)
-    return start_of(est, objective, codes, est.n_components, optimizer.preconditioner)
+        return annealed(est, problem, objective, alpha, unit)
+    basis = getattr(optimizer, "preconditioner", None)
+    if getattr(est, "form", "full") == "diagonal":
+        start = diagonal_start(est.init, X, unit)
+    elif basis is None:
+        start = start_of(est, X, codes, d, unit)
+    else:
+        return start_from_sample(est, problem, basis)
+    if basis is not None or not isinstance(est.init, str):
+        return start
+    rng = np.random.default_rng(seed_of(est))
+    return rescale_init(objective, start, rng, is_auto=est.init == "auto")
+
+
+def start_from_sample(est: Any, problem: Problem, basis: Preconditioner) -> FloatArray:
+    """Return the start for `init`, from the preconditioner's sample of the rows."""
+    points, labels, d = problem.X[basis.rows], problem.codes, est.n_components
+    if labels is not None:
+        labels = np.unique(labels[basis.rows], return_inverse=True)[1]
+    from_data = isinstance(est.init, str) and est.init in FROM_THE_DATA
+    if basis.projection is None or d is None or not from_data:
+        return start_of(est, points, labels, d)
+    within = start_of(est, points @ basis.projection, labels, d)
+    return within @ basis.projection.T
 
 
 def start_of(
-    est: Any,
-    objective: PairObjective,
-    codes: IntArray | None,
-    n_components: int | None,
-    preconditioner: Preconditioner | None = None,
+    est: Any, X: Any, codes: IntArray | None, d: int | None, unit: float = 1.0
 ) -> FloatArray:
-    """Return the start for `init`, from the preconditioner's sample if there is one."""
-    X = objective.X
+    """Return the start for `init`."""
     random_state = check_random_state(est.random_state)
-    given = (n_components, random_state, effective_n_threads(est.n_jobs))
-    if preconditioner is None:
-        unit = data_unit(objective)
-        start = initial_components(est.init, X, codes, *given, unit)
-        if not isinstance(est.init, str):
-            return start
-        return _rescaled_init(est, objective, start)
-    points = X[preconditioner.rows]
-    labels = codes
-    if codes is not None:
-        labels = np.unique(codes[preconditioner.rows], return_inverse=True)[1]
-    projection = preconditioner.projection
-    from_data = isinstance(est.init, str) and est.init in FROM_THE_DATA
-    if projection is None or n_components is None or not from_data:
-        return initial_components(est.init, points, labels, *given)
-    within = initial_components(est.init, points @ projection, labels, *given)
-    return within @ projection.T
-
-
-def _rescaled_init(est: Any, objective: PairObjective, start: FloatArray) -> FloatArray:
-    rng = np.random.default_rng(seed_of(est))
-    return rescale_init(objective, start, rng, is_auto=est.init == "auto")
+    threads = effective_n_threads(est.n_jobs)
+    return initial_components(est.init, X, codes, d, random_state, threads, unit)
 
 
 def shortened(est: Any, problem: Problem) -> FloatArray:
@@ -471,7 +436,7 @@ def shortened(est: Any, problem: Problem) -> FloatArray:
 
 
 def annealed(
-    est: Any, problem: Problem, objective: PairObjective, alpha: float
+    est: Any, problem: Problem, objective: PairObjective, alpha: float, unit: float
 ) -> FloatArray:
     """Return a map of n_components rows, annealed from a map of full rank."""
     X, d = problem.X, est.n_components
@@ -480,11 +445,13 @@ def annealed(
             f"anneal={est.anneal!r} reduces {X.shape[1]} dimensions: give a smaller "
             "n_components."
         )
-    full = start_of(est, objective, problem.codes, None)
+    full = start_of(est, X, problem.codes, None, unit)
+    if isinstance(est.init, str):
+        rng = np.random.default_rng(seed_of(est))
+        full = rescale_init(objective, full, rng, is_auto=est.init == "auto")
     if len(full) < d:
         raise ValueError(f"init has {len(full)} rows, fewer than n_components={d}.")
     penalized = Ridge(objective, alpha * objective.n_points)
-    unit = 1 / data_unit(objective)
     return anneal(penalized, full, d, X, est.anneal, unit)
 
 
@@ -503,12 +470,8 @@ def is_warm(est: Any, X: Any) -> bool:
 # --- selection of start and penalty on held-out rows
 
 
-def select(est: Any, problem: Problem) -> Selected | None:
-    """Return the start and penalty that predict best; None if alpha is given."""
-    if est.alpha:
-        _check_spread(problem.X)
-    if est.alpha != "auto":
-        return None
+def select(est: Any, problem: Problem) -> Selected:
+    """Return the start and penalty that predict best."""
     if is_warm(est, problem.X) and hasattr(est, "alpha_"):
         # The map was learned from the rows that would judge it.
         A = est.components_
@@ -552,7 +515,7 @@ Path = dict[tuple[str, float], tuple[float, FloatArray, FloatArray]]
 def fit_path(est: Any, fold: Fold, starts: dict[str, FloatArray]) -> Path:
     """Return {(init, penalty): (alpha, map, held-out losses)}, strongest first."""
     objective = fold.problem.objective()
-    unit = 1 / data_unit(objective)
+    unit = 1 / data_unit(fold.problem.X, fold.problem.weights)
     found: Path = {}
     for init, A in starts.items():
         found[init, np.inf] = np.inf, A, fold.losses(A)
@@ -609,7 +572,8 @@ def candidates(est: Any, problem: Problem) -> dict[str, FloatArray]:
     elif d == "auto":
         starts = {"full rank": shortened(est, problem)}
     elif getattr(est, "anneal", False):
-        starts = {"annealed": annealed(est, problem, problem.objective(), 0.0)}
+        unit = 1 / data_unit(X, problem.weights)
+        starts = {"annealed": annealed(est, problem, problem.objective(), 0.0, unit)}
     else:
         starts = candidate_starts(
             init,
@@ -642,19 +606,6 @@ def alpha_max(A: FloatArray) -> float:
     return PENALTIES[0] / size if size > 0 else 0.0
 
 
-def _check_spread(X: Any) -> None:
-    """Raise ValueError if the penalty of a map for these points would overflow."""
-    least, most = X.min(axis=0), X.max(axis=0)
-    if issparse(X):
-        least, most = least.toarray(), most.toarray()
-    spread = np.max(most / 2 - least / 2, initial=0)
-    if 0 < spread < 1e-140:
-        raise ValueError(
-            f"X varies by {spread:.0e} only, and squares of the entries of its map "
-            "would overflow. Scale the data, for instance with StandardScaler."
-        )
-
-
 # --- early stopping, messages
 
 
@@ -662,7 +613,7 @@ def _held_out_score(
     est: Any, train: Problem, held: Problem, objective: Any, optimizer: Any
 ) -> Any:
     """Return a function that scores a map on held-out rows."""
-    if optimizer.is_stochastic:
+    if isinstance(optimizer, StochasticOptimizer):
         return lambda A: held_out_accuracy(train, held, A)
 
     def score(A: FloatArray) -> float:
@@ -711,7 +662,8 @@ def say(est: Any, line: str) -> None:
 
 def check_diagonal(est: Any, n_features: int) -> None:
     """Raise ValueError if a diagonal map is to reduce the dimension."""
-    if _is_diagonal(est) and est.n_components not in (None, n_features):
+    diagonal = getattr(est, "form", "full") == "diagonal"
+    if diagonal and est.n_components not in (None, n_features):
         raise ValueError(
             "form='diagonal' keeps all features: n_components must be None, not "
             f"{est.n_components!r}."

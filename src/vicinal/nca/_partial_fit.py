@@ -145,7 +145,7 @@ def learn_piece(
     if start is None and selected is not None:
         start = selected.components
     if start is None:
-        start = first_map(est, problem, objective, optimizer, alpha)
+        start = first_map(est, problem, objective, optimizer, alpha, 1.0)
     result = optimizer.maximize(objective, start, lambda *_: False)
     pieces = pieces.trimmed()
     problem = _remembered(est, pieces, classes)
@@ -204,6 +204,6 @@ def _remembered(est: Any, pieces: Reservoir, classes: NDArray[Any]) -> ClassProb
         est.n_jobs,
         offset,
         codes=codes,
-        prior=class_prior(est.class_prior, classes, present, codes, weights),
+        prior=class_prior(est, classes, present, codes, weights),
         classes=classes[present],
     )

@@ -153,7 +153,7 @@ class ClassProblem(Problem):
         points, offset = center_float32(points)
         return cls(
             points, weights, kept, (X, y), est.objective, est.n_jobs, offset, codes,
-            prior=class_prior(est.class_prior, classes, present, codes, weights),
+            prior=class_prior(est, classes, present, codes, weights),
             classes=classes[present],
         )  # fmt: skip
 
@@ -164,11 +164,13 @@ class ClassProblem(Problem):
 
     def subproblem(self, rows: IntArray) -> Self:
         present, codes = np.unique(self.codes[rows], return_inverse=True)
-        prior = self.prior[present]
+        prior = self.prior
+        if prior is not None:
+            prior = prior[present] / prior[present].sum()
         return replace(
             self.part(rows),
             codes=codes,
-            prior=prior / prior.sum(),
+            prior=prior,
             classes=self.classes[present],
         )
 
@@ -326,17 +328,24 @@ def is_soft(y: Any) -> bool:
 
 
 def class_prior(
-    prior: Any,
+    est: Any,
     classes: NDArray[Any],
     present: IntArray,
     codes: IntArray,
     weights: FloatArray,
-) -> FloatArray:
-    """Return p(c) of the classes that occur."""
+) -> FloatArray | None:
+    """Return p(c) of the classes that occur; None unless the objective has it."""
+    if not (isinstance(est.objective, str) and est.objective == "class-density"):
+        if est.class_prior is not None:
+            raise ValueError(
+                f"class_prior has no effect with objective={est.objective!r}; only "
+                "'class-density' has class priors."
+            )
+        return None
     sizes = np.bincount(codes, weights=weights).astype(np.float64)
-    if prior is None or isinstance(prior, str):
-        return check_class_prior(prior, sizes)
-    given = check_class_prior(prior, np.ones(len(classes)))[present]
+    if est.class_prior is None or isinstance(est.class_prior, str):
+        return check_class_prior(est.class_prior, sizes)
+    given = check_class_prior(est.class_prior, np.ones(len(classes)))[present]
     return given / given.sum()
 
 

@@ -4,7 +4,6 @@ The size of A is the only bandwidth of p_ij ∝ exp(−‖A x_i − A x_j‖²).
 if all points are equally near, or if only the nearest neighbor has any weight.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -37,39 +36,38 @@ _DOUBLINGS = 24
 _OCTAVES = np.arange(-2.0, 6.0)
 
 
-def data_unit(objective: PairObjective) -> float:
+def data_unit(X: Any, counts: FloatArray) -> float:
     """Return the unit of the data: a power of two, 1 for standardized data.
 
     It is the root mean variance of the features that vary, without outliers, and scales
     with X. If all rows are equal, it is 1, or the size of the rows if that is larger,
     since rounding may make them differ.
     """
-    known = vars(objective).get("_data_unit")  # used by the start and by the solver
-    if known is None or known[0] is not objective.X:
-        known = objective.X, _unit_of(objective)
-        vars(objective)["_data_unit"] = known
-    unit: float = known[1]
-    return unit
-
-
-def _unit_of(objective: PairObjective) -> float:
-    X: Any = objective.X.astype(np.float64)
-    counts = objective.row_counts
-    if issparse(X):
-        # Sparse rows are not inspected one by one: outliers are not excluded.
+    if issparse(X):  # not inspected row by row: outliers are not excluded
+        X = X.astype(np.float64)
         largest = float(np.abs(X.data).max(initial=0))
-        if not (X.max(axis=0) != X.min(axis=0)).nnz:
-            return max(1.0, power_of_two(largest or 1.0))
-        unit = power_of_two(largest or 1.0)
-        scaled, weights = X / unit, counts / counts.sum()
-        variances = scaled.power(2).T @ weights - np.square(scaled.T @ weights)
-    elif (X[:1] == X).all():
-        return max(1.0, power_of_two(float(np.abs(X).max())))
+        means = X.T @ counts / counts.sum()
+        variances = X.power(2).T @ counts / counts.sum() - np.square(means)
     else:
-        Z, counts, unit = _centered(X, counts)
+        X, counts = without_outliers(X.astype(np.float64), counts)
+        largest = float(np.abs(X).max(initial=0))
+        Z = X - counts @ X / counts.sum()
         variances = counts @ np.square(Z) / counts.sum()
-    varying = variances[variances > _ROUNDING]
-    return unit * (power_of_two(np.sqrt(varying.mean())) if len(varying) else 1.0)
+    varying = variances[variances > _ROUNDING * largest**2]
+    if len(varying):
+        return power_of_two(np.sqrt(varying.mean()))
+    return max(1.0, power_of_two(largest or 1.0))
+
+
+def without_outliers(
+    Z: FloatArray, counts: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the points and their weights, without outliers."""
+    center = np.median(Z[:: max(1, len(Z) // _N_QUERIES)], axis=0)
+    distances = np.square(Z - center).sum(axis=1)
+    middle = np.median(distances)
+    near = distances <= np.square(_FAR_OUT) * middle
+    return (Z[near], counts[near]) if middle > 0 and not near.all() else (Z, counts)
 
 
 def typical_distance(objective: PairObjective, A: FloatArray) -> float:
@@ -78,34 +76,12 @@ def typical_distance(objective: PairObjective, A: FloatArray) -> float:
     Outliers are excluded. The result is 0 if the points differ by no more than the
     rounding error.
     """
-    X, counts = objective.X, objective.row_counts
-    with np.errstate(over="ignore", invalid="ignore"):
-        mapped = (X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)).astype(np.float64)
-    if not np.isfinite(mapped).all():
-        return np.inf
-    Z, counts, unit = _centered(mapped, counts)
-    square = float(np.average(np.square(Z).sum(axis=1), weights=counts))
-    return unit * math.sqrt(square) if square > _ROUNDING else 0.0
-
-
-def _centered(
-    Z: FloatArray, counts: FloatArray
-) -> tuple[FloatArray, FloatArray, float]:
-    """Return centered points, their weights, and their unit.
-
-    Outliers are excluded. The unit is a power of two in which squares neither overflow
-    nor underflow.
-    """
-    unit = power_of_two(float(np.abs(Z).max(initial=0)) or 1.0)
-    Z = Z / unit
-    sample = Z[:: max(1, len(Z) // _N_QUERIES)]
-    distances = np.square(Z - np.median(sample, axis=0)).sum(axis=1)
-    near = distances <= np.square(_FAR_OUT) * np.median(distances)
-    if np.median(distances) > 0 and not near.all():
-        Z, counts = Z[near], counts[near]
-        closer = power_of_two(float(np.abs(Z).max(initial=0)) or 1.0)
-        Z, unit = Z / closer, unit * closer
-    return Z - counts @ Z / counts.sum(), counts, unit
+    X = objective.X
+    mapped = (X * A if A.ndim == 1 else X @ A.T.astype(X.dtype)).astype(np.float64)
+    Z, counts = without_outliers(mapped, objective.row_counts)
+    square = np.square(Z - counts @ Z / counts.sum()).sum(axis=1)
+    distance = float(np.sqrt(np.average(square, weights=counts)))
+    return distance if distance > np.sqrt(_ROUNDING) * np.abs(Z).max() else 0.0
 
 
 def perplexity(objective: PairObjective, A: FloatArray, queries: IntArray) -> float:
@@ -147,8 +123,7 @@ def to_perplexity(
     distance = typical_distance(objective, A)
     if not (distance > 0 and np.isfinite(distance)):
         return A
-    start = A
-    unit = power_of_two(distance)
+    unit = power_of_two(distance)  # for the same digits in any unit
     A, distance = A / unit, distance / unit
 
     def excess(log_scale: float) -> float:
@@ -162,7 +137,7 @@ def to_perplexity(
             root = brentq(excess, low, high, xtol=0.02)
             return float(np.exp(_rounded(root, -np.log(distance)))) * A
         low = high
-    return start
+    return A * unit
 
 
 def rescale_init(
@@ -250,12 +225,11 @@ def fitted_scale(
     counts = objective.counts[queries]
     size = squared_size or 0.0
     if alpha and squared_size is None:
-        size = squared_length(A)
+        size = float(np.square(A).sum())
 
     def loss(log_scale: float) -> float:
         factor = np.exp(log_scale)
         terms = objective.terms(factor * A, queries).astype(np.float64)
-        # A Python product: if it overflows, all scales are equally good.
         penalty = alpha * float(factor) ** 2 * size
         return penalty - float(np.average(terms, weights=counts))
 
@@ -263,12 +237,6 @@ def fitted_scale(
         loss, bounds=(-4, 4), method="bounded", options={"xatol": 0.05}
     )
     return float(np.exp(found.x)) if found.fun < loss(0) else 1.0
-
-
-def squared_length(A: FloatArray) -> float:
-    """Return ‖A‖², or infinity if it overflows."""
-    with np.errstate(over="ignore"):
-        return float((A**2).sum())
 
 
 def queries_of_all(objective: PairObjective, rng: Generator) -> IntArray:
@@ -287,7 +255,7 @@ def best_loss_scale(objective: PairObjective, A: FloatArray) -> FloatArray:
     distance = typical_distance(objective, A)
     if not (distance > 0 and np.isfinite(distance)):
         return A
-    unit = power_of_two(distance)
+    unit = power_of_two(distance)  # for the same digits in any unit
     A, distance = A / unit, distance / unit
     queries = sample_indices(np.random.default_rng(0), objective.n_rows, 1000)
     counts = judged.counts[queries]

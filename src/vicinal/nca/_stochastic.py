@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import class_means, deviations, within_class_residuals
-from vicinal.nca._scale import fitted_scale, queries_of_all, to_perplexity
+from vicinal.nca._scale import fitted_scale, to_perplexity
 from vicinal.objectives import MinibatchSampler
 from vicinal.objectives.base import PairObjective, sample_indices
 from vicinal.optimize import (
@@ -311,10 +311,6 @@ class StochasticOptimizer:
         kept = n_features if projection is None else projection.shape[1]
         return f"solver stochastic, in {kept} of {n_features} directions"
 
-    def queries(self, objective: PairObjective) -> IntArray:
-        """Return the points for effective_neighbors_."""
-        return queries_of_all(objective, np.random.default_rng(self.seed))
-
     def rescaled(self, objective: PairObjective, A: FloatArray) -> FloatArray:
         """Return a map of the features with the best scale for all data.
 
@@ -386,21 +382,3 @@ class StochasticOptimizer:
         """Return the map with the best scale for all data."""
         in_basis = self.preconditioner.unwhitening(A)
         return fitted_scale(objective, in_basis, rng, self.alpha) * A
-
-
-def part_size(
-    n: int, batch_size: int | None, n_references: int | None, in_two_phases: bool
-) -> tuple[float, float]:
-    """Return the mean numbers of pairs and rows that a step evaluates."""
-
-    def size(smaller: int) -> tuple[int, int]:
-        m = min(n, n_references or N_REFERENCES // smaller)
-        return m * min(m, batch_size or BATCH_SIZE // smaller), m
-
-    if not in_two_phases:
-        return size(_SHRINKAGE[1])
-    (first, rows), (second, more_rows) = size(_SHRINKAGE[0]), size(1)
-    return (
-        WARMUP_FRACTION * first + (1 - WARMUP_FRACTION) * second,
-        WARMUP_FRACTION * rows + (1 - WARMUP_FRACTION) * more_rows,
-    )

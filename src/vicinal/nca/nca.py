@@ -336,7 +336,6 @@ matrix of shape (n_samples, n_samples)
         """Raise ValueError if settings exclude each other, before any work."""
         if issparse(X):
             check_sparse_settings(self, X)
-        check_class_prior_has_effect(self)
         if isinstance(self.objective, type) or isinstance(self.solver, type):
             raise TypeError("objective and solver are instances, not classes.")
         if self.n_neighbors != "all" and not isinstance(self.solver, str):
@@ -398,7 +397,6 @@ matrix of shape (n_samples, n_samples)
             begun = hasattr(self, "_pieces")
             points, labels = validate_data(self, X, y, dtype=FLOATS, reset=not begun)
             check_classification_targets(labels)
-            check_class_prior_has_effect(self)
             for name, usual in (
                 ("anneal", False), ("early_stopping", False), ("n_neighbors", "all"),
             ):  # fmt: skip
@@ -441,12 +439,3 @@ matrix of shape (n_samples, n_samples)
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def check_class_prior_has_effect(est: NCA) -> None:
-    """Raise ValueError if class_prior is given and the objective has none."""
-    if est.class_prior is not None and est.objective != "class-density":
-        raise ValueError(
-            "class_prior has no effect unless objective='class-density'; leave it at "
-            "None."
-        )

@@ -19,21 +19,18 @@
                              soft_neighbors  both          gradients between two sets
 
 ‖a − b‖² = ‖a‖² + ‖b‖² − 2⟨a, b⟩ turns distances into a matrix product and rounds them
-by about eps · (‖a‖² + ‖b‖²). Points are therefore centered first, and rows that are
-still too far out use differences instead. No n×n array is held, and the result does
-not depend on the number of threads.
+by about eps · (‖a‖² + ‖b‖²). Points are therefore centered first. No n×n array is
+held, and the result does not depend on the number of threads.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.rules import NeighborWeights, excluded_distance
+from vicinal.neighborhood.rules import EXCLUDED_DISTANCE, NeighborWeights, Rule
 from vicinal.neighborhood.threads import (
     ReproducibleSum,
     back_project,
@@ -42,34 +39,6 @@ from vicinal.neighborhood.threads import (
     rows_per_block,
     run_in_threads,
 )
-
-# Tolerated rounding error of an exponent −‖a − b‖² before distances are computed from
-# differences. float64 has digits to spare below it; float32 does not.
-_TOLERATED = {np.dtype(np.float32): 0.1, np.dtype(np.float64): 1e-4}
-
-
-class Rule(Protocol):
-    """Edge weights of one row, given its distances."""
-
-    @property
-    def kernel(self) -> Any:
-        """The name of a compiled kernel, or a function of squared distances.
-
-        A compiled kernel is called with the block of inner products ⟨z_i, z_j⟩, the
-        columns of the rows' own points, their squared norms, `query_args` of these
-        rows, the columns' squared norms, `reference_args`, and an array for the rows'
-        values; it overwrites the block with the weights v_ij. A function is called
-        with the block of squared distances and the rows' positions, overwrites the
-        block with the derivatives of each row's value, and returns the values.
-        """
-
-    @property
-    def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """Arguments of the kernel with one entry for each row."""
-
-    @property
-    def reference_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel about the columns."""
 
 
 class WeightedPairs(NamedTuple):
@@ -136,104 +105,27 @@ def for_each_block(
     run_in_threads(worker, partitions(n_rows, size), n_threads)
 
 
-class Pairs(NamedTuple):
-    """Queries and references with their squared norms."""
+def center(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the points relative to their mean, their squared norms, and the mean.
 
-    queries: FloatArray
-    references: FloatArray
-    query_norms: FloatArray
-    reference_norms: FloatArray
-    exact: bool
-    """Whether distances are computed from differences."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of queries and references."""
-        return len(self.queries), len(self.references)
-
-    def fill(self, block: FloatArray, rows: slice) -> tuple[FloatArray, FloatArray]:
-        """Write inner products into a block; return the norms that go with them.
-
-        With `exact`, −½ ‖q − z‖² takes the products' place, and the norms are 0.
-        """
-        queries = self.queries[rows]
-        if not self.exact:
-            np.matmul(queries, self.references.T, out=block)
-            return self.query_norms[rows], self.reference_norms
-        from vicinal.neighborhood import kernels  # loads Numba
-
-        kernels.half_distances(block, queries, self.references)
-        zeros = np.zeros(max(block.shape), dtype=block.dtype)
-        return zeros[: len(block)], zeros[: block.shape[1]]
-
-
-@dataclass(frozen=True)
-class CenteredPoints:
-    """Points with the origin at their mean, or at the median if some are far out.
-
-    Attributes
-    ----------
-    points : ndarray of shape (n_points, n_components)
-        The points as given; differences are taken of these.
-    Z : ndarray of shape (n_points, n_components)
-        The points relative to the origin.
-    norms : ndarray of shape (n_points,)
-        ‖z_i‖².
-    origin : ndarray of shape (n_components,)
-        Mean or median.
-    far_out : bool
-        Whether products would round some distances too much.
+    If the norms are so large that exponents −‖a − b‖² would be rounded by more than
+    1e-4, the origin is the median: one outlier moves the mean away from all other
+    points, but not the median.
     """
-
-    points: FloatArray
-    Z: FloatArray
-    norms: FloatArray
-    origin: FloatArray
-    far_out: bool
-
-    @classmethod
-    def center(cls, points: FloatArray) -> "CenteredPoints":
-        """Center the points."""
-        origin: FloatArray = points.mean(axis=0)
-        Z = points - origin
-        norms = squared_norms(Z)
-        if not _too_large(norms).any():
-            return cls(points, Z, norms, origin, far_out=False)
-        # One outlier moves the mean away from all other points, but not the median.
+    origin: FloatArray = points.mean(axis=0)
+    Z = points - origin
+    norms = squared_norms(Z)
+    if norms.max(initial=0) > 1e-4 / np.finfo(norms.dtype).eps:
         origin = np.median(points, axis=0).astype(points.dtype)
         Z = points - origin
         norms = squared_norms(Z)
-        return cls(points, Z, norms, origin, bool(_too_large(norms).any()))
-
-    def split(self, query_norms: FloatArray) -> list[tuple[IntArray | slice, bool]]:
-        """Return groups of queries and whether each group needs differences."""
-        # If no point is far out, products are accurate for distant queries, too.
-        if not (self.far_out and len(query_norms)):
-            return [(slice(None), False)]
-        exact = _too_large(query_norms)
-        parts = [(np.flatnonzero(~exact), False), (np.flatnonzero(exact), True)]
-        return [(part, far_out) for part, far_out in parts if len(part)]
-
-    def own_pairs(self, which: IntArray, exact: bool) -> Pairs:
-        """Return the pairs of some of the points with all points."""
-        Z = self.points if exact else self.Z
-        return Pairs(Z[which], Z, self.norms[which], self.norms, exact)
-
-    def pairs_of(self, queries: FloatArray) -> list[tuple[IntArray | slice, Pairs]]:
-        """Return groups of new points and their pairs with all points."""
-        Q = queries - self.origin
-        norms = squared_norms(Q)
-        found: list[tuple[IntArray | slice, Pairs]] = []
-        for part, exact in self.split(norms):
-            new, Z = (queries, self.points) if exact else (Q, self.Z)
-            found.append((part, Pairs(new[part], Z, norms[part], self.norms, exact)))
-        return found
+    return Z, norms, origin
 
 
 def squared_norms(Z: FloatArray) -> FloatArray:
     """Return ‖z_i‖²; raise ValueError if squared distances would overflow."""
     norms: FloatArray = np.einsum("ij,ij->i", Z, Z)
-    if not norms.max(initial=0) < excluded_distance(Z.dtype) / 8:
+    if not norms.max(initial=0) < EXCLUDED_DISTANCE[Z.dtype] / 8:
         raise ValueError(
             "Under this map the points are too far apart for their squared distances "
             f"to be {Z.dtype} numbers. Scale the data, for instance with "
@@ -251,7 +143,7 @@ def float32_resolves(Z: FloatArray) -> bool:
         return True
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.square(np.abs(Z).max()) * Z.shape[1]
-    return bool(np.finfo(np.float32).eps * spread < _TOLERATED[Z.dtype])
+    return bool(np.finfo(np.float32).eps * spread < 0.1)
 
 
 def center_float32(X: Any) -> tuple[Any, Any]:
@@ -277,13 +169,6 @@ def center_float32(X: Any) -> tuple[Any, Any]:
     # Rounded to float32, so that subtracting it from new rows gives the same.
     offset = mean.astype(np.float32)
     return X - offset, offset
-
-
-def _too_large(norms: FloatArray) -> NDArray[np.bool_]:
-    large: NDArray[np.bool_] = (
-        norms > _TOLERATED[norms.dtype] / np.finfo(norms.dtype).eps
-    )
-    return large
 
 
 def laplacian_product(
@@ -314,46 +199,21 @@ def laplacian_product(
     WeightedPairs
         Values of shape (n_queries,) and L Z.
     """
-    centered = CenteredPoints.center(points)
-    which = np.arange(len(points)) if queries is None else queries
-    values = np.empty(len(which), dtype=points.dtype)
-    Z = centered.Z
+    Z, norms, _ = center(points)
+    which = np.arange(len(Z)) if queries is None else queries
     d = Z.shape[1]
-    product = np.zeros_like(Z)
-    for part, exact in centered.split(centered.norms[which]):
-        rows_of = which[part]
-        if exact:  # products would cancel: z_i and z_j are large relative to z_i − z_j
-            from vicinal.neighborhood import kernels  # loads Numba
+    padded = _with_ones(Z)
+    by_row = np.empty((len(which), padded.shape[1]), dtype=Z.dtype)
+    total = ReproducibleSum(np.zeros_like(padded))
 
-            total = ReproducibleSum(np.zeros_like(points))
+    def consume(block: FloatArray, rows: slice, term: Any, scratch: Any) -> None:
+        np.matmul(block, padded, out=by_row[rows])
+        term += np.matmul(block.T, padded[which[rows]], out=scratch)
 
-            def consume(  # type: ignore[no-untyped-def]
-                block, rows, term, _, rows_of=rows_of, add=kernels.add_differences
-            ):
-                add(block, rows_of[rows], points, term)
-
-            values[part] = _weigh(
-                centered, rule, rows_of, exact, n_threads, consume, total
-            )
-            product += total.total
-            continue
-        padded = _with_ones(Z)
-        by_row = np.empty((len(rows_of), padded.shape[1]), dtype=Z.dtype)
-        total = ReproducibleSum(np.zeros_like(padded))
-
-        def multiply(  # type: ignore[no-untyped-def]
-            block, rows, term, scratch, rows_of=rows_of, padded=padded, by_row=by_row
-        ):
-            np.matmul(block, padded, out=by_row[rows])
-            term += np.matmul(block.T, padded[rows_of[rows]], out=scratch)
-
-        values[part] = _weigh(
-            centered, rule, rows_of, exact, n_threads, multiply, total
-        )
-        both = total.total
-        both[rows_of] += by_row
-        product += both[:, d : d + 1] * Z - both[:, :d]
-    return WeightedPairs(values, product)
+    values = _weigh(Z, norms, rule, which, n_threads, consume, total)
+    both = total.total
+    both[which] += by_row
+    return WeightedPairs(values, both[:, d : d + 1] * Z - both[:, :d])
 
 
 def scatter(
@@ -382,50 +242,25 @@ def scatter(
     WeightedPairs
         Values of shape (n_queries,) and a matrix of shape (n_features, n_features).
     """
-    centered = CenteredPoints.center(points)
-    other = centered if scattered is None else CenteredPoints.center(scattered)
-    which = np.arange(len(points)) if queries is None else queries
-    values = np.empty(len(which), dtype=points.dtype)
-    d = other.Z.shape[1]
-    matrix = np.zeros((d, d))
-    for part, exact in centered.split(centered.norms[which]):
-        rows_of = which[part]
-        if exact:
-            from vicinal.neighborhood import kernels  # loads Numba
+    Z, norms, _ = center(points)
+    X = Z if scattered is None else center(scattered)[0]
+    which = np.arange(len(Z)) if queries is None else queries
+    d = X.shape[1]
+    padded = _with_ones(X)
+    by_row = np.empty((len(which), padded.shape[1]), dtype=X.dtype)
+    column_sums = ReproducibleSum(np.zeros(len(X), dtype=np.float64))
 
-            total = ReproducibleSum(np.zeros((d, d)))
+    def consume(block: FloatArray, rows: slice, term: Any, _: Any) -> None:
+        np.matmul(block, padded, out=by_row[rows])
+        term += np.ones(len(block), dtype=block.dtype) @ block
 
-            def consume(  # type: ignore[no-untyped-def]
-                block, rows, term, _, rows_of=rows_of, add=kernels.add_outer_products
-            ):
-                add(block, rows_of[rows], other.points, term)
-
-            values[part] = _weigh(
-                centered, rule, rows_of, exact, n_threads, consume, total
-            )
-            matrix += total.total
-            continue
-        X = other.Z
-        padded = _with_ones(X)
-        by_row = np.empty((len(rows_of), padded.shape[1]), dtype=X.dtype)
-        total = ReproducibleSum(np.zeros(len(X), dtype=np.float64))
-
-        def multiply(  # type: ignore[no-untyped-def]
-            block, rows, term, _, padded=padded, by_row=by_row
-        ):
-            np.matmul(block, padded, out=by_row[rows])
-            term += np.ones(len(block), dtype=block.dtype) @ block
-
-        values[part] = _weigh(
-            centered, rule, rows_of, exact, n_threads, multiply, total
-        )
-        half = total.total / 2
-        half[rows_of] += by_row[:, d].astype(np.float64) / 2
-        weighted = half[:, None] * X
-        weighted[rows_of] -= by_row[:, :d]
-        one_half = back_project(weighted, X, n_threads)
-        matrix += one_half + one_half.T
-    return WeightedPairs(values, matrix)
+    values = _weigh(Z, norms, rule, which, n_threads, consume, column_sums)
+    half = column_sums.total / 2
+    half[which] += by_row[:, d].astype(np.float64) / 2
+    weighted = half[:, None] * X
+    weighted[which] -= by_row[:, :d]
+    one_half = back_project(weighted, X, n_threads)
+    return WeightedPairs(values, one_half + one_half.T)
 
 
 def row_values(
@@ -435,19 +270,16 @@ def row_values(
     queries: IntArray | None = None,
 ) -> FloatArray:
     """Return the rule's values alone; parameters as for `laplacian_product`."""
-    centered = CenteredPoints.center(points)
-    which = np.arange(len(points)) if queries is None else queries
-    values = np.empty(len(which), dtype=points.dtype)
-    for part, exact in centered.split(centered.norms[which]):
-        values[part] = _weigh(centered, rule, which[part], exact, n_threads)
-    return values
+    Z, norms, _ = center(points)
+    which = np.arange(len(Z)) if queries is None else queries
+    return _weigh(Z, norms, rule, which, n_threads)
 
 
 def _weigh(
-    centered: CenteredPoints,
+    Z: FloatArray,
+    norms: FloatArray,
     rule: Rule,
-    which: IntArray,
-    exact: bool,
+    queries: IntArray,
     n_threads: int,
     consume: Consume | None = None,
     total: ReproducibleSum | None = None,
@@ -455,33 +287,28 @@ def _weigh(
     """Weight the rows of some points block by block; return their values."""
     from vicinal.neighborhood import kernels  # loads Numba
 
-    query_args, reference_args = rule.query_args, rule.reference_args
-    pairs = centered.own_pairs(which, exact)
-    values = np.empty(len(which), dtype=centered.Z.dtype)
+    values = np.empty(len(queries), dtype=Z.dtype)
     # A slice of all points in their order is a view; an index array would copy them.
-    everyone = np.array_equal(which, np.arange(len(centered.Z)))
-    kernel = rule.kernel
-    if isinstance(kernel, str):
-        kernel = getattr(kernels, kernel)
+    everyone = np.array_equal(queries, np.arange(len(Z)))
+    compiled = isinstance(rule.kernel, str)
+    kernel = getattr(kernels, rule.kernel) if compiled else rule.kernel
 
-        def fill(block: FloatArray, rows: slice) -> None:
-            own = which[rows]
-            query_norms, norms = pairs.fill(block, rows)
-            known = [known[rows if everyone else own] for known in query_args]
+    def fill(block: FloatArray, rows: slice) -> None:
+        own = queries[rows]
+        which = rows if everyone else own
+        np.matmul(Z[own], Z.T, out=block)
+        if compiled:
+            args = [known[which] for known in rule.query_args]
             kernel(
-                block, own, query_norms, *known, norms, *reference_args, values[rows]
-            )
+                block, own, norms[which], *args, norms, *rule.reference_args,
+                values[rows],
+            )  # fmt: skip
+        else:
+            kernels.squared_distances(block, norms[which], norms)
+            block[np.arange(len(block)), own] = 0  # not rounding
+            values[rows] = kernel(block, own)
 
-    else:
-
-        def fill(block: FloatArray, rows: slice) -> None:
-            query_norms, norms = pairs.fill(block, rows)
-            kernels.squared_distances(block, query_norms, norms)
-            block[np.arange(len(block)), which[rows]] = 0  # not rounding
-            values[rows] = kernel(block, which[rows])
-
-    shape = len(which), len(centered.Z)
-    for_each_block(shape, values.dtype, fill, n_threads, consume, total)
+    for_each_block((len(queries), len(Z)), Z.dtype, fill, n_threads, consume, total)
     return values
 
 
@@ -527,19 +354,17 @@ def average(
     queries, points, log_offsets = resolved(queries, points, weights.log_offsets)
     targets = targets.astype(points.dtype, copy=False)
     means = np.empty((len(queries), targets.shape[1]), dtype=points.dtype)
-    for part, pairs in CenteredPoints.center(points).pairs_of(queries):
-        found = np.empty((pairs.shape[0], targets.shape[1]), dtype=points.dtype)
-        sums = np.empty(pairs.shape[0], dtype=points.dtype)
+    Z, norms, origin = center(points)
+    Q = queries - origin
+    query_norms = squared_norms(Q)
+    sums = np.empty(len(Q), dtype=points.dtype)
 
-        def fill(  # type: ignore[no-untyped-def]
-            block, rows, pairs=pairs, sums=sums, found=found
-        ):
-            norms = pairs.fill(block, rows)
-            kernels.normalize(block, *norms, log_offsets, sums[rows])
-            np.matmul(block, targets, out=found[rows])
+    def fill(block: FloatArray, rows: slice) -> None:
+        np.matmul(Q[rows], Z.T, out=block)
+        kernels.normalize(block, query_norms[rows], norms, log_offsets, sums[rows])
+        np.matmul(block, targets, out=means[rows])
 
-        for_each_block(pairs.shape, points.dtype, fill, n_threads)
-        means[part] = found
+    for_each_block((len(Q), len(Z)), points.dtype, fill, n_threads)
     return means
 
 
@@ -570,15 +395,15 @@ def log_sums(
     dtype = points.dtype
     queries, points, log_offsets = resolved(queries, points, log_offsets)
     sums = np.empty(len(queries), dtype=points.dtype)
-    for part, pairs in CenteredPoints.center(points).pairs_of(queries):
-        found = np.empty(pairs.shape[0], dtype=points.dtype)
+    Z, norms, origin = center(points)
+    Q = queries - origin
+    query_norms = squared_norms(Q)
 
-        def fill(block, rows, pairs=pairs, found=found):  # type: ignore[no-untyped-def]
-            norms = pairs.fill(block, rows)
-            kernels.log_sums(block, *norms, log_offsets, found[rows])
+    def fill(block: FloatArray, rows: slice) -> None:
+        np.matmul(Q[rows], Z.T, out=block)
+        kernels.log_sums(block, query_norms[rows], norms, log_offsets, sums[rows])
 
-        for_each_block(pairs.shape, points.dtype, fill, n_threads)
-        sums[part] = found
+    for_each_block((len(Q), len(Z)), points.dtype, fill, n_threads)
     return sums.astype(dtype, copy=False)
 
 
@@ -624,31 +449,24 @@ def soft_neighbors(
         carried = np.empty((len(queries), 0))
     carried = carried.astype(points.dtype, copy=False)
     dtype = points.dtype
-    whole = SoftNeighbors(
-        np.empty(len(queries), dtype=dtype),
-        np.empty_like(queries),
-        np.zeros((len(points), carried.shape[1]), dtype=dtype),
-    )
-    no_offsets = np.zeros(len(points), dtype=dtype)
-    for part, pairs in CenteredPoints.center(points).pairs_of(queries):
-        sums = np.empty(pairs.shape[0], dtype=dtype)
-        means = np.empty_like(pairs.queries)
-        received = ReproducibleSum(np.zeros_like(whole.received))
+    Z, norms, origin = center(points)
+    Q = queries - origin
+    query_norms = squared_norms(Q)
+    sums = np.empty(len(Q), dtype=dtype)
+    means = np.empty_like(Q)
+    received = ReproducibleSum(np.zeros((len(Z), carried.shape[1]), dtype=dtype))
+    no_offsets = np.zeros(len(Z), dtype=dtype)
 
-        def fill(block, rows, pairs=pairs, sums=sums):  # type: ignore[no-untyped-def]
-            norms = pairs.fill(block, rows)
-            kernels.normalize(block, *norms, no_offsets, sums[rows])
+    def fill(block: FloatArray, rows: slice) -> None:
+        np.matmul(Q[rows], Z.T, out=block)
+        kernels.normalize(block, query_norms[rows], norms, no_offsets, sums[rows])
 
-        def consume(  # type: ignore[no-untyped-def]
-            block, rows, term, scratch, means=means, given=carried[part]
-        ):
-            np.matmul(block, points, out=means[rows])
-            term += np.matmul(block.T, given[rows], out=scratch)
+    def consume(block: FloatArray, rows: slice, term: Any, scratch: Any) -> None:
+        np.matmul(block, points, out=means[rows])
+        term += np.matmul(block.T, carried[rows], out=scratch)
 
-        for_each_block(pairs.shape, dtype, fill, n_threads, consume, received)
-        whole.log_sums[part], whole.means[part] = sums, means
-        whole.received[:] += received.total
-    return whole
+    for_each_block((len(Q), len(Z)), dtype, fill, n_threads, consume, received)
+    return SoftNeighbors(sums, means, received.total)
 
 
 def check_shapes(

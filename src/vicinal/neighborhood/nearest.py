@@ -13,15 +13,16 @@ from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.engine import (
-    CenteredPoints,
     WeightedPairs,
+    center,
     for_each_block,
+    squared_norms,
 )
 from vicinal.neighborhood.rules import (
-    ClassRuns,
-    ExpectedMatches,
+    EXCLUDED_DISTANCE,
+    ClassSlices,
     NeighborWeights,
-    excluded_distance,
+    Rule,
 )
 from vicinal.neighborhood.threads import (
     ReproducibleSum,
@@ -86,7 +87,7 @@ def list_nearest(
                 nearest = found[j][rows]
                 kernels.list_nearest(
                     block, half_norms_of[rows], half_norms[start:stop], first, start,
-                    np.full(nearest.shape, excluded_distance(points.dtype)), nearest,
+                    np.full(nearest.shape, EXCLUDED_DISTANCE[points.dtype]), nearest,
                 )  # fmt: skip
                 if later is not None and start >= rows.stop:
                     with later.lists(rows, j) as (distances, numbers):
@@ -136,7 +137,7 @@ class _LaterPoints:
         with self._lock:
             if a not in self._distances:
                 shape = len(numbers) - first, numbers.shape[1]
-                self._distances[a] = np.full(shape, excluded_distance(self._dtype))
+                self._distances[a] = np.full(shape, EXCLUDED_DISTANCE[self._dtype])
             distances = self._distances[a]
         with self._locks[j]:
             yield distances[start - first : stop - first], numbers[start:stop]
@@ -259,23 +260,25 @@ class NearestLists:
         by class, those of its own class are contiguous.
     own : ndarray of shape (n_points,)
         Position of each point in its own list.
-    runs : ClassRuns
+    runs : ClassSlices
         Start and stop of each point's class in its list.
     """
 
     columns: IntArray
     own: IntArray
-    runs: ClassRuns
+    runs: ClassSlices
 
     @classmethod
-    def find(cls, points: FloatArray, classes: ClassRuns, k: int, n_jobs: int) -> Self:
+    def find(
+        cls, points: FloatArray, classes: ClassSlices, k: int, n_jobs: int
+    ) -> Self:
         """Find the lists of k other points, including at least one of the same class.
 
         Parameters
         ----------
         points : ndarray of shape (n_points, n_components)
             The points, sorted by class.
-        classes : ClassRuns
+        classes : ClassSlices
             Class runs of the points.
         k : int
             Number of other points to list, below the number of points.
@@ -303,12 +306,12 @@ class NearestLists:
         return cls(
             columns,
             np.argmax(columns == itself, axis=1),
-            ClassRuns((columns < starts).sum(axis=1), (columns < stops).sum(axis=1)),
+            ClassSlices((columns < starts).sum(axis=1), (columns < stops).sum(axis=1)),
         )
 
 
 def pull_nearest(
-    points: FloatArray, rule: ExpectedMatches, lists: NearestLists, n_threads: int = 1
+    points: FloatArray, rule: Rule, lists: NearestLists, n_threads: int = 1
 ) -> WeightedPairs:
     """Weight the listed edges only, and return values and L Z, as `laplacian_product`.
 
@@ -316,7 +319,7 @@ def pull_nearest(
     ----------
     points : array of shape (n_points, n_components)
         The projected points, sorted by class.
-    rule : ExpectedMatches or LogMatches
+    rule : Rule
         Weights and values.
     lists : NearestLists
         Columns of each point's row.
@@ -331,23 +334,21 @@ def pull_nearest(
     nothing = np.zeros(max(n, k), dtype=points.dtype)
     weights = np.empty((n, k), dtype=points.dtype)
     values = np.empty(n, dtype=points.dtype)
-    runs, masses = lists.runs, rule.masses
+    _, _, *own_args = rule.query_args
+    log_offsets, power = rule.reference_args
 
     def fill(block: FloatArray, rows: slice) -> None:
-        kernels.gather(
-            block, rows.start, lists.columns[rows], points, masses.log_offsets
-        )
+        kernels.gather(block, rows.start, lists.columns[rows], points, log_offsets)
         weigh(
             block,
             lists.own[rows],
             nothing[rows],
-            runs.starts[rows],
-            runs.stops[rows],
-            masses.self_log_offsets[rows],
-            masses.counts[rows],
+            lists.runs.starts[rows],
+            lists.runs.stops[rows],
+            *(known[rows] for known in own_args),
             nothing[:k],
             nothing[:k],
-            *rule.reference_args[1:],
+            power,
             values[rows],
         )
         weights[rows] = block
@@ -357,7 +358,7 @@ def pull_nearest(
     V = csr_array((weights.ravel(), lists.columns.ravel(), ends), shape=(n, n))
     degrees = V.sum(axis=1) + V.sum(axis=0)
     # L Z does not depend on the origin, but its rounding error does.
-    Z = CenteredPoints.center(points).Z
+    Z = center(points)[0]
     return WeightedPairs(values, degrees[:, None] * Z - V @ Z - V.T @ Z)
 
 
@@ -404,15 +405,13 @@ def probabilities(
     """Return the rows p_i of some points, of shape (n_queries, n_points)."""
     from vicinal.neighborhood import kernels  # loads Numba
 
-    centered = CenteredPoints.center(points)
-    pairs = centered.own_pairs(queries, exact=centered.far_out)
-    block = np.empty(pairs.shape, dtype=points.dtype)
-    query_norms, norms = pairs.fill(block, slice(0, len(queries)))
+    Z, norms, _ = center(points)
+    block = Z[queries] @ Z.T
     # Weight of a point in its own sum, as in `kernels.to_distances_of`.
     itself = masses.self_log_offsets[queries] - masses.log_offsets[queries]
     block[np.arange(len(queries)), queries] = norms[queries] - itself / 2
     sums = np.empty(len(block), dtype=block.dtype)
-    kernels.normalize(block, query_norms, norms, masses.log_offsets, sums)
+    kernels.normalize(block, norms[queries], norms, masses.log_offsets, sums)
     return block
 
 
@@ -444,7 +443,7 @@ class Impostors:
     def find(
         cls,
         points: FloatArray,
-        classes: ClassRuns,
+        classes: ClassSlices,
         queries: IntArray,
         radii: FloatArray,
         most: int,
@@ -456,7 +455,7 @@ class Impostors:
         ----------
         points : ndarray of shape (n_points, n_components)
             Points, sorted by class.
-        classes : ClassRuns
+        classes : ClassSlices
             Class runs of the points.
         queries : ndarray of int
             Indices of points, without repeats.
@@ -482,7 +481,7 @@ class Impostors:
 
 def _search(
     points: FloatArray,
-    classes: ClassRuns,
+    classes: ClassSlices,
     queries: IntArray,
     radii: FloatArray,
     share: float | None,
@@ -491,18 +490,19 @@ def _search(
     """Return the number of impostors of each query, and lists unless share is None."""
     from vicinal.neighborhood import kernels  # loads Numba
 
-    centered = CenteredPoints.center(points)
+    Z, norms, _ = center(points)
     radii = radii.astype(points.dtype)
     kept = np.uint64(2**32 if share is None else round(share * 2**32))
     counts = np.zeros(len(queries), dtype=np.int64)
-    pairs = centered.own_pairs(queries, centered.far_out)
     lists: dict[int, NDArray[np.int32]] = {}
 
     def fill(block: FloatArray, rows: slice) -> None:
         own = queries[rows]
-        norms = pairs.fill(block, rows)
+        np.matmul(Z[own], Z.T, out=block)
         of_class = classes.starts[own], classes.stops[own]
-        kernels.count_within(block, *norms, radii[rows], *of_class, counts[rows])
+        kernels.count_within(
+            block, norms[own], norms, radii[rows], *of_class, counts[rows]
+        )
         if share is not None:
             columns = np.empty(int(counts[rows].sum()), dtype=np.int32)
             n = kernels.list_within(
@@ -510,7 +510,7 @@ def _search(
             )
             lists[rows.start] = columns[:n].copy() if n < len(columns) else columns
 
-    for_each_block(pairs.shape, points.dtype, fill, n_threads)
+    for_each_block((len(queries), len(Z)), points.dtype, fill, n_threads)
     found = [lists[start] for start in sorted(lists)]
     return counts, np.concatenate(found) if found else np.empty(0, dtype=np.int32)
 
@@ -617,15 +617,16 @@ def hinge_energies(
         raise ValueError("Queries and points differ in dimension, or classes overlap.")
     pull, push = weights
     energies = np.empty((len(queries), len(bounds) - 1))
-    for part, pairs in CenteredPoints.center(points).pairs_of(queries):
-        found = np.empty((pairs.shape[0], len(bounds) - 1))
+    Z, norms, origin = center(points)
+    Q = queries - origin
+    query_norms = squared_norms(Q)
 
-        def fill(block, rows, pairs=pairs, found=found):  # type: ignore[no-untyped-def]
-            norms = pairs.fill(block, rows)
-            kernels.energies(
-                block, *norms, bounds, reach, n_neighbors, pull, push, found[rows]
-            )
+    def fill(block: FloatArray, rows: slice) -> None:
+        np.matmul(Q[rows], Z.T, out=block)
+        kernels.energies(
+            block, query_norms[rows], norms, bounds, reach, n_neighbors, pull, push,
+            energies[rows],
+        )  # fmt: skip
 
-        for_each_block(pairs.shape, points.dtype, fill, n_threads)
-        energies[part] = found
+    for_each_block((len(Q), len(Z)), points.dtype, fill, n_threads)
     return energies

@@ -1,22 +1,23 @@
-"""Edge weights: one small class for each loss.
+"""Edge weights: one function for each loss, with the name of its compiled kernel.
 
 Rules that compare labels need the points sorted by class. The matches of a row are then
 contiguous columns, and the loop over pairs does not compare labels.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
 
-
-def excluded_distance(dtype: np.dtype[Any]) -> Any:
-    """Sentinel distance of excluded points: finite, so that inf − inf never occurs."""
-    return dtype.type(1e38 if dtype == np.float32 else 1e300)
+EXCLUDED_DISTANCE: dict[Any, Any] = {
+    np.dtype(np.float32): np.float32(1e38),
+    np.dtype(np.float64): np.float64(1e300),
+}
+"""Sentinel distance of excluded points: finite, so that inf − inf never occurs."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class NeighborWeights:
     log_offsets : ndarray of shape (n_points,)
         log max mass − log mass_j of the points as neighbors: p_ij ∝ mass_j exp(−d²).
     self_log_offsets : ndarray of shape (n_points,)
-        Offset of a point in its own sum: `excluded_distance` for a single point; a
+        Offset of a point in its own sum: `EXCLUDED_DISTANCE` for a single point; a
         point that represents c equal points has c − 1 of them as neighbors.
     counts : ndarray of shape (n_points,)
         Multiplicity of a point's term in the objective.
@@ -52,11 +53,11 @@ class NeighborWeights:
             zeros = np.zeros(len(counts), dtype=dtype)
             return cls(
                 zeros,
-                np.full_like(zeros, excluded_distance(dtype)),
+                np.full_like(zeros, EXCLUDED_DISTANCE[dtype]),
                 np.ones_like(zeros),
             )
         masses = np.log(counts) + np.log(mass_of_one)
-        self_log_offsets = np.full(len(counts), float(excluded_distance(dtype)))
+        self_log_offsets = np.full(len(counts), float(EXCLUDED_DISTANCE[dtype]))
         several = counts > 1
         self_log_offsets[several] = masses.max() - (
             np.log(counts[several] - 1) + np.log(mass_of_one[several])
@@ -64,212 +65,126 @@ class NeighborWeights:
         return cls(
             (masses.max() - masses).astype(dtype),
             # The offset of a count barely above 1 is large; it must not overflow.
-            np.clip(self_log_offsets, 0, excluded_distance(dtype)).astype(dtype),
+            np.clip(self_log_offsets, 0, EXCLUDED_DISTANCE[dtype]).astype(dtype),
             counts.astype(dtype),
         )
 
 
-@dataclass(frozen=True)
-class ClassRuns:
+class Rule(NamedTuple):
+    """Edge weights and values of the rows of a block of pairs.
+
+    A compiled kernel is called with the block of inner products ⟨z_i, z_j⟩, the columns
+    of the rows' own points, their squared norms, `query_args` of these rows, the
+    columns' squared norms, `reference_args`, and an array for the rows' values; it
+    overwrites the block with the weights v_ij. A function is called with the block of
+    squared distances and the rows' positions, overwrites the block with the derivatives
+    of each row's value, and returns the values.
+
+    Attributes
+    ----------
+    kernel : str or callable
+        Name of a compiled kernel, or a function.
+    query_args : tuple of ndarray
+        Arguments of the kernel with one entry for each row.
+    reference_args : tuple of ndarray
+        Arguments of the kernel about the columns.
+    """
+
+    kernel: Any
+    query_args: tuple[Any, ...] = ()
+    reference_args: tuple[Any, ...] = ()
+
+
+class ClassSlices(NamedTuple):
     """Range of the points of the same class, for each of the points sorted by class."""
 
     starts: IntArray
     stops: IntArray
 
     @classmethod
-    def from_sorted(cls, codes: IntArray) -> "ClassRuns":
+    def from_sorted(cls, codes: IntArray) -> "ClassSlices":
         """Build from class codes in ascending order."""
         starts = np.searchsorted(codes, codes, side="left")
         return cls(starts, np.searchsorted(codes, codes, side="right"))
 
 
-@dataclass(frozen=True)
-class ExpectedMatches:
+def expected_matches(
+    classes: ClassSlices, masses: NeighborWeights, power: float = 1.0
+) -> Rule:
     """NCA's f, eq. 3; the value is p_i, the probability that i picks a match."""
-
-    classes: ClassRuns
-    masses: NeighborWeights
-    kernel = "matches"
-    power: ClassVar[float] = 1.0
-
-    @property
-    def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """Arguments of the kernel for the rows."""
-        masses = self.masses
-        return (
-            self.classes.starts,
-            self.classes.stops,
-            masses.self_log_offsets,
-            masses.counts,
-        )
-
-    @property
-    def reference_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the columns, and the power of p_i."""
-        log_offsets = self.masses.log_offsets
-        return (log_offsets, np.array([self.power], dtype=log_offsets.dtype))
+    offsets = masses.log_offsets
+    return Rule(
+        "matches",
+        (*classes, masses.self_log_offsets, masses.counts),
+        (offsets, np.array([power], dtype=offsets.dtype)),
+    )
 
 
-@dataclass(frozen=True)
-class LogMatches(ExpectedMatches):
+def log_matches(classes: ClassSlices, masses: NeighborWeights) -> Rule:
     """NCA's g, eq. 6; the value is log p_i."""
+    return expected_matches(classes, masses, power=0.0)
 
-    power = 0.0
 
-
-@dataclass(frozen=True)
-class SoftMatches:
+def soft_matches(targets: FloatArray, masses: NeighborWeights) -> Rule:
     """Soft matches of targets (NCA, section 5); the value is Σ_j p_ij κ_ij.
 
     κ_ij = exp(−(t_i − t_j)²); the unit of the targets sets the width.
     """
-
-    targets: FloatArray
-    masses: NeighborWeights
-    kernel = "soft_matches"
-
-    @property
-    def query_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the rows."""
-        return (self.masses.self_log_offsets, self.masses.counts)
-
-    @property
-    def reference_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the columns."""
-        return (self.masses.log_offsets, self.targets)
+    own = (masses.self_log_offsets, masses.counts)
+    return Rule("soft_matches", own, (masses.log_offsets, targets))
 
 
-@dataclass(frozen=True)
-class SquaredErrors(SoftMatches):
+def squared_errors(targets: FloatArray, masses: NeighborWeights) -> Rule:
     """Kernel regression (MLKR); the value is −(t_i − Σ_j p_ij t_j)²."""
+    return soft_matches(targets, masses)._replace(kernel="squared_errors")
 
-    kernel = "squared_errors"
 
-
-@dataclass(frozen=True)
-class Perplexities:
+def perplexities(masses: NeighborWeights) -> Rule:
     """Perplexity; the value is the effective number of neighbors of i."""
-
-    masses: NeighborWeights
-    kernel = "perplexities"
-
-    @property
-    def query_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the rows."""
-        return (self.masses.self_log_offsets,)
-
-    @property
-    def reference_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the columns."""
-        # A count below 1 has no copies.
-        return (self.masses.log_offsets, np.log(np.maximum(self.masses.counts, 1)))
+    # A count below 1 has no copies.
+    copies = np.log(np.maximum(masses.counts, 1))
+    own = (masses.self_log_offsets,)
+    return Rule("perplexities", own, (masses.log_offsets, copies))
 
 
-@dataclass(frozen=True)
-class Responsibilities:
+def responsibilities(masses: NeighborWeights) -> Rule:
     """LCA's λ_ij, eq. 3; the value is log Σ_{j≠i} exp(−d²_ij)."""
-
-    masses: NeighborWeights
-    kernel = "responsibilities"
-
-    @property
-    def query_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the rows."""
-        return (self.masses.self_log_offsets,)
-
-    @property
-    def reference_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the columns."""
-        return (self.masses.log_offsets,)
+    own = (masses.self_log_offsets,)
+    return Rule("responsibilities", own, (masses.log_offsets,))
 
 
-@dataclass(frozen=True)
-class Affinities:
-    """LFDA's A_ij = exp(−d²_ij / (σ_i σ_j)); the value is Σ_{j≠i} A_ij."""
+def affinities(sharpness: FloatArray) -> Rule:
+    """LFDA's A_ij = exp(−d²_ij / (σ_i σ_j)); the value is Σ_{j≠i} A_ij.
 
-    sharpness: FloatArray
-    """1 / σ_i; the product of any two must be finite."""
-    kernel = "affinities"
-
-    @property
-    def query_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the rows."""
-        return (self.sharpness,)
-
-    @property
-    def reference_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the columns."""
-        return (self.sharpness,)
+    The sharpness is 1 / σ_i; the product of any two must be finite.
+    """
+    return Rule("affinities", (sharpness,), (sharpness,))
 
 
-@dataclass(frozen=True)
-class CollapsedClasses:
+def collapsed_classes(classes: ClassSlices, masses: NeighborWeights) -> Rule:
     """MCML; the value is the mean of log p_ij over the other points j of i's class."""
-
-    classes: ClassRuns
-    masses: NeighborWeights
-    kernel = "collapsed_classes"
-
-    @property
-    def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """Arguments of the kernel for the rows."""
-        return (self.classes.starts, self.classes.stops, self.masses.self_log_offsets)
-
-    @property
-    def reference_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the columns."""
-        return (self.masses.log_offsets,)
+    own = (*classes, masses.self_log_offsets)
+    return Rule("collapsed_classes", own, (masses.log_offsets,))
 
 
-@dataclass(frozen=True)
-class SquaredVotes:
+def squared_votes(classes: ClassSlices, masses: NeighborWeights) -> Rule:
     """Squared error of the vote; the value is −Σ_c ([c_i = c] − Σ_{j ∈ c} p_ij)²."""
-
-    classes: ClassRuns
-    masses: NeighborWeights
-    kernel = "squared_votes"
-
-    @property
-    def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """Arguments of the kernel for the rows."""
-        starts = self.classes.starts
-        return (starts, self.masses.self_log_offsets, self.masses.counts)
-
-    @property
-    def reference_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the columns."""
-        bounds: Any = np.append(np.unique(self.classes.starts), self.classes.stops[-1:])
-        return (self.masses.log_offsets, bounds)
+    bounds = np.append(np.unique(classes.starts), classes.stops[-1:])
+    own = (classes.starts, masses.self_log_offsets, masses.counts)
+    return Rule("squared_votes", own, (masses.log_offsets, bounds))
 
 
-@dataclass(frozen=True)
-class Listed:
-    """Sparse matrix in the format of the kernels: column ranges and values."""
-
-    starts: IntArray
-    stops: IntArray
-    columns: IntArray
-    values: FloatArray
-
-    @classmethod
-    def of(cls, matrix: csr_array, dtype: np.dtype[Any]) -> "Listed":
-        """Convert a matrix without NaN, with a row for each point."""
-        pointers = matrix.indptr.astype(np.intp)
-        return cls(
-            pointers[:-1],
-            pointers[1:],
-            matrix.indices.astype(np.intp),
-            matrix.data.astype(dtype),
-        )
-
-
-@dataclass(frozen=True)
-class GivenPairs:
+def given_pairs(
+    shares: csr_array,
+    masses: NeighborWeights,
+    attraction: FloatArray,
+    repulsion: FloatArray,
+) -> Rule:
     """Pairs, eq. 8 of NCA; the value is Σ_j s_ij log p_ij.
 
-    Attributes
+    Parameters
     ----------
-    shares : Listed
+    shares : csr_array
         s_ij: the shares of each point's partners, which sum to 1.
     masses : NeighborWeights
         Weights of single points.
@@ -279,82 +194,40 @@ class GivenPairs:
         Weight of p_ij in the gradient; equal to `attraction` if p is normalized for
         each point.
     """
-
-    shares: Listed
-    masses: NeighborWeights
-    attraction: FloatArray
-    repulsion: FloatArray
-    kernel = "pairs"
-
-    @property
-    def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """Arguments of the kernel for the rows."""
-        return (
-            self.shares.starts,
-            self.shares.stops,
-            self.masses.self_log_offsets,
-            self.attraction,
-            self.repulsion,
-        )
-
-    @property
-    def reference_args(self) -> tuple[Any, ...]:
-        """Arguments of the kernel for the columns."""
-        return (self.masses.log_offsets, self.shares.columns, self.shares.values)
+    offsets = masses.log_offsets
+    rows, columns = _csr_args(shares, offsets.dtype)
+    own = (*rows, masses.self_log_offsets, attraction, repulsion)
+    return Rule("pairs", own, (offsets, *columns))
 
 
-@dataclass(frozen=True)
-class ListedMatches:
-    """Sparse matches κ_ij; the value is Σ_j p_ij κ_ij, or its logarithm."""
-
-    matches: Listed
-    masses: NeighborWeights
-    power: float
-    kernel = "listed_matches"
-
-    @property
-    def query_args(self) -> tuple[FloatArray | IntArray, ...]:
-        """Arguments of the kernel for the rows."""
-        return (
-            self.matches.starts,
-            self.matches.stops,
-            self.masses.self_log_offsets,
-            self.masses.counts,
-        )
-
-    @property
-    def reference_args(self) -> tuple[Any, ...]:
-        """Arguments of the kernel for the columns."""
-        offsets = self.masses.log_offsets
-        return (
-            offsets,
-            self.matches.columns,
-            self.matches.values,
-            np.array([self.power], dtype=offsets.dtype),
-        )
+def listed_matches(matches: csr_array, masses: NeighborWeights, power: float) -> Rule:
+    """Sparse matches κ_ij; the value is Σ_j p_ij κ_ij, or its logarithm (power 0)."""
+    offsets = masses.log_offsets
+    rows, columns = _csr_args(matches, offsets.dtype)
+    return Rule(
+        "listed_matches",
+        (*rows, masses.self_log_offsets, masses.counts),
+        (offsets, *columns, np.array([power], dtype=offsets.dtype)),
+    )
 
 
-@dataclass(frozen=True)
-class SoftLabels:
+def soft_labels(labels: FloatArray, masses: NeighborWeights, power: float) -> Rule:
     """Class probabilities Y; the matches are κ_ij = Σ_c Y_ic Y_jc."""
+    offsets = masses.log_offsets
+    labels = labels.astype(offsets.dtype)
+    return Rule(
+        "soft_labels",
+        (labels, masses.self_log_offsets, masses.counts),
+        (
+            offsets,
+            np.ascontiguousarray(labels.T),
+            np.array([power], dtype=offsets.dtype),
+        ),
+    )
 
-    labels: FloatArray
-    masses: NeighborWeights
-    power: float
-    kernel = "soft_labels"
-    _transposed: FloatArray = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_transposed", np.ascontiguousarray(self.labels.T))
-
-    @property
-    def query_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the rows."""
-        return (self.labels, self.masses.self_log_offsets, self.masses.counts)
-
-    @property
-    def reference_args(self) -> tuple[FloatArray, ...]:
-        """Arguments of the kernel for the columns."""
-        offsets = self.masses.log_offsets
-        power = np.array([self.power], dtype=offsets.dtype)
-        return (offsets, self._transposed, power)
+def _csr_args(matrix: csr_array, dtype: Any) -> tuple[Any, Any]:
+    """Return the bounds of the rows, and columns and values, of a sparse matrix."""
+    pointers = matrix.indptr.astype(np.intp)
+    columns = matrix.indices.astype(np.intp), matrix.data.astype(dtype)
+    return (pointers[:-1], pointers[1:]), columns

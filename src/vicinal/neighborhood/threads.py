@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from numbers import Integral
 from typing import Any
@@ -21,7 +21,6 @@ from typing import Any
 import joblib
 import numpy as np
 import sklearn
-from joblib import cpu_count
 from scipy.sparse import issparse
 from sklearn.utils import check_scalar
 from threadpoolctl import ThreadpoolController
@@ -29,180 +28,76 @@ from threadpoolctl import ThreadpoolController
 from vicinal._typing import FloatArray
 
 
-class _Library:
-    """Loaded BLAS library.
-
-    Attributes
-    ----------
-    per_thread : bool or None
-        Whether each thread has its own setting; None while this is unknown.
-    before : int
-        Number of threads before the process limited it.
-    """
-
-    def __init__(self, controller: Any) -> None:
-        self._controller = controller
-        # Since version 3.8, threadpoolctl's own `set_num_threads` silently does nothing
-        # in all threads but the first that has called it.
-        self._set = getattr(
-            controller, "_real_set_num_threads", controller.set_num_threads
-        )
-        self.per_thread: bool | None = None
-        self.before = 1
-
-    def get(self) -> int:
-        """Return the number of threads that a call from this thread would use."""
-        return self._controller.get_num_threads() or 1
-
-    def hold(self) -> int:
-        """Limit the library to one thread, and return the previous number."""
-        before = self.get()
-        if before > 1 and self.per_thread is None:
-            other = threading.Thread(target=self._set, args=(1,))
-            other.start()
-            other.join()
-            self.per_thread = self.get() > 1
-        self._set(1)
-        return before
-
-    def release(self, n_threads: int) -> None:
-        """Undo a limit, unless the number was changed by others in the meantime."""
-        if self.get() == 1:
-            self._set(n_threads)
-
-
-@lru_cache(maxsize=1)
-def _libraries() -> list[_Library]:
-    if _is_memory_bounded():
-        _take_buffers(cpu_count())
-    found = ThreadpoolController().select(user_api="blas").lib_controllers
-    return [_Library(controller) for controller in found]
-
-
-def _is_memory_bounded() -> bool:
-    """Return whether the address space of the process is limited."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return False
-    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-
-
-def _take_buffers(n_threads: int) -> None:
-    """Let the BLAS of NumPy and SciPy allocate its buffers while memory is available.
-
-    OpenBLAS allocates 32 MB when a thread first needs a buffer, and keeps it. If the
-    allocation fails, it retries forever.
-
-    Parameters
-    ----------
-    n_threads : int
-        Number of threads that may compute at the same time.
-    """
-    from scipy.linalg.blas import dsymv
-
-    matrix = np.ones((256, 256))
-    together = threading.Barrier(n_threads)
-
-    def compute(_: int) -> None:
-        with suppress(threading.BrokenBarrierError):  # some threads were late
-            together.wait(timeout=1)
-        for _ in range(4):
-            np.matmul(matrix, matrix)
-
-    # If threads cannot be started here, fits will not have them either.
-    with suppress(RuntimeError), ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(compute, range(n_threads)))
-    dsymv(1.0, matrix, matrix[0])  # eigenproblems use one thread
-
-
-class _OfThisThread(threading.local):
-    """State of the current thread in the hold."""
+class _ThreadState(threading.local):
+    """State of the current thread in the limit of BLAS."""
 
     depth = 0
     """Number of times that the thread has entered and not left."""
 
     def __init__(self) -> None:
-        self.before: dict[_Library, int] = {}
+        self.before: dict[int, int] = {}
 
 
-class _BlasHold:
-    """Limit of BLAS to one thread while any thread is inside.
-
-    Any thread may enter any number of times, and leave in any order. If the setting
-    belongs to the process, the last thread to leave restores it. If each thread has
-    its own, each restores it when it leaves for the last time.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._holders = 0
-        self._own = _OfThisThread()
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(
-                before=self._lock.acquire,
-                after_in_parent=self._lock.release,
-                after_in_child=self._after_fork,
-            )
-
-    def threads(self) -> int:
-        """Return the number of BLAS threads of this thread without the limit."""
-        with self._lock:
-            return min(map(self._threads_of, _libraries()), default=1)
-
-    def __enter__(self) -> None:
-        with self._lock:
-            for library in _libraries():
-                if not self._holders:
-                    library.before = library.hold()
-                    if library.per_thread:
-                        self._own.before[library] = library.before
-                elif library.per_thread and not self._own.depth:
-                    self._own.before[library] = library.hold()
-            self._holders += 1
-            self._own.depth += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._holders -= 1
-            self._own.depth = max(0, self._own.depth - 1)
-            for library in _libraries():
-                if library.per_thread:
-                    if not self._own.depth and library in self._own.before:
-                        library.release(self._own.before.pop(library))
-                elif not self._holders:
-                    library.release(library.before)
-
-    def _threads_of(self, library: _Library) -> int:
-        if library.per_thread:
-            return self._own.before.get(library) or library.get()
-        return library.before if self._holders else library.get()
-
-    def _after_fork(self) -> None:
-        """Reset threads that do not exist in the child process."""
-        held, self._holders = self._holders, self._own.depth
-        if held and not self._holders:
-            for library in _libraries():
-                if not library.per_thread:
-                    library.release(library.before)
-        self._lock.release()
+_lock = threading.Lock()
+_own = _ThreadState()
+_process: dict[str, Any] = {"holders": 0, "before": {}}
 
 
-_hold = _BlasHold()
+@lru_cache(maxsize=1)
+def _libraries() -> list[tuple[Any, Any, bool]]:
+    """Return (get, set, whether each thread has its own number) of each BLAS."""
+    found = []
+    for library in ThreadpoolController().select(user_api="blas").lib_controllers:
+        # Since version 3.8, threadpoolctl's own `set_num_threads` silently does nothing
+        # in all threads but the first that has called it.
+        change = getattr(library, "_real_set_num_threads", library.set_num_threads)
+        before = library.get_num_threads() or 1
+        other = threading.Thread(target=change, args=(1 if before > 1 else 2,))
+        other.start()
+        other.join()
+        per_thread = library.get_num_threads() == before
+        if not per_thread:
+            change(before)
+        found.append((library.get_num_threads, change, per_thread))
+    return found
 
 
-def single_threaded_blas() -> AbstractContextManager[None]:
-    """Return a context in which BLAS uses one thread, since the engine has its own.
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Limit BLAS to one thread, since the engine has its own threads.
 
     BLAS has one thread while any thread is inside, and the previous number after the
     last has left. Limits that are set by other means in the meantime are kept.
     """
-    return _hold
+    with _lock:
+        for k, (get, change, per_thread) in enumerate(_libraries()):
+            if not (_own.depth if per_thread else _process["holders"]):
+                (_own.before if per_thread else _process["before"])[k] = get()
+                change(1)
+        _process["holders"] += 1
+        _own.depth += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _process["holders"] -= 1
+            _own.depth -= 1
+            for k, (get, change, per_thread) in enumerate(_libraries()):
+                if not (_own.depth if per_thread else _process["holders"]):
+                    before = (_own.before if per_thread else _process["before"]).pop(k)
+                    if get() == 1:
+                        change(before)
 
 
-def blas_threads() -> int:
-    """Return the number of BLAS threads in this thread, without the limit to one."""
-    return _hold.threads()
+def _after_fork() -> None:
+    """Forget the threads that do not exist in a child process."""
+    held, _process["holders"] = _process["holders"], _own.depth
+    if held and not _own.depth:
+        for k, (get, change, per_thread) in enumerate(_libraries()):
+            if not per_thread and get() == 1:
+                change(_process["before"].pop(k))
+    _pool.cache_clear()
+    _lock.release()
 
 
 # Target block size, so that GEMM output is still cached for the row kernel.
@@ -228,7 +123,12 @@ def effective_n_threads(n_jobs: int | None) -> int:
     """
     cores = int(joblib.cpu_count())
     if n_jobs is None:
-        return max(1, min(cores, blas_threads()))
+        with _lock:
+            before = [
+                (_own.before if per_thread else _process["before"]).get(k) or get()
+                for k, (get, _, per_thread) in enumerate(_libraries())
+            ]
+        return max(1, min([cores, *before]))
     check_scalar(n_jobs, "n_jobs", Integral)
     if n_jobs == 0:
         raise ValueError("n_jobs == 0 has no meaning; use None, 1 or more, or -1.")
@@ -353,11 +253,14 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    # A child process has none of its parent's threads.
-    os.register_at_fork(after_in_child=_pool.cache_clear)
+    os.register_at_fork(
+        before=_lock.acquire,
+        after_in_parent=_lock.release,
+        after_in_child=_after_fork,
+    )
 
 
-def project(X: FloatArray, components: FloatArray, n_threads: int) -> FloatArray:
+def project(X: FloatArray, components: FloatArray, n_threads: int = 1) -> FloatArray:
     """Return Z = X Aᵀ, in blocks of rows, in the wider type of the two.
 
     X may be sparse, as for `back_project`; Z is dense.

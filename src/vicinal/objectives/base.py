@@ -11,19 +11,19 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.maps import Diagonal, Linear, Map
 from vicinal.neighborhood import (
     NeighborWeights,
-    Perplexities,
     Rule,
-    WeightedPairs,
-    back_project,
     center_float32,
     effective_n_threads,
     float32_resolves,
     laplacian_product,
+    perplexities,
     project,
     row_values,
 )
+from vicinal.neighborhood.nearest import NearestLists, pull_nearest
 from vicinal.optimize import Objective, Reparametrized, Ridge
 
 
@@ -93,32 +93,26 @@ class PairLoss(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class CustomRule:
-    """Rule of the engine for a `PairLoss`; the term of a row is weighted."""
+def custom_rule(loss: PairLoss, data: Any, weight: FloatArray) -> Rule:
+    """Return the engine's rule for a `PairLoss`; the term of a row is weighted."""
 
-    loss: PairLoss
-    data: Any
-    weight: FloatArray
-    query_args: tuple[Any, ...] = ()
-    reference_args: tuple[Any, ...] = ()
-
-    def kernel(self, distances: FloatArray, rows: IntArray) -> FloatArray:
-        """Return the values of some rows; turn distances into edge weights."""
-        values = self.loss.weigh(distances, rows, self.data)
+    def kernel(distances: FloatArray, rows: IntArray) -> FloatArray:
+        values = loss.weigh(distances, rows, data)
         if np.shape(values) != (len(rows),):
             raise ValueError(
-                f"{type(self.loss).__name__}.weigh must return one value for each of "
+                f"{type(loss).__name__}.weigh must return one value for each of "
                 f"{len(rows)} rows, got shape {np.shape(values)}; see "
                 "vicinal.testing.check_loss."
             )
-        distances *= self.weight[rows, None]
+        distances *= weight[rows, None]
         distances[range(len(rows)), rows] = 0
         return values
 
+    return Rule(kernel)
+
 
 class PairObjective(ABC):
-    """Sum over points of a rule's values, under a linear map.
+    """Sum over points of a rule's values, under a map.
 
     Parameters
     ----------
@@ -132,6 +126,8 @@ class PairObjective(ABC):
         Weight of one of them as a neighbor, in that order.
     n_jobs : int or None
         Number of threads.
+    form : Map or None, default=None
+        The map; None is `vicinal.maps.Linear`, or `Diagonal` for 1-d components.
 
     Attributes
     ----------
@@ -148,21 +144,19 @@ class PairObjective(ABC):
         counts: FloatArray,
         mass_of_one: FloatArray,
         n_jobs: int | None,
+        form: Map | None = None,
     ) -> None:
         self.X, self._offset = center_float32(X)
+        self.form = form
         self._order = order
         self._mass_of_one = mass_of_one
         self._n_threads = effective_n_threads(n_jobs)
+        self._lists: NearestLists | None = None  # of truncated sums
         self._set_counts(counts)
 
     @abstractmethod
     def _make_rule(self, masses: NeighborWeights) -> Rule:
         """Build the rule for the points in its order."""
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0])
 
     @property
     def row_counts(self) -> FloatArray:
@@ -289,19 +283,17 @@ class PairObjective(ABC):
             Derivative of the sum of the terms, weighted by the number of points that
             each represents.
         """
-        A = self._checked(components)
-        Z = self._projected(A)
+        Z, form, A = self._project(components)
         rule = self._rule(Z.dtype)
-        terms, product = self._pull(Z[self._order], rule, queries)
-        LZ = np.empty_like(Z)
-        LZ[self._order] = product
-        if A.ndim == 1:
-            gradient: FloatArray = np.einsum("ij,ij->j", LZ, self.X)
+        if self._lists is None or queries is not None:
+            found = laplacian_product(Z[self._order], rule, self._n_threads, queries)
         else:
-            gradient = back_project(LZ, self.X, self._n_threads)
-        with np.errstate(over="ignore"):  # rows near the largest float
-            gradient *= 2
-        return terms, gradient
+            found = pull_nearest(Z[self._order], rule, self._lists, self._n_threads)
+        LZ = np.empty_like(Z)
+        LZ[self._order] = found.matrix
+        gradient = form.pullback(self.X, A, LZ, self._n_threads)
+        gradient *= 2
+        return found.values, gradient
 
     def terms(self, components: ArrayLike, queries: IntArray) -> FloatArray:
         """Return the terms of some points, with sums over all points.
@@ -318,7 +310,7 @@ class PairObjective(ABC):
         ndarray of shape (n_queries,)
             One term for each point, in the order of `queries`.
         """
-        Z = self._projected(self._checked(components))[self._order]
+        Z = self._project(components)[0][self._order]
         return row_values(Z, self._rule(Z.dtype), self._n_threads, queries)
 
     def effective_neighbors(
@@ -339,42 +331,35 @@ class PairObjective(ABC):
             exp(−Σ_j p_ij log p_ij), the k that corresponds to the scale of A. NaN for
             other points.
         """
-        Z = self._projected(self._checked(components))
-        rule = Perplexities(self._masses(Z.dtype))
+        Z = self._project(components)[0]
+        rule = perplexities(self._masses(Z.dtype))
         seen = self._order if queries is None else self._order[queries]
-        perplexities = np.full(len(Z), np.nan, dtype=Z.dtype)
-        perplexities[seen] = row_values(Z[self._order], rule, self._n_threads, queries)
-        return perplexities
+        found = np.full(len(Z), np.nan, dtype=Z.dtype)
+        found[seen] = row_values(Z[self._order], rule, self._n_threads, queries)
+        return found
 
-    def _checked(self, components: ArrayLike) -> FloatArray:
+    def _project(self, components: ArrayLike) -> tuple[FloatArray, Map, FloatArray]:
+        """Return Z, in float64 if float32 does not resolve its distances; map and A."""
         # Not scikit-learn's check_array, which takes as long as a small mini-batch.
         A: FloatArray = np.asarray(components, dtype=np.float64)
         if not np.isfinite(A).all():
             raise ValueError("Input components contains NaN or infinity.")
-        if A.ndim not in (1, 2) or A.shape[-1] != self.X.shape[1]:
-            raise ValueError(
-                f"components must have shape (n_components, {self.X.shape[1]}), "
-                f"got {A.shape}."
-            )
-        return A
-
-    def _projected(self, A: FloatArray) -> FloatArray:
-        """Return Z, in float64 if float32 does not resolve its distances."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            for dtype in (self.X.dtype, np.dtype(np.float64)):
-                B = A.astype(dtype)
-                Z = self.X * B if B.ndim == 1 else project(self.X, B, self._n_threads)
-                if Z.dtype != np.float32 or float32_resolves(Z - Z.mean(axis=0)):
-                    break
-            return Z
-
-    def _pull(
-        self, Z: FloatArray, rule: Rule, queries: IntArray | None
-    ) -> WeightedPairs:
-        return laplacian_product(Z, rule, self._n_threads, queries)
+        form = self.form
+        if form is None:
+            if A.ndim not in (1, 2) or A.shape[-1] != self.X.shape[1]:
+                raise ValueError(
+                    f"components must have shape (n_components, {self.X.shape[1]}), "
+                    f"got {A.shape}."
+                )
+            form = Diagonal() if A.ndim == 1 else Linear()
+        Z = form.project(self.X, A.astype(self.X.dtype), self._n_threads)
+        if Z.dtype == np.float32 and not float32_resolves(Z - Z.mean(axis=0)):
+            Z = form.project(self.X, A, self._n_threads)
+        return Z, form, A
 
     def _set_counts(self, counts: FloatArray) -> None:
         self.counts = counts
+        self.n_rows = len(counts)
         self.n_points = float(counts.sum())
         self._rules: dict[np.dtype[Any], Rule] = {}
 

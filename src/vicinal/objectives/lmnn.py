@@ -11,11 +11,11 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.neighborhood import (
-    ClassRuns,
-    CollapsedClasses,
+    ClassSlices,
     NeighborWeights,
     Rule,
     back_project,
+    collapsed_classes,
     effective_n_threads,
     float32_resolves,
     project,
@@ -100,7 +100,7 @@ class LMNNObjective:
         codes = LabelEncoder().fit_transform(labels)
         self.X = points
         self._order = np.argsort(codes, kind="stable")
-        self._classes = ClassRuns.from_sorted(codes[self._order])
+        self._classes = ClassSlices.from_sorted(codes[self._order])
         self._weights = regularization, 1 - regularization
         self._max_impostors = max_impostors
         self._keep_lists = keep_lists
@@ -303,4 +303,4 @@ class MCMLObjective(PairObjective):
         return other
 
     def _make_rule(self, masses: NeighborWeights) -> Rule:
-        return CollapsedClasses(ClassRuns.from_sorted(self._codes), masses)
+        return collapsed_classes(ClassSlices.from_sorted(self._codes), masses)

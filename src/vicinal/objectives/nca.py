@@ -15,37 +15,33 @@ from sklearn.utils.validation import _check_sample_weight
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.neighborhood import (
-    ClassRuns,
-    ExpectedMatches,
-    GivenPairs,
-    Listed,
-    ListedMatches,
-    LogMatches,
+    ClassSlices,
     NeighborWeights,
-    Responsibilities,
     Rule,
-    SoftLabels,
-    SoftMatches,
-    SquaredErrors,
-    SquaredVotes,
-    WeightedPairs,
     average,
-    laplacian_product,
+    expected_matches,
+    given_pairs,
+    listed_matches,
+    log_matches,
+    responsibilities,
     row_values,
+    soft_labels,
+    soft_matches,
+    squared_errors,
+    squared_votes,
 )
 from vicinal.neighborhood.nearest import (
     NearestLists,
     probabilities,
-    pull_nearest,
     sorted_masses,
 )
-from vicinal.objectives.base import CustomRule, PairLoss, PairObjective, sample_indices
+from vicinal.objectives.base import PairLoss, PairObjective, custom_rule, sample_indices
 
-_RULES: dict[str, type[ExpectedMatches | SquaredVotes]] = {
-    "expected": ExpectedMatches,
-    "log": LogMatches,
-    "class-density": ExpectedMatches,
-    "squared-error": SquaredVotes,
+_RULES: dict[str, Callable[..., Rule]] = {
+    "expected": expected_matches,
+    "log": log_matches,
+    "class-density": expected_matches,
+    "squared-error": squared_votes,
 }
 KINDS = tuple(_RULES)
 
@@ -138,7 +134,7 @@ default="expected"
         codes: IntArray,
         kind: Any,
         counts: FloatArray,
-        prior: FloatArray,
+        prior: FloatArray | None,
         n_jobs: int | None,
         sizes: FloatArray | None = None,
     ) -> Self:
@@ -154,8 +150,8 @@ default="expected"
             As for `NCAObjective`.
         counts : ndarray of shape (n_samples,)
             Number of points that each row represents, all positive.
-        prior : ndarray of shape (n_classes,)
-            p(c).
+        prior : ndarray of shape (n_classes,) or None
+            p(c) of "class-density".
         n_jobs : int or None
             Number of threads.
         sizes : ndarray of shape (n_classes,) or None, default=None
@@ -172,7 +168,7 @@ default="expected"
         codes: IntArray,
         counts: FloatArray,
         kind: Any,
-        prior: FloatArray,
+        prior: FloatArray | None,
         n_jobs: int | None,
         sizes: FloatArray | None = None,
     ) -> None:
@@ -180,7 +176,7 @@ default="expected"
         order = np.argsort(codes, kind="stable")
         codes, counts = codes[order], counts[order]
         mass_of_one = np.ones(len(codes))
-        if kind == "class-density":
+        if prior is not None and kind == "class-density":
             of_these = np.bincount(codes, weights=counts)
             mass_of_one = (prior / (of_these if sizes is None else sizes))[codes]
         super().__init__(X, order, counts, mass_of_one, n_jobs)
@@ -196,8 +192,8 @@ default="expected"
     def _make_rule(self, masses: NeighborWeights) -> Rule:
         if not isinstance(self.kind, str):
             data = self.kind.prepare(self._codes, self.counts)
-            return CustomRule(self.kind, data, masses.counts)
-        return _RULES[self.kind](ClassRuns.from_sorted(self._codes), masses)
+            return custom_rule(self.kind, data, masses.counts)
+        return _RULES[self.kind](ClassSlices.from_sorted(self._codes), masses)
 
     def warmup_surrogate(
         self,
@@ -228,13 +224,12 @@ default="expected"
         ndarray of shape (n_queries, n_classes)
             Σ_{j ∈ c} p_ij over the objective's points, classes in sorted order.
         """
-        A = self._checked(components)
-        Z = self._projected(A)[self._order]
-        A = A.astype(Z.dtype)
+        Z, form, A = self._project(components)
+        Z = Z[self._order]
         queries = check_array(X, dtype=self.X.dtype, accept_sparse="csr")
         if self._offset is not None:
             queries = queries - self._offset
-        Q = queries * A if A.ndim == 1 else queries @ A.T
+        Q = form.project(queries, A.astype(Z.dtype), self._n_threads)
         masses, n_classes = self._masses(Z.dtype), int(self._codes.max()) + 1
         return vote(Q, Z, self._codes, n_classes, masses, self._n_threads)
 
@@ -353,7 +348,6 @@ class TruncatedNCA(NCAObjective):
         self._n_neighbors = n_neighbors
         size = max(1, min(_SAMPLE, _PAIRS // self.n_rows))
         self._sample = sample_indices(np.random.default_rng(seed), self.n_rows, size)
-        self._lists: NearestLists | None = None
 
     @property
     def n_neighbors(self) -> int:
@@ -381,7 +375,7 @@ class TruncatedNCA(NCAObjective):
 
     def refresh(self, components: ArrayLike) -> None:
         """List the nearest neighbors of each point under this map."""
-        Z = self._projected(self._checked(components))[self._order]
+        Z = self._project(components)[0][self._order]
         n, k = self.n_rows, self._n_neighbors
         if isinstance(k, str):
             masses = self._masses(Z.dtype)
@@ -391,7 +385,7 @@ class TruncatedNCA(NCAObjective):
             k = n if k > _WORTHWHILE * n else k
         self._lists = None
         if k < n - 1 and n * k <= _MAX_LISTED:
-            classes = ClassRuns.from_sorted(self._codes)
+            classes = ClassSlices.from_sorted(self._codes)
             self._lists = NearestLists.find(Z, classes, k, self._n_threads)
 
     def is_stale(self, components: ArrayLike) -> bool:
@@ -402,23 +396,15 @@ class TruncatedNCA(NCAObjective):
         """Return the mean share of the p_ij that the lists miss at this map."""
         if self._lists is None:
             return 0.0
-        Z = self._projected(self._checked(components))[self._order]
+        Z = self._project(components)[0][self._order]
         p = probabilities(Z, self._masses(Z.dtype), self._sample)
         np.put_along_axis(p, self._lists.columns[self._sample], 0, axis=1)
         return float(p.sum(axis=1, dtype=np.float64).mean())
 
-    def _pull(
-        self, Z: FloatArray, rule: Rule, queries: IntArray | None
-    ) -> WeightedPairs:
-        if self._lists is None or queries is not None:
-            return laplacian_product(Z, rule, self._n_threads, queries)
-        assert isinstance(rule, ExpectedMatches)  # noqa: S101  what NCA's kinds are
-        return pull_nearest(Z, rule, self._lists, self._n_threads)
 
-
-_TARGET_RULES: dict[str, type[SoftMatches]] = {
-    "soft-match": SoftMatches,
-    "squared-error": SquaredErrors,
+_TARGET_RULES: dict[str, Callable[..., Rule]] = {
+    "soft-match": soft_matches,
+    "squared-error": squared_errors,
 }
 
 
@@ -514,7 +500,7 @@ class TargetObjective(PairObjective):
             targets = targets / (np.sqrt(2) * width)
         # Only differences matter, and those of large numbers lose digits in float32.
         self._targets = targets - targets.mean()
-        self._kind: Any = _TARGET_RULES[kind] if isinstance(kind, str) else kind
+        self._kind = kind
         n = len(X)
         super().__init__(X, np.arange(n), counts, np.ones(n), n_jobs)
 
@@ -525,10 +511,11 @@ class TargetObjective(PairObjective):
         return other
 
     def _make_rule(self, masses: NeighborWeights) -> Rule:
-        if not isinstance(self._kind, type):
+        if not isinstance(self._kind, str):
             data = self._kind.prepare(self._targets, self.counts)
-            return CustomRule(self._kind, data, masses.counts)
-        return self._kind(self._targets.astype(masses.log_offsets.dtype), masses)
+            return custom_rule(self._kind, data, masses.counts)
+        targets = self._targets.astype(masses.log_offsets.dtype)
+        return _TARGET_RULES[self._kind](targets, masses)
 
 
 _POWERS = {"expected": 1.0, "log": 0.0}
@@ -604,10 +591,9 @@ n_samples)
         return other, np.exp
 
     def _make_rule(self, masses: NeighborWeights) -> Rule:
-        dtype = masses.log_offsets.dtype
         if issparse(self._Y):
-            return ListedMatches(Listed.of(self._Y, dtype), masses, self._power)
-        return SoftLabels(self._Y.astype(dtype), masses, self._power)
+            return listed_matches(self._Y, masses, self._power)
+        return soft_labels(self._Y, masses, self._power)
 
 
 def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
@@ -829,8 +815,8 @@ class GivenPairsObjective(PairObjective):
         self, components: ArrayLike, queries: IntArray | None = None
     ) -> FloatArray:
         """Return log Σ_{c≠a} exp(−‖A x_a − A x_c‖²) of some points; None is all."""
-        Z = self._projected(self._checked(components))
-        rule = Responsibilities(self._masses(Z.dtype))
+        Z = self._project(components)[0]
+        rule = responsibilities(self._masses(Z.dtype))
         return row_values(Z, rule, self._n_threads, queries).astype(np.float64)
 
     def _with_weights(self, points: IntArray, weights: csr_array) -> Self:
@@ -857,7 +843,7 @@ class GivenPairsObjective(PairObjective):
             self.weights.shape,
         )
         attraction, repulsion = (force.astype(dtype) for force in self._forces)
-        return GivenPairs(Listed.of(shares, dtype), masses, attraction, repulsion)
+        return given_pairs(shares, masses, attraction, repulsion)
 
 
 def check_pairs(
