@@ -19,8 +19,9 @@
                              soft_neighbors  both          gradients between two sets
 
 ‖a − b‖² = ‖a‖² + ‖b‖² − 2⟨a, b⟩ turns distances into a matrix product and rounds them
-by about eps · (‖a‖² + ‖b‖²). Points are therefore centered first. No n×n array is
-held, and the result does not depend on the number of threads.
+by about eps · (‖a‖² + ‖b‖²). Points are therefore centered first, and blocks with rows
+that are still too far out use differences instead. No n×n array is held, and the
+result does not depend on the number of threads.
 """
 
 from collections.abc import Callable
@@ -108,18 +109,46 @@ def for_each_block(
 def center(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the points relative to their mean, their squared norms, and the mean.
 
-    If the norms are so large that exponents −‖a − b‖² would be rounded by more than
-    1e-4, the origin is the median: one outlier moves the mean away from all other
-    points, but not the median.
+    If some points are far out, the origin is the median: one outlier moves the mean
+    away from all other points, but not the median.
     """
     origin: FloatArray = points.mean(axis=0)
     Z = points - origin
     norms = squared_norms(Z)
-    if norms.max(initial=0) > 1e-4 / np.finfo(norms.dtype).eps:
+    if far_out(norms):
         origin = np.median(points, axis=0).astype(points.dtype)
         Z = points - origin
         norms = squared_norms(Z)
     return Z, norms, origin
+
+
+def far_out(norms: FloatArray) -> bool:
+    """Return whether products would round some exponent −‖a − b‖² by over 1e-4.
+
+    Points that float32 does not resolve are in float64; see `float32_resolves`.
+    """
+    return bool(norms.max(initial=0) > 1e-4 / np.finfo(np.float64).eps)
+
+
+def inner_products(
+    block: FloatArray,
+    Q: FloatArray,
+    query_norms: FloatArray,
+    Z: FloatArray,
+    norms: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Write ⟨q, z⟩ into a block; return the squared norms that go with them.
+
+    If a query is far out, −½ ‖q − z‖² from differences takes the place of the products,
+    and the norms are 0.
+    """
+    if not far_out(query_norms):
+        np.matmul(Q, Z.T, out=block)
+        return query_norms, norms
+    from vicinal.neighborhood import kernels  # loads Numba
+
+    kernels.half_distances(block, Q, Z)
+    return np.zeros_like(query_norms), np.zeros_like(norms)
 
 
 def squared_norms(Z: FloatArray) -> FloatArray:
@@ -199,6 +228,8 @@ def laplacian_product(
     WeightedPairs
         Values of shape (n_queries,) and L Z.
     """
+    from vicinal.neighborhood import kernels  # loads Numba
+
     Z, norms, _ = center(points)
     which = np.arange(len(Z)) if queries is None else queries
     d = Z.shape[1]
@@ -207,6 +238,10 @@ def laplacian_product(
     total = ReproducibleSum(np.zeros_like(padded))
 
     def consume(block: FloatArray, rows: slice, term: Any, scratch: Any) -> None:
+        if far_out(norms[which[rows]]):  # products would cancel
+            kernels.add_differences(-block, which[rows], Z, term)
+            by_row[rows] = 0
+            return
         np.matmul(block, padded, out=by_row[rows])
         term += np.matmul(block.T, padded[which[rows]], out=scratch)
 
@@ -242,22 +277,29 @@ def scatter(
     WeightedPairs
         Values of shape (n_queries,) and a matrix of shape (n_features, n_features).
     """
+    from vicinal.neighborhood import kernels  # loads Numba
+
     Z, norms, _ = center(points)
     X = Z if scattered is None else center(scattered)[0]
     which = np.arange(len(Z)) if queries is None else queries
     d = X.shape[1]
     padded = _with_ones(X)
     by_row = np.empty((len(which), padded.shape[1]), dtype=X.dtype)
-    column_sums = ReproducibleSum(np.zeros(len(X), dtype=np.float64))
+    # L X of blocks that use differences, and the column sums of the others.
+    total = ReproducibleSum(np.zeros((len(X), d + 1), dtype=np.float64))
 
     def consume(block: FloatArray, rows: slice, term: Any, _: Any) -> None:
+        if far_out(norms[which[rows]]):  # products would cancel
+            kernels.add_differences(block, which[rows], X, term)
+            by_row[rows] = 0
+            return
         np.matmul(block, padded, out=by_row[rows])
-        term += np.ones(len(block), dtype=block.dtype) @ block
+        term[:, d] += np.ones(len(block), dtype=block.dtype) @ block
 
-    values = _weigh(Z, norms, rule, which, n_threads, consume, column_sums)
-    half = column_sums.total / 2
-    half[which] += by_row[:, d].astype(np.float64) / 2
-    weighted = half[:, None] * X
+    values = _weigh(Z, norms, rule, which, n_threads, consume, total)
+    half = total.total / 2
+    half[which, d] += by_row[:, d].astype(np.float64) / 2
+    weighted = half[:, d:] * X + half[:, :d]
     weighted[which] -= by_row[:, :d]
     one_half = back_project(weighted, X, n_threads)
     return WeightedPairs(values, one_half + one_half.T)
@@ -296,15 +338,15 @@ def _weigh(
     def fill(block: FloatArray, rows: slice) -> None:
         own = queries[rows]
         which = rows if everyone else own
-        np.matmul(Z[own], Z.T, out=block)
+        own_norms, all_norms = inner_products(block, Z[own], norms[own], Z, norms)
         if compiled:
             args = [known[which] for known in rule.query_args]
             kernel(
-                block, own, norms[which], *args, norms, *rule.reference_args,
+                block, own, own_norms, *args, all_norms, *rule.reference_args,
                 values[rows],
             )  # fmt: skip
         else:
-            kernels.squared_distances(block, norms[which], norms)
+            kernels.squared_distances(block, own_norms, all_norms)
             block[np.arange(len(block)), own] = 0  # not rounding
             values[rows] = kernel(block, own)
 
@@ -360,8 +402,8 @@ def average(
     sums = np.empty(len(Q), dtype=points.dtype)
 
     def fill(block: FloatArray, rows: slice) -> None:
-        np.matmul(Q[rows], Z.T, out=block)
-        kernels.normalize(block, query_norms[rows], norms, log_offsets, sums[rows])
+        both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
+        kernels.normalize(block, *both, log_offsets, sums[rows])
         np.matmul(block, targets, out=means[rows])
 
     for_each_block((len(Q), len(Z)), points.dtype, fill, n_threads)
@@ -400,8 +442,8 @@ def log_sums(
     query_norms = squared_norms(Q)
 
     def fill(block: FloatArray, rows: slice) -> None:
-        np.matmul(Q[rows], Z.T, out=block)
-        kernels.log_sums(block, query_norms[rows], norms, log_offsets, sums[rows])
+        both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
+        kernels.log_sums(block, *both, log_offsets, sums[rows])
 
     for_each_block((len(Q), len(Z)), points.dtype, fill, n_threads)
     return sums.astype(dtype, copy=False)
@@ -458,8 +500,8 @@ def soft_neighbors(
     no_offsets = np.zeros(len(Z), dtype=dtype)
 
     def fill(block: FloatArray, rows: slice) -> None:
-        np.matmul(Q[rows], Z.T, out=block)
-        kernels.normalize(block, query_norms[rows], norms, no_offsets, sums[rows])
+        both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
+        kernels.normalize(block, *both, no_offsets, sums[rows])
 
     def consume(block: FloatArray, rows: slice, term: Any, scratch: Any) -> None:
         np.matmul(block, points, out=means[rows])

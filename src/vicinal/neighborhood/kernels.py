@@ -429,6 +429,34 @@ def gather(block, first, columns, points, log_offsets):
 
 
 @kernel
+def half_distances(block, queries, points):
+    """Write −½ ‖q − z_j‖² from differences, which is exact if products would cancel.
+
+    The kernel of a rule reads these as inner products of points with norm 0.
+    """
+    for r in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            distance = block.dtype.type(0)
+            for a in range(queries.shape[1]):
+                gap = queries[r, a] - points[j, a]
+                distance += gap * gap
+            block[r, j] = -distance / 2
+
+
+@kernel
+def add_differences(block, own, points, product):
+    """Add the edges of some rows to L Z: v_ij (z_i − z_j) to i, its negative to j."""
+    for r in range(block.shape[0]):
+        i = own[r]
+        for j in range(block.shape[1]):
+            if block[r, j] != 0:
+                for a in range(points.shape[1]):
+                    term = block[r, j] * (points[i, a] - points[j, a])
+                    product[i, a] += term
+                    product[j, a] -= term
+
+
+@kernel
 def squared_distances(block, query_norms, norms):
     """Turn inner products into squared distances."""
     for r in range(block.shape[0]):
