@@ -8,7 +8,7 @@ import pytest
 from vicinal._typing import FloatArray
 from vicinal.neighborhood import nearest
 from vicinal.neighborhood.nearest import Neighbors, nearest_of_each_class
-from vicinal.neighborhood.threads import run_in_threads
+from vicinal.neighborhood.threads import map_in_order
 
 
 def on_a_grid(n: int, dtype: type) -> FloatArray:
@@ -63,10 +63,10 @@ def test_blocks_in_any_order_end_in_the_same_lists(
     monkeypatch.setattr(nearest, "LARGE_CLASSES", 0)
     monkeypatch.setattr(nearest, "rows_per_block", lambda *_: 7)
 
-    def backwards(worker, parts, n_threads):  # type: ignore[no-untyped-def]
-        run_in_threads(worker, list(parts)[::-1], n_threads)
+    def backwards(work, parts, n_threads):  # type: ignore[no-untyped-def]
+        return map_in_order(work, parts[::-1], n_threads)
 
-    monkeypatch.setattr(nearest, "run_in_threads", backwards)
+    monkeypatch.setattr(nearest, "map_in_order", backwards)
     points, bounds = on_a_grid(120, np.float32), [0, 60, 120]
     found = nearest_of_each_class(points, np.array(bounds), 5)
     for ours, theirs in zip(found, by_sorting(points, bounds, 5, None), strict=True):

@@ -9,7 +9,7 @@
      some, or new)      │    ▼                                          │
                         │  block: weights v_ij, and a value for each i  │
                         └──────┬───────────────────────────────────────┘
-     a run of blocks is a      │ consumer, before the next block (BLAS)
+     a run of blocks is a      │ products, before the next block (BLAS)
      partition; threads take   ▼
      one after the other     laplacian_product  values, L Z   gradients
                              scatter     values, XᵀL X     covariances
@@ -24,22 +24,247 @@ that are still too far out use differences instead. No n×n array is held, and t
 result does not depend on the number of threads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neighborhood.rules import EXCLUDED_DISTANCE, NeighborWeights, Rule
 from vicinal.neighborhood.threads import (
-    ReproducibleSum,
+    N_PARTITIONS,
     back_project,
-    blocks,
-    partitions,
+    map_in_order,
     rows_per_block,
-    run_in_threads,
 )
+
+# --- rules: weights and values of the pairs, one function for each loss
+#
+# Rules that compare labels need the points sorted by class. The matches of a row are
+# then contiguous columns, and the loop over pairs does not compare labels.
+
+EXCLUDED_DISTANCE: dict[Any, Any] = {
+    np.dtype(np.float32): np.float32(1e38),
+    np.dtype(np.float64): np.float64(1e300),
+}
+"""Sentinel distance of excluded points: finite, so that inf − inf never occurs."""
+
+
+@dataclass(frozen=True)
+class NeighborWeights:
+    """Weights of the points: as neighbors, in their own sum, and in the objective.
+
+    Attributes
+    ----------
+    log_offsets : ndarray of shape (n_points,)
+        log max mass − log mass_j of the points as neighbors: p_ij ∝ mass_j exp(−d²).
+    self_log_offsets : ndarray of shape (n_points,)
+        Offset of a point in its own sum: `EXCLUDED_DISTANCE` for a single point; a
+        point that represents c equal points has c − 1 of them as neighbors.
+    counts : ndarray of shape (n_points,)
+        Multiplicity of a point's term in the objective.
+    """
+
+    log_offsets: FloatArray
+    self_log_offsets: FloatArray
+    counts: FloatArray
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return iter((self.log_offsets, self.self_log_offsets, self.counts))
+
+    @classmethod
+    def build(
+        cls, counts: FloatArray, mass_of_one: FloatArray, dtype: np.dtype[Any]
+    ) -> "NeighborWeights":
+        """Build from the number of points that each represents, and the mass of one."""
+        if (counts == 1).all() and (mass_of_one == mass_of_one[:1]).all():
+            # The most frequent case. The formulas below give the same result, at the
+            # cost of a tenth of a mini-batch.
+            zeros = np.zeros(len(counts), dtype=dtype)
+            return cls(
+                zeros,
+                np.full_like(zeros, EXCLUDED_DISTANCE[dtype]),
+                np.ones_like(zeros),
+            )
+        masses = np.log(counts) + np.log(mass_of_one)
+        self_log_offsets = np.full(len(counts), float(EXCLUDED_DISTANCE[dtype]))
+        several = counts > 1
+        self_log_offsets[several] = masses.max() - (
+            np.log(counts[several] - 1) + np.log(mass_of_one[several])
+        )
+        return cls(
+            (masses.max() - masses).astype(dtype),
+            # The offset of a count barely above 1 is large; it must not overflow.
+            np.clip(self_log_offsets, 0, EXCLUDED_DISTANCE[dtype]).astype(dtype),
+            counts.astype(dtype),
+        )
+
+
+class Rule(NamedTuple):
+    """Edge weights and values of the rows of a block of pairs.
+
+    A compiled kernel is called with the block of inner products ⟨z_i, z_j⟩, the columns
+    of the rows' own points, their squared norms, `query_args` of these rows, the
+    columns' squared norms, `reference_args`, and an array for the rows' values; it
+    overwrites the block with the weights v_ij. A function is called with the block of
+    squared distances and the rows' positions, overwrites the block with the derivatives
+    of each row's value, and returns the values.
+
+    Attributes
+    ----------
+    kernel : str or callable
+        Name of a compiled kernel, or a function.
+    query_args : tuple of ndarray
+        Arguments of the kernel with one entry for each row.
+    reference_args : tuple of ndarray
+        Arguments of the kernel about the columns.
+    """
+
+    kernel: Any
+    query_args: tuple[Any, ...] = ()
+    reference_args: tuple[Any, ...] = ()
+
+
+class ClassSlices(NamedTuple):
+    """Range of the points of the same class, for each of the points sorted by class."""
+
+    starts: IntArray
+    stops: IntArray
+
+    @classmethod
+    def from_sorted(cls, codes: IntArray) -> "ClassSlices":
+        """Build from class codes in ascending order."""
+        starts = np.searchsorted(codes, codes, side="left")
+        return cls(starts, np.searchsorted(codes, codes, side="right"))
+
+
+def expected_matches(
+    classes: ClassSlices, masses: NeighborWeights, power: float = 1.0
+) -> Rule:
+    """NCA's f, eq. 3; the value is p_i, the probability that i picks a match."""
+    offsets = masses.log_offsets
+    return Rule(
+        "matches",
+        (*classes, masses.self_log_offsets, masses.counts),
+        (offsets, np.array([power], dtype=offsets.dtype)),
+    )
+
+
+def log_matches(classes: ClassSlices, masses: NeighborWeights) -> Rule:
+    """NCA's g, eq. 6; the value is log p_i."""
+    return expected_matches(classes, masses, power=0.0)
+
+
+def soft_matches(targets: FloatArray, masses: NeighborWeights) -> Rule:
+    """Soft matches of targets (NCA, section 5); the value is Σ_j p_ij κ_ij.
+
+    κ_ij = exp(−(t_i − t_j)²); the unit of the targets sets the width.
+    """
+    own = (masses.self_log_offsets, masses.counts)
+    return Rule("soft_matches", own, (masses.log_offsets, targets))
+
+
+def squared_errors(targets: FloatArray, masses: NeighborWeights) -> Rule:
+    """Kernel regression (MLKR); the value is −(t_i − Σ_j p_ij t_j)²."""
+    return soft_matches(targets, masses)._replace(kernel="squared_errors")
+
+
+def perplexities(masses: NeighborWeights) -> Rule:
+    """Perplexity; the value is the effective number of neighbors of i."""
+    # A count below 1 has no copies.
+    copies = np.log(np.maximum(masses.counts, 1))
+    own = (masses.self_log_offsets,)
+    return Rule("perplexities", own, (masses.log_offsets, copies))
+
+
+def responsibilities(masses: NeighborWeights) -> Rule:
+    """LCA's λ_ij, eq. 3; the value is log Σ_{j≠i} exp(−d²_ij)."""
+    own = (masses.self_log_offsets,)
+    return Rule("responsibilities", own, (masses.log_offsets,))
+
+
+def affinities(sharpness: FloatArray) -> Rule:
+    """LFDA's A_ij = exp(−d²_ij / (σ_i σ_j)); the value is Σ_{j≠i} A_ij.
+
+    The sharpness is 1 / σ_i; the product of any two must be finite.
+    """
+    return Rule("affinities", (sharpness,), (sharpness,))
+
+
+def collapsed_classes(classes: ClassSlices, masses: NeighborWeights) -> Rule:
+    """MCML; the value is the mean of log p_ij over the other points j of i's class."""
+    own = (*classes, masses.self_log_offsets)
+    return Rule("collapsed_classes", own, (masses.log_offsets,))
+
+
+def squared_votes(classes: ClassSlices, masses: NeighborWeights) -> Rule:
+    """Squared error of the vote; the value is −Σ_c ([c_i = c] − Σ_{j ∈ c} p_ij)²."""
+    bounds = np.append(np.unique(classes.starts), classes.stops[-1:])
+    own = (classes.starts, masses.self_log_offsets, masses.counts)
+    return Rule("squared_votes", own, (masses.log_offsets, bounds))
+
+
+def given_pairs(
+    shares: csr_array,
+    masses: NeighborWeights,
+    attraction: FloatArray,
+    repulsion: FloatArray,
+) -> Rule:
+    """Pairs, eq. 8 of NCA; the value is Σ_j s_ij log p_ij.
+
+    Parameters
+    ----------
+    shares : csr_array
+        s_ij: the shares of each point's partners, which sum to 1.
+    masses : NeighborWeights
+        Weights of single points.
+    attraction : ndarray of shape (n_points,)
+        Total weight of a point's partners; 0 if it has none.
+    repulsion : ndarray of shape (n_points,)
+        Weight of p_ij in the gradient; equal to `attraction` if p is normalized for
+        each point.
+    """
+    offsets = masses.log_offsets
+    rows, columns = _csr_args(shares, offsets.dtype)
+    own = (*rows, masses.self_log_offsets, attraction, repulsion)
+    return Rule("pairs", own, (offsets, *columns))
+
+
+def listed_matches(matches: csr_array, masses: NeighborWeights, power: float) -> Rule:
+    """Sparse matches κ_ij; the value is Σ_j p_ij κ_ij, or its logarithm (power 0)."""
+    offsets = masses.log_offsets
+    rows, columns = _csr_args(matches, offsets.dtype)
+    return Rule(
+        "listed_matches",
+        (*rows, masses.self_log_offsets, masses.counts),
+        (offsets, *columns, np.array([power], dtype=offsets.dtype)),
+    )
+
+
+def soft_labels(labels: FloatArray, masses: NeighborWeights, power: float) -> Rule:
+    """Class probabilities Y; the matches are κ_ij = Σ_c Y_ic Y_jc."""
+    offsets = masses.log_offsets
+    labels = labels.astype(offsets.dtype)
+    return Rule(
+        "soft_labels",
+        (labels, masses.self_log_offsets, masses.counts),
+        (
+            offsets,
+            np.ascontiguousarray(labels.T),
+            np.array([power], dtype=offsets.dtype),
+        ),
+    )
+
+
+def _csr_args(matrix: csr_array, dtype: Any) -> tuple[Any, Any]:
+    """Return the bounds of the rows, and columns and values, of a sparse matrix."""
+    pointers = matrix.indptr.astype(np.intp)
+    columns = matrix.indices.astype(np.intp), matrix.data.astype(dtype)
+    return (pointers[:-1], pointers[1:]), columns
+
+
+# --- the loop over blocks
 
 
 class WeightedPairs(NamedTuple):
@@ -51,19 +276,17 @@ class WeightedPairs(NamedTuple):
     """L Z with L the Laplacian of V + Vᵀ, or Σ_ij v_ij x_ij x_ijᵀ in float64."""
 
 
-Fill: TypeAlias = Callable[[FloatArray, slice], None]
-Consume: TypeAlias = Callable[[FloatArray, slice, Any, Any], None]
+Visit: TypeAlias = Callable[[FloatArray, slice, Any], None]
 
 
 def for_each_block(
     shape: tuple[int, int],
     dtype: np.dtype[Any],
-    fill: Fill,
+    visit: Visit,
     n_threads: int,
-    consume: Consume | None = None,
-    total: ReproducibleSum | None = None,
+    total: FloatArray | None = None,
 ) -> None:
-    """Fill the blocks of a matrix one after the other, and consume each.
+    """Visit the blocks of a matrix, each of some rows and all columns.
 
     Parameters
     ----------
@@ -71,39 +294,30 @@ def for_each_block(
         Numbers of queries (rows) and references (columns).
     dtype : dtype
         Type of the blocks.
-    fill : callable
-        Called with a block and its rows; writes the block.
+    visit : callable
+        Called with an empty block, its rows, and a term of `total`, initially zero, to
+        which it adds. The blocks of a term follow each other in one thread.
     n_threads : int
-        Number of threads. Neither blocks nor partitions depend on it.
-    consume : callable, optional
-        Called with a block, its rows, the partition's term of `total`, initially zero,
-        and a scratch array of the same shape.
-    total : ReproducibleSum, optional
-        Sums the partitions' terms in a fixed order.
+        Number of threads. Neither blocks nor terms depend on it.
+    total : ndarray or None, default=None
+        The terms are added to it, in the order of the rows.
     """
     n_rows, n_columns = shape
     size = rows_per_block(n_rows, n_columns * dtype.itemsize)
+    per_term = size * -(-n_rows // (size * N_PARTITIONS))
 
-    def worker() -> Callable[[int, slice], None]:
-        buffer = np.empty((size, n_columns), dtype=dtype)
-        scratch = None if total is None else np.empty_like(total.total)
+    def work(first: int) -> FloatArray | None:
+        block = np.empty((size, n_columns), dtype=dtype)
+        term = None if total is None else np.zeros_like(total)
+        last = min(first + per_term, n_rows)
+        for start in range(first, last, size):
+            stop = min(start + size, last)
+            visit(block[: stop - start], slice(start, stop), term)
+        return term
 
-        def visit(position: int, partition: slice) -> None:
-            term = None
-            if total is not None:
-                term = total.buffer()
-                term[...] = 0
-            for rows in blocks(partition, size):
-                block = buffer[: rows.stop - rows.start]
-                fill(block, rows)
-                if consume is not None:
-                    consume(block, rows, term, scratch)
-            if total is not None and term is not None:
-                total.add(position, term)
-
-        return visit
-
-    run_in_threads(worker, partitions(n_rows, size), n_threads)
+    for term in map_in_order(work, range(0, n_rows, per_term), n_threads):
+        if total is not None:
+            total += term
 
 
 def center(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -235,18 +449,19 @@ def laplacian_product(
     d = Z.shape[1]
     padded = _with_ones(Z)
     by_row = np.empty((len(which), padded.shape[1]), dtype=Z.dtype)
-    total = ReproducibleSum(np.zeros_like(padded))
+    both = np.zeros_like(padded)
+    weigh, values = _weigh(Z, norms, rule, which)
 
-    def consume(block: FloatArray, rows: slice, term: Any, scratch: Any) -> None:
+    def visit(block: FloatArray, rows: slice, term: Any) -> None:
+        weigh(block, rows)
         if far_out(norms[which[rows]]):  # products would cancel
             kernels.add_differences(-block, which[rows], Z, term)
             by_row[rows] = 0
             return
         np.matmul(block, padded, out=by_row[rows])
-        term += np.matmul(block.T, padded[which[rows]], out=scratch)
+        term += block.T @ padded[which[rows]]
 
-    values = _weigh(Z, norms, rule, which, n_threads, consume, total)
-    both = total.total
+    for_each_block((len(which), len(Z)), Z.dtype, visit, n_threads, both)
     both[which] += by_row
     return WeightedPairs(values, both[:, d : d + 1] * Z - both[:, :d])
 
@@ -286,9 +501,11 @@ def scatter(
     padded = _with_ones(X)
     by_row = np.empty((len(which), padded.shape[1]), dtype=X.dtype)
     # L X of blocks that use differences, and the column sums of the others.
-    total = ReproducibleSum(np.zeros((len(X), d + 1), dtype=np.float64))
+    total = np.zeros((len(X), d + 1), dtype=np.float64)
+    weigh, values = _weigh(Z, norms, rule, which)
 
-    def consume(block: FloatArray, rows: slice, term: Any, _: Any) -> None:
+    def visit(block: FloatArray, rows: slice, term: Any) -> None:
+        weigh(block, rows)
         if far_out(norms[which[rows]]):  # products would cancel
             kernels.add_differences(block, which[rows], X, term)
             by_row[rows] = 0
@@ -296,8 +513,8 @@ def scatter(
         np.matmul(block, padded, out=by_row[rows])
         term[:, d] += np.ones(len(block), dtype=block.dtype) @ block
 
-    values = _weigh(Z, norms, rule, which, n_threads, consume, total)
-    half = total.total / 2
+    for_each_block((len(which), len(Z)), Z.dtype, visit, n_threads, total)
+    half = total / 2
     half[which, d] += by_row[:, d].astype(np.float64) / 2
     weighted = half[:, d:] * X + half[:, :d]
     weighted[which] -= by_row[:, :d]
@@ -314,19 +531,15 @@ def row_values(
     """Return the rule's values alone; parameters as for `laplacian_product`."""
     Z, norms, _ = center(points)
     which = np.arange(len(Z)) if queries is None else queries
-    return _weigh(Z, norms, rule, which, n_threads)
+    weigh, values = _weigh(Z, norms, rule, which)
+    for_each_block((len(which), len(Z)), Z.dtype, weigh, n_threads)
+    return values
 
 
 def _weigh(
-    Z: FloatArray,
-    norms: FloatArray,
-    rule: Rule,
-    queries: IntArray,
-    n_threads: int,
-    consume: Consume | None = None,
-    total: ReproducibleSum | None = None,
-) -> FloatArray:
-    """Weight the rows of some points block by block; return their values."""
+    Z: FloatArray, norms: FloatArray, rule: Rule, queries: IntArray
+) -> tuple[Callable[..., None], FloatArray]:
+    """Return a function that weights the rows of a block, and the array of values."""
     from vicinal.neighborhood import kernels  # loads Numba
 
     values = np.empty(len(queries), dtype=Z.dtype)
@@ -335,10 +548,10 @@ def _weigh(
     compiled = isinstance(rule.kernel, str)
     kernel = getattr(kernels, rule.kernel) if compiled else rule.kernel
 
-    def fill(block: FloatArray, rows: slice) -> None:
+    def weigh(block: FloatArray, rows: slice, _: Any = None) -> None:
         own = queries[rows]
         which = rows if everyone else own
-        own_norms, all_norms = inner_products(block, Z[own], norms[own], Z, norms)
+        own_norms, all_norms = inner_products(block, Z[which], norms[which], Z, norms)
         if compiled:
             args = [known[which] for known in rule.query_args]
             kernel(
@@ -350,8 +563,7 @@ def _weigh(
             block[np.arange(len(block)), own] = 0  # not rounding
             values[rows] = kernel(block, own)
 
-    for_each_block((len(queries), len(Z)), Z.dtype, fill, n_threads, consume, total)
-    return values
+    return weigh, values
 
 
 def _with_ones(Z: FloatArray) -> FloatArray:
@@ -401,12 +613,12 @@ def average(
     query_norms = squared_norms(Q)
     sums = np.empty(len(Q), dtype=points.dtype)
 
-    def fill(block: FloatArray, rows: slice) -> None:
+    def visit(block: FloatArray, rows: slice, _: Any) -> None:
         both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
         kernels.normalize(block, *both, log_offsets, sums[rows])
         np.matmul(block, targets, out=means[rows])
 
-    for_each_block((len(Q), len(Z)), points.dtype, fill, n_threads)
+    for_each_block((len(Q), len(Z)), points.dtype, visit, n_threads)
     return means
 
 
@@ -441,11 +653,11 @@ def log_sums(
     Q = queries - origin
     query_norms = squared_norms(Q)
 
-    def fill(block: FloatArray, rows: slice) -> None:
+    def visit(block: FloatArray, rows: slice, _: Any) -> None:
         both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
         kernels.log_sums(block, *both, log_offsets, sums[rows])
 
-    for_each_block((len(Q), len(Z)), points.dtype, fill, n_threads)
+    for_each_block((len(Q), len(Z)), points.dtype, visit, n_threads)
     return sums.astype(dtype, copy=False)
 
 
@@ -496,19 +708,17 @@ def soft_neighbors(
     query_norms = squared_norms(Q)
     sums = np.empty(len(Q), dtype=dtype)
     means = np.empty_like(Q)
-    received = ReproducibleSum(np.zeros((len(Z), carried.shape[1]), dtype=dtype))
+    received = np.zeros((len(Z), carried.shape[1]), dtype=dtype)
     no_offsets = np.zeros(len(Z), dtype=dtype)
 
-    def fill(block: FloatArray, rows: slice) -> None:
+    def visit(block: FloatArray, rows: slice, term: Any) -> None:
         both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
         kernels.normalize(block, *both, no_offsets, sums[rows])
-
-    def consume(block: FloatArray, rows: slice, term: Any, scratch: Any) -> None:
         np.matmul(block, points, out=means[rows])
-        term += np.matmul(block.T, carried[rows], out=scratch)
+        term += block.T @ carried[rows]
 
-    for_each_block((len(Q), len(Z)), dtype, fill, n_threads, consume, received)
-    return SoftNeighbors(sums, means, received.total)
+    for_each_block((len(Q), len(Z)), dtype, visit, n_threads, received)
+    return SoftNeighbors(sums, means, received)
 
 
 def check_shapes(

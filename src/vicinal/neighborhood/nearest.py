@@ -1,11 +1,11 @@
 """Exact nearest neighbors, truncated sums over them, and impostors."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -13,23 +13,16 @@ from scipy.sparse import csr_array
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.engine import (
+    EXCLUDED_DISTANCE,
+    ClassSlices,
+    NeighborWeights,
+    Rule,
     WeightedPairs,
     center,
     for_each_block,
     squared_norms,
 )
-from vicinal.neighborhood.rules import (
-    EXCLUDED_DISTANCE,
-    ClassSlices,
-    NeighborWeights,
-    Rule,
-)
-from vicinal.neighborhood.threads import (
-    ReproducibleSum,
-    blocks,
-    rows_per_block,
-    run_in_threads,
-)
+from vicinal.neighborhood.threads import blocks, map_in_order, rows_per_block
 
 Neighbors = list[NDArray[np.int32]]
 """Indices of the nearest points of each class, of shape (n_queries, k_class)."""
@@ -72,32 +65,27 @@ def list_nearest(
         parts = chain.from_iterable(blocks(run, size) for run in runs)
         later = _LaterPoints(bounds, found, size, points.dtype)
 
-    def searcher() -> Callable[[int, slice], None]:
-        buffer = np.empty(size * largest, dtype=points.dtype)
+    def search(rows: slice) -> None:
+        n = rows.stop - rows.start
+        # Queries that are not points have numbers beyond those of the points.
+        first = rows.start if queries is None else -n
+        for j, (start, stop) in enumerate(pairwise(bounds)):
+            if later is not None and stop <= rows.start:
+                continue  # the blocks of that class covered both directions
+            block = Q[rows] @ points[start:stop].T
+            nearest = found[j][rows]
+            kernels.list_nearest(
+                block, half_norms_of[rows], half_norms[start:stop], first, start,
+                np.full(nearest.shape, EXCLUDED_DISTANCE[points.dtype]), nearest,
+            )  # fmt: skip
+            if later is not None and start >= rows.stop:
+                with later.lists(rows, j) as (distances, numbers):
+                    kernels.list_nearest_rows(block, rows.start, distances, numbers)
+        if later is not None:
+            later.done(rows)
 
-        def search(_: int, rows: slice) -> None:
-            n = rows.stop - rows.start
-            # Queries that are not points have numbers beyond those of the points.
-            first = rows.start if queries is None else -n
-            for j, (start, stop) in enumerate(pairwise(bounds)):
-                if later is not None and stop <= rows.start:
-                    continue  # the blocks of that class covered both directions
-                block = buffer[: n * (stop - start)].reshape(n, stop - start)
-                np.matmul(Q[rows], points[start:stop].T, out=block)
-                nearest = found[j][rows]
-                kernels.list_nearest(
-                    block, half_norms_of[rows], half_norms[start:stop], first, start,
-                    np.full(nearest.shape, EXCLUDED_DISTANCE[points.dtype]), nearest,
-                )  # fmt: skip
-                if later is not None and start >= rows.stop:
-                    with later.lists(rows, j) as (distances, numbers):
-                        kernels.list_nearest_rows(block, rows.start, distances, numbers)
-            if later is not None:
-                later.done(rows)
-
-        return search
-
-    run_in_threads(searcher, parts, n_threads)
+    for _ in map_in_order(search, list(parts), n_threads):
+        pass
 
 
 class _LaterPoints:
@@ -210,25 +198,19 @@ def nearest_of_each_class(
     largest = int(np.diff(bounds).max())
     size = rows_per_block(len(Q), largest * points.itemsize)
 
-    def searcher() -> Callable[[int, slice], None]:
-        buffer = np.empty(size * largest, dtype=points.dtype)
+    def search(rows: slice) -> None:
+        for j, nearest in enumerate(found):
+            start, stop = bounds[j], bounds[j + 1]
+            # ‖q‖²/2 − ‖q − x‖²/2: the same order within each row, with less work.
+            near = Q[rows] @ points[start:stop].T
+            near -= half_norms[start:stop]
+            if leave_one_out:
+                own = np.arange(max(start, rows.start), min(stop, rows.stop))
+                near[own - rows.start, own - start] = -np.inf
+            nearest[rows] = _largest(near, nearest.shape[1]) + start
 
-        def search(_: int, rows: slice) -> None:
-            n = rows.stop - rows.start
-            for j, nearest in enumerate(found):
-                start, stop = bounds[j], bounds[j + 1]
-                near = buffer[: n * (stop - start)].reshape(n, stop - start)
-                # ‖q‖²/2 − ‖q − x‖²/2: the same order within each row, with less work.
-                np.matmul(Q[rows], points[start:stop].T, out=near)
-                near -= half_norms[start:stop]
-                if leave_one_out:
-                    own = np.arange(max(start, rows.start), min(stop, rows.stop))
-                    near[own - rows.start, own - start] = -np.inf
-                nearest[rows] = _largest(near, nearest.shape[1]) + start
-
-        return search
-
-    run_in_threads(searcher, blocks(slice(0, len(Q)), size), n_threads)
+    for _ in map_in_order(search, list(blocks(slice(0, len(Q)), size)), n_threads):
+        pass
     return found
 
 
@@ -337,7 +319,7 @@ def pull_nearest(
     _, _, *own_args = rule.query_args
     log_offsets, power = rule.reference_args
 
-    def fill(block: FloatArray, rows: slice) -> None:
+    def visit(block: FloatArray, rows: slice, _: Any) -> None:
         kernels.gather(block, rows.start, lists.columns[rows], points, log_offsets)
         weigh(
             block,
@@ -353,7 +335,7 @@ def pull_nearest(
         )
         weights[rows] = block
 
-    for_each_block((n, k), points.dtype, fill, n_threads)
+    for_each_block((n, k), points.dtype, visit, n_threads)
     ends = np.arange(0, n * k + 1, k)
     V = csr_array((weights.ravel(), lists.columns.ravel(), ends), shape=(n, n))
     degrees = V.sum(axis=1) + V.sum(axis=0)
@@ -383,20 +365,18 @@ def sorted_masses(
     ndarray of shape (n_points,)
         Mean share of p_i of the k heaviest neighbors, for k = 1, 2, …
     """
-    held = np.zeros((len(queries), len(points)), dtype=np.float32)
-
-    def worker() -> Callable[[int, slice], None]:
-        def do(_: int, rows: slice) -> None:
-            p = probabilities(points, masses, queries[rows])
-            p[:] = np.sort(p, axis=1)[:, ::-1]
-            held[rows] = np.cumsum(p, axis=1)
-
-        return do
-
     size = rows_per_block(len(queries), 8 * len(points) * points.itemsize)
-    run_in_threads(worker, blocks(slice(0, len(queries)), size), n_threads)
-    mean: FloatArray = held.mean(axis=0, dtype=np.float64)
-    return mean
+    total = np.zeros(len(points))
+
+    def shares(rows: slice) -> FloatArray:
+        p = probabilities(points, masses, queries[rows])
+        heaviest = np.sort(p, axis=1)[:, ::-1]
+        return np.cumsum(heaviest, axis=1, dtype=np.float64).sum(axis=0)
+
+    parts = list(blocks(slice(0, len(queries)), size))
+    for part in map_in_order(shares, parts, n_threads):
+        total += part
+    return total / len(queries)
 
 
 def probabilities(
@@ -417,8 +397,6 @@ def probabilities(
 
 # Number of rows for an estimate of the number of impostors.
 _SAMPLE = 512
-# Number of partial sums, each of the size of the points.
-_PARTS = 8
 
 
 @dataclass(frozen=True)
@@ -496,7 +474,7 @@ def _search(
     counts = np.zeros(len(queries), dtype=np.int64)
     lists: dict[int, NDArray[np.int32]] = {}
 
-    def fill(block: FloatArray, rows: slice) -> None:
+    def visit(block: FloatArray, rows: slice, _: Any) -> None:
         own = queries[rows]
         np.matmul(Z[own], Z.T, out=block)
         of_class = classes.starts[own], classes.stops[own]
@@ -510,7 +488,7 @@ def _search(
             )
             lists[rows.start] = columns[:n].copy() if n < len(columns) else columns
 
-    for_each_block((len(queries), len(Z)), points.dtype, fill, n_threads)
+    for_each_block((len(queries), len(Z)), points.dtype, visit, n_threads)
     found = [lists[start] for start in sorted(lists)]
     return counts, np.concatenate(found) if found else np.empty(0, dtype=np.int32)
 
@@ -549,12 +527,11 @@ def pull_hinges(
     from vicinal.neighborhood import kernels  # loads Numba
 
     values = np.empty(len(queries))
-    total = ReproducibleSum(np.zeros_like(points))
+    total = np.zeros_like(points)
     pull, push = weights
 
-    def add_up(position: int, rows: slice) -> None:
-        term = total.buffer()
-        term[:] = 0
+    def add_up(rows: slice) -> FloatArray:
+        term = np.zeros_like(points)
         kernels.hinges(
             points,
             queries[rows],
@@ -567,12 +544,13 @@ def pull_hinges(
             values[rows],
             term,
         )
-        total.add(position, term)
+        return term
 
-    size = max(1, -(-len(queries) // _PARTS))
-    parts = blocks(slice(0, len(queries)), size)
-    run_in_threads(lambda: add_up, parts, n_threads)
-    return values, total.total
+    # Few partial sums, since each has the size of the points.
+    parts = list(blocks(slice(0, len(queries)), max(1, -(-len(queries) // 8))))
+    for term in map_in_order(add_up, parts, n_threads):
+        total += term
+    return values, total
 
 
 def hinge_energies(
@@ -621,12 +599,12 @@ def hinge_energies(
     Q = queries - origin
     query_norms = squared_norms(Q)
 
-    def fill(block: FloatArray, rows: slice) -> None:
+    def visit(block: FloatArray, rows: slice, _: Any) -> None:
         np.matmul(Q[rows], Z.T, out=block)
         kernels.energies(
             block, query_norms[rows], norms, bounds, reach, n_neighbors, pull, push,
             energies[rows],
         )  # fmt: skip
 
-    for_each_block((len(Q), len(Z)), points.dtype, fill, n_threads)
+    for_each_block((len(Q), len(Z)), points.dtype, visit, n_threads)
     return energies

@@ -11,12 +11,12 @@ A `threadpoolctl` limit alone cannot restore either if several threads limit BLA
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 import joblib
 import numpy as np
@@ -159,6 +159,11 @@ def partitions(n_rows: int, size: int) -> list[slice]:
     return list(blocks(slice(0, n_rows), -(-n_blocks // N_PARTITIONS) * size))
 
 
+T = TypeVar("T")
+R = TypeVar("R")
+_POOL_NAME = "vicinal-pool"
+
+
 class ReproducibleSum:
     """Sum of threads' terms in block order, bitwise reproducible.
 
@@ -188,12 +193,30 @@ class ReproducibleSum:
                 self._next += 1
 
 
+def map_in_order(
+    work: Callable[[T], R], parts: Sequence[T], n_threads: int
+) -> Iterator[R]:
+    """Yield work(part) of each part, in order, from at most n_threads threads."""
+
+    def held(part: T) -> R:
+        # In each thread, since each may have its own number of BLAS threads.
+        with single_threaded_blas():
+            return work(part)
+
+    # A thread of the pool that waited for the pool could wait forever.
+    inside = threading.current_thread().name.startswith(_POOL_NAME)
+    if inside or min(n_threads, len(parts)) < 2:
+        yield from map(held, parts)
+    else:
+        yield from _pool(n_threads).map(held, parts)
+
+
 def run_in_threads(
     worker: Callable[[], Callable[[int, slice], None]],
     parts: Iterable[slice],
     n_threads: int,
 ) -> None:
-    """Process all parts on at most n_threads threads, including the caller's.
+    """Process all parts on at most n_threads threads.
 
     Parameters
     ----------
@@ -205,51 +228,28 @@ def run_in_threads(
     n_threads : int
         Maximum number of threads.
     """
-    todo: deque[tuple[int, slice]] = deque(enumerate(parts))
-    n_helpers = min(n_threads, len(todo)) - 1
+    todo = deque(enumerate(parts))
 
-    def work() -> None:
-        try:
-            # Each thread enters, since each may have its own number of BLAS threads.
-            with single_threaded_blas():
-                do = worker()
-                while True:
-                    try:
-                        position, rows = todo.popleft()
-                    except IndexError:
-                        return
-                    do(position, rows)
-        except BaseException:
-            # On an error or Ctrl-C, the other threads finish their part and stop.
-            todo.clear()
-            raise
+    def work(_: int) -> None:
+        do = worker()
+        while True:
+            try:
+                part = todo.popleft()
+            except IndexError:
+                return
+            try:
+                do(*part)
+            except BaseException:
+                todo.clear()  # the other threads finish their part and stop
+                raise
 
-    if n_helpers <= 0:
-        work()
-        return
-    # The pool has the maximum size; calls with fewer parts share it.
-    pool = _pool(n_threads - 1)
-    helpers: list[Future[None]] = []
-    try:
-        for _ in range(n_helpers):
-            helpers.append(pool.submit(work))  # noqa: PERF401  known one by one
-        work()
-    except BaseException:
-        todo.clear()
-        raise
-    finally:
-        # A helper that has not started has nothing left to do. Waiting for it could
-        # deadlock, since all threads of the pool may be waiting here.
-        begun = [helper for helper in helpers if not helper.cancel()]
-        wait(begun)
-    for helper in begun:
-        helper.result()
+    deque(map_in_order(work, range(min(n_threads, len(todo))), n_threads), maxlen=0)
 
 
 @lru_cache(maxsize=1)
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     """Return persistent threads: starting one takes as long as a small mini-batch."""
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="vicinal")
+    return ThreadPoolExecutor(n_threads, thread_name_prefix=_POOL_NAME)
 
 
 if hasattr(os, "register_at_fork"):
@@ -268,17 +268,14 @@ def project(X: FloatArray, components: FloatArray, n_threads: int = 1) -> FloatA
     if issparse(X):
         image: FloatArray = np.asarray(X @ components.T)
         return image
-    if X.size * len(components) <= SMALL:
-        with single_threaded_blas():
-            product: FloatArray = X @ components.T
-            return product
     dtype = np.result_type(X, components)
     Z = np.empty((len(X), len(components)), dtype=dtype)
 
-    def do(_: int, rows: slice) -> None:
+    def multiply(rows: slice) -> None:
         np.matmul(X[rows].astype(dtype, copy=False), components.T, out=Z[rows])
 
-    run_in_threads(lambda: do, _parts(X), n_threads)
+    for _ in map_in_order(multiply, _parts(X, len(components)), n_threads):
+        pass
     return Z
 
 
@@ -288,20 +285,18 @@ def back_project(G: FloatArray, X: FloatArray, n_threads: int) -> FloatArray:
         gradient: FloatArray = np.ascontiguousarray((X.T @ G).T)
         return gradient
     dtype = np.result_type(G, X)
-    if G.size * X.shape[1] <= SMALL:
-        with single_threaded_blas():
-            small: FloatArray = G.T @ X.astype(dtype, copy=False)
-            return small
-    product = ReproducibleSum(np.zeros((G.shape[1], X.shape[1]), dtype=dtype))
+    product = np.zeros((G.shape[1], X.shape[1]), dtype=dtype)
 
-    def do(position: int, rows: slice) -> None:
-        block = X[rows].astype(dtype, copy=False)
-        product.add(position, np.matmul(G[rows].T, block, out=product.buffer()))
+    def multiply(rows: slice) -> FloatArray:
+        part: FloatArray = G[rows].T @ X[rows].astype(dtype, copy=False)
+        return part
 
-    run_in_threads(lambda: do, _parts(X), n_threads)
-    return product.total
+    for part in map_in_order(multiply, _parts(X, G.shape[1]), n_threads):
+        product += part
+    return product
 
 
-def _parts(X: FloatArray) -> Iterator[slice]:
-    size = rows_per_block(len(X), X.shape[1] * X.itemsize)
-    return blocks(slice(0, len(X)), size)
+def _parts(X: FloatArray, n_components: int) -> list[slice]:
+    small = X.size * n_components <= SMALL
+    size = len(X) if small else rows_per_block(len(X), X.shape[1] * X.itemsize)
+    return list(blocks(slice(0, len(X)), max(1, size)))
