@@ -199,18 +199,14 @@ class LBFGS:
                 callback=after_iteration,
                 options=options,
             )
-        reason, message = stopped or (_reason(result), str(result.message))
+        reason: StopReason = "max_iter" if result.status == 1 else "line_search"
+        if result.success:
+            reason = "converged"
+        elif not (np.isfinite(result.fun) and np.isfinite(result.jac).all()):
+            reason = "not_finite"
+        reason, message = stopped or (reason, str(result.message))
         components = result.x.reshape(start.shape)
         return solution(components, int(result.nit), curve, reason, message)
-
-
-def _reason(result: OptimizeResult) -> StopReason:
-    """Return the reason why SciPy's L-BFGS-B or CG stopped by itself."""
-    if result.success:
-        return "converged"
-    if not (np.isfinite(result.fun) and np.isfinite(result.jac).all()):
-        return "not_finite"
-    return "max_iter" if result.status == 1 else "line_search"
 
 
 @dataclass(frozen=True)

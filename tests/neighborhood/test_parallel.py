@@ -71,7 +71,7 @@ def test_work_within_work_ends() -> None:
         return list(map_in_order(lambda inner: (part, inner), range(3), 3))
 
     found = list(map_in_order(outer, range(6), 3))
-    assert sum(found, []) == list(itertools.product(range(6), range(3)))
+    assert list(itertools.chain(*found)) == list(itertools.product(range(6), range(3)))
 
 
 def test_calls_share_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,7 +77,8 @@ def validate_data(estimator: Any, /, *arrays: Any, **options: Any) -> Any:
     values = X.data if issparse(X) else X
     if getattr(values, "dtype", np.dtype(int)).kind == "f" and values.size:
         largest = max(abs(float(values.max())), abs(float(values.min())))
-        least = max(1 / LARGEST_VALUE, float(np.finfo(values.dtype).tiny))
+        # A map of small values is large, and has the type of X.
+        least = max(1 / LARGEST_VALUE, 1e8 * float(np.finfo(values.dtype).tiny))
         if largest > LARGEST_VALUE or 0 < largest < least:
             raise ValueError(
                 f"X has values of size {largest:.0e}, whose squares are out of the "
@@ -228,9 +229,11 @@ class Monitor:
     def __enter__(self) -> Self:
         self._context.call_on_fit_task_begin(**self._data)
         self._begin_task()
-        if self._how:
-            self._say(self._how)
-        self._say(f"{'iteration':>10} {'objective':>16} {'seconds':>9} {'left':>9}")
+        if self._estimator.verbose:
+            if self._how:
+                say(self._estimator, self._how)
+            titles = f"{'iteration':>10} {'objective':>16} {'seconds':>9} {'left':>9}"
+            say(self._estimator, titles)
         return self
 
     def __call__(self, components: FloatArray, curve: list[float]) -> bool:
@@ -240,15 +243,17 @@ class Monitor:
         self._current = components
         if self._noisy or curve[-1] >= max(curve):
             self.components = components
-        now = time.perf_counter()
-        # An upper bound: many solvers stop before all iterations are done.
-        pace = (now - self._began) / self.n_iter
-        left = pace * (self._estimator.max_iter - self.n_iter)
-        self._say(
-            f"{self.n_iter:>10} {curve[-1]:>16.6e} {now - self._ticked:>9.3f} "
-            f"{left:>9.1f}"
-        )
-        self._ticked = now
+        if self._estimator.verbose:
+            now = time.perf_counter()
+            # An upper bound: many solvers stop before all iterations are done.
+            pace = (now - self._began) / self.n_iter
+            left = pace * (self._estimator.max_iter - self.n_iter)
+            say(
+                self._estimator,
+                f"{self.n_iter:>10} {curve[-1]:>16.6e} {now - self._ticked:>9.3f} "
+                f"{left:>9.1f}",
+            )
+            self._ticked = now
         task, self._task = self._task, None
         stop = bool(
             task.call_on_fit_task_end(
@@ -273,7 +278,9 @@ class Monitor:
         if self._task is not None:  # an iteration that was announced and not run
             self._task.call_on_fit_task_end(estimator=self._estimator)
         if kind is None:
-            self._say(f"took {time.perf_counter() - self._began:.2f} s")
+            if self._estimator.verbose:
+                seconds = time.perf_counter() - self._began
+                say(self._estimator, f"took {seconds:.2f} s")
             self._context.call_on_fit_task_end(
                 **self._data, reconstruction_attributes=self._as_if_fitted
             )
@@ -286,10 +293,11 @@ class Monitor:
         """Return the attributes that make a copy of the estimator usable."""
         return {**self._state(self._current), "n_iter_": self.n_iter}
 
-    def _say(self, line: str) -> None:
-        if self._estimator.verbose:
-            sys.stdout.write(f"[{type(self._estimator).__name__}] {line}\n")
-            sys.stdout.flush()
+
+def say(est: Any, line: str) -> None:
+    """Print a line about the progress of an estimator."""
+    sys.stdout.write(f"[{type(est).__name__}] {line}\n")
+    sys.stdout.flush()
 
 
 @dataclass(frozen=True, eq=False)  # scikit-learn requires hashable metrics

@@ -197,18 +197,13 @@ def map_in_order(
     work: Callable[[T], R], parts: Sequence[T], n_threads: int
 ) -> Iterator[R]:
     """Yield work(part) of each part, in order, from at most n_threads threads."""
-
-    def held(part: T) -> R:
-        # In each thread, since each may have its own number of BLAS threads.
-        with single_threaded_blas():
-            return work(part)
-
     # A thread of the pool that waited for the pool could wait forever.
     inside = threading.current_thread().name.startswith(_POOL_NAME)
-    if inside or min(n_threads, len(parts)) < 2:
-        yield from map(held, parts)
-    else:
-        yield from _pool(n_threads).map(held, parts)
+    with single_threaded_blas():
+        if inside or min(n_threads, len(parts)) < 2:
+            yield from map(work, parts)
+        else:
+            yield from _pool(n_threads).map(work, parts)
 
 
 def run_in_threads(
@@ -249,7 +244,14 @@ def run_in_threads(
 @lru_cache(maxsize=1)
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     """Return persistent threads: starting one takes as long as a small mini-batch."""
-    return ThreadPoolExecutor(n_threads, thread_name_prefix=_POOL_NAME)
+    return ThreadPoolExecutor(n_threads, _POOL_NAME, _limit_own_blas)
+
+
+def _limit_own_blas() -> None:
+    """Limit BLAS libraries that have a number of threads for each calling thread."""
+    for _, change, per_thread in _libraries():
+        if per_thread:
+            change(1)
 
 
 if hasattr(os, "register_at_fork"):
@@ -269,12 +271,16 @@ def project(X: FloatArray, components: FloatArray, n_threads: int = 1) -> FloatA
         image: FloatArray = np.asarray(X @ components.T)
         return image
     dtype = np.result_type(X, components)
+    if X.size * len(components) <= SMALL:
+        with single_threaded_blas():
+            product: FloatArray = X @ components.T
+            return product
     Z = np.empty((len(X), len(components)), dtype=dtype)
 
     def multiply(rows: slice) -> None:
         np.matmul(X[rows].astype(dtype, copy=False), components.T, out=Z[rows])
 
-    for _ in map_in_order(multiply, _parts(X, len(components)), n_threads):
+    for _ in map_in_order(multiply, _parts(X), n_threads):
         pass
     return Z
 
@@ -285,18 +291,21 @@ def back_project(G: FloatArray, X: FloatArray, n_threads: int) -> FloatArray:
         gradient: FloatArray = np.ascontiguousarray((X.T @ G).T)
         return gradient
     dtype = np.result_type(G, X)
+    if G.size * X.shape[1] <= SMALL:
+        with single_threaded_blas():
+            small: FloatArray = G.T @ X.astype(dtype, copy=False)
+            return small
     product = np.zeros((G.shape[1], X.shape[1]), dtype=dtype)
 
     def multiply(rows: slice) -> FloatArray:
         part: FloatArray = G[rows].T @ X[rows].astype(dtype, copy=False)
         return part
 
-    for part in map_in_order(multiply, _parts(X, G.shape[1]), n_threads):
+    for part in map_in_order(multiply, _parts(X), n_threads):
         product += part
     return product
 
 
-def _parts(X: FloatArray, n_components: int) -> list[slice]:
-    small = X.size * n_components <= SMALL
-    size = len(X) if small else rows_per_block(len(X), X.shape[1] * X.itemsize)
-    return list(blocks(slice(0, len(X)), max(1, size)))
+def _parts(X: FloatArray) -> list[slice]:
+    size = rows_per_block(len(X), X.shape[1] * X.itemsize)
+    return list(blocks(slice(0, len(X)), size))
