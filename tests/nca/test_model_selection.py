@@ -20,7 +20,7 @@ from vicinal.nca._learning import (
     selected_start,
 )
 from vicinal.nca._problems import Fold
-from vicinal.nca._scale import best_loss_scale, scaled_starts
+from vicinal.nca._initialization import best_loss_scale, scaled_starts
 from vicinal.objectives import NCAObjective
 
 X, y = load_iris(return_X_y=True)

@@ -4,7 +4,7 @@ from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
 from vicinal import NCA, NCARegressor
-from vicinal.nca._scale import (
+from vicinal.nca._initialization import (
     N_NEIGHBORS,
     best_scale,
     fitted_scale,

@@ -8,7 +8,7 @@ from tests.nca.data import QUICK, X_TEST, Y_TEST, X, accuracy, y
 from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal._typing import FloatArray, IntArray
 from vicinal.classic import MLKR
-from vicinal.nca._scale import queries_of_all
+from vicinal.nca._initialization import queries_of_all
 from vicinal.nca._schedules import hold_out
 from vicinal.nca._stochastic import StochasticOptimizer
 from vicinal.objectives import NCAObjective
@@ -181,7 +181,7 @@ def test_diagonal() -> None:
 def test_effective_neighbors_of_some_of_many_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("vicinal.nca._scale._PAIRS", 600 * 200)
+    monkeypatch.setattr("vicinal.nca._initialization._PAIRS", 600 * 200)
     nca = NCA(2, **{**QUICK, "max_iter": 1}).fit(X, y)
     seen = nca.effective_neighbors_
     assert seen.shape == (600,)
@@ -199,9 +199,9 @@ def test_looks_at_the_whole_cost_about_the_same(
 ) -> None:
     objective, rng = NCAObjective(X, y), np.random.default_rng(0)
     assert len(queries_of_all(objective, rng)) == 600
-    monkeypatch.setattr("vicinal.nca._scale._PAIRS", 600 * 300)
+    monkeypatch.setattr("vicinal.nca._initialization._PAIRS", 600 * 300)
     assert len(queries_of_all(objective, rng)) == 300
-    monkeypatch.setattr("vicinal.nca._scale._PAIRS", 600)
+    monkeypatch.setattr("vicinal.nca._initialization._PAIRS", 600)
     assert len(queries_of_all(objective, rng)) == 128
 
 

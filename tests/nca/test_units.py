@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal.classic import MLKR
-from vicinal.nca._scale import data_unit
+from vicinal.nca._initialization import data_unit
 from vicinal.objectives import NCAObjective, TargetObjective
 from vicinal.optimize import power_of_two
 

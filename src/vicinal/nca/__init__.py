@@ -7,6 +7,8 @@ early stopping, `_partial_fit` incremental learning.
 """
 
 from vicinal.nca._initialization import STARTS, initial_components
+from vicinal.nca._initialization import fitted_scale as fitted_scale
+from vicinal.nca._initialization import queries_of_all as queries_of_all
 
 # For `vicinal.dask`, which runs the same steps on a cluster.
 from vicinal.nca._learning import Run as Run
@@ -15,8 +17,6 @@ from vicinal.nca._learning import seed_of as seed_of
 from vicinal.nca._learning import store as store
 from vicinal.nca._learning import warn_unless_learned as warn_unless_learned
 from vicinal.nca._problems import ClassProblem as ClassProblem
-from vicinal.nca._scale import fitted_scale as fitted_scale
-from vicinal.nca._scale import queries_of_all as queries_of_all
 from vicinal.nca._stochastic import sample_size as sample_size
 from vicinal.nca.classifier import NCAClassifier
 from vicinal.nca.nca import NCA

@@ -23,19 +23,17 @@ from vicinal.base.metric import Monitor, unscale_components, validate_data, warn
 from vicinal.base.selection import enough_components, ordered_by_size
 from vicinal.nca._initialization import (
     FROM_THE_DATA,
+    best_loss_scale,
     candidate_diagonals,
     candidate_starts,
+    data_unit,
     diagonal_start,
     initial_components,
-)
-from vicinal.nca._problems import ClassProblem, Fold, Problem
-from vicinal.nca._scale import (
-    best_loss_scale,
-    data_unit,
     queries_of_all,
     rescale_init,
     scaled_starts,
 )
+from vicinal.nca._problems import ClassProblem, Fold, Problem
 from vicinal.nca._schedules import EarlyStopping, anneal, held_out_accuracy, hold_out
 from vicinal.nca._stochastic import Preconditioner, StochasticOptimizer
 from vicinal.neighborhood import effective_n_threads

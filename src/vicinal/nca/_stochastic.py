@@ -17,7 +17,7 @@ from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import class_means, deviations, within_class_residuals
-from vicinal.nca._scale import fitted_scale, to_perplexity
+from vicinal.nca._initialization import fitted_scale, to_perplexity
 from vicinal.objectives import MinibatchSampler
 from vicinal.objectives.base import PairObjective, sample_indices
 from vicinal.optimize import (
