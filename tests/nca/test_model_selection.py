@@ -10,7 +10,9 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from tests.nca.data import class_problem
 from vicinal import NCA, NCAClassifier, NCARegressor
 from vicinal._typing import FloatArray
-from vicinal.nca._learning import (
+from vicinal.nca._initialization import best_loss_scale, scaled_starts
+from vicinal.nca._problems import Fold
+from vicinal.nca._selection import (
     PENALTIES,
     SELECTION_ITERATIONS,
     Selected,
@@ -19,8 +21,6 @@ from vicinal.nca._learning import (
     fit_path,
     selected_start,
 )
-from vicinal.nca._problems import Fold
-from vicinal.nca._initialization import best_loss_scale, scaled_starts
 from vicinal.objectives import NCAObjective
 
 X, y = load_iris(return_X_y=True)

@@ -13,10 +13,10 @@ from vicinal.nca._initialization import queries_of_all as queries_of_all
 # For `vicinal.dask`, which runs the same steps on a cluster.
 from vicinal.nca._learning import Run as Run
 from vicinal.nca._learning import learn as learn
-from vicinal.nca._learning import seed_of as seed_of
 from vicinal.nca._learning import store as store
 from vicinal.nca._learning import warn_unless_learned as warn_unless_learned
 from vicinal.nca._problems import ClassProblem as ClassProblem
+from vicinal.nca._selection import seed_of as seed_of
 from vicinal.nca._stochastic import sample_size as sample_size
 from vicinal.nca.classifier import NCAClassifier
 from vicinal.nca.nca import NCA

@@ -13,7 +13,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import (
     check_sample_weight,
-    unscale_components,
     validate_data,
     warn_caller,
 )
@@ -252,7 +251,7 @@ class RegressionProblem(Problem):
                 part: "RegressionProblem" = part,
                 judges: "RegressionProblem" = judges,
             ) -> FloatArray:
-                components = unscale_components(A, 1.0, part.X.dtype)
+                components = A.astype(part.X.dtype)
                 means = part.predict(components, judges.mapped(components))
                 return np.square(means - judges.targets)
 

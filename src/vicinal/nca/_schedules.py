@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import unscale_components
 from vicinal.nca._problems import Problem
 from vicinal.optimize import ConjugateGradient, Objective, OnIteration, Ridge, maximize
 
@@ -127,7 +126,7 @@ def held_out_accuracy(learned: Problem, held: Problem, components: FloatArray) -
     points, codes = learned.X[::step], np.asarray(learned.codes)[::step]
     every = -(-len(held.X) // N_JUDGES)
     queries, truth = held.X[::every], np.asarray(held.codes)[::every]
-    A = unscale_components(components, 1.0, points.dtype)
+    A = components.astype(points.dtype)
 
     def mapped(X: FloatArray) -> FloatArray:
         return X * A if A.ndim == 1 else X @ A.T

@@ -17,7 +17,6 @@ from vicinal.base.metric import CallbackSupportMixin, LinearMetric, validate_dat
 from vicinal.nca._initialization import STARTS, check_sparse_settings
 from vicinal.nca._learning import (
     check_diagonal,
-    is_warm,
     learn,
     map_attributes,
     warn_unless_learned,
@@ -25,6 +24,7 @@ from vicinal.nca._learning import (
 from vicinal.nca._partial_fit import learn_piece
 from vicinal.nca._problems import ClassProblem, MatchProblem, Problem, is_soft
 from vicinal.nca._schedules import ANNEALED
+from vicinal.nca._selection import is_warm
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives.nca import KINDS
 from vicinal.optimize import SOLVERS

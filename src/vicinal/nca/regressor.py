@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from vicinal._typing import FloatArray
-from vicinal.base.metric import CallbackSupportMixin, LinearMetric, unscale_components
+from vicinal.base.metric import CallbackSupportMixin, LinearMetric
 from vicinal.nca._learning import learn, map_queries, warn_unless_learned
 from vicinal.nca._problems import RegressionProblem
 from vicinal.nca.nca import GRADIENT_CONSTRAINTS
@@ -178,7 +178,7 @@ verbose, random_state, n_jobs
     ) -> dict[str, Any]:
         """Return the fitted attributes of a map."""
         dtype = problem.X.dtype
-        A = unscale_components(components, 1.0, dtype)
+        A = components.astype(dtype)
         return {
             "components_": A,
             "_offset": problem.offset,
