@@ -178,7 +178,7 @@ def task_seconds(k: int, d: int, n_queries: int = 512) -> float:
     """Time the work of a task of a round on g, in this process."""
     from vicinal.dask._nca import Batches, steps_of_share
     from vicinal.dask._sampling import Rows, share
-    from vicinal.nca._stochastic import N_REFERENCES, STEPS
+    from vicinal.nca._stochastic import N_REFERENCES, StochasticOptimizer
     from vicinal.optimize import Adam
 
     X, y = _rows(60_000, k)
@@ -189,5 +189,5 @@ def task_seconds(k: int, d: int, n_queries: int = 512) -> float:
         "log", np.bincount(y).astype(float), np.full(8, 1 / 8),
         n_queries, N_REFERENCES // 2, 0.0, np.asarray,
     )  # fmt: skip
-    A, etas = np.eye(d, k), [0.0] * STEPS[1]
+    A, etas = np.eye(d, k), [0.0] * StochasticOptimizer.steps[1]
     return least_seconds(lambda: steps_of_share(given, batches, A, Adam(), etas, 0), 5)

@@ -245,10 +245,6 @@ class ConjugateGradient(LBFGS):
     _method: ClassVar[str] = "CG"
 
 
-# A step with a smaller relative change of the map is not worth taking.
-_NEGLIGIBLE = 1e-10
-
-
 class Place(NamedTuple):
     """Map with the value and gradient of the objective."""
 
@@ -342,7 +338,7 @@ class GradientAscent(ABC):
         n_idle = 0
         while len(curve) <= self.max_iter:
             step = sizes.eta * here.gradient
-            if _norm(step) <= _NEGLIGIBLE * _norm(here.components):
+            if _norm(step) <= 1e-10 * _norm(here.components):
                 return end("the step has become negligible")
             there = evaluate(objective, here.components + step)
             floor = best.value - self.tolerated_loss * (best.value - first.value)
@@ -370,10 +366,6 @@ class GradientAscent(ABC):
 def _norm(entries: FloatArray) -> float:
     with np.errstate(over="ignore"):  # an overflow is infinity, not an error
         return float(np.linalg.norm(entries.ravel()))
-
-
-# Maximum number of steps in the search for t_0; each doubles or halves it.
-_N_TRIALS = 10
 
 
 @dataclass(frozen=True)
@@ -587,7 +579,7 @@ class DecayingSteps(GradientAscent):
         t_0 = self.eta_0 / self.first_step
         highest = height(t_0)
         factor = 0.5 if highest > start.value else 2.0
-        for _ in range(_N_TRIALS):
+        for _ in range(10):  # each trial doubles or halves t_0
             value = height(factor * t_0)
             if start.value < highest >= value:
                 break
@@ -611,11 +603,6 @@ class _Decaying:
         self.t *= 2
 
 
-# Adam's decay rates of the gradient and of its square, as in the original paper.
-_MEAN, _SQUARE = 0.9, 0.999
-_WARM_UP = 0.05
-
-
 class Sampled(Protocol):
     """Objective that is a sum, from which mini-batches can be drawn."""
 
@@ -629,11 +616,13 @@ class Adam:
 
     Each entry moves by its mean gradient divided by the gradient's size, so that the
     unit of the objective cancels. With `size_held`, a step changes the direction of the
-    map and keeps its Frobenius norm.
+    map and keeps its Frobenius norm. `betas` are the decay rates of the gradient and of
+    its square in the original paper.
     """
 
     size_held: bool = False
     n_steps: int = 0
+    betas: ClassVar[tuple[float, float]] = 0.9, 0.999
     mean: FloatArray = field(default_factory=lambda: np.zeros(()))
     square: FloatArray = field(default_factory=lambda: np.zeros(()))
 
@@ -642,10 +631,11 @@ class Adam:
     ) -> FloatArray:
         """Return the map after a step; entries move by at most about η."""
         self.n_steps += 1
-        self.mean = _MEAN * self.mean + (1 - _MEAN) * gradient
-        self.square = _SQUARE * self.square + (1 - _SQUARE) * gradient**2
-        mean = self.mean / (1 - _MEAN**self.n_steps)
-        size = np.sqrt(self.square / (1 - _SQUARE**self.n_steps))
+        beta_1, beta_2 = self.betas
+        self.mean = beta_1 * self.mean + (1 - beta_1) * gradient
+        self.square = beta_2 * self.square + (1 - beta_2) * gradient**2
+        mean = self.mean / (1 - beta_1**self.n_steps)
+        size = np.sqrt(self.square / (1 - beta_2**self.n_steps))
         # An entry whose gradient has always been zero does not move.
         moved = components + eta * mean / np.maximum(size, 1e-8 * size.max() + 1e-300)
         if not self.size_held:
@@ -663,7 +653,7 @@ def schedule(progress: float) -> float:
     progress : float
         Share of the steps that are done, from 0 to 1.
     """
-    rise = min(1.0, (progress + 1e-3) / _WARM_UP)
+    rise = min(1.0, (progress + 1e-3) / 0.05)
     return float(rise * 0.5 * (1 + np.cos(np.pi * progress)))
 
 

@@ -173,9 +173,7 @@ def project_resolvable(
     return project(U, components, n_threads)
 
 
-def _responsibilities(
-    Z: FloatArray, counts: FloatArray | None = None
-) -> Rule:
+def _responsibilities(Z: FloatArray, counts: FloatArray | None = None) -> Rule:
     ones = np.ones(len(Z))
     weights = ones if counts is None else counts
     return responsibilities(NeighborWeights.build(ones, weights, Z.dtype))

@@ -35,10 +35,6 @@ from vicinal.optimize import power_of_two
 FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
 STARTS = (*FROM_THE_DATA, "identity", "random")
 SPARSE_STARTS = ("auto", "pca", "identity", "random")
-# Factor by which the map is stretched along the direction of a linear fit.
-_STRETCH = 10.0
-# With more rows and more features than this, PCA is scikit-learn's randomized solver.
-_MOST_EXACT = 2000
 
 
 def initial_components(
@@ -248,7 +244,7 @@ def _pca(
 ) -> FloatArray:
     """Return the leading eigenvectors of S (eq. 3.15), with scikit-learn's signs."""
     n, n_features = X.shape
-    if issparse(X) or min(n, n_features) > _MOST_EXACT:
+    if issparse(X) or min(n, n_features) > 2000:  # a full decomposition is slow
         from sklearn.decomposition import PCA
 
         solver = "arpack" if issparse(X) else "auto"
@@ -307,6 +303,7 @@ def _linear(
     start: FloatArray,
     weights: FloatArray | None = None,
     n_threads: int = 1,
+    stretch: float = 10.0,
 ) -> FloatArray:
     """Return a start, stretched along the direction of a ridge regression of y.
 
@@ -325,9 +322,8 @@ def _linear(
         return start
     direction = direction / norm
     if len(start) == X.shape[1]:
-        stretch = _STRETCH - 1
-        return start + stretch * np.outer(start @ direction, direction)
-    row = _STRETCH * np.linalg.norm(start[0]) * direction
+        return start + (stretch - 1) * np.outer(start @ direction, direction)
+    row = stretch * np.linalg.norm(start[0]) * direction
     return np.vstack([start[:-1], row])
 
 
@@ -362,24 +358,12 @@ def check_sparse_settings(estimator: Any, X: Any) -> None:
 
 # --- scale
 
-N_NEIGHBORS = 10
-"""Target perplexity of a map whose own scale is not usable."""
-# Minimum perplexity of a start with init="auto".
-_FEW = 3.0
-# Limits for other starts: only the nearest neighbor, or all points alike.
-_BLIND, _ALIKE = 1 + 1e-6, 0.99
 # Number of points whose perplexity is measured.
 _N_QUERIES = 512
 # Maximum number of pairs of an evaluation on all data, and minimum number of queries.
 _PAIRS, _MIN_QUERIES = 2**25, 128
-# An outlier is farther from the center than this multiple of the median distance.
-_FAR_OUT = 100.0
 # A variance below this, relative to the largest squared value, is rounding error.
 _ROUNDING = 1e-28
-# Maximum number of doublings in the search for a scale.
-_DOUBLINGS = 24
-# Initial grid of the search for the best scale: octaves of the size of the map.
-_OCTAVES = np.arange(-2.0, 6.0)
 
 
 def data_unit(X: Any, counts: FloatArray) -> float:
@@ -408,11 +392,14 @@ def data_unit(X: Any, counts: FloatArray) -> float:
 def without_outliers(
     Z: FloatArray, counts: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the points and their weights, without outliers."""
+    """Return the points and their weights, without outliers.
+
+    An outlier is a hundred times as far from the center as the median point.
+    """
     center = np.median(Z[:: max(1, len(Z) // _N_QUERIES)], axis=0)
     distances = np.square(Z - center).sum(axis=1)
     middle = np.median(distances)
-    near = distances <= np.square(_FAR_OUT) * middle
+    near = distances <= np.square(100.0) * middle
     return (Z[near], counts[near]) if middle > 0 and not near.all() else (Z, counts)
 
 
@@ -444,7 +431,7 @@ def to_perplexity(
     objective: PairObjective,
     A: FloatArray,
     rng: Generator,
-    n_neighbors: float = N_NEIGHBORS,
+    n_neighbors: float = 10,
 ) -> FloatArray:
     """Return the map, scaled to a median perplexity of n_neighbors.
 
@@ -478,7 +465,7 @@ def to_perplexity(
     low = -np.log(distance)
     if excess(low) <= 0:  # few points, all near
         return float(np.exp(low)) * A
-    for high in low + np.log(2) * np.arange(1, _DOUBLINGS):
+    for high in low + np.log(2) * np.arange(1, 24):
         if excess(high) <= 0:
             root = brentq(excess, low, high, xtol=0.02)
             return float(np.exp(_rounded(root, -np.log(distance)))) * A
@@ -508,8 +495,9 @@ def rescale_init(
         except ValueError:  # distances overflow under this map
             seen = 1.0
     others = float(objective.row_counts.sum()) - 1
-    fewest = min(_FEW, others / 4) if is_auto else _BLIND
-    if max(fewest, _BLIND) <= seen <= max(_ALIKE * others, others - 1):
+    blind = 1 + 1e-6  # only the nearest neighbor has any weight
+    fewest = max(blind, min(3.0, others / 4)) if is_auto else blind
+    if fewest <= seen <= max(0.99 * others, others - 1):  # not all points alike
         return A
     return to_perplexity(objective, A, rng)
 
@@ -524,7 +512,7 @@ def best_scale(loss: Callable[[float], float], log_scale: float) -> float:
     log_scale : float
         Center of the search, which covers a quarter to 32 times this scale.
     """
-    grid = log_scale + np.log(2) * _OCTAVES
+    grid = log_scale + np.log(2) * np.arange(-2, 6)
     losses = [loss(x) for x in grid]
     k = int(np.argmin(losses))
     around = (grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)])

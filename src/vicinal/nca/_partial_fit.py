@@ -29,11 +29,6 @@ from vicinal.neighborhood import center_float32
 
 RESERVOIR_SIZE = 8192
 """Maximum number of rows in the reservoir."""
-# Number of times that each row of a piece is a query, and the number of steps of one
-# iteration, which is the minimum for a piece.
-_EPOCHS, _STEPS = 30, 25
-# Smaller pieces add queries from the reservoir, and take shorter steps.
-_FULL_PIECE = 512
 
 
 @dataclass(frozen=True)
@@ -83,21 +78,23 @@ class Reservoir:
         """Return the optimizer for a piece, the rows that were added last.
 
         The queries are the new rows and, if there are few, some rows before them. The
-        rows of the reservoir are only references, to avoid overfitting them. Steps get
-        shorter with the number of rows seen. At first, g is maximized as a surrogate
-        for f.
+        rows of the reservoir are only references, to avoid overfitting them. Each new
+        row is a query about `n_epochs` times. Steps get shorter with the number of rows
+        seen, and for pieces of fewer than `full` rows. At first, g is maximized as a
+        surrogate for f.
         """
         much = self.n_seen / (4 * RESERVOIR_SIZE)
+        n_epochs, n_steps, full = 30, 25, 512
         return StochasticOptimizer(
             self.preconditioner,
             *sizes,
-            max_iter=int(np.ceil(_EPOCHS * n_new / (_STEPS * BATCH_SIZE))),
+            max_iter=int(np.ceil(n_epochs * n_new / (n_steps * BATCH_SIZE))),
             alpha=alpha,
             seed=seed,
-            step=float(np.sqrt(min(1, n_new / _FULL_PIECE) / (1 + much))),
+            step=float(np.sqrt(min(1, n_new / full) / (1 + much))),
             warmup_fraction=1.0 if much < 1 else 0.0,
-            pool=slice(max(0, len(self.X) - max(n_new, _FULL_PIECE)), None),
-            steps=(_STEPS, _STEPS),
+            pool=slice(max(0, len(self.X) - max(n_new, full)), None),
+            steps=(n_steps, n_steps),
             largest=(BATCH_SIZE, N_REFERENCES),
         )
 

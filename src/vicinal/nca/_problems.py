@@ -31,12 +31,8 @@ from vicinal.objectives.nca import (
     check_soft_labels,
 )
 
-HELD_OUT, N_FOLDS, FEW_ROWS, FEWEST_ROWS, MOST_ROWS = 0.2, 3, 400, 40, 1000
-"""Share of held-out rows; number of folds for up to FEW_ROWS rows, otherwise one; fewer
-than FEWEST_ROWS rows are not split; at most MOST_ROWS rows are used. The values are
-from `benchmarks.defaults`."""
-# Lower bound of a held-out probability, so that no single row dominates.
-_LEAST_PROBABILITY = 1e-4
+MOST_ROWS = 1000
+"""Maximum number of rows that choose between starts and penalties."""
 
 
 class SparseRows(csr_array):
@@ -191,7 +187,8 @@ class ClassProblem(Problem):
                 truth: IntArray = truth,
             ) -> FloatArray:
                 p = objective.class_probabilities(A, rows)[np.arange(len(truth)), truth]
-                return -np.log(np.maximum(p.astype(np.float64), _LEAST_PROBABILITY))
+                # A lower bound, so that no single row dominates.
+                return -np.log(np.maximum(p.astype(np.float64), 1e-4))
 
             found.append(Fold(part, losses, judges.weights))
         return found
@@ -378,11 +375,19 @@ def _location_and_unit(targets: FloatArray, weights: FloatArray) -> tuple[float,
     return size * middle, unit if spread > np.finfo(float).eps and unit > 0 else 1.0
 
 
-def hash_folds(X: Any, weights: FloatArray) -> list[tuple[IntArray, IntArray]]:
+def hash_folds(
+    X: Any,
+    weights: FloatArray,
+    test_size: float = 0.2,
+    n_folds: int = 3,
+    few: int = 400,
+    fewest: int = 40,
+) -> list[tuple[IntArray, IntArray]]:
     """Return folds of training rows and held-out rows.
 
     The split is based on a hash of each row, so that duplicates are in the same part
-    and a weight of 2 is equivalent to a duplicated row.
+    and a weight of 2 is equivalent to a duplicated row. The defaults are from
+    `benchmarks.defaults`.
 
     Parameters
     ----------
@@ -390,22 +395,28 @@ def hash_folds(X: Any, weights: FloatArray) -> list[tuple[IntArray, IntArray]]:
         The rows.
     weights : ndarray of shape (n_samples,)
         Sample weights.
+    test_size : float, default=0.2
+        Share of the rows that are held out.
+    n_folds : int, default=3
+        Number of folds for up to `few` rows; otherwise one.
+    few, fewest : int
+        Fewer than `fewest` rows are not split.
     """
     n_points = float(weights.sum())
-    if n_points < FEWEST_ROWS:
+    if n_points < fewest:
         return []
     draw = _hash_to_uniform(X) * max(1.0, n_points / MOST_ROWS, len(X) / MOST_ROWS)
     taken = draw < 1
     found = []
-    for k in range(N_FOLDS if n_points <= FEW_ROWS else 1):
-        held = (k * HELD_OUT <= draw) & (draw < (k + 1) * HELD_OUT)
+    for k in range(n_folds if n_points <= few else 1):
+        held = (k * test_size <= draw) & (draw < (k + 1) * test_size)
         if 0 < 2 * weights[held].sum() <= weights[taken].sum():
             found.append((np.flatnonzero(taken & ~held), np.flatnonzero(held)))
     if found and np.count_nonzero(taken) <= 2 * MOST_ROWS:
         return found
     # Few distinct rows, or weights that are not counts: split by position.
     order = np.random.default_rng(0).permutation(len(X))[:MOST_ROWS]
-    n_held = max(1, round(HELD_OUT * len(order)))
+    n_held = max(1, round(test_size * len(order)))
     return [(np.sort(order[n_held:]), np.sort(order[:n_held]))]
 
 

@@ -79,10 +79,6 @@ def least_row(X: FloatArray, measure: bool | str, A: FloatArray) -> int:
     return int(np.argmin(np.linalg.norm(A, axis=1)))
 
 
-# Maximum numbers of held-out points and of training points in the score.
-N_JUDGES, N_LEARNED = 1000, 10_000
-
-
 def hold_out(
     codes: IntArray, fraction: float, random_state: Any
 ) -> tuple[IntArray, IntArray]:
@@ -115,16 +111,22 @@ def hold_out(
     return np.setdiff1d(np.arange(len(codes)), held), np.sort(held)
 
 
-def held_out_accuracy(learned: Problem, held: Problem, components: FloatArray) -> float:
+def held_out_accuracy(
+    learned: Problem,
+    held: Problem,
+    components: FloatArray,
+    n_queries: int = 1000,
+    n_points: int = 10_000,
+) -> float:
     """Return the 5-NN accuracy of held-out points under a map, at a bounded cost.
 
-    Large data are subsampled at regular intervals.
+    Larger data than n_queries and n_points are subsampled at regular intervals.
     """
     from sklearn.neighbors import KNeighborsClassifier  # slow to import
 
-    step = -(-len(learned.X) // N_LEARNED)
+    step = -(-len(learned.X) // n_points)
     points, codes = learned.X[::step], np.asarray(learned.codes)[::step]
-    every = -(-len(held.X) // N_JUDGES)
+    every = -(-len(held.X) // n_queries)
     queries, truth = held.X[::every], np.asarray(held.codes)[::every]
     A = components.astype(points.dtype)
 

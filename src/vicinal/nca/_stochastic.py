@@ -29,14 +29,6 @@ from vicinal.optimize import (
     typical_entry,
 )
 
-# With fewer features, reducing the dimension does not pay; with more features than the
-# second number, neither does a covariance.
-_MANY_FEATURES, _TOO_MANY_FEATURES = 100, 2000
-_KEPT_VARIANCE = 0.95
-# Maximum size of the reduced rows, which are a copy; at most half of the data.
-_MAX_COPY_BYTES = 2**29
-# Maximum size of the sample of rows.
-_SAMPLE_BYTES = 2**25
 # Ridge added to each variance, relative to the mean variance.
 _RIDGE = 1e-3
 
@@ -92,11 +84,12 @@ class Preconditioner:
             return cls(rows, None, np.ones(X.shape[1]))
         points: FloatArray = X[rows]
         labels = np.zeros(len(rows), dtype=int) if codes is None else codes[rows]
-        if diagonal or X.shape[1] > _TOO_MANY_FEATURES:
+        if diagonal or X.shape[1] > 2000:  # a covariance would not pay
             _, units = _in_units(within_class_residuals(points, labels), points)
             return cls(rows, None, 1 / units)
         projection = None
-        many = X.shape[1] > _MANY_FEATURES and not all_directions
+        # With fewer features, reducing the dimension does not pay.
+        many = X.shape[1] > 100 and not all_directions
         if codes is not None and many:
             projection = _useful(points, labels, n_components, len(X), rng)
         if projection is not None:
@@ -128,15 +121,23 @@ def sample_rows(X: FloatArray, rng: Generator) -> IntArray:
 
 def sample_size(n: int, n_features: int, itemsize: int) -> int:
     """Return the number of rows for a covariance, in moderate memory."""
-    most = max(1000, _SAMPLE_BYTES // (n_features * itemsize))
+    most = max(1000, 2**25 // (n_features * itemsize))
     return min(n, max(5000, 10 * n_features), most)
 
 
 def _useful(
-    X: FloatArray, codes: IntArray, n_components: int, n: int, rng: Generator
+    X: FloatArray,
+    codes: IntArray,
+    n_components: int,
+    n: int,
+    rng: Generator,
+    kept_variance: float = 0.95,
+    most_bytes: int = 2**29,
 ) -> FloatArray | None:
     """Return the principal directions that predict as well as all features, or None.
 
+    They must be at most half of the features, and the reduced rows, a copy, must fit
+    into `most_bytes`.
     The criterion is the accuracy of a linear discriminant that is fitted on half of the
     sample: on the other half, it must be within a standard error.
     """
@@ -149,9 +150,9 @@ def _useful(
     variances, axes = np.linalg.eigh((centered.T @ centered).astype(np.float64))
     variances = np.maximum(variances[::-1], 0)
     kept = np.cumsum(variances) / max(variances.sum(), np.finfo(float).tiny)
-    k = int(np.searchsorted(kept, _KEPT_VARIANCE)) + 1
+    k = int(np.searchsorted(kept, kept_variance)) + 1
     k = max(k, 2 * n_components)
-    if 2 * k > X.shape[1] or n * k * X.itemsize > _MAX_COPY_BYTES:
+    if 2 * k > X.shape[1] or n * k * X.itemsize > most_bytes:
         return None
     projection: FloatArray = axes[:, ::-1][:, :k].astype(X.dtype)
     accuracy = _held_out_accuracy(centered, codes)
@@ -211,16 +212,6 @@ def _in_units(
 
 BATCH_SIZE, N_REFERENCES = 2048, 2048
 """Maximum numbers of queries and references in a mini-batch."""
-STEPS = 12, 25
-"""Number of steps in an iteration: with a surrogate, and without."""
-WARMUP_FRACTION = 0.4
-"""Share of the iterations that maximize the surrogate, if there is one."""
-
-# Factor by which mini-batches are smaller at first: for the surrogate, and without one.
-_SHRINKAGE = 4, 2
-
-# Largest step, in units of the map's typical entry: during the warm-up, and after it.
-_WARMUP_STEP, _FINAL_STEP = 0.3, 0.1
 
 
 @dataclass(frozen=True)
@@ -241,6 +232,11 @@ class StochasticOptimizer:
         Seed of the random numbers.
     step : float, default=1.0
         Factor of all step sizes.
+    largest_steps : tuple of two float, default=(0.3, 0.1)
+        Largest step, in units of the map's typical entry: of the first phase, and of
+        the second.
+    shrinkage : tuple of two int, default=(4, 2)
+        Factor by which mini-batches are smaller: for the surrogate, and without one.
     warmup_fraction : float, default=0.4
         Share of the iterations that maximize the surrogate, if there is one.
     pool : slice or None, default=None
@@ -260,9 +256,11 @@ class StochasticOptimizer:
     alpha: float
     seed: int
     step: float = 1.0
-    warmup_fraction: float = WARMUP_FRACTION
+    largest_steps: tuple[float, float] = 0.3, 0.1
+    shrinkage: tuple[int, int] = 4, 2
+    warmup_fraction: float = 0.4
     pool: slice | None = None
-    steps: tuple[int, int] = STEPS
+    steps: tuple[int, int] = 12, 25
     largest: tuple[int, int] = BATCH_SIZE, N_REFERENCES
     take: TakeSteps = take_steps
 
@@ -330,22 +328,22 @@ class StochasticOptimizer:
         """Return the solvers, each with its objective."""
         surrogate = objective.warmup_surrogate()
         solver = partial(Stochastic, take=self.take)
-        largest = _WARMUP_STEP * self.step
+        largest = self.largest_steps[0] * self.step
         if surrogate is None:
             only = solver(self.max_iter, self.seed, self.steps[1], largest)
-            return [(only, self._batches(objective, smaller=_SHRINKAGE[1]))]
+            return [(only, self._batches(objective, smaller=self.shrinkage[1]))]
         n_first = int(self.warmup_fraction * self.max_iter)
         first = solver(n_first, self.seed, self.steps[0], largest)
         second = solver(
             self.max_iter - n_first,
             self.seed + 1,
             self.steps[0],
-            _FINAL_STEP * self.step,
+            self.largest_steps[1] * self.step,
             # A penalty limits the size by itself.
             size_held=not self.alpha,
         )
         phases = [
-            (first, self._batches(*surrogate, smaller=_SHRINKAGE[0])),
+            (first, self._batches(*surrogate, smaller=self.shrinkage[0])),
             (second, self._batches(objective)),
         ]
         return [(solver, parts) for solver, parts in phases if solver.max_iter]

@@ -23,9 +23,6 @@ from vicinal.neighborhood import (
 from vicinal.neighborhood.nearest import Impostors, nearest_of_each_class, pull_hinges
 from vicinal.objectives.base import PairObjective
 
-# Factor by which lists exceed the margin, to include points that may become impostors
-# before the next refresh.
-_SLACK = 1.15
 MOST_IMPOSTORS = 2**24
 
 
@@ -174,9 +171,18 @@ class LMNNObjective:
         gradient *= -2
         return -float(values.sum()), gradient
 
-    def refresh(self, components: ArrayLike) -> None:
-        """List the impostors under this map, and points that may become impostors."""
-        self._lists = self._list(self.projected(components), _SLACK)
+    def refresh(self, components: ArrayLike, slack: float = 1.15) -> None:
+        """List the impostors under this map, and points that may become impostors.
+
+        Parameters
+        ----------
+        components : array-like
+            The map.
+        slack : float, default=1.15
+            Factor by which lists exceed the margin, to include points that may become
+            impostors before the next refresh.
+        """
+        self._lists = self._list(self.projected(components), slack)
 
     def projected(self, components: ArrayLike) -> FloatArray:
         """Return the mapped points, sorted by class."""

@@ -291,10 +291,6 @@ def given_prior(prior: ArrayLike, n_classes: int, name: str) -> NDArray[np.float
 
 TOLERATED = 1e-3
 """Mean share of the p_ij that n_neighbors="auto" may lose."""
-# Number of points at which the lost mass is measured, and maximum number of pairs.
-_SAMPLE, _PAIRS = 128, 2**24
-# Minimum length of lists, and the share of the points above which they do not pay.
-_MIN_LENGTH, _WORTHWHILE = 16, 0.25
 # Maximum number of list entries.
 _MAX_LISTED = 2**24
 
@@ -346,7 +342,7 @@ class TruncatedNCA(NCAObjective):
     ) -> None:
         super().__init__(X, y, kind, **how)
         self._n_neighbors = n_neighbors
-        size = max(1, min(_SAMPLE, _PAIRS // self.n_rows))
+        size = max(1, min(128, 2**24 // self.n_rows))
         self._sample = sample_indices(np.random.default_rng(seed), self.n_rows, size)
 
     @property
@@ -381,8 +377,8 @@ class TruncatedNCA(NCAObjective):
             masses = self._masses(Z.dtype)
             held = sorted_masses(Z, masses, self._sample, self._n_threads)
             # Lists become outdated as the map changes; start with twice the length.
-            k = 2 * max(_MIN_LENGTH, int(np.searchsorted(held, 1 - TOLERATED / 2)) + 1)
-            k = n if k > _WORTHWHILE * n else k
+            k = 2 * max(16, int(np.searchsorted(held, 1 - TOLERATED / 2)) + 1)
+            k = n if 4 * k > n else k  # long lists do not pay
         self._lists = None
         if k < n - 1 and n * k <= _MAX_LISTED:
             classes = ClassSlices.from_sorted(self._codes)
@@ -519,8 +515,6 @@ class TargetObjective(PairObjective):
 
 
 _POWERS = {"expected": 1.0, "log": 0.0}
-# Tolerance of the sum of a row of probabilities: the rounding error of float32.
-_SLACK = 1e-4
 
 
 class SoftMatchObjective(PairObjective):
@@ -644,7 +638,7 @@ def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
     labels = labels.astype(np.float64)
     _check_range(labels)
     sums = labels.sum(axis=1)
-    wrong = np.flatnonzero(np.abs(sums - 1) > _SLACK)
+    wrong = np.flatnonzero(np.abs(sums - 1) > 1e-4)  # float32 rounding
     if wrong.size:
         raise ValueError(
             "Rows of Y must sum to 1, being probabilities of classes: row "
