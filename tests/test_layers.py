@@ -13,6 +13,7 @@ ROOT = Path(vicinal.__file__).parent
 # line; modules at the root that are not named here may be used by all.
 LAYERS = (
     ("neighborhood", "optimize", "datasets"),
+    ("maps",),
     ("objectives",),
     ("base", "testing"),
     ("nca", "lca", "ldg"),
