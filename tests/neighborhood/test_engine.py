@@ -59,16 +59,6 @@ def make(
     )
 
 
-class Given:
-    """A rule with weights known beforehand, to see the engine alone."""
-
-    kernel = "given"
-
-    def __init__(self, V: FloatArray) -> None:
-        self.query_args: tuple[FloatArray, ...] = (V,)
-        self.reference_args: tuple[FloatArray, ...] = ()
-
-
 def given(
     block: FloatArray,
     own: IntArray,
@@ -91,7 +81,7 @@ def test_the_product_is_that_of_the_laplacian(
     Z, V = rng.normal(size=(n, 3)), rng.normal(size=(n, n))
     W = V + V.T
     laplacian = np.diag(W.sum(axis=1)) - W
-    values, product = laplacian_product(Z, Given(V), n_threads=2)
+    values, product = laplacian_product(Z, Rule("given", (V,)), n_threads=2)
     np.testing.assert_allclose(product, laplacian @ Z, rtol=1e-9, atol=1e-9)
     centered = Z - Z.mean(axis=0)
     np.testing.assert_allclose(values, (centered**2).sum(axis=1))
@@ -105,7 +95,7 @@ def test_only_queries_look_for_neighbours(monkeypatch: pytest.MonkeyPatch) -> No
     edges = np.zeros_like(V)
     edges[queries] = V[queries]
     W = edges + edges.T
-    values, product = laplacian_product(Z, Given(V), 2, queries)
+    values, product = laplacian_product(Z, Rule("given", (V,)), 2, queries)
     np.testing.assert_allclose(product, np.diag(W.sum(axis=1)) @ Z - W @ Z, atol=1e-9)
     norms = ((Z - Z.mean(axis=0)) ** 2).sum(axis=1)
     np.testing.assert_allclose(values, norms[queries])

@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from vicinal.neighborhood.nearest import (
 )
 from vicinal.neighborhood.nearest import probabilities as some_probabilities
 
-RULES: dict[str, type[expected_matches]] = {
+RULES: dict[str, Callable[..., Rule]] = {
     "expected": expected_matches,
     "log": log_matches,
 }
@@ -110,7 +111,7 @@ def test_lists_of_all_give_the_whole(case: str, kind: str, dtype: Any) -> None:
     Z = Z.astype(dtype)
     rule: Rule = RULES[kind](ClassSlices.from_sorted(y), masses_of(counts, dtype))
     lists = lists_of(Z, y, len(Z) - 1)
-    values, product = pull_nearest(Z, rule, lists)  # type: ignore[arg-type]
+    values, product = pull_nearest(Z, rule, lists)
     whole = laplacian_product(Z, rule)
     assert values.dtype == product.dtype == dtype
     tolerance = 2e-4 if dtype == np.float32 else 1e-10

@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
     NeighborWeights,
+    Rule,
     WeightedPairs,
     laplacian_product,
     log_sums,
@@ -16,7 +17,7 @@ from vicinal.neighborhood import (
 )
 
 
-def rule(n: int, dtype: Any = np.float64) -> responsibilities:
+def rule(n: int, dtype: Any = np.float64) -> Rule:
     return responsibilities(
         NeighborWeights.build(np.ones(n), np.ones(n), np.dtype(dtype))
     )

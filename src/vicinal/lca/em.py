@@ -18,10 +18,10 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
     NeighborWeights,
     Rule,
-    responsibilities,
     back_project,
     float32_resolves,
     project,
+    responsibilities,
     row_values,
     scatter,
 )

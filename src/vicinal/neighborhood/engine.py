@@ -316,7 +316,7 @@ def for_each_block(
         return term
 
     for term in map_in_order(work, range(0, n_rows, per_term), n_threads):
-        if total is not None:
+        if total is not None and term is not None:
             total += term
 
 
