@@ -114,7 +114,7 @@ def test_wrong_parameters() -> None:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("alpha", ["auto", 0.0])
-@pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e155, 1e300])
+@pytest.mark.parametrize("unit", [1e-60, 1e60])
 @pytest.mark.parametrize("model", [NCARegressor, MLKR])
 def test_extreme_targets(
     model: type[NCARegressor], unit: float, alpha: float | str
@@ -128,6 +128,7 @@ def test_extreme_targets(
     )
 
 
-def test_targets_whose_differences_overflow_are_refused() -> None:
-    with pytest.raises(ValueError, match="y has values too large"):
-        NCARegressor().fit(X, np.where(t > 0, 1.7e308, 0.0))
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_targets_whose_squares_are_no_floats_are_refused(unit: float) -> None:
+    with pytest.raises(ValueError, match="Scale the targets"):
+        NCARegressor().fit(X, unit * t)

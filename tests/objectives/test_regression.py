@@ -64,3 +64,15 @@ def test_bad_input_is_named() -> None:
         TargetObjective(X, t, width=0)
     with pytest.raises(ValueError, match="contains NaN"):
         TargetObjective(X, np.where(t > 100, np.nan, t))
+
+
+@pytest.mark.parametrize("kind", ["soft-match", "squared-error"])
+def test_targets_far_from_zero_keep_their_digits(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    X, steps = rng.normal(size=(30, 2)), rng.integers(-8, 9, size=30)
+    near = TargetObjective(X, steps * 2.0**-10, kind, width=2.0**-8 / 3)
+    far = TargetObjective(X, 2.0**20 + steps * 2.0**-10, kind, width=2.0**-8 / 3)
+    value, gradient = near.value_and_gradient(np.eye(2))
+    moved, moved_gradient = far.value_and_gradient(np.eye(2))
+    assert moved == pytest.approx(value, rel=1e-9)
+    np.testing.assert_allclose(moved_gradient, gradient, rtol=1e-7, atol=1e-12)

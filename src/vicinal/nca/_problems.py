@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import (
+    LARGEST_VALUE,
     check_sample_weight,
     validate_data,
     warn_caller,
@@ -216,10 +217,7 @@ class RegressionProblem(Problem):
         )
         middle, unit = _location_and_unit(targets, weights)
         points, offset = center_float32(points)
-        # Squares of huge targets are infinite, and those of tiny ones 0.
-        with np.errstate(over="ignore", under="ignore"):
-            squared = est.objective == "squared-error"
-            curve_unit = float(np.square(unit)) if squared else 1.0
+        curve_unit = unit**2 if est.objective == "squared-error" else 1.0
         return cls(
             points, weights, kept, (X, y), est.objective, est.n_jobs, offset,
             targets=(targets - middle) / unit,
@@ -361,18 +359,15 @@ def _positive_rows(
 
 def _location_and_unit(targets: FloatArray, weights: FloatArray) -> tuple[float, float]:
     """Return mean and standard deviation of the targets; 1 if they do not vary."""
-    size = float(np.abs(targets).max()) or 1.0
-    if size > np.finfo(np.float64).max / 4:
+    size = float(np.abs(targets).max())
+    if size > LARGEST_VALUE or 0 < size < 1 / LARGEST_VALUE:
         raise ValueError(
-            "y has values too large to compute with: their differences overflow. "
-            "Scale the targets."
+            f"y has values of size {size:.0e}, whose squares are out of the range of "
+            "floats. Scale the targets."
         )
-    # In units of the largest value, so that squares neither overflow nor underflow.
-    relative = targets / size
-    middle = float(np.average(relative, weights=weights))
-    spread = float(np.sqrt(np.average((relative - middle) ** 2, weights=weights)))
-    unit = size * spread
-    return size * middle, unit if spread > np.finfo(float).eps and unit > 0 else 1.0
+    middle = float(np.average(targets, weights=weights))
+    unit = float(np.sqrt(np.average((targets - middle) ** 2, weights=weights)))
+    return middle, unit if unit > np.finfo(float).eps * size else 1.0
 
 
 def hash_folds(
@@ -433,13 +428,11 @@ def _hash_to_uniform(X: Any) -> FloatArray:
         rng = np.random.default_rng(0)
     factors = rng.integers(2**63, size=X.shape[1], dtype=np.uint64) * 2 + 1
     least = X.min(axis=0).astype(np.float64)
-    # Half of the range, since the range may overflow.
-    half = X.max(axis=0).astype(np.float64) / 2 - least / 2
-    unit = np.where(half > 0, half, 1.0)
+    extent = X.max(axis=0).astype(np.float64) - least
+    unit = np.where(extent > 0, extent, 1.0)
     mixed = np.empty(len(X), dtype=np.uint64)
     for rows in gen_batches(len(X), max(1, 2**18 // X.shape[1])):
-        half = X[rows].astype(np.float64) / 2 - least / 2
-        digits = np.rint(1000 * (half / unit))
+        digits = np.rint(1000 * ((X[rows].astype(np.float64) - least) / unit))
         mixed[rows] = digits.astype(np.int64).view(np.uint64) @ factors  # modulo 2⁶⁴
     # The finalizer of MurmurHash3: each input bit affects all output bits.
     for factor in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53):

@@ -492,10 +492,9 @@ class TargetObjective(PairObjective):
         counts: FloatArray,
         n_jobs: int | None,
     ) -> None:
-        if kind == "soft-match":
-            targets = targets / (np.sqrt(2) * width)
-        # Only differences matter, and those of large numbers lose digits in float32.
-        self._targets = targets - targets.mean()
+        # Only differences matter, and those of large numbers lose digits.
+        targets = targets - targets.mean()
+        self._targets = targets / (np.sqrt(2) * width if kind == "soft-match" else 1.0)
         self._kind = kind
         n = len(X)
         super().__init__(X, np.arange(n), counts, np.ones(n), n_jobs)
