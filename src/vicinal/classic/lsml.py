@@ -12,7 +12,6 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import unscale_components
 from vicinal.classic._shared import (
     PriorSpace,
     maximize,
@@ -171,8 +170,7 @@ default=None
         w = _checked_weights(weights, len(tuples))
         known = tuples.used()
         space = PriorSpace(known.points, self.prior)
-        points = space.coordinates(space.rows)
-        points = points - points.mean(axis=0)
+        points = space.points - space.points.mean(axis=0)
         n_threads = effective_n_threads(None)
 
         def differences(points: FloatArray) -> tuple[Differences, Differences]:
@@ -186,10 +184,8 @@ default=None
         objective = SquaredResiduals(*differences(points / unit), self.gamma * w)
         solution = maximize(self, objective, np.eye(points.shape[1]))
         rows = space.to_features(solution.x)
-        self.components_ = unscale_components(
-            rows, space.metric_unit, tuples.points.dtype
-        )
-        set_solution(self, solution, "Raise tol, or lower gamma")
+        self.components_ = rows.astype(tuples.points.dtype)
+        set_solution(self, solution)
 
 
 @dataclass(frozen=True, eq=False)
