@@ -200,7 +200,7 @@ default=None
         # Whiten Σ_S v vᵀ + alpha I, or its diagonal: then the constraint is ‖B‖² = 1.
         axes: FloatArray = np.eye(1)
         if diagonal:
-            variances = near.squares()
+            variances = near.squares().sum(axis=0)
         else:
             found, axes = np.linalg.eigh(near.scatter())
             variances = np.maximum(found, 0)
@@ -235,7 +235,7 @@ class FarApart:
 
     @cached_property
     def _squares(self) -> FloatArray:
-        return np.square(self.differences.vectors)
+        return self.differences.squares()
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and its gradient with respect to B, or to its diagonal."""
