@@ -1,6 +1,6 @@
 """Fisher discriminant analysis, with a within-class scatter that is shrunk."""
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from vicinal.base.metric import (
 )
 from vicinal.base.selection import checked_n_components, first_as_good
 from vicinal.classic._shared import (
+    at_least_one,
     cholesky_of_scatter,
     held_out_hits,
     scattered_span,
@@ -89,11 +90,7 @@ class FDA(LearnsFromClasses, LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-            None,
-        ],
+        "n_components": [at_least_one, StrOptions({"auto"}), None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     }
 

@@ -1,6 +1,6 @@
 """Local Fisher discriminant analysis."""
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +18,7 @@ from vicinal.base.metric import (
 )
 from vicinal.base.selection import checked_n_components, nearest_points
 from vicinal.classic._shared import (
+    at_least_one,
     cholesky_of_scatter,
     held_out_hits,
     scattered_span,
@@ -101,8 +102,8 @@ class LFDA(LearnsFromClasses, LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [at_least_one, None],
+        "n_neighbors": [at_least_one],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "embedding": [StrOptions({"auto", "weighted", "orthonormalized", "plain"})],
     }

@@ -1,7 +1,7 @@
 """Least squared-residual metric learning."""
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._typing import FloatArray, IntArray
 from vicinal.classic._shared import (
     PriorSpace,
+    at_least_one,
     maximize,
     minus_logdet_divergence,
     set_solution,
@@ -107,10 +108,7 @@ default=None
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TupleMetric._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],
-        "n_constraints": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
+        "n_constraints": [at_least_one, StrOptions({"auto"})],
     }
 
     def __init__(

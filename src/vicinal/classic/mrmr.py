@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import unit_of
 from vicinal.base.metric import LearnsFromClasses, labeled, unchanged_on_error
+from vicinal.classic._shared import at_least_one
 from vicinal.neighborhood.threads import blocks, rows_per_block
 
 
@@ -83,7 +84,7 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
+            at_least_one,
             Interval(RealNotInt, 0, 1, closed="right"),
             StrOptions({"all"}),
         ],

@@ -1,7 +1,7 @@
 """Non-Gaussian component analysis."""
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +14,7 @@ from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.linalg import spread, within_class_residuals
 from vicinal.base.metric import LinearMetric, validate_data, warn_caller
 from vicinal.base.selection import checked_n_components
+from vicinal.classic._shared import at_least_one
 from vicinal.neighborhood.threads import (
     ReproducibleSum,
     blocks,
@@ -92,9 +93,9 @@ class NGCA(LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "n_functions": [Interval(Integral, 1, None, closed="left")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [at_least_one, None],
+        "n_functions": [at_least_one],
+        "n_iter": [at_least_one],
         "threshold": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }

@@ -1,7 +1,7 @@
 """Relevant component analysis."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,7 +25,7 @@ from vicinal.base.metric import (
     warn_caller,
 )
 from vicinal.base.selection import checked_n_components
-from vicinal.classic._shared import held_out_hits, scattered_span
+from vicinal.classic._shared import at_least_one, held_out_hits, scattered_span
 from vicinal.neighborhood import single_threaded_blas
 
 # Candidates of shrinkage="auto".
@@ -97,7 +97,7 @@ class RCA(LearnsFromClasses, LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [at_least_one, None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     }
 

@@ -1,7 +1,7 @@
 """Sparse compositional metric learning."""
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import class_means, mean
 from vicinal.base.selection import nearest_points
-from vicinal.classic._shared import PriorSpace, maximize, set_solution
+from vicinal.classic._shared import PriorSpace, at_least_one, maximize, set_solution
 from vicinal.classic.constraints import nearest_triplets
 from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
 
@@ -112,9 +112,9 @@ default=None
         **TupleMetric._parameter_constraints,
         "beta": [Interval(Real, 0, None, closed="left")],
         "basis": [StrOptions({"auto"}), "array-like"],
-        "n_basis": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_near": [Interval(Integral, 1, None, closed="left")],
-        "n_far": [Interval(Integral, 1, None, closed="left")],
+        "n_basis": [at_least_one, StrOptions({"auto"})],
+        "n_near": [at_least_one],
+        "n_far": [at_least_one],
     }
 
     def __init__(
