@@ -146,7 +146,7 @@ class PriorSpace:
     """
 
     def __init__(self, points: FloatArray, prior: str | ArrayLike = "identity") -> None:
-        self.points = points.astype(np.float64, copy=False)
+        self.points: FloatArray = points.astype(np.float64, copy=False)
         self.span: RowSpace | None = None
         self.root: FloatArray | None = None
         n, n_features = points.shape

@@ -150,17 +150,17 @@ array-like, default="auto"
         self
         """
         with self._unchanged_on_error(), single_threaded_blas():
-            X, _, codes = labeled(self, X, y)
+            points, _, codes = labeled(self, X, y)
             if np.bincount(codes).max() < 2:
                 raise ValueError(
                     "MCML needs a class of two rows at least: otherwise there is "
                     "nothing to collapse."
                 )
             random_state = check_random_state(self.random_state)
-            span = unit_span(X)
+            span = unit_span(points)
             objective = MCMLObjective(span.coordinates, codes, n_jobs=self.n_jobs)
             # The terms of up to 512 points scale the start.
-            some = np.sort(random_state.permutation(len(X))[:512])
+            some = np.sort(random_state.permutation(len(points))[:512])
             start = initial_map(
                 self,
                 span,
@@ -168,5 +168,5 @@ array-like, default="auto"
                 lambda A: float(objective.terms(A, some).sum()),
                 random_state,
             )
-            fit_map(self, X, codes, span, objective, start)
+            fit_map(self, points, codes, span, objective, start)
         return self

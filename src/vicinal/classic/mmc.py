@@ -166,14 +166,12 @@ default=None
         self._learn_pairs(pairs, signs, t)
 
     def _learn_pairs(
-        self, pairs: Tuples, signs: IntArray, prior_weight: float | None = None
+        self, pairs: Tuples, signs: IntArray, prior_weight: float | str = "auto"
     ) -> None:
-        if prior_weight is None:
-            given = self.prior_weight
-            prior_weight = 0.0 if isinstance(given, str) else given
+        t = self.prior_weight if isinstance(prior_weight, str) else prior_weight
+        self.prior_weight_ = 0.0 if isinstance(t, str) else float(t)
         rows, space, solution = self._optimum(pairs, signs)
-        self.components_ = _mixed(rows, space, prior_weight, pairs.points.dtype)
-        self.prior_weight_ = float(prior_weight)
+        self.components_ = _mixed(rows, space, self.prior_weight_, pairs.points.dtype)
         set_solution(self, solution)
 
     def _optimum(

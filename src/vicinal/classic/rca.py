@@ -135,7 +135,7 @@ class RCA(LearnsFromClasses, LinearMetric):
             span = scattered_span(points)
             shrinkage = self.shrinkage
             if isinstance(shrinkage, str):
-                hits = np.zeros((1, 0))
+                hits = np.zeros((1, 0), dtype=bool)
                 if are_classes:
                     hits = held_out_hits(points[inside], codes[inside], self._path)[:-1]
                 if hits.size:
