@@ -272,9 +272,8 @@ def relevant_components(
     within = spread(X, codes, weights, n_threads)
     if d == X.shape[1]:
         return within.inverse_root(shrinkage)
-    if shrinkage > 0:
-        shrunk = (1 - shrinkage) * within.variances + shrinkage
-        within = within._replace(variances=shrunk)
+    shrunk = (1 - shrinkage) * within.variances + shrinkage
+    within = within._replace(variances=shrunk)
     return discriminant_rows(X, codes, within, d, weights)
 
 

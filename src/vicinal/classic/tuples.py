@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 from sklearn.base import _fit_context
 from sklearn.utils import (
     ClassifierTags,
@@ -40,9 +40,8 @@ STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 class Differences:
     """Differences V of pairs of rows.
 
-    The pairs are edges of a graph on the rows. With its incidence matrix B, V = B X
-    and Vᵀ diag(w) V = Xᵀ L X with the Laplacian L = Bᵀ diag(w) B. Products are taken
-    with X, which mostly has fewer rows than V.
+    The pairs are edges of a graph on the rows. With its incidence matrix B, V = B X,
+    and Vᵀ diag(w) V = Xᵀ L X with the Laplacian L = Bᵀ diag(w) B.
 
     Attributes
     ----------
@@ -60,34 +59,45 @@ class Differences:
     n_threads: int = 1
 
     @cached_property
-    def _incidence(self) -> Any:
-        n = len(self.first)
+    def _factors(self) -> tuple[Any, FloatArray]:
+        """B and X; or, if there are fewer pairs than points, the identity and V."""
+        n, dtype = len(self.first), self.points.dtype
+        if n <= len(self.points):
+            return eye_array(n, dtype=dtype, format="csr"), self._vectors()
         ends = np.column_stack([self.first, self.second]).ravel()
-        entries = (np.tile([1.0, -1.0], n), ends, np.arange(0, 2 * n + 1, 2))
-        return csr_array(entries, shape=(n, len(self.points)))
+        entries = (
+            np.tile(np.array([1, -1], dtype), n),
+            ends,
+            np.arange(0, 2 * n + 1, 2),
+        )
+        return csr_array(entries, shape=(n, len(self.points))), self.points
+
+    def _vectors(self) -> FloatArray:
+        moved: FloatArray = self.points[self.first] - self.points[self.second]
+        return moved
 
     def project(self, components: FloatArray) -> FloatArray:
         """Return V Aᵀ, of shape (n_pairs, n_components)."""
-        Z = project(self.points, components, self.n_threads)
-        moved: FloatArray = Z[self.first] - Z[self.second]
-        return moved
+        B, X = self._factors
+        Z: FloatArray = B @ project(X, components, self.n_threads)
+        return Z
 
     def back_project(self, G: FloatArray) -> FloatArray:
         """Return GᵀV, of shape (n_components, n_features)."""
-        return back_project(self._incidence.T @ G, self.points, self.n_threads)
+        B, X = self._factors
+        return back_project(B.T @ G, X, self.n_threads)
 
     def scatter(self, weights: FloatArray | None = None) -> FloatArray:
         """Return Σ w v vᵀ, of shape (n_features, n_features)."""
-        B = self._incidence
+        B, X = self._factors
         w = np.ones(len(self.first)) if weights is None else weights
-        LX = B.T @ (w[:, None] * (B @ self.points))
-        found = back_project(LX, self.points, self.n_threads)
+        found = back_project(B.T @ (w[:, None] * (B @ X)), X, self.n_threads)
         symmetric: FloatArray = (found + found.T) / 2
         return symmetric
 
     def squares(self) -> FloatArray:
         """Return v² for each pair and feature."""
-        return np.square(self.points[self.first] - self.points[self.second])
+        return np.square(self._vectors())
 
 
 @dataclass(frozen=True, eq=False)

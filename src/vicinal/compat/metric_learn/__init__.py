@@ -333,8 +333,10 @@ class ITML(
 
     Parameters
     ----------
-    gamma, max_iter, tol, prior, verbose, preprocessor, random_state
+    gamma, max_iter, prior, verbose, preprocessor, random_state
         As for :class:`vicinal.classic.ITML`; the prior may be "random".
+    tol : float, default=1e-3
+        Values above 1e-5 stand for 1e-5, since vicinal measures convergence otherwise.
     convergence_threshold : float
         The old name of tol.
 
