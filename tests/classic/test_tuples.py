@@ -236,3 +236,22 @@ def test_points_that_look_like_pairs_of_indices() -> None:
     with pytest.warns(UserWarning, match=r"preprocessor=X") as seen:
         model.fit(PAIRS, ALIKE)
     assert seen[0].filename == __file__
+
+
+@every_learner
+@pytest.mark.parametrize("unit", [1e-80, 1e80])
+def test_tuples_of_points_that_are_out_of_range(learner: Any, unit: float) -> None:
+    tuples, labels = TUPLES[type(learner)]
+    model = clone(learner)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="Scale the data"):
+        model.fit(X[tuples] * unit, labels)
+    assert vars(model) == before
+
+
+@every_learner
+def test_distances_of_far_away_points(learner: Any) -> None:
+    tuples, labels = TUPLES[type(learner)]
+    model = fitted(learner, X[tuples], labels, None)
+    near, far = (model.decision_function((X + c)[tuples]) for c in (0, 1e8))
+    np.testing.assert_allclose(near, far, atol=1e-5 * np.abs(near).max())
