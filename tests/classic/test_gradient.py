@@ -1,31 +1,29 @@
-"""Scales of maps along a ray."""
+"""The scale of the initial map of LMNN and MCML."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from vicinal.classic._gradient import scaled_along_ray
+from vicinal.classic._shared import initial_map, unit_span
 
 if TYPE_CHECKING:
     from vicinal._typing import FloatArray
 
 
-@pytest.mark.parametrize("size", [1e-6, 0.7, 3.0, 1e5])
-def test_the_best_scale_along_a_ray(size: float) -> None:
-    """Of −(‖A‖² − 9)², which is concave in AᵀA, wherever one begins."""
+@pytest.mark.parametrize("best", [1e-4, 0.7, 3.0, 1e4])
+def test_the_best_scale_along_a_ray(best: float) -> None:
+    """Of −(‖A‖² − best²)², which is concave in AᵀA."""
 
-    def evaluate(A: FloatArray) -> tuple[float, FloatArray]:
-        excess = float((A**2).sum()) - 9
-        return -(excess**2), -4 * excess * A
+    def value(A: FloatArray) -> float:
+        return -((float((A**2).sum()) / best**2 - 1) ** 2)
 
-    found = scaled_along_ray(evaluate, size * np.eye(2))
-    assert np.linalg.norm(found) == pytest.approx(3, rel=0.02)
-
-
-@pytest.mark.parametrize("sign", [-1, 1])
-def test_a_slope_that_never_changes_leaves_the_map(sign: int) -> None:
-    A = np.eye(2)
-    np.testing.assert_array_equal(scaled_along_ray(lambda B: (0.0, sign * B), A), A)
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    settings = SimpleNamespace(init="identity", n_components=None)
+    codes = np.arange(20) % 2
+    random_state = np.random.RandomState(0)
+    found = initial_map(settings, unit_span(X), codes, value, random_state)
+    assert np.linalg.norm(found) == pytest.approx(best, rel=0.1)

@@ -7,8 +7,13 @@ import numpy as np
 import sklearn
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cholesky, eigh, eigvalsh, qr, solve_triangular, svd
-from scipy.sparse import issparse
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from scipy.sparse import csr_array, issparse
+from sklearn.utils import (
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+    gen_batches,
+)
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
@@ -22,17 +27,10 @@ from vicinal.neighborhood.threads import (
     single_threaded_blas,
 )
 
-# A deviation is nonzero if it exceeds this many roundings of a feature's largest value.
-_ROUNDINGS = 8.0
-# Relative precision of the eigenvalues of a float64 covariance.
-_PRECISION = 1e-13
-# Number of array entries that are copied at a time.
-_AT_ONCE = 2**18
-
 
 def rounding(X: FloatArray) -> FloatArray:
-    """Return the rounding error of each feature, given the dtype of X."""
-    return _ROUNDINGS * float(np.finfo(X.dtype).eps) * largest(X)
+    """Return the rounding error of each feature: 8 eps of its largest value."""
+    return 8 * float(np.finfo(X.dtype).eps) * largest(X)
 
 
 def largest(X: FloatArray) -> FloatArray:
@@ -60,27 +58,28 @@ def class_means(
     ndarray of shape (n_classes, n_features)
     """
     n_classes = int(codes.max(initial=-1)) + 1
-    means = np.zeros((n_classes, X.shape[1]))
-    sizes = np.bincount(codes, weights)
-    # Sort by class, so that one pass over the points sums all classes.
-    order = np.argsort(codes, kind="stable")
-    for part in blocks(slice(0, len(X)), max(1, _AT_ONCE // max(1, X.shape[1]))):
-        rows = order[part]
-        first = np.flatnonzero(np.diff(codes[rows], prepend=-1))
-        block = X[rows].astype(np.float64)
-        # Divide before adding: the sum of large numbers may overflow.
-        shares = 1 / sizes[codes[rows]]
-        block *= (shares if weights is None else weights[rows] * shares)[:, None]
-        means[codes[rows[first]]] += np.add.reduceat(block, first, axis=0)
+    counts = np.ones(len(X)) if weights is None else weights
+    sums = np.zeros((n_classes, X.shape[1]))
+    for rows in gen_batches(len(X), 1 + 2**18 // max(1, X.shape[1])):
+        columns = np.arange(rows.stop - rows.start)
+        entries = counts[rows], (codes[rows], columns)
+        sums += csr_array(entries, shape=(n_classes, len(columns))) @ X[rows]
+    sizes = np.bincount(codes, counts)
+    means: FloatArray = sums / np.where(sizes > 0, sizes, 1)[:, None]
     return means
 
 
 def mean(X: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """Return the mean of the points, in float64."""
+    """Return the mean of the points, in float64; exact for constant features.
+
+    The sum of equal numbers has a rounding error, which would look like a feature if
+    all other features are small.
+    """
     if weights is None:
-        return X.mean(axis=0, dtype=np.float64)
-    average: FloatArray = weights @ X.astype(np.float64) / weights.sum()
-    return average
+        average = X.mean(axis=0, dtype=np.float64)
+    else:
+        average = weights @ X.astype(np.float64) / weights.sum()
+    return np.where((X[0] != X).any(axis=0), average, X[0])
 
 
 def within_class_residuals(
@@ -117,10 +116,7 @@ def deviations(residuals: FloatArray, X: FloatArray) -> FloatArray:
     X : ndarray of shape (n_samples, n_features)
         The points. Their dtype and size determine the rounding error.
     """
-    largest = np.abs(residuals).max(axis=0, initial=0)
-    # In units of the largest value, so that squares neither overflow nor underflow.
-    unit = np.where(largest > 0, largest, 1.0)
-    found: FloatArray = unit * np.sqrt(np.mean(np.square(residuals / unit), axis=0))
+    found: FloatArray = np.sqrt(np.mean(np.square(residuals), axis=0))
     return np.where(found > rounding(X), found, 0.0)
 
 
@@ -168,7 +164,6 @@ def spread(
     codes: IntArray | None = None,
     weights: FloatArray | None = None,
     n_threads: int = 1,
-    measured: FloatArray | None = None,
 ) -> Spread:
     """Return the principal axes of points around their class means.
 
@@ -178,15 +173,12 @@ def spread(
         As for `within_class_residuals`.
     n_threads : int, default=1
         Number of threads; the result is bitwise identical for any number.
-    measured : ndarray of shape (n_samples, n_features) or None, default=None
-        Original points, whose dtype and size determine the rounding error; None is X.
     """
     n, n_features = X.shape
-    measured = X if measured is None else measured
-    noise = rounding(measured)
+    noise = rounding(X)
     if n < n_features:  # the covariance would be larger than the points
         residuals = within_class_residuals(X, codes, weights)
-        units = deviations(residuals, measured)
+        units = deviations(residuals, X)
         varying = units > 0
         scaled: FloatArray = residuals[:, varying] / units[varying]
         with single_threaded_blas():
@@ -202,7 +194,8 @@ def spread(
         with single_threaded_blas():
             variances, axes = np.linalg.eigh(scaled)
     noise = np.square(axes).T @ np.square(noise[varying] / units[varying])
-    floor = np.maximum(_PRECISION * variances.max(initial=0), noise)
+    # Eigenvalues of a float64 covariance have a relative precision of about 1e-13.
+    floor = np.maximum(1e-13 * variances.max(initial=0), noise)
     kept = variances > floor
     whole = np.zeros((n_features, int(kept.sum())))
     whole[varying] = axes[:, kept]
@@ -235,9 +228,7 @@ def covariance(
     own = np.zeros(n, dtype=int) if codes is None else codes
     means = mean(X, weights)[None] if codes is None else class_means(X, codes, weights)
     size = largest(X)
-    # The largest power of two is 2¹⁰²³; a float may be nearly twice as large.
-    exponents = np.ceil(np.log2(np.where(size > 0, size, 1.0)))
-    units = np.exp2(np.minimum(exponents, 1023))
+    units = np.exp2(np.ceil(np.log2(np.where(size > 0, size, 1.0))))
     roots = None if weights is None else np.sqrt(weights / weights.mean())
     product = ReproducibleSum(np.zeros((n_features, n_features)))
 
@@ -281,9 +272,8 @@ def relevant_components(
     within = spread(X, codes, weights, n_threads)
     if d == X.shape[1]:
         return within.inverse_root(shrinkage)
-    if shrinkage > 0:
-        shrunk = (1 - shrinkage) * within.variances + shrinkage
-        within = within._replace(variances=shrunk)
+    shrunk = (1 - shrinkage) * within.variances + shrinkage
+    within = within._replace(variances=shrunk)
     return discriminant_rows(X, codes, within, d, weights)
 
 
@@ -338,55 +328,6 @@ def discriminant_rows(
 def filled(rows: FloatArray, d: int) -> FloatArray:
     """Return d rows, padded with zeros if the data have fewer dimensions."""
     return np.vstack([rows, np.zeros((d - len(rows), rows.shape[1]))])
-
-
-# If the smallest unit exceeds this share of the largest, products stay precise.
-ALIKE = 1e-3
-
-
-def rank_in_own_units(
-    points: FloatArray, X: FloatArray, unit: float, negligible: float
-) -> int:
-    """Return the rank of the rows, with each feature in its own unit.
-
-    Parameters
-    ----------
-    points : ndarray of shape (n_samples, n_features)
-        The centered rows, divided by `unit`.
-    X : ndarray of shape (n_samples, n_features)
-        The rows. Their magnitude determines the rounding error.
-    unit : float
-        Divisor of the points.
-    negligible : float
-        Share of the largest variance that is rounding error.
-
-    Returns
-    -------
-    int
-        0 also if the units differ too little to lose precision.
-    """
-    sizes = np.abs(points).max(axis=0, initial=0).astype(np.float64)
-    varying = sizes > rounding(X) / unit
-    if not varying.any() or sizes[varying].min() > ALIKE * sizes.max():
-        return 0
-    scaled = points[:, varying] / sizes[varying]
-    scaled -= scaled.mean(axis=0)
-    variances = eigvalsh(scaled @ scaled.T)
-    return int(np.count_nonzero(variances > negligible * variances[-1]))
-
-
-def principal_axes(points: FloatArray, rank: int) -> NDArray[np.float64]:
-    """Return at most `rank` orthonormal principal axes of the points, in order.
-
-    The SVD of the points loses half as many digits to large features as the
-    eigendecomposition of their products.
-    """
-    wide = points.astype(np.float64)
-    wide -= wide.mean(axis=0)
-    _, sizes, axes = svd(wide, full_matrices=False)
-    seen = sizes > max(wide.shape) * np.finfo(np.float64).eps * sizes[0]
-    found: NDArray[np.float64] = axes[: min(rank, np.count_nonzero(seen))]
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -451,11 +392,20 @@ def span_of(X: Any) -> RowSpace:
     Raises
     ------
     ValueError
-        If differences in X overflow, or sparse X needs too much memory.
+        If sparse X needs too much memory.
     """
     n, n_features = X.shape
     if issparse(X):
-        _check_room(n, n_features)
+        needed = 8 * n * min(n, n_features) / 2**20
+        allowed = 4 * sklearn.get_config()["working_memory"]
+        if needed > allowed:
+            raise ValueError(
+                f"Sparse X of {n} rows and {n_features} features would need "
+                f"{needed:.0f} MiB of dense coordinates, more than four times "
+                f"scikit-learn's working_memory ({allowed // 4} MiB). Reduce the "
+                "features first, for instance with sklearn.decomposition.TruncatedSVD, "
+                "fit fewer rows, or raise working_memory."
+            )
         if n > n_features:
             return span_of(X.toarray())
         unit = unit_of(X.data)
@@ -470,16 +420,26 @@ def span_of(X: Any) -> RowSpace:
     span = _thin(points, float(unit), wide @ wide.T)
     if span.n_coordinates == n - 1:
         return span
-    rank = rank_in_own_units(points, X, unit, negligible(X.dtype, n, n_features))
+    # Features in a small unit may be lost in the products beside others. The rank with
+    # each feature in its own unit tells; the SVD loses half as many digits.
+    sizes = largest(points)
+    varying = sizes > rounding(X) / unit
+    scaled = wide[:, varying] / sizes[varying]
+    scaled -= scaled.mean(axis=0)
+    variances = eigvalsh(scaled @ scaled.T)
+    least = negligible(X.dtype, n, n_features) * variances[-1]
+    rank = int(np.count_nonzero(variances > least))
     if rank <= span.n_coordinates:
         return span
-    axes = principal_axes(points, rank)
-    seen = (wide @ axes.T).astype(X.dtype)
-    return RowSpace(seen, float(unit), axes, np.eye(len(axes)), n_features)
+    _, lengths, axes = svd(wide - wide.mean(axis=0), full_matrices=False)
+    seen = lengths > n_features * np.finfo(np.float64).eps * lengths[0]
+    axes = axes[: min(rank, np.count_nonzero(seen))]
+    coordinates = (wide @ axes.T).astype(X.dtype)
+    return RowSpace(coordinates, float(unit), axes, np.eye(len(axes)), n_features)
 
 
 class Centered(NamedTuple):
-    """Centered rows, in a unit in which no square overflows."""
+    """Centered rows, in a unit in which no square of float32 values overflows."""
 
     points: FloatArray
     """(X − origin) / unit. Constant features are exactly 0."""
@@ -496,21 +456,9 @@ class Centered(NamedTuple):
 
 
 def centered(X: FloatArray) -> Centered:
-    """Center dense rows.
-
-    Raises
-    ------
-    ValueError
-        If differences in X overflow.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        means = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-        # The mean of equal numbers has a rounding error, which would look like a
-        # feature if all other features are small.
-        origin = np.where((X[0] != X).any(axis=0), means, X[0])
-        points = X - origin
-    if not np.isfinite([points.max(initial=0), points.min(initial=0)]).all():
-        raise ValueError("X has values too large to compute with. Scale the data.")
+    """Center dense rows."""
+    origin = mean(X).astype(X.dtype)
+    points = X - origin
     unit = unit_of(points)
     points /= unit
     return Centered(points, origin, unit)
@@ -556,21 +504,17 @@ def varying_axes(coordinates: FloatArray, n_threads: int = 1) -> NDArray[np.floa
     coordinate with a small unit is not lost beside others. The result does not depend
     on the number of threads.
     """
-    n, d = coordinates.shape
-    units = np.maximum(coordinates.max(axis=0), -coordinates.min(axis=0))
-    there = units > 0
-    units = units[there].astype(np.float64)
-    axes = np.eye(d)[:, there]
-    if not there.any():
+    C, units = covariance(coordinates, n_threads=n_threads)
+    varying = np.diagonal(C) > 0
+    axes = np.eye(len(C))[:, varying]
+    if not varying.any():
         return axes
-    total = ReproducibleSum(np.zeros((len(units), len(units))))
-
-    def add(position: int, rows: slice) -> None:
-        wide = coordinates[rows][:, there] / units
-        total.add(position, np.matmul(wide.T, wide, out=total.buffer()))
-
-    run_in_threads(lambda: add, blocks(slice(0, n), max(1024, d)), n_threads)
-    kept = axes_of_scatter(total.total, units, (n, d), coordinates.dtype)
+    kept = axes_of_scatter(
+        C[np.ix_(varying, varying)],
+        units[varying],
+        coordinates.shape,
+        coordinates.dtype,
+    )
     return axes if kept is None else axes @ kept
 
 
@@ -610,19 +554,6 @@ def orthonormal(columns: FloatArray) -> NDArray[np.float64]:
     return found
 
 
-def _check_room(n: int, n_features: int) -> None:
-    needed = 8 * n * min(n, n_features) / 2**20
-    allowed = 4 * sklearn.get_config()["working_memory"]
-    if needed > allowed:
-        raise ValueError(
-            f"Sparse X of {n} rows and {n_features} features would need {needed:.0f} "
-            f"MiB of dense coordinates, more than four times scikit-learn's "
-            f"working_memory ({allowed // 4} MiB). Reduce the features first, for "
-            "instance with sklearn.decomposition.TruncatedSVD, fit fewer rows, or "
-            "raise working_memory."
-        )
-
-
 @dataclass(frozen=True)
 class Domain:
     """Labeled rows, sorted by class, and their standardization.
@@ -655,10 +586,10 @@ class Domain:
 
     def standardized(self) -> "Domain":
         """Return the domain with mean 0 and standard deviation 1."""
-        points, origin, unit = centered(self.X)
-        means = origin + points.mean(axis=0, dtype=np.float64) * float(unit)
-        scale = points.std(axis=0, dtype=np.float64) * float(unit)
-        scale[~self.varying()] = 1
+        X = self.X.astype(np.float64)
+        varying = self.varying()
+        means = np.where(varying, X.mean(axis=0), X[0])
+        scale = np.where(varying, X.std(axis=0), 1.0)
         return Domain(self.X, self.codes, means, scale)
 
     def varying(self) -> NDArray[np.bool_]:

@@ -12,8 +12,7 @@ from vicinal.classic.dann import DANNClassifier
 from vicinal.classic.fda import FDA
 from vicinal.classic.itml import ITML
 from vicinal.classic.lfda import LFDA
-from vicinal.classic.lmnn import LMNN
-from vicinal.classic.lmnn_classifier import LMNNClassifier
+from vicinal.classic.lmnn import LMNN, LMNNClassifier
 from vicinal.classic.lsml import LSML
 from vicinal.classic.mcml import MCML
 from vicinal.classic.mlkr import MLKR

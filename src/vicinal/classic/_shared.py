@@ -1,58 +1,45 @@
 """Parts that several of the classic methods share."""
 
 import sys
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from scipy.optimize import OptimizeResult
-from sklearn.base import _fit_context
+from scipy.optimize import OptimizeResult, minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.linalg import RowSpace, centered, span_of
-from vicinal.base.metric import LinearMetric, labeled, warn_caller
-from vicinal.base.selection import held_out, majority, nearest_points, sample_of_classes
-from vicinal.neighborhood import effective_n_threads, single_threaded_blas
+from vicinal.base.linalg import RowSpace, mean, span_of
+from vicinal.base.metric import Monitor, unscale_components, warn_caller
+from vicinal.base.selection import (
+    checked_n_components,
+    held_out,
+    majority,
+    nearest_points,
+    sample_of_classes,
+)
+from vicinal.nca import STARTS, initial_components
+from vicinal.neighborhood import effective_n_threads
 from vicinal.optimize import LBFGS, Objective
 
-
-class SupervisedMetric(LinearMetric):
-    """Base class of linear metrics that learn from points and their classes."""
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Fit the map.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The points.
-        y : array-like of shape (n_samples,)
-            Their classes, at least two.
-
-        Returns
-        -------
-        self
-        """
-        with self._unchanged_on_error(), single_threaded_blas():
-            points, _, codes = labeled(self, X, y)
-            self._learn(points, codes)
-        return self
-
-    @abstractmethod
-    def _learn(self, X: FloatArray, codes: IntArray) -> None:
-        """Learn from validated points and their classes, integers from 0."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
+at_least_one = Interval(Integral, 1, None, closed="left")
+GRADIENT_CONSTRAINTS: dict[str, Any] = {
+    "n_components": [at_least_one, None],
+    "init": [StrOptions(set(STARTS)), "array-like"],
+    "max_iter": [at_least_one],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "callback": [callable, None],
+    "verbose": ["verbose"],
+    "random_state": ["random_state"],
+    "n_jobs": [Integral, None],
+}
 
 
 def scattered_span(X: FloatArray) -> RowSpace:
@@ -90,13 +77,12 @@ def held_out_hits(
     X: FloatArray,
     codes: IntArray,
     learn: Callable[[FloatArray, IntArray], Sequence[FloatArray]],
-    *,
-    prepare: Callable[[FloatArray], FloatArray] = lambda X: centered(X).points,
-    max_rows: int = 1_500,
-    single_fold: bool | None = None,
     random_state: RandomState | None = None,
 ) -> NDArray[np.bool_]:
     """Return which held-out rows 3-NN classifies correctly under several maps.
+
+    Of up to 1,500 rows, stratified by class, a third is held out three times, or once
+    with more than 200 features or 20 classes, for which a fit is slow.
 
     Parameters
     ----------
@@ -105,27 +91,20 @@ def held_out_hits(
     learn : callable
         Returns the maps' components for points and their classes. If it raises
         ValueError, as for too few rows, the fold is skipped.
-    prepare : callable
-        Applied to the sampled points before all else; by default it centers them.
-    max_rows : int, default=1_500
-        Size of the sample, stratified by class.
-    single_fold : bool or None, default=None
-        Whether one of the three folds is enough. None is True for more than 200
-        features or 20 classes, for which a fit is slow.
     random_state : RandomState or None, default=None
         For the sample and the folds; None draws the same each time.
 
     Returns
     -------
     ndarray of bool of shape (n_maps + 1, n_rows)
-        The last candidate is the prepared points without a map. If no fold could be
+        The last candidate is the points without a map. If no fold could be
         fitted, the shape is (1, 0).
     """
     rng = RandomState(0) if random_state is None else random_state
-    sample = sample_of_classes(codes, max_rows, rng)
-    points, codes = prepare(X[sample]), codes[sample]
-    if single_fold is None:
-        single_fold = points.shape[1] > 200 or bool(codes.max() >= 20)
+    sample = sample_of_classes(codes, 1_500, rng)
+    points, codes = X[sample], codes[sample]
+    points = points - mean(points).astype(X.dtype)
+    single_fold = points.shape[1] > 200 or bool(codes.max() >= 20)
     n_threads = effective_n_threads(None)
     hits = []
     for held in held_out(codes, rng, 3):
@@ -157,60 +136,40 @@ class PriorSpace:
 
     Attributes
     ----------
-    rows : ndarray of shape (n_points, n_coordinates)
-        The points, or with more features than points and the identity their
-        coordinates in `span`; rows of it are arguments of `coordinates`.
+    points : ndarray of shape (n_points, n_coordinates)
+        The coordinates in float64. With more features than points and the identity,
+        they are those of the span of the points.
     span : RowSpace or None
         The span of the points, if it is used.
     root : ndarray or None
         R with R Rᵀ = the prior; None for the identity.
-    unit : float
-        Unit of the coordinates, in which no square overflows.
-    metric_unit : float
-        Unit of a metric near the prior: that of the data for "covariance", which was
-        estimated in it, else 1.
     """
 
     def __init__(self, points: FloatArray, prior: str | ArrayLike = "identity") -> None:
-        n, n_features = points.shape
-        named = prior if isinstance(prior, str) else "matrix"
-        self.rows, self.metric_unit = points, 1.0
+        self.points: FloatArray = points.astype(np.float64, copy=False)
         self.span: RowSpace | None = None
         self.root: FloatArray | None = None
-        if named == "identity" and n_features > n:
-            self.span = span_of(points.astype(np.float64))
-            self.rows, self.unit = self.span.coordinates, self.span.unit
-            return
-        self.unit = float(np.abs(points).max()) or 1.0
-        if named == "matrix":
+        n, n_features = points.shape
+        if not isinstance(prior, str):
             self.root = _root_of_matrix(prior, n_features)
-        elif named == "covariance":
+        elif prior == "covariance":
             from sklearn.covariance import ledoit_wolf  # slow to import
 
-            self.metric_unit = self.unit
-            covariance = ledoit_wolf(points.astype(np.float64) / self.unit)[0]
-            values, vectors = np.linalg.eigh(covariance)
+            values, vectors = np.linalg.eigh(ledoit_wolf(self.points)[0])
             if values[0] > 0:  # otherwise all rows are equal
                 self.root = vectors / np.sqrt(values)
-
-    @property
-    def n_coordinates(self) -> int:
-        """Number of coordinates."""
-        return self.rows.shape[1]
-
-    def coordinates(self, rows: FloatArray) -> FloatArray:
-        """Return coordinates of some of the `rows`, in float64."""
-        if self.span is not None:
-            return rows
-        scaled = rows.astype(np.float64) / self.unit
-        return scaled if self.root is None else scaled @ self.root
+        elif n_features > n:
+            self.span = span_of(self.points)
+            self.points = self.span.coordinates * self.span.unit
+        if self.root is not None:
+            self.points = self.points @ self.root
 
     def to_features(self, A: FloatArray) -> FloatArray:
-        """Convert a map of coordinates to a map of the features, in units of `unit`.
+        """Convert a map of coordinates to a map of the features.
 
         The result is Λ^½ Lᵀ of M = L Λ Lᵀ, with the largest eigenvalue first.
         """
-        if self.span is None and self.root is not None:
+        if self.root is not None:
             A = A @ self.root.T
         _, sizes, axes = np.linalg.svd(A, full_matrices=False)
         if self.span is not None:
@@ -247,6 +206,101 @@ def minus_logdet_divergence(A: FloatArray) -> tuple[float, FloatArray]:
     return float(value), 2 * (np.linalg.inv(A).T - A)
 
 
+def unit_span(X: FloatArray) -> RowSpace:
+    """Return the rows in coordinates of their span, with a mean square length of 1.
+
+    The first steps of the solvers assume data of about this size.
+    """
+    span = scattered_span(X)
+    size = float(np.sqrt(np.square(span.coordinates).sum(axis=1).mean()))
+    return replace(span, coordinates=span.coordinates / size, unit=span.unit * size)
+
+
+def initial_map(
+    estimator: Any,
+    span: RowSpace,
+    codes: IntArray,
+    value: Callable[[FloatArray], float],
+    random_state: RandomState,
+) -> FloatArray:
+    """Return the initial map in coordinates; a named one is scaled to the best value.
+
+    Parameters
+    ----------
+    estimator : LMNN or MCML
+        Its `init` and `n_components` are used.
+    span : RowSpace
+        The points.
+    codes : ndarray of shape (n_samples,)
+        Their classes, as integers from 0.
+    value : callable
+        Returns the objective at a map. It is concave in AᵀA, so that it has one
+        maximum along the ray of all multiples of a map.
+    random_state : RandomState
+        For init="random", and for the randomized PCA of large data.
+    """
+    init, d = estimator.init, estimator.n_components
+    if not isinstance(init, str):
+        given = check_array(init, dtype=np.float64, input_name="init")
+        if given.shape[1] != span.n_features or (d is not None and len(given) != d):
+            rows = "n_components" if d is None else d
+            raise ValueError(
+                f"init must have shape ({rows}, {span.n_features}), got {given.shape}."
+            )
+        basis = span.basis_to_features(np.eye(span.n_coordinates))
+        start: FloatArray = span.unit * (given @ basis.T)
+        return start
+    shape = len(codes), span.n_features
+    d = checked_n_components(d, span.n_coordinates, f"X of shape {shape} allows")
+    A = initial_components(init, span.coordinates, codes, d, random_state)
+    scale = minimize_scalar(
+        lambda exponent: -value(2.0**exponent * A),
+        bounds=(-20, 20),
+        method="bounded",
+        options={"xatol": 0.1},
+    )
+    scaled: FloatArray = 2.0**scale.x * A
+    return scaled
+
+
+def fit_map(
+    estimator: Any,
+    X: FloatArray,
+    codes: IntArray,
+    span: RowSpace,
+    objective: Any,
+    start: FloatArray,
+    solver: Any = None,
+) -> None:
+    """Maximize the objective from a start, and set the fitted attributes.
+
+    Parameters
+    ----------
+    estimator : LMNN or MCML
+        Its `max_iter`, `tol`, `verbose` and `callback` are used.
+    X, codes : ndarray
+        The training data, for scikit-learn's callbacks.
+    span : RowSpace
+        The coordinates in which the objective is given.
+    objective : Objective
+        Objective to maximize.
+    start : ndarray of shape (n_components, n_coordinates)
+        Initial map.
+    solver : Solver or None, default=None
+        None is L-BFGS.
+    """
+
+    def attributes_of(A: FloatArray) -> dict[str, Any]:
+        rows = span.to_features(A.T)
+        return {"components_": unscale_components(rows, span.unit, X.dtype)}
+
+    solver = solver or LBFGS(estimator.max_iter, estimator.tol)
+    with Monitor(estimator, X, codes, start, attributes_of) as monitor:
+        result = solver.maximize(objective, start, monitor)
+    vars(estimator).update(attributes_of(result.x))
+    set_solution(estimator, result)
+
+
 def maximize(estimator: Any, objective: Objective, start: FloatArray) -> OptimizeResult:
     """Maximize by L-BFGS with the estimator's max_iter, tol and verbose."""
 
@@ -261,20 +315,13 @@ def maximize(estimator: Any, objective: Objective, start: FloatArray) -> Optimiz
     return solver.maximize(objective, start, report)
 
 
-def set_solution(
-    estimator: Any, solution: OptimizeResult, remedy: str = "Raise tol"
-) -> None:
+def set_solution(estimator: Any, solution: OptimizeResult) -> None:
     """Set n_iter_ and objective_curve_; warn if the solver did not converge."""
     estimator.n_iter_ = max(1, solution.nit)
     estimator.objective_curve_ = np.array(solution.curve)
-    if solution.success:
-        return
-    name, n_iter = type(estimator).__name__, solution.nit
-    if n_iter >= estimator.max_iter:
-        message = f"did not converge in {n_iter} iterations; raise max_iter or tol."
-    else:
-        message = (
-            f"could not go on after {n_iter} iterations ({solution.message}); the "
-            f"metric is the best it found. {remedy}."
+    if solution.reason in ("max_iter", "not_finite"):
+        warn_caller(
+            f"{type(estimator).__name__} did not converge in {solution.nit} "
+            "iterations; raise max_iter or tol.",
+            ConvergenceWarning,
         )
-    warn_caller(f"{name} {message}", ConvergenceWarning)

@@ -1,17 +1,16 @@
 """The Mahalanobis distance of the points' own covariance."""
 
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils._param_validation import Interval
 
 from vicinal._typing import FLOATS
-from vicinal.base.linalg import centered, orthonormal, spread
-from vicinal.base.metric import LinearMetric, unscale_components, validate_data
+from vicinal.base.linalg import orthonormal, spread
+from vicinal.base.metric import LinearMetric, validate_data
 from vicinal.base.selection import checked_n_components
+from vicinal.classic._shared import at_least_one
 from vicinal.neighborhood import single_threaded_blas
 
 
@@ -62,7 +61,7 @@ class Covariance(LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [at_least_one, None],
     }
 
     def __init__(self, n_components: int | None = None) -> None:
@@ -85,8 +84,7 @@ class Covariance(LinearMetric):
         """
         with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            moved, _, unit = centered(points)
-            total = spread(moved, measured=points / unit)
+            total = spread(points)
             if not len(total.variances):
                 raise ValueError("All rows of X are equal: there is no covariance.")
             rank = len(total.variances)
@@ -102,5 +100,5 @@ class Covariance(LinearMetric):
             # The eigenvectors of M = W Wᵀ are the principal directions.
             U, sizes, _ = np.linalg.svd(white, full_matrices=False)
             rows = (U * sizes).T[::-1][:d]
-            self.components_ = unscale_components(rows, float(unit), points.dtype)
+            self.components_ = rows.astype(points.dtype)
         return self

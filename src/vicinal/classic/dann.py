@@ -18,11 +18,10 @@ from vicinal.base.metric import (
     unchanged_on_error,
     validate_data,
 )
-from vicinal.base.selection import nearest_points
+from vicinal.base.selection import checked_n_components, nearest_points
+from vicinal.classic._shared import at_least_one
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.neighborhood.threads import blocks, run_in_threads
-
-at_least_one = Interval(Integral, 1, None, closed="left")
 
 
 class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
@@ -153,16 +152,14 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
             points, classes, codes = labeled(self, X, y)
             n, n_features = points.shape
             moved = centered(points)
-            d = self.n_components
-            if isinstance(d, str):
-                d = min(50, n_features)
-            if d is not None and d > n_features:
-                raise ValueError(
-                    f"n_components={d} is more than the {n_features} features of X; "
-                    "choose at most as many, or None for all."
-                )
+            asked = self.n_components
+            d = checked_n_components(
+                min(50, n_features) if isinstance(asked, str) else asked,
+                n_features,
+                f"the {n_features} features of X",
+            )
             axes = np.eye(n_features, dtype=points.dtype)
-            if d is not None and d < n_features:
+            if d < n_features:
                 from sklearn.decomposition import PCA  # slow to import
 
                 pca = PCA(min(d, n), random_state=0)
@@ -194,8 +191,40 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Classes in the order of `classes_`.
         """
-        nearest = self._nearest(X)
-        shares: FloatArray = self._onehot[nearest].mean(axis=1)
+        check_is_fitted(self)
+        points = validate_data(self, X, reset=False, dtype=FLOATS)
+        queries = self._middle.also(points) @ self._axes
+        k = min(self.n_neighbors, len(self._points))
+        n_threads = effective_n_threads(self.n_jobs)
+        d, m = self.n_components_, self.n_neighborhood_
+        shrinkage = self.shrinkage
+        if isinstance(shrinkage, str):
+            shrinkage = d / (d + m)
+        found = np.empty((len(queries), k), dtype=np.intp)
+        # The matrices and the neighborhood of a query.
+        bytes_each = 8 * d * (6 * d + 3 * m)
+        budget = sklearn.get_config()["working_memory"] * 2**20 / 4
+        size = int(max(1, min(1024, budget // bytes_each)))
+        with single_threaded_blas():
+            for start in range(0, len(queries), size):
+                block = queries[start : start + size]
+                k_first = m if self.n_updates else k
+                near = nearest_points(
+                    block, self._points, k_first, n_threads=n_threads
+                )[0]
+                gaps = self._points[near] - block[:, None]
+                distances = np.sqrt(np.einsum("qij,qij->qi", gaps, gaps))
+                for iteration in range(self.n_updates):
+                    roots = local_roots(
+                        self._points, self._onehot, near, distances, self.epsilon,
+                        shrinkage,
+                    )  # fmt: skip
+                    last = iteration == self.n_updates - 1
+                    near, distances = nearest_under(
+                        block, self._points, roots, k if last else m, n_threads
+                    )
+                found[start : start + size] = near
+        shares: FloatArray = self._onehot[found].mean(axis=1)
         return shares
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -212,41 +241,6 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         """
         shares = self.predict_proba(X)
         return self.classes_[shares.argmax(axis=1)]
-
-    def _nearest(self, X: ArrayLike) -> NDArray[Any]:
-        check_is_fitted(self)
-        points = validate_data(self, X, reset=False, dtype=FLOATS)
-        queries = self._middle.also(points) @ self._axes
-        k = min(self.n_neighbors, len(self._points))
-        n_threads = effective_n_threads(self.n_jobs)
-        d, m = self.n_components_, self.n_neighborhood_
-        if self.n_updates == 0:
-            return nearest_points(queries, self._points, k, n_threads=n_threads)[0]
-        shrinkage = self.shrinkage
-        if isinstance(shrinkage, str):
-            shrinkage = d / (d + m)
-        found = np.empty((len(queries), k), dtype=np.intp)
-        # The matrices and the neighborhood of a query.
-        bytes_each = 8 * d * (6 * d + 3 * m)
-        budget = sklearn.get_config()["working_memory"] * 2**20 / 4
-        size = int(max(1, min(1024, budget // bytes_each)))
-        with single_threaded_blas():
-            for start in range(0, len(queries), size):
-                block = queries[start : start + size]
-                near = nearest_points(block, self._points, m, n_threads=n_threads)[0]
-                gaps = self._points[near] - block[:, None]
-                distances = np.sqrt(np.einsum("qij,qij->qi", gaps, gaps))
-                for iteration in range(self.n_updates):
-                    roots = local_roots(
-                        self._points, self._onehot, near, distances, self.epsilon,
-                        shrinkage,
-                    )  # fmt: skip
-                    last = iteration == self.n_updates - 1
-                    near, distances = nearest_under(
-                        block, self._points, roots, k if last else m, n_threads
-                    )
-                found[start : start + size] = near
-        return found
 
 
 def local_roots(

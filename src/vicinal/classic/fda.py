@@ -1,25 +1,33 @@
 """Fisher discriminant analysis, with a within-class scatter that is shrunk."""
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import linalg
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.linalg import class_means, deviations, unit_of, within_class_residuals
-from vicinal.base.metric import unscale_components
+from vicinal.base.linalg import class_means, deviations, within_class_residuals
+from vicinal.base.metric import (
+    LearnsFromClasses,
+    LinearMetric,
+    labeled,
+    unscale_components,
+)
 from vicinal.base.selection import checked_n_components, first_as_good
 from vicinal.classic._shared import (
-    SupervisedMetric,
+    at_least_one,
     cholesky_of_scatter,
     held_out_hits,
     scattered_span,
 )
+from vicinal.neighborhood import single_threaded_blas
 
 
-class FDA(SupervisedMetric):
+class FDA(LearnsFromClasses, LinearMetric):
     """Fisher discriminant analysis.
 
     Finds the directions along which the class means are far apart relative to the
@@ -82,11 +90,7 @@ class FDA(SupervisedMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-            None,
-        ],
+        "n_components": [at_least_one, StrOptions({"auto"}), None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     }
 
@@ -99,17 +103,36 @@ class FDA(SupervisedMetric):
         self.n_components = n_components
         self.shrinkage = shrinkage
 
-    def _learn(self, X: FloatArray, codes: IntArray) -> None:
-        def learn(X: FloatArray, codes: IntArray) -> list[FloatArray]:
-            everything = self._map(X, codes, self.shrinkage, every=True)[1]
-            return [everything[: codes.max()], everything]
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit the map.
 
-        shrinkage, every = self.shrinkage, False
-        if self.n_components == "auto":
-            chosen = first_as_good(held_out_hits(X, codes, learn))
-            every = chosen > 0
-            shrinkage = 1.0 if chosen > 1 else shrinkage
-        self.eigenvalues_, self.components_ = self._map(X, codes, shrinkage, every)
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : array-like of shape (n_samples,)
+            Their classes, at least two.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error(), single_threaded_blas():
+            points, _, codes = labeled(self, X, y)
+            shrinkage, every = self.shrinkage, False
+            if self.n_components == "auto":
+                chosen = first_as_good(held_out_hits(points, codes, self._candidates))
+                every = chosen > 0
+                shrinkage = 1.0 if chosen > 1 else shrinkage
+            found = self._map(points, codes, shrinkage, every)
+            self.eigenvalues_, self.components_ = found
+        return self
+
+    def _candidates(self, X: FloatArray, codes: IntArray) -> list[FloatArray]:
+        """Return the discriminants, and all directions."""
+        everything = self._map(X, codes, self.shrinkage, every=True)[1]
+        return [everything[: codes.max()], everything]
 
     def _map(
         self, X: FloatArray, codes: IntArray, shrinkage: str | float, every: bool
@@ -127,7 +150,9 @@ class FDA(SupervisedMetric):
         units: FloatArray = np.ones(n_features)
         wide = n_features > len(X)
         if wide and shrinkage == "auto":
-            units = _deviations_within(points, codes)
+            # Within the classes, as discriminative features vary more over all rows.
+            found = deviations(within_class_residuals(points, codes), points)
+            units = np.where(found > 0, found, 1.0)
             points = (points / units).astype(X.dtype)
         span = scattered_span(points)
         d = checked_n_components(
@@ -156,17 +181,6 @@ class FDA(SupervisedMetric):
         rows, units = span.to_features(columns), span.unit * units
         components[:, varying] = unscale_components(rows, units, X.dtype)
         return values, components
-
-
-def _deviations_within(X: FloatArray, codes: IntArray) -> FloatArray:
-    """Return the within-class standard deviation of each feature, or 1 if it is 0.
-
-    The deviation over all rows would be large for discriminative features.
-    """
-    unit = float(unit_of(X))  # in which no square overflows
-    scaled = X / unit
-    found = unit * deviations(within_class_residuals(scaled, codes), scaled)
-    return np.where(found > 0, found, 1.0)
 
 
 def shrunk_in_span(

@@ -1,6 +1,5 @@
 """Information-theoretic metric learning."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -12,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import unscale_components
 from vicinal.base.selection import held_out, smallest_proven
 from vicinal.classic._shared import (
     PriorSpace,
@@ -48,7 +46,7 @@ class ITML(TupleMetric):
         by the area under the ROC curve of held-out pairs. It takes the smallest value
         within one standard error of the best that is one standard error better than
         the prior; if there is none, the metric is the prior. There are three folds, or
-        one if n_constraints · n_features² is above 2e8.
+        one with more than 200 features or 20 classes.
     prior : {"identity", "covariance"} or array-like, default="identity"
         The identity, the inverse of the Ledoit-Wolf covariance, or a matrix of shape
         (n_features, n_features).
@@ -184,8 +182,8 @@ default=None
         random_state = check_random_state(self.random_state)
         known = pairs.used()
         space = PriorSpace(known.points, self.prior)
-        known = Tuples(space.coordinates(space.rows), known.indices)
-        bounds = _bounds_in_coordinates(self._checked_bounds(), space)
+        known = Tuples(space.points, known.indices)
+        bounds = self._checked_bounds()
         gamma = self.gamma
         if isinstance(gamma, str):
             gamma = _choose_gamma_for_pairs(known, signs, bounds, random_state)
@@ -253,23 +251,22 @@ def learn_from_drawn_pairs(
 ) -> None:
     """Draw pairs of rows of X, or of a row of X and one of other_X, and fit to them."""
     random_state = check_random_state(estimator.random_state)
-    every = X if other_X is None else np.vstack([X, other_X])
-    space = PriorSpace(every, estimator.prior)
-    rows, others = np.split(space.rows, [len(X)])
+    space = PriorSpace(
+        X if other_X is None else np.vstack([X, other_X]), estimator.prior
+    )
+    rows, others = np.split(space.points, [len(X)])
     n_classes = 1 + int(codes.max())
     if other_codes is None:
         others = rows
     else:
         n_classes = max(n_classes, 1 + int(other_codes.max()))
-    n_pairs = default_n_pairs(estimator.n_constraints, n_classes, space.n_coordinates)
-    bounds = _bounds_in_coordinates(bounds, space)
+    n_pairs = default_n_pairs(estimator.n_constraints, n_classes, rows.shape[1])
 
     def draw(
         rows: FloatArray,
         others: FloatArray,
         codes: IntArray,
         other_codes: IntArray | None = None,
-        coordinates: Callable[[FloatArray], FloatArray] = np.asarray,
     ) -> Pairs:
         near = random_pairs(codes, other_codes, n_pairs, True, random_state)
         if not len(near[0]):
@@ -277,10 +274,9 @@ def learn_from_drawn_pairs(
         far = random_pairs(codes, other_codes, n_pairs, False, random_state)
         anyone = [random_state.randint(len(A), size=10_000) for A in (rows, others)]
         similar, dissimilar, random = (
-            coordinates(rows[i]) - coordinates(others[j])
-            for i, j in (near, far, anyone)
+            rows[i] - others[j] for i, j in (near, far, anyone)
         )
-        return scale_by_bounds(similar, dissimilar, random, bounds, space.rows.dtype)
+        return scale_by_bounds(similar, dissimilar, random, bounds, X.dtype)
 
     gamma = estimator.gamma
     if isinstance(gamma, str):
@@ -288,15 +284,12 @@ def learn_from_drawn_pairs(
             rows,
             codes,
             lambda Z, codes: _gamma_path(*draw(Z, Z, codes)[:2]),
-            prepare=space.coordinates,
-            max_rows=2_000,
-            single_fold=n_pairs * space.n_coordinates**2 > 1e8,
-            random_state=random_state,
+            random_state,
         )
         best = smallest_proven(hits) if hits.size else -1
         # A metric that changes the prediction of no row is not proven.
         gamma = (*GAMMAS, 0.0)[best] if (hits[best] != hits[-1]).any() else 0.0
-    pairs = draw(rows, others, codes, other_codes, space.coordinates)
+    pairs = draw(rows, others, codes, other_codes)
     _fit_logdet(estimator, *pairs, gamma, space, X.dtype)
 
 
@@ -333,13 +326,6 @@ def scale_by_bounds(
     near, far = (V[np.einsum("ij,ij->i", V, V) > rounding * high] for V in (near, far))
     u, v = bounds or (float(low), float(high))
     return near / np.sqrt(u), far / np.sqrt(v), (u, v)
-
-
-def _bounds_in_coordinates(bounds: Bounds | None, space: PriorSpace) -> Bounds | None:
-    if bounds is None:
-        return None
-    squared = (space.unit / space.metric_unit) ** 2
-    return bounds[0] / squared, bounds[1] / squared
 
 
 def _gamma_path(near: FloatArray, far: FloatArray) -> list[FloatArray]:
@@ -387,11 +373,7 @@ def _fit_logdet(
 ) -> None:
     """Solve the LogDet problem and set the fitted attributes."""
     objective = LogDetObjective(near, far, gamma, effective_n_threads(None))
-    solution = maximize(estimator, objective, np.eye(space.n_coordinates))
-    rows = space.to_features(solution.x)
-    estimator.components_ = unscale_components(rows, space.metric_unit, dtype)
-    with np.errstate(over="ignore", under="ignore"):
-        squared = np.square(np.float64(space.unit / space.metric_unit))
-        estimator.bounds_ = (float(bounds[0] * squared), float(bounds[1] * squared))
-    estimator.gamma_ = gamma
-    set_solution(estimator, solution, "Raise tol, or lower gamma")
+    solution = maximize(estimator, objective, np.eye(space.points.shape[1]))
+    estimator.components_ = space.to_features(solution.x).astype(dtype)
+    estimator.bounds_, estimator.gamma_ = bounds, gamma
+    set_solution(estimator, solution)

@@ -1,25 +1,37 @@
 """Local Fisher discriminant analysis."""
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import linalg
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import unscale_components
+from vicinal.base.metric import (
+    LearnsFromClasses,
+    LinearMetric,
+    labeled,
+    unscale_components,
+)
 from vicinal.base.selection import checked_n_components, nearest_points
 from vicinal.classic._shared import (
-    SupervisedMetric,
+    at_least_one,
     cholesky_of_scatter,
     held_out_hits,
     scattered_span,
 )
-from vicinal.neighborhood import affinities, effective_n_threads, scatter
+from vicinal.neighborhood import (
+    affinities,
+    effective_n_threads,
+    scatter,
+    single_threaded_blas,
+)
 
 
-class LFDA(SupervisedMetric):
+class LFDA(LearnsFromClasses, LinearMetric):
     """Local Fisher discriminant analysis.
 
     Fisher's ratio of the scatter between classes to the scatter within them, with
@@ -90,8 +102,8 @@ class LFDA(SupervisedMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [at_least_one, None],
+        "n_neighbors": [at_least_one],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "embedding": [StrOptions({"auto", "weighted", "orthonormalized", "plain"})],
     }
@@ -109,16 +121,33 @@ class LFDA(SupervisedMetric):
         self.alpha = alpha
         self.embedding = embedding
 
-    def _learn(self, X: FloatArray, codes: IntArray) -> None:
-        embedding = "weighted" if self.embedding == "auto" else self.embedding
-        if self.embedding == "auto" and self.n_components is None:
-            hits = held_out_hits(
-                X, codes, lambda X, codes: [self._map(X, codes, "weighted")[1]]
-            )
-            if hits.sum(axis=1).argmax() == 1:
-                embedding = "orthonormalized"
-        self.eigenvalues_, self.components_ = self._map(X, codes, embedding)
-        self.embedding_ = embedding
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The points.
+        y : array-like of shape (n_samples,)
+            Their classes, at least two.
+
+        Returns
+        -------
+        self
+        """
+        with self._unchanged_on_error(), single_threaded_blas():
+            points, _, codes = labeled(self, X, y)
+            embedding = "weighted" if self.embedding == "auto" else self.embedding
+            if self.embedding == "auto" and self.n_components is None:
+                hits = held_out_hits(
+                    points, codes, lambda X, y: [self._map(X, y, "weighted")[1]]
+                )
+                if hits.sum(axis=1).argmax() == 1:
+                    embedding = "orthonormalized"
+            self.eigenvalues_, self.components_ = self._map(points, codes, embedding)
+            self.embedding_ = embedding
+        return self
 
     def _map(
         self, X: FloatArray, codes: IntArray, embedding: str

@@ -1,7 +1,7 @@
 """Least squared-residual metric learning."""
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,9 +12,9 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import unscale_components
 from vicinal.classic._shared import (
     PriorSpace,
+    at_least_one,
     maximize,
     minus_logdet_divergence,
     set_solution,
@@ -108,10 +108,7 @@ default=None
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TupleMetric._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],
-        "n_constraints": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
+        "n_constraints": [at_least_one, StrOptions({"auto"})],
     }
 
     def __init__(
@@ -171,8 +168,7 @@ default=None
         w = _checked_weights(weights, len(tuples))
         known = tuples.used()
         space = PriorSpace(known.points, self.prior)
-        points = space.coordinates(space.rows)
-        points = points - points.mean(axis=0)
+        points = space.points - space.points.mean(axis=0)
         n_threads = effective_n_threads(None)
 
         def differences(points: FloatArray) -> tuple[Differences, Differences]:
@@ -186,10 +182,8 @@ default=None
         objective = SquaredResiduals(*differences(points / unit), self.gamma * w)
         solution = maximize(self, objective, np.eye(points.shape[1]))
         rows = space.to_features(solution.x)
-        self.components_ = unscale_components(
-            rows, space.metric_unit, tuples.points.dtype
-        )
-        set_solution(self, solution, "Raise tol, or lower gamma")
+        self.components_ = rows.astype(tuples.points.dtype)
+        set_solution(self, solution)
 
 
 @dataclass(frozen=True, eq=False)

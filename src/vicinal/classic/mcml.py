@@ -6,18 +6,26 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
 
-from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import CallbackSupportMixin, LinearMetric
-from vicinal.classic._gradient import GRADIENT_CONSTRAINTS, Evaluate, fit_by_gradient
+from vicinal._typing import FloatArray
+from vicinal.base.metric import (
+    CallbackSupportMixin,
+    LearnsFromClasses,
+    LinearMetric,
+    labeled,
+)
+from vicinal.classic._shared import (
+    GRADIENT_CONSTRAINTS,
+    fit_map,
+    initial_map,
+    unit_span,
+)
+from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import MCMLObjective
-from vicinal.optimize import LBFGS
-
-# Number of points that are used to scale the start.
-_SAMPLE = 512
 
 
-class MCML(CallbackSupportMixin, LinearMetric):
+class MCML(CallbackSupportMixin, LearnsFromClasses, LinearMetric):
     """Maximally collapsing metric learning.
 
     Learns a linear map under which the neighbor distributions
@@ -141,33 +149,24 @@ array-like, default="auto"
         -------
         self
         """
-        fit_by_gradient(self, X, y)
-        return self
-
-    def _more(self, *_: Any, **__: Any) -> dict[str, Any]:
-        """Return further fitted attributes."""
-        return {}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
-    def _problem(
-        self, X: FloatArray, codes: IntArray, seed: int
-    ) -> tuple[Any, Any, Evaluate]:
-        if np.bincount(codes).max() < 2:
-            raise ValueError(
-                "MCML needs a class of two rows at least: where each row is alone in "
-                "its class, there is nothing to collapse."
+        with self._unchanged_on_error(), single_threaded_blas():
+            points, _, codes = labeled(self, X, y)
+            if np.bincount(codes).max() < 2:
+                raise ValueError(
+                    "MCML needs a class of two rows at least: otherwise there is "
+                    "nothing to collapse."
+                )
+            random_state = check_random_state(self.random_state)
+            span = unit_span(points)
+            objective = MCMLObjective(span.coordinates, codes, n_jobs=self.n_jobs)
+            # The terms of up to 512 points scale the start.
+            some = np.sort(random_state.permutation(len(points))[:512])
+            start = initial_map(
+                self,
+                span,
+                codes,
+                lambda A: float(objective.terms(A, some).sum()),
+                random_state,
             )
-        objective = MCMLObjective(X, codes, n_jobs=self.n_jobs)
-        rng = np.random.default_rng(seed)
-        n = len(X)
-        sample = np.sort(rng.choice(n, min(n, _SAMPLE), replace=False))
-
-        def evaluate(components: FloatArray) -> tuple[float, FloatArray]:
-            terms, gradient = objective.terms_and_gradient(components, sample)
-            return float(terms.sum()), gradient
-
-        return objective, LBFGS(self.max_iter, self.tol), evaluate
+            fit_map(self, points, codes, span, objective, start)
+        return self

@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import unscale_components
 from vicinal.classic._shared import PriorSpace, held_out_hits, maximize, set_solution
 from vicinal.classic.constraints import default_n_pairs, pairs_from_labels
 from vicinal.classic.tuples import Differences, Preprocessor, TupleMetric, Tuples
@@ -161,20 +160,18 @@ default=None
         pairs, signs = draw(X, codes)
         t = self.prior_weight
         if isinstance(t, str):
-            hits = held_out_hits(X, codes, learn)
+            hits = held_out_hits(X, codes, learn, random_state)
             # If no row can be held out, there is nothing to choose by.
             t = PRIOR_WEIGHTS[int(hits.sum(axis=1).argmax())] if hits.size else 0.0
         self._learn_pairs(pairs, signs, t)
 
     def _learn_pairs(
-        self, pairs: Tuples, signs: IntArray, prior_weight: float | None = None
+        self, pairs: Tuples, signs: IntArray, prior_weight: float | str = "auto"
     ) -> None:
-        if prior_weight is None:
-            given = self.prior_weight
-            prior_weight = 0.0 if isinstance(given, str) else given
+        t = self.prior_weight if isinstance(prior_weight, str) else prior_weight
+        self.prior_weight_ = 0.0 if isinstance(t, str) else float(t)
         rows, space, solution = self._optimum(pairs, signs)
-        self.components_ = _mixed(rows, space, prior_weight, pairs.points.dtype)
-        self.prior_weight_ = float(prior_weight)
+        self.components_ = _mixed(rows, space, self.prior_weight_, pairs.points.dtype)
         set_solution(self, solution)
 
     def _optimum(
@@ -187,9 +184,8 @@ default=None
         n_threads = effective_n_threads(None)
         known = pairs.used()
         space = PriorSpace(known.points)
-        points = space.coordinates(space.rows)
-        if diagonal:  # of the features, not of a span
-            points = known.points.astype(np.float64) / space.unit
+        # A diagonal matrix is one of the features, not of a span.
+        points = known.points.astype(np.float64) if diagonal else space.points
         points = points - points.mean(axis=0)
         near, far = (
             Tuples(points, known.indices[signs == sign]).differences(0, 1, n_threads)
@@ -202,7 +198,7 @@ default=None
         # Whiten Σ_S v vᵀ + alpha I, or its diagonal: then the constraint is ‖B‖² = 1.
         axes: FloatArray = np.eye(1)
         if diagonal:
-            variances = near.squares()
+            variances = near.squares().sum(axis=0)
         else:
             found, axes = np.linalg.eigh(near.scatter())
             variances = np.maximum(found, 0)
@@ -237,7 +233,7 @@ class FarApart:
 
     @cached_property
     def _squares(self) -> FloatArray:
-        return np.square(self.differences.vectors)
+        return self.differences.squares()
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Return the value and its gradient with respect to B, or to its diagonal."""
@@ -266,9 +262,9 @@ def _mixed(rows: FloatArray, space: PriorSpace, t: float, dtype: Any) -> FloatAr
         weights = np.sqrt((1 - t) * squares + t * squares.mean())
         kept = np.flatnonzero(weights > 1e-6 * weights.max())
         kept = kept[np.argsort(-weights[kept], kind="stable")]
-        return unscale_components(np.diag(weights)[kept], space.unit, dtype)
+        return np.diag(weights)[kept].astype(dtype)
     if t == 0:
-        return unscale_components(space.to_features(rows), space.unit, dtype)
+        return space.to_features(rows).astype(dtype)
     M = (1 - t) * rows.T @ rows
     M[np.diag_indices_from(M)] += t * np.square(rows).sum() / len(M)
     # The symmetric root: eigenvectors of nearly equal eigenvalues depend on rounding.
@@ -276,4 +272,4 @@ def _mixed(rows: FloatArray, space: PriorSpace, t: float, dtype: Any) -> FloatAr
     root: FloatArray = (vectors * np.sqrt(np.maximum(values, 0))) @ vectors.T
     if space.span is not None:
         root = space.span.basis_to_features(root)
-    return unscale_components(root, space.unit, dtype)
+    return root.astype(dtype)

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.linalg import unit_of
 from vicinal.base.metric import LearnsFromClasses, labeled, unchanged_on_error
+from vicinal.classic._shared import at_least_one
 from vicinal.neighborhood.threads import blocks, rows_per_block
 
 
@@ -83,7 +83,7 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
+            at_least_one,
             Interval(RealNotInt, 0, 1, closed="right"),
             StrOptions({"all"}),
         ],
@@ -123,7 +123,16 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
         with unchanged_on_error(self):
             points, _, codes = labeled(self, X, y)
             n_features = points.shape[1]
-            to_pick = self._number_to_pick(n_features)
+            to_pick = self.n_features_to_select
+            if isinstance(to_pick, str):
+                to_pick = n_features
+            elif not isinstance(to_pick, Integral):
+                to_pick = max(1, int(to_pick * n_features))
+            if to_pick > n_features:
+                raise ValueError(
+                    f"n_features_to_select={to_pick} is more than the {n_features} "
+                    "features of X; choose at most that, or 'all'."
+                )
             n_bins = None if self.discretize == "mean" else self.n_bins
             bins = discretized(points, n_bins)
             relevance = mutual_information(bins, codes)
@@ -151,19 +160,6 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
         self.scores_: FloatArray = scores
         return self
 
-    def _number_to_pick(self, n_features: int) -> int:
-        asked = self.n_features_to_select
-        if isinstance(asked, str):
-            return n_features
-        if isinstance(asked, Integral):
-            if asked > n_features:
-                raise ValueError(
-                    f"n_features_to_select={asked} is more than the {n_features} "
-                    "features of X; choose at most that, or 'all'."
-                )
-            return int(asked)
-        return max(1, int(asked * n_features))
-
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
@@ -183,9 +179,7 @@ def first_of_the_best(scores: FloatArray) -> int:
 def discretized(X: FloatArray, n_bins: int | None) -> NDArray[np.int8]:
     """Return the bin of each value: by quantiles, or with None by the mean."""
     if n_bins is None:
-        unit = unit_of(X)  # in which no sum overflows
-        means = (X / unit).mean(axis=0, dtype=np.float64) * float(unit)
-        return np.greater(X, means).astype(np.int8)
+        return np.greater(X, X.mean(axis=0, dtype=np.float64)).astype(np.int8)
     bins = np.zeros(X.shape, dtype=np.int8)
     for edge in np.quantile(X, np.arange(1, n_bins) / n_bins, axis=0):
         bins += np.greater(X, edge)
@@ -225,13 +219,9 @@ def mutual_information(
         for b in range(1, n_bins):
             counts[b] = (block == b).astype(dtype).T @ indicator
         counts[0] = indicator.sum(axis=0, dtype=np.float64) - counts[1:].sum(axis=0)
-        information[columns] = _information(counts / n)
-    return information
-
-
-def _information(p: FloatArray) -> FloatArray:
-    """Return Σ p log p − Σ p_x log p_x − Σ p_y log p_y, never below 0."""
-    joint = xlogy(p, p).sum(axis=(0, 2))
-    first, second = p.sum(axis=2), p.sum(axis=0)
-    margins = xlogy(first, first).sum(axis=0) + xlogy(second, second).sum(axis=1)
-    return np.maximum(joint - margins, 0)
+        # Σ p log p − Σ p_x log p_x − Σ p_y log p_y, which rounding may turn negative.
+        p = counts / n
+        first, second = p.sum(axis=2), p.sum(axis=0)
+        margins = xlogy(first, first).sum(axis=0) + xlogy(second, second).sum(axis=1)
+        information[columns] = xlogy(p, p).sum(axis=(0, 2)) - margins
+    return np.maximum(information, 0)

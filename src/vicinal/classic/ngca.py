@@ -1,7 +1,7 @@
 """Non-Gaussian component analysis."""
 
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,14 +11,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.linalg import centered, spread
-from vicinal.base.metric import (
-    LinearMetric,
-    unscale_components,
-    validate_data,
-    warn_caller,
-)
+from vicinal.base.linalg import spread, within_class_residuals
+from vicinal.base.metric import LinearMetric, validate_data, warn_caller
 from vicinal.base.selection import checked_n_components
+from vicinal.classic._shared import at_least_one
 from vicinal.neighborhood.threads import (
     ReproducibleSum,
     blocks,
@@ -97,9 +93,9 @@ class NGCA(LinearMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "n_functions": [Interval(Integral, 1, None, closed="left")],
-        "n_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [at_least_one, None],
+        "n_functions": [at_least_one],
+        "n_iter": [at_least_one],
         "threshold": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
@@ -136,14 +132,11 @@ class NGCA(LinearMetric):
         """
         with self._unchanged_on_error():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            centered_points, _, unit = centered(points)
-            wide = centered_points.astype(np.float64, copy=False)
-            wide -= wide.mean(axis=0)  # float32 does not hold all of the mean
-            found = spread(wide, measured=points / unit)
+            found = spread(points)
             if not found.variances.size:
                 raise ValueError("All rows of X are equal: there is nothing to whiten.")
             whitening = found.whitening()
-            whitened = wide @ whitening
+            whitened = within_class_residuals(points, None) @ whitening
             d = checked_n_components(
                 self.n_components,
                 whitened.shape[1],
@@ -158,7 +151,7 @@ class NGCA(LinearMetric):
             chosen = vectors[:, kept] if enough else vectors
             values, axes = np.linalg.eigh(chosen @ chosen.T / chosen.shape[1])
             rows = axes[:, ::-1][:, :d].T @ whitening.T
-            self.components_ = unscale_components(rows, float(unit), points.dtype)
+            self.components_ = rows.astype(points.dtype)
             self.eigenvalues_ = values[::-1][:d]
             self.n_vectors_ = int(kept.sum())
         if not enough:

@@ -1,7 +1,7 @@
 """Relevant component analysis."""
 
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,16 +17,22 @@ from vicinal.base.linalg import (
     relevant_components,
     within_class_residuals,
 )
-from vicinal.base.metric import unscale_components, validate_data, warn_caller
+from vicinal.base.metric import (
+    LearnsFromClasses,
+    LinearMetric,
+    unscale_components,
+    validate_data,
+    warn_caller,
+)
 from vicinal.base.selection import checked_n_components
-from vicinal.classic._shared import SupervisedMetric, held_out_hits, scattered_span
+from vicinal.classic._shared import at_least_one, held_out_hits, scattered_span
 from vicinal.neighborhood import single_threaded_blas
 
 # Candidates of shrinkage="auto".
 SHRINKAGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
-class RCA(SupervisedMetric):
+class RCA(LearnsFromClasses, LinearMetric):
     """Relevant component analysis.
 
     Whitens the scatter within chunklets, small groups of points that are known to be
@@ -91,7 +97,7 @@ class RCA(SupervisedMetric):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [at_least_one, None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     }
 
@@ -122,29 +128,27 @@ class RCA(SupervisedMetric):
             points, given = validate_data(
                 self, X, y, dtype=FLOATS, ensure_min_samples=2
             )
-            codes = _chunklets(self, given)
-            self._warn_of_classes(given)
-            self._learn(points, codes)
+            codes = _chunklets(given)
+            inside = codes >= 0
+            # Groups of fewer than 10 rows are chunklets, too small for folds.
+            are_classes = bool(np.median(np.bincount(codes[inside])) >= 10)
+            span = scattered_span(points)
+            shrinkage = self.shrinkage
+            if isinstance(shrinkage, str):
+                hits = np.zeros((1, 0), dtype=bool)
+                if are_classes:
+                    hits = held_out_hits(points[inside], codes[inside], self._path)[:-1]
+                if hits.size:
+                    shrinkage = SHRINKAGES[int(hits.sum(axis=1).argmax())]
+                else:
+                    shrinkage = _ledoit_wolf(span.coordinates[inside], codes[inside])
+            (self.components_,) = self._maps(span, codes, [shrinkage], points.dtype)
+            self.shrinkage_ = float(shrinkage)
         return self
 
-    def _warn_of_classes(self, y: NDArray[Any]) -> None:
-        """Warn if -1, which marks rows in no chunklet, may be a class."""
-        if y.dtype.kind not in "if" or not (outside := int((y == -1).sum())):
-            return
-        sizes = np.unique(y[y != -1], return_counts=True)[1]
-        if _are_classes(min(outside, *sizes)) and outside <= 2 * sizes.max():
-            warn_caller(
-                f"The {outside:,} rows with y = -1 are taken for rows in no chunklet, "
-                "and are not learned from. If -1 is a class, give it another name."
-            )
-
-    def _learn(self, X: FloatArray, codes: IntArray) -> None:
-        span = scattered_span(X)
-        shrinkage = self.shrinkage
-        if isinstance(shrinkage, str):
-            shrinkage = self._choose_shrinkage(X, codes, span)
-        (self.components_,) = self._maps(span, codes, [shrinkage], X.dtype)
-        self.shrinkage_ = float(shrinkage)
+    def _path(self, X: FloatArray, codes: IntArray) -> list[FloatArray]:
+        """Return the components for each candidate of shrinkage="auto"."""
+        return self._maps(scattered_span(X), codes, SHRINKAGES, X.dtype)
 
     def _maps(
         self, span: RowSpace, codes: IntArray, shrinkages: Sequence[float], dtype: Any
@@ -160,50 +164,34 @@ class RCA(SupervisedMetric):
             unscale_components(span.to_features(A.T), span.unit, dtype) for A in maps
         ]
 
-    def _choose_shrinkage(
-        self, X: FloatArray, codes: IntArray, span: RowSpace
-    ) -> float:
-        """Choose on held-out rows of classes; chunklets are too small for folds."""
 
-        def learn(X: FloatArray, codes: IntArray) -> list[FloatArray]:
-            return self._maps(scattered_span(X), codes, SHRINKAGES, X.dtype)
-
-        inside = codes >= 0
-        if _are_classes(float(np.median(np.bincount(codes[inside])))):
-            hits = held_out_hits(X[inside], codes[inside], learn)[:-1]
-            if hits.size:
-                return SHRINKAGES[int(hits.sum(axis=1).argmax())]
-        return _ledoit_wolf(span.coordinates[inside], codes[inside])
-
-
-def _are_classes(size: float, least: int = 10) -> bool:
-    """Return whether groups of this size are more likely classes than chunklets."""
-    return size >= least
-
-
-def _chunklets(estimator: RCA, y: NDArray[Any]) -> IntArray:
+def _chunklets(y: NDArray[Any]) -> IntArray:
     """Return the chunklet of each row, from 0, and -1 for rows in none."""
     check_classification_targets(y)
     marked = y.dtype.kind in "if" and bool((y == -1).any())
     known = y != -1 if marked else np.ones(len(y), dtype=bool)
     names, codes, sizes = np.unique(y[known], return_inverse=True, return_counts=True)
-    name = type(estimator).__name__
     if len(names) < 2:
         found = (
             f"only one class: {names.tolist()[0]!r}" if len(names) else "no chunklet"
         )
-        advice = " (-1 marks points in no chunklet)" if marked else ""
         raise ValueError(
-            f"{name} needs rows of at least two classes or chunklets, but y has "
-            f"{found}{advice}."
+            f"RCA needs rows of at least two classes or chunklets, but y has {found} "
+            "(-1 marks points in no chunklet)."
+        )
+    outside = len(y) - len(codes)
+    if 10 <= outside <= 2 * sizes.max() and sizes.min() >= 10:
+        warn_caller(
+            f"The {outside:,} rows with y = -1 are taken for rows in no chunklet, and "
+            "are not learned from. If -1 is a class, give it another name."
         )
     # If -1 shows that y has chunklets, not classes, none should have a single row.
     alone = sizes < 2
     if alone.all() or (marked and alone.any()):
         raise ValueError(
-            f"{name} expected chunklets of two points or more, but "
-            f"{int(alone.sum())} of {len(sizes)} have a single one, as "
-            f"{names[alone][0].item()!r} has. Mark such points with -1."
+            f"RCA expected chunklets of two points or more, but {int(alone.sum())} of "
+            f"{len(sizes)} have a single one, as {names[alone][0].item()!r} has. Mark "
+            "such points with -1."
         )
     chunklets = np.full(len(y), -1, dtype=np.intp)
     # A class of one row has no scatter; counting it would shrink that of the others.

@@ -1,7 +1,7 @@
 """Sparse compositional metric learning."""
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,10 +13,9 @@ from sklearn.utils import check_array, check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.linalg import centered, class_means
-from vicinal.base.metric import unscale_components
+from vicinal.base.linalg import class_means, mean
 from vicinal.base.selection import nearest_points
-from vicinal.classic._shared import PriorSpace, maximize, set_solution
+from vicinal.classic._shared import PriorSpace, at_least_one, maximize, set_solution
 from vicinal.classic.constraints import nearest_triplets
 from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
 
@@ -113,9 +112,9 @@ default=None
         **TupleMetric._parameter_constraints,
         "beta": [Interval(Real, 0, None, closed="left")],
         "basis": [StrOptions({"auto"}), "array-like"],
-        "n_basis": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_near": [Interval(Integral, 1, None, closed="left")],
-        "n_far": [Interval(Integral, 1, None, closed="left")],
+        "n_basis": [at_least_one, StrOptions({"auto"})],
+        "n_near": [at_least_one],
+        "n_far": [at_least_one],
     }
 
     def __init__(
@@ -158,9 +157,9 @@ default=None
     ) -> None:
         """Find directions and weight them, for classes or for triplets."""
         random_state = check_random_state(self.random_state)
-        moved = centered(X)
-        space = PriorSpace(moved.points)
-        points = space.coordinates(space.rows)
+        space = PriorSpace(X - mean(X))
+        unit = float(np.abs(space.points).max()) or 1.0  # margins are float32
+        points = space.points / unit
         if codes is not None:
             triplets = nearest_triplets(points, codes, self.n_near, self.n_far)
             if not len(triplets):
@@ -195,9 +194,7 @@ default=None
         rows = space.to_features(roots[kept, None] * basis[kept] / np.sqrt(size))
         sizes = np.linalg.norm(rows, axis=1)
         rows = rows[sizes > 1e-7 * sizes[0]]  # the rank of M
-        self.components_ = unscale_components(
-            rows, float(moved.unit) * space.unit, X.dtype
-        )
+        self.components_ = (rows / unit).astype(X.dtype)
         self.n_basis_ = int(kept.sum())
         set_solution(self, solution)
 
@@ -261,7 +258,8 @@ def _sample(rows: IntArray, most: int, random_state: RandomState) -> IntArray:
 def _given_basis(basis: ArrayLike, space: PriorSpace) -> FloatArray:
     """Return the user's directions in coordinates, with length 1."""
     rows = check_array(basis, dtype=np.float64, input_name="basis")
-    width = space.n_coordinates if space.span is None else space.span.n_features
+    n_coordinates = space.points.shape[1]
+    width = n_coordinates if space.span is None else space.span.n_features
     if rows.shape[1] != width:
         raise ValueError(
             f"basis must have a column for each of the {width} features; got shape "
@@ -270,7 +268,7 @@ def _given_basis(basis: ArrayLike, space: PriorSpace) -> FloatArray:
     if not rows.any(axis=1).all():
         raise ValueError("basis must not contain rows of zeros.")
     if space.span is not None:
-        rows = rows @ space.span.to_features(np.eye(space.n_coordinates)).T
+        rows = rows @ space.span.to_features(np.eye(n_coordinates)).T
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     unit: FloatArray = rows / np.where(lengths > 0, lengths, 1)
     return unit

@@ -14,8 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.linalg import span_of
-from vicinal.base.metric import unscale_components, warn_caller
+from vicinal.base.metric import warn_caller
 from vicinal.classic._shared import PriorSpace
 from vicinal.classic.constraints import default_n_pairs, pairs_from_labels
 from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
@@ -65,7 +64,8 @@ default=None
     precision_ : ndarray of shape (n_features, n_features)
         M itself, with its zeros.
     balance_ : float
-        η in use, for differences in units of the largest value in X.
+        η in use, for differences in units of the largest value in X unless
+        prior="covariance".
     sparsity_ : float
         λ in use.
     n_iter_ : int
@@ -149,29 +149,28 @@ default=None
 
     def _learn_pairs(self, pairs: Tuples, signs: IntArray) -> None:
         known = pairs.used()
-        n, n_features = known.points.shape
-        unit = float(np.abs(known.points).max()) or 1.0
-        points = known.points.astype(np.float64) / unit
+        n_features = known.points.shape[1]
+        points = known.points.astype(np.float64)
         points -= points.mean(axis=0)
+        # The inverse covariance has the unit of the data; other priors have none.
+        covariance = isinstance(self.prior, str) and self.prior == "covariance"
+        if not covariance:
+            points /= float(np.abs(known.points).max()) or 1.0
         # Each kind of pairs by its own mean, so that the kinds have equal weight.
-        counts = np.where(signs > 0, (signs > 0).sum(), (signs < 0).sum())
-        differences = Tuples(points, known.indices).differences(
-            0, 1, effective_n_threads(None)
-        )
-        scatter = differences.scatter(signs / counts)
+        weights = signs / np.where(signs > 0, (signs > 0).sum(), (signs < 0).sum())
+        n_threads = effective_n_threads(None)
+        pairs_of = Tuples(points, known.indices).differences(0, 1, n_threads)
+        scatter = pairs_of.scatter(weights)
         # M₀⁻¹, and the scatter in coordinates in which M₀ is the identity.
-        inverse_prior, whitened, metric_unit = np.eye(n_features), scatter, 1.0
-        if not isinstance(self.prior, str) or self.prior != "identity":
-            space = PriorSpace(known.points, self.prior)
-            metric_unit = space.metric_unit
-            if space.root is not None:
-                inverse_root = np.linalg.pinv(space.root)
-                inverse_prior = inverse_root.T @ inverse_root
-                whitened = space.root.T @ scatter @ space.root
-        elif n < n_features:  # the span has the same eigenvalues but 0
-            span = span_of(points)
-            in_span = Tuples(span.coordinates * span.unit, known.indices)
-            whitened = in_span.differences(0, 1).scatter(signs / counts)
+        inverse_prior, whitened = np.eye(n_features), scatter
+        space = PriorSpace(known.points if covariance else points, self.prior)
+        if space.root is not None:
+            inverse_root = np.linalg.pinv(space.root)
+            inverse_prior = inverse_root.T @ inverse_root
+            whitened = space.root.T @ scatter @ space.root
+        elif space.span is not None:  # the span has the same eigenvalues but 0
+            in_span = Tuples(space.points, known.indices)
+            whitened = in_span.differences(0, 1).scatter(weights)
         balance = self._checked_balance(whitened, float(np.abs(scatter).max()))
         P = inverse_prior + balance * scatter
         size = float(np.diagonal(P).mean())
@@ -181,11 +180,8 @@ default=None
         M, n_iter = sparse_inverse(P / size, sparsity, self.max_iter, self.tol)
         M = M / size
         dtype = pairs.points.dtype
-        self.components_ = unscale_components(
-            np.linalg.cholesky(M).T, metric_unit, dtype
-        )
-        with np.errstate(over="ignore", under="ignore"):
-            self.precision_ = (M / metric_unit / metric_unit).astype(dtype)
+        self.components_ = np.linalg.cholesky(M).T.astype(dtype)
+        self.precision_ = M.astype(dtype)
         self.balance_, self.sparsity_, self.n_iter_ = balance, sparsity, n_iter
 
     def _checked_balance(self, scatter: FloatArray, size: float) -> float:

@@ -11,13 +11,17 @@ from sklearn.utils._param_validation import Interval
 
 from vicinal._typing import FLOATS
 from vicinal.base.linalg import source_of
-from vicinal.base.metric import encoded, validate_data
-from vicinal.classic._shared import SupervisedMetric
+from vicinal.base.metric import (
+    LearnsFromClasses,
+    LinearMetric,
+    encoded,
+    validate_data,
+)
 from vicinal.classic.itml import ITML, learn_from_drawn_pairs
 from vicinal.neighborhood import single_threaded_blas
 
 
-class TransferITML(SupervisedMetric):
+class TransferITML(LearnsFromClasses, LinearMetric):
     """Information-theoretic metric learning for transfer.
 
     ITML with pairs of one point of the target domain, which has few labeled rows, and

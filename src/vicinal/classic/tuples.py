@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, eye_array
 from sklearn.base import _fit_context
 from sklearn.utils import (
     ClassifierTags,
@@ -25,7 +25,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.metric import LinearMetric, labeled, warn_caller
+from vicinal.base.linalg import mean
+from vicinal.base.metric import LinearMetric, labeled, validate_data, warn_caller
 from vicinal.neighborhood import back_project, project, single_threaded_blas
 
 Preprocessor: TypeAlias = ArrayLike | Callable[[NDArray[Any]], ArrayLike]
@@ -39,9 +40,8 @@ STRATEGIES = ("accuracy", "f_beta", "max_tpr", "max_tnr")
 class Differences:
     """Differences V of pairs of rows.
 
-    The pairs are edges of a graph on the rows. With its incidence matrix B, V = B X
-    and Vᵀ diag(w) V = Xᵀ L X with the Laplacian L = Bᵀ diag(w) B. If there are fewer
-    rows than pairs, products are taken with X instead of V.
+    The pairs are edges of a graph on the rows. With its incidence matrix B, V = B X,
+    and Vᵀ diag(w) V = Xᵀ L X with the Laplacian L = Bᵀ diag(w) B.
 
     Attributes
     ----------
@@ -59,64 +59,45 @@ class Differences:
     n_threads: int = 1
 
     @cached_property
-    def vectors(self) -> FloatArray:
-        """V, of shape (n_pairs, n_features)."""
+    def _factors(self) -> tuple[Any, FloatArray]:
+        """B and X; or, if there are fewer pairs than points, the identity and V."""
+        n, dtype = len(self.first), self.points.dtype
+        if n <= len(self.points):
+            return eye_array(n, dtype=dtype, format="csr"), self._vectors()
+        ends = np.column_stack([self.first, self.second]).ravel()
+        entries = (
+            np.tile(np.array([1, -1], dtype), n),
+            ends,
+            np.arange(0, 2 * n + 1, 2),
+        )
+        return csr_array(entries, shape=(n, len(self.points))), self.points
+
+    def _vectors(self) -> FloatArray:
         moved: FloatArray = self.points[self.first] - self.points[self.second]
         return moved
 
-    @property
-    def _few(self) -> bool:
-        return len(self.first) <= len(self.points)
-
-    @cached_property
-    def _incidence(self) -> Any:
-        n = len(self.first)
-        ends = np.column_stack([self.first, self.second]).ravel()
-        entries = (np.tile([1.0, -1.0], n), ends, np.arange(0, 2 * n + 1, 2))
-        return csr_array(entries, shape=(n, len(self.points)))
-
     def project(self, components: FloatArray) -> FloatArray:
         """Return V Aᵀ, of shape (n_pairs, n_components)."""
-        if self._few:
-            return project(self.vectors, components, self.n_threads)
-        Z = project(self.points, components, self.n_threads)
-        moved: FloatArray = Z[self.first] - Z[self.second]
-        return moved
+        B, X = self._factors
+        Z: FloatArray = B @ project(X, components, self.n_threads)
+        return Z
 
     def back_project(self, G: FloatArray) -> FloatArray:
         """Return GᵀV, of shape (n_components, n_features)."""
-        if self._few:
-            return back_project(G, self.vectors, self.n_threads)
-        return back_project(self._incidence.T @ G, self.points, self.n_threads)
+        B, X = self._factors
+        return back_project(B.T @ G, X, self.n_threads)
 
     def scatter(self, weights: FloatArray | None = None) -> FloatArray:
         """Return Σ w v vᵀ, of shape (n_features, n_features)."""
+        B, X = self._factors
         w = np.ones(len(self.first)) if weights is None else weights
-        if self._few:
-            V = self.vectors
-            found = back_project(V * w[:, None], V, self.n_threads)
-        else:
-            found = back_project(
-                self._laplacian_product(w), self.points, self.n_threads
-            )
+        found = back_project(B.T @ (w[:, None] * (B @ X)), X, self.n_threads)
         symmetric: FloatArray = (found + found.T) / 2
         return symmetric
 
     def squares(self) -> FloatArray:
-        """Return Σ v², one sum per feature."""
-        if self._few:
-            return np.square(self.vectors).sum(axis=0)
-        product = self._laplacian_product(np.ones(len(self.first)))
-        sums: FloatArray = np.einsum("ij,ij->j", self.points, product)
-        return np.maximum(sums, 0.0)
-
-    def _laplacian_product(self, weights: FloatArray) -> FloatArray:
-        """Return L X."""
-        B = self._incidence
-        entries = (B.data * np.repeat(weights, 2), B.indices, B.indptr)
-        laplacian = B.T @ csr_array(entries, shape=B.shape)
-        product: FloatArray = laplacian @ self.points
-        return product
+        """Return v² for each pair and feature."""
+        return np.square(self._vectors())
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,17 +137,13 @@ class Tuples:
     def lengths(self, components: FloatArray, a: int, b: int) -> FloatArray:
         """Return ‖A x_a − A x_b‖ for the points at positions a and b of each tuple."""
         needed = Tuples(self.points, self.indices[:, [a, b]]).used()
-        A = components.astype(needed.points.dtype, copy=False)
-        Z = needed.differences(0, 1).project(A)
+        points = needed.points - mean(needed.points).astype(needed.points.dtype)
+        A = components.astype(points.dtype, copy=False)
+        Z = Differences(points, *needed.indices.T).project(A)
         return np.sqrt(np.einsum("ij,ij->i", Z, Z))
 
 
-def check_tuples(
-    X: ArrayLike,
-    size: int,
-    preprocessor: Preprocessor | None,
-    n_features: int | None = None,
-) -> Tuples:
+def check_tuples(X: ArrayLike, size: int, preprocessor: Preprocessor | None) -> Tuples:
     """Validate tuples of points, given as vectors or as indices.
 
     Parameters
@@ -177,86 +154,52 @@ def check_tuples(
         Number of points of a tuple.
     preprocessor : array-like, callable or None
         All points, or a function from an array of indices to points.
-    n_features : int or None, default=None
-        Expected number of features; None accepts any number.
 
     Returns
     -------
     Tuples
     """
     given, name = np.asarray(X), NAMES[size]
-    expected = f"(n_{name}, {size}, n_features)"
-    if preprocessor is not None:
-        expected = f"(n_{name}, {size}) of indices, or {expected} of points"
-    wrong = f"Expected {name}, an array of shape {expected}; got shape {given.shape}."
-    if given.ndim == 2 and preprocessor is None:
+    by_index = preprocessor is not None and given.ndim == 2
+    if not (by_index or given.ndim == 3) or given.shape[1] != size:
         raise ValueError(
-            f"{wrong} For {name} of indices, pass the points as preprocessor=X."
+            f"Expected {name}, an array of shape (n_{name}, {size}, n_features), or "
+            f"with preprocessor=X of indices, of shape (n_{name}, {size}); got shape "
+            f"{given.shape}. Points with labels go to fit(X, y) without a preprocessor."
         )
-    if given.ndim not in (2, 3):
-        raise ValueError(wrong)
-    if given.shape[1] != size:
-        advice = f"Each of the {name} has {size} points, not {given.shape[1]}."
-        if given.ndim == 2:
-            advice = "Points with labels go to fit(X, y) without a preprocessor."
-        raise ValueError(f"{wrong} {advice}")
-    if given.ndim == 3:
-        tuples, source = _from_vectors(given, name), f"{name} hold"
-    else:
-        tuples = _from_indices(given, preprocessor, name)
-        source = "the preprocessor returns"
-    width = tuples.points.shape[1]
-    if n_features is not None and width != n_features:
-        raise ValueError(
-            f"Expected points of {n_features} features, as in fit, but {source} points "
-            f"of {width} features."
-        )
-    return tuples
-
-
-def _from_vectors(given: NDArray[Any], name: str) -> Tuples:
-    checked = check_array(given, dtype=FLOATS, allow_nd=True, input_name=name)
-    n, size, n_features = checked.shape
-    if not n_features:
-        raise ValueError(f"Found array with 0 feature(s): {name} without features.")
-    # Equal rows are one point. They are compared as bytes; + 0.0 turns -0.0 into 0.0.
-    rows = np.ascontiguousarray(checked.reshape(n * size, n_features) + 0.0)
-    as_bytes = rows.view(np.dtype((np.void, rows.itemsize * n_features))).ravel()
-    _, first, places = np.unique(as_bytes, return_index=True, return_inverse=True)
-    return Tuples(rows[first], places.reshape(n, size))
-
-
-def _from_indices(given: NDArray[Any], preprocessor: Any, name: str) -> Tuples:
+    if not by_index:
+        checked = check_array(given, dtype=FLOATS, allow_nd=True, input_name=name)
+        # Equal rows are one point, compared as bytes; + 0.0 turns -0.0 into 0.0.
+        rows = checked.reshape(len(checked) * size, checked.shape[2]) + 0.0
+        rows = check_array(rows, dtype=FLOATS, order="C")
+        as_bytes = rows.view(np.dtype((np.void, rows.strides[0]))).ravel()
+        _, first, places = np.unique(as_bytes, return_index=True, return_inverse=True)
+        return Tuples(rows[first], places.reshape(-1, size))
     if callable(preprocessor):
         wanted, places = np.unique(given, return_inverse=True)
-        returned = np.asarray(preprocessor(wanted))
-        if returned.ndim != 2 or len(returned) != len(wanted):
+        points = check_array(
+            preprocessor(wanted), dtype=FLOATS, input_name="preprocessor"
+        )
+        if len(points) != len(wanted):
             raise ValueError(
                 f"Expected the preprocessor to return {len(wanted)} points for as many "
-                f"indices, an array of shape ({len(wanted)}, n_features); it returned "
-                f"one of shape {returned.shape}."
+                f"indices; it returned {len(points)}."
             )
-        points = check_array(returned, dtype=FLOATS, input_name="preprocessor")
         return Tuples(points, places.reshape(given.shape))
     points = check_array(preprocessor, dtype=FLOATS, input_name="preprocessor")
-    if not len(given):
-        raise ValueError(f"Found array with 0 sample(s): there are no {name}.")
-    if given.dtype.kind not in "iuf" or (given != np.floor(given)).any():
+    indices = check_array(given, dtype=None, input_name=name)
+    if (
+        indices.dtype.kind not in "iuf"
+        or not np.isin(indices, np.arange(len(points))).all()
+    ):
         raise ValueError(
-            f"Expected {name} of whole numbers, the rows of preprocessor; got "
-            f"{given.dtype}. Points with labels go to fit(X, y) without one."
+            f"Expected {name} of whole numbers from 0 to {len(points) - 1}, the rows "
+            "of preprocessor. Points with labels go to fit(X, y) without one."
         )
-    indices = given.astype(np.intp)
-    outside = indices[(indices < 0) | (indices >= len(points))]
-    if len(outside):
-        raise ValueError(
-            f"Expected indices from 0 to {len(points) - 1}, the rows of preprocessor; "
-            f"{name} hold {outside[0]}."
-        )
-    return Tuples(points, indices)
+    return Tuples(points, indices.astype(np.intp))
 
 
-def check_pair_labels(y: Any, n_pairs: int | None = None) -> IntArray:
+def check_pair_labels(y: Any, pairs: Any) -> IntArray:
     """Validate the labels of pairs, which must be 1 or -1."""
     expected = "Expected y with 1 for similar pairs and -1 for others"
     if y is None:
@@ -265,45 +208,42 @@ def check_pair_labels(y: Any, n_pairs: int | None = None) -> IntArray:
             "y is None."
         )
     labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"))
-    if n_pairs is not None and len(labels) != n_pairs:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: {n_pairs} "
-            f"pairs, and y for {len(labels)}."
-        )
+    check_consistent_length(pairs, labels)
     if labels.dtype.kind not in "iuf" or not np.isin(labels, (-1, 1)).all():
-        values = np.unique(labels)[:5].tolist()
-        remedy = "For points with labels, give X of two dimensions and no preprocessor."
-        if values in ([0], [0, 1]):
-            remedy = "Use 2 * y - 1 for labels 0 and 1."
-        raise ValueError(f"{expected}; got values like {values}. {remedy}")
+        raise ValueError(
+            f"{expected}, which is 2 * y - 1 for labels 0 and 1; got values like "
+            f"{np.unique(labels)[:5].tolist()}. For points with labels, give X of two "
+            "dimensions and no preprocessor."
+        )
     return labels.astype(np.intp)
 
 
-def _check_consistent_pairs(pairs: Tuples, signs: IntArray) -> None:
-    """Raise ValueError if the same pair is both similar and dissimilar."""
-    ordered = np.sort(pairs.indices, axis=1)
-    keys = ordered[:, 0] * len(pairs.points) + ordered[:, 1]
-    order = np.lexsort([signs, keys])
-    same = keys[order][1:] == keys[order][:-1]
-    (found,) = np.nonzero(same & (signs[order][1:] != signs[order][:-1]))
-    if len(found):
-        one, other = sorted(order[found[0] : found[0] + 2].tolist())
+def _check_consistent(tuples: Tuples, signs: IntArray | None) -> None:
+    """Raise ValueError if tuples have a point twice, or contradict each other."""
+    i = tuples.indices
+    size = i.shape[1]
+    name = NAMES[size]
+    places = {2: [(0, 1)], 3: [(0, 1), (0, 2), (1, 2)], 4: [(2, 3)]}[size]
+    twice = np.any([i[:, a] == i[:, b] for a, b in places], axis=0)
+    if signs is not None:
+        twice &= signs == -1
+    if twice.any():
         raise ValueError(
-            f"Expected consistent pairs, but pairs {one} and {other} (from 0) have the "
-            "same two points, one with y = 1 and one with y = -1. Remove all "
-            f"contradictions; there are {len(found)}."
+            f"Expected {name} of different points, but number {twice.argmax()} of the "
+            f"{name} (from 0) has one point twice. Remove all such {name}; there are "
+            f"{twice.sum()}."
         )
-
-
-def _check_distinct(tuples: Tuples, a: int, b: int, among: Any = True) -> None:
-    """Raise ValueError if a tuple has the same point at positions a and b."""
-    name = NAMES[tuples.indices.shape[1]]
-    (same,) = np.nonzero(among & (tuples.indices[:, a] == tuples.indices[:, b]))
-    if len(same):
+    if signs is None:
+        return
+    low, high = np.sort(i, axis=1).T
+    keys = low * len(tuples.points) + high
+    both = np.intersect1d(keys[signs == 1], keys[signs == -1])
+    if len(both):
+        same = np.flatnonzero(keys == both[0]).tolist()
         raise ValueError(
-            f"Expected {name} of different points, but number {same[0]} of the {name} "
-            f"(from 0) has one point twice, at positions {a} and {b}. Remove all such "
-            f"{name}; there are {len(same)}."
+            f"Expected consistent pairs, but pairs {same} (from 0) have the same two "
+            "points, some with y = 1 and some with y = -1. Remove all contradictions; "
+            f"there are {len(both)}."
         )
 
 
@@ -336,14 +276,13 @@ def best_threshold(
         raise ValueError(
             f"strategy must be one of {', '.join(STRATEGIES)}; got {strategy!r}."
         )
-    if strategy in ("max_tpr", "max_tnr") and not (
-        isinstance(min_rate, Real) and 0 <= min_rate <= 1
-    ):
+    constrained = strategy in ("max_tpr", "max_tnr")
+    if constrained and not (isinstance(min_rate, Real) and 0 <= min_rate <= 1):
         raise ValueError(
             f"strategy={strategy!r} needs min_rate, a number from 0 to 1; got "
             f"{min_rate!r}."
         )
-    if strategy == "f_beta" and not (isinstance(beta, Real) and beta > 0):
+    if not (isinstance(beta, Real) and beta > 0):
         raise ValueError(f"beta must be a number above 0; got {beta!r}.")
     order = np.argsort(distances, kind="stable")
     ordered = distances[order].astype(np.float64)
@@ -358,13 +297,12 @@ def best_threshold(
     elif strategy == "f_beta":
         merit = (1 + beta**2) * true_positives
         merit = merit / np.maximum(beta**2 * n_similar + positives, 1)
-    else:
-        rates = {
-            "max_tpr": true_positives / n_similar if n_similar else 1.0 + 0 * positives,
-            "max_tnr": true_negatives / n_other if n_other else 1.0 + 0 * positives,
-        }
-        wanted = rates.pop(strategy)
-        (other,) = rates.values()
+    else:  # a rate of no pairs is 1
+        sensitivity = true_positives / n_similar if n_similar else positives**0.0
+        specificity = true_negatives / n_other if n_other else positives**0.0
+        wanted, other = sensitivity, specificity
+        if strategy == "max_tnr":
+            wanted, other = specificity, sensitivity
         merit = np.where(other >= float(min_rate or 0), wanted, -1.0)
     edges = np.append(ordered[ends], 2 * ordered[-1] + 1)
     thresholds = np.append(-1.0, (edges[:-1] + edges[1:]) / 2)
@@ -416,6 +354,10 @@ class TupleMetric(LinearMetric):
         "preprocessor": ["array-like", callable, None],
     }
     preprocessor: Preprocessor | None
+    # Learn from validated points and class codes, pairs and their signs, or tuples.
+    _learn_labels: Callable[[FloatArray, IntArray], None]
+    _learn_pairs: Callable[[Tuples, IntArray], None]
+    _learn_tuples: Callable[..., None]
     learned_from_: str
     classes_: IntArray
     threshold_: float
@@ -459,11 +401,11 @@ class TupleMetric(LinearMetric):
                     self.__dict__.pop(attribute, None)
                 return self
             tuples = check_tuples(X, self._tuple_size, self.preprocessor)
+            validate_data(self, tuples.points, skip_check_array=True)
             if self._tuple_size == 2:
-                signs = check_pair_labels(y, len(tuples))
+                signs = check_pair_labels(y, tuples)
                 if self._strict:
-                    _check_distinct(tuples, 0, 1, among=signs == -1)
-                    _check_consistent_pairs(tuples, signs)
+                    _check_consistent(tuples, signs)
                 if not (signs == 1).any():
                     raise ValueError("Expected similar pairs, but no y is 1.")
                 self._learn_pairs(tuples, signs)
@@ -477,27 +419,11 @@ class TupleMetric(LinearMetric):
                         "dimensions, without a preprocessor."
                     )
                 if self._strict:
-                    places = ((0, 1), (0, 2), (1, 2))
-                    for a, b in places if self._tuple_size == 3 else ((2, 3),):
-                        _check_distinct(tuples, a, b)
+                    _check_consistent(tuples, None)
                 self._learn_tuples(tuples, **options)
             self.classes_ = np.array([-1, 1])
             self.learned_from_ = name
-            self.n_features_in_ = tuples.points.shape[1]
-            self.__dict__.pop("feature_names_in_", None)
         return self
-
-    def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
-        """Learn from validated points and their classes, integers from 0."""
-        raise NotImplementedError
-
-    def _learn_pairs(self, pairs: Tuples, signs: IntArray) -> None:
-        """Learn from validated pairs with labels 1 and -1."""
-        raise NotImplementedError
-
-    def _learn_tuples(self, tuples: Tuples, *args: Any, **options: Any) -> None:
-        """Learn from validated triplets or quadruplets."""
-        raise NotImplementedError
 
     def _warn_of_indices(self, X: Any, y: Any) -> None:
         """Warn if X was read as points but looks like tuples of indices."""
@@ -514,8 +440,9 @@ class TupleMetric(LinearMetric):
     def _checked(self, X: ArrayLike, size: int | None = None) -> Tuples:
         """Validate tuples of the width seen in fit."""
         check_is_fitted(self)
-        width = self.components_.shape[1]
-        return check_tuples(X, size or self._tuple_size, self.preprocessor, width)
+        tuples = check_tuples(X, size or self._tuple_size, self.preprocessor)
+        validate_data(self, tuples.points, reset=False, skip_check_array=True)
+        return tuples
 
     def pair_distance(self, pairs: ArrayLike) -> FloatArray:
         """Return the learned distance between the two points of each pair.
@@ -598,7 +525,7 @@ class TupleMetric(LinearMetric):
             from sklearn.metrics import roc_auc_score  # slow to import
 
             scores = self.decision_function(tuples)
-            return float(roc_auc_score(check_pair_labels(y, len(scores)), scores))
+            return float(roc_auc_score(check_pair_labels(y, scores), scores))
         predicted = self.predict(tuples)
         return float(np.mean(predicted == (1 if y is None else np.asarray(y))))
 
@@ -652,11 +579,10 @@ class TupleMetric(LinearMetric):
         -------
         self
         """
-        signs: NDArray[Any] = check_pair_labels(y)
         lengths = -self.decision_function(pairs)
-        check_consistent_length(lengths, signs)
+        similar = check_pair_labels(y, lengths) == 1
         self.threshold_ = best_threshold(
-            lengths, signs == 1, strategy, min_rate=min_rate, beta=beta
+            lengths, similar, strategy, min_rate=min_rate, beta=beta
         )
         return self
 

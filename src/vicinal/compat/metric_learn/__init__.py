@@ -65,16 +65,6 @@ __all__ = [
 ]
 
 
-def _small_tol(theirs: Parameters, ours: Parameters) -> Parameters:
-    """Replace tolerances above the default of vicinal, which measures otherwise."""
-    return {"tol": min(theirs["tol"], ours["tol"])}
-
-
-def _double_n_constraints(theirs: Parameters, _: Parameters) -> Parameters:
-    """Count the pairs of both kinds, where metric-learn counts those of each."""
-    return {"n_constraints": 2 * theirs["n_constraints"]}
-
-
 class Covariance(
     BaseMetricLearner,
     ours=classic.Covariance,
@@ -111,6 +101,7 @@ class LFDA(
     ours=classic.LFDA,
     parameters="n_components k embedding_type preprocessor",
     defaults={"k": None, "embedding_type": "weighted"},
+    translate=lambda given: {"embedding": given["embedding_type"], "alpha": 1e-6},
 ):
     """`vicinal.classic.LFDA` with metric-learn's parameters.
 
@@ -142,10 +133,9 @@ class LFDA(
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and labels."""
-        points, k, embedding = self._points(X), self.k, self.embedding_type
-        if k is None:
-            k = max(1, min(7, int(np.shape(points)[1]) - 1))
-        return self._fit(points, y, n_neighbors=k, embedding=embedding, alpha=1e-6)
+        points = self._points(X)
+        k = self.k or max(1, min(7, np.shape(points)[1] - 1))
+        return self._fit(points, y, n_neighbors=k)
 
 
 class LMNN(
@@ -160,7 +150,7 @@ class LMNN(
         "regularization": 0.5,
         "convergence_tol": 1e-3,
     },
-    translate=lambda theirs, ours: {"tol": min(theirs["convergence_tol"], ours["tol"])},
+    translate=lambda given: {"tol": min(given["convergence_tol"], 1e-5)},
     ignored="min_iter learn_rate",
 ):
     """`vicinal.classic.LMNN` with metric-learn's parameters.
@@ -228,7 +218,7 @@ class MLKR(
     ours=classic.MLKR,
     parameters="n_components init tol max_iter verbose preprocessor random_state",
     defaults={"tol": None},
-    translate=lambda _theirs, _ours: {"alpha": 0.0},
+    translate=lambda _: {"alpha": 0.0},
 ):
     """`vicinal.classic.MLKR` with metric-learn's parameters and without a penalty.
 
@@ -285,8 +275,7 @@ class RCA(
 
     def fit(self, X: ArrayLike, chunks: ArrayLike) -> Self:
         """Learn from points, or their indices, and the chunk of each, or -1."""
-        _fit_chunks(self, self._points(X), np.asarray(chunks))
-        return self
+        return _fit_chunks(self, self._points(X), np.asarray(chunks))
 
 
 class RCA_Supervised(  # noqa: N801
@@ -330,8 +319,7 @@ class RCA_Supervised(  # noqa: N801
         self._check_points(points)
         n = self.n_chunks if self.num_chunks == DEPRECATED else self.num_chunks
         chunks = Constraints(y).chunks(n, self.chunk_size, self.random_state)
-        _fit_chunks(self, points, chunks)
-        return self
+        return _fit_chunks(self, points, chunks)
 
 
 class ITML(
@@ -345,8 +333,10 @@ class ITML(
 
     Parameters
     ----------
-    gamma, max_iter, tol, prior, verbose, preprocessor, random_state
+    gamma, max_iter, prior, verbose, preprocessor, random_state
         As for :class:`vicinal.classic.ITML`; the prior may be "random".
+    tol : float, default=1e-3
+        Values above 1e-5 stand for 1e-5, since vicinal measures convergence otherwise.
     convergence_threshold : float
         The old name of tol.
 
@@ -383,7 +373,6 @@ class ITML_Supervised(  # noqa: N801
     ours=classic.ITML,
     parameters="gamma max_iter tol n_constraints prior verbose preprocessor "
     "random_state num_constraints convergence_threshold",
-    translate=_double_n_constraints,
 ):
     """ITML from labels.
 
@@ -425,9 +414,8 @@ MMC_DEFAULTS: Parameters = {
 }
 
 
-def _mmc(theirs: Parameters, ours: Parameters) -> Parameters:
-    form = "diagonal" if theirs["diagonal"] else "full"
-    return _small_tol(theirs, ours) | {"form": form}
+def _mmc(given: Parameters) -> Parameters:
+    return {"form": "diagonal" if given["diagonal"] else "full"}
 
 
 class MMC(
@@ -489,9 +477,7 @@ class MMC_Supervised(  # noqa: N801
     parameters="max_iter max_proj tol n_constraints init diagonal diagonal_c verbose "
     "preprocessor random_state num_constraints convergence_threshold",
     defaults=MMC_DEFAULTS | {"tol": 1e-6},
-    translate=lambda theirs, ours: (
-        _mmc(theirs, ours) | _double_n_constraints(theirs, ours)
-    ),
+    translate=_mmc,
     ignored="max_proj init",
 ):
     """MMC from labels.
@@ -523,15 +509,14 @@ random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and labels."""
-        _scale_diagonal(self._fit_labels(X, y))
-        return self
+        return _scale_diagonal(self._fit_labels(X, y))
 
 
 SDML_DEFAULTS: Parameters = {"balance_param": 0.5, "sparsity_param": 0.01}
 
 
-def _sdml(theirs: Parameters, _: Parameters) -> Parameters:
-    sparsity = theirs["sparsity_param"]
+def _sdml(given: Parameters) -> Parameters:
+    sparsity = given["sparsity_param"]
     usual = sparsity == SDML_DEFAULTS["sparsity_param"]
     return {"sparsity": "auto" if usual else sparsity}
 
@@ -588,9 +573,7 @@ class SDML_Supervised(  # noqa: N801
     parameters="balance_param sparsity_param prior n_constraints verbose preprocessor "
     "random_state num_constraints",
     defaults=SDML_DEFAULTS,
-    translate=lambda theirs, ours: (
-        _sdml(theirs, ours) | _double_n_constraints(theirs, ours)
-    ),
+    translate=_sdml,
     ignored="balance_param",
 ):
     """SDML from labels.
@@ -624,7 +607,6 @@ class LSML(
     BaseMetricLearner,
     ours=classic.LSML,
     parameters="tol max_iter prior verbose preprocessor random_state",
-    translate=_small_tol,
     learns_from="quadruplets",
 ):
     """`vicinal.classic.LSML` with metric-learn's parameters.
@@ -663,7 +645,6 @@ class LSML_Supervised(  # noqa: N801
     ours=classic.LSML,
     parameters="tol max_iter prior n_constraints weights verbose preprocessor "
     "random_state num_constraints",
-    translate=_small_tol,
     ignored="weights",
 ):
     """LSML from labels.
@@ -711,11 +692,12 @@ SCML_DEFAULTS: Parameters = {
 SCML_IGNORED = "gamma max_iter output_iter batch_size"
 
 
-def _scml(theirs: Parameters, ours: Parameters) -> Parameters:
+def _scml(given: Parameters) -> Parameters:
+    basis = given["basis"]
     return {
-        "basis": ours["basis"] if isinstance(theirs["basis"], str) else theirs["basis"],
-        "n_near": theirs.get("k_genuine", ours["n_near"]),
-        "n_far": theirs.get("k_impostor", ours["n_far"]),
+        "basis": "auto" if isinstance(basis, str) else basis,
+        "n_near": given.get("k_genuine", 3),
+        "n_far": given.get("k_impostor", 10),
         "max_iter": 500,
     }
 
@@ -793,44 +775,34 @@ preprocessor, random_state
     """
 
 
-def _bounds(bounds: ArrayLike | None) -> tuple[float, float] | None:
+def _bounds(bounds: Any) -> tuple[float, ...] | None:
     """Return metric-learn's bounds, any array of two numbers, as a tuple."""
-    if bounds is None:
-        return None
-    low, high = np.ravel(np.asarray(bounds, dtype=float)).tolist()
-    return low, high
+    return None if bounds is None else tuple(np.ravel(bounds).tolist())
 
 
-def _fit_chunks(learner: RCA | RCA_Supervised, points: Any, chunks: Any) -> None:
+def _fit_chunks(learner: Any, points: Any, chunks: Any) -> Any:
     """Fit RCA, like metric-learn without shrinkage if the covariance is invertible."""
     inside = chunks != -1
     sizes = np.unique(chunks[inside], return_counts=True)[1]
     if (sizes - 1).sum() < np.shape(points)[1]:
-        learner._fit(points, chunks, shrinkage="auto")
-        return
+        return learner._fit(points, chunks, shrinkage="auto")
     if (sizes > 1).all():  # without -1, RCA need not ask whether it is a class
         points, chunks = _safe_indexing(points, inside), chunks[inside]
-    learner._fit(points, chunks, shrinkage=0.0)
+    return learner._fit(points, chunks, shrinkage=0.0)
 
 
-def _scale_diagonal(learner: Any) -> None:
+def _scale_diagonal(learner: Any) -> Any:
     """Scale a diagonal M as metric-learn does."""
     if learner.diagonal:
-        estimator = learner.estimator_
-        scale = np.sqrt(learner.diagonal_c / 2)
-        estimator.components_ *= estimator.components_.dtype.type(scale)
+        components = learner.estimator_.components_
+        components *= components.dtype.type(np.sqrt(learner.diagonal_c / 2))
+    return learner
 
 
-def _add_submodules() -> None:
-    """Make metric-learn's modules importable, such as `itml` with ITML."""
-    for estimator in base_metric.BaseMetricLearner.__subclasses__():
-        name = estimator.__name__.removesuffix("_Supervised").lower()
-        path = f"{__name__}.{name}"
-        module = sys.modules.setdefault(
-            path, ModuleType(path, "metric-learn's module.")
-        )
-        setattr(module, estimator.__name__, estimator)
-        globals()[name] = module
-
-
-_add_submodules()
+# Make metric-learn's modules importable, such as `itml` with ITML.
+for _learner in BaseMetricLearner.__subclasses__():
+    _name = _learner.__name__.removesuffix("_Supervised").lower()
+    _path = f"{__name__}.{_name}"
+    _module = sys.modules.setdefault(_path, ModuleType(_path, "metric-learn's module."))
+    setattr(_module, _learner.__name__, _learner)
+    globals()[_name] = _module

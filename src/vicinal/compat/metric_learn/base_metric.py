@@ -16,7 +16,6 @@ from vicinal.base.metric import LinearMetric, warn_caller
 __all__ = ["BaseMetricLearner", "MahalanobisMixin", "MetricTransformer"]
 
 Parameters = dict[str, Any]
-Translation = Callable[[Parameters, Parameters], Parameters]
 DEPRECATED = "deprecated"
 # Old names of parameters, which metric-learn 0.7 still accepts.
 RENAMED = {
@@ -66,9 +65,8 @@ class BaseMetricLearner(LinearMetric):
         too, are passed on.
     defaults : dict or None
         Their defaults, if they differ from `DEFAULTS` and None.
-    translate : callable or None
-        Maps the parameters in use and the defaults of `ours` to further parameters of
-        `ours`.
+    translate : callable
+        Maps the parameters in use to further parameters of `ours`.
     learns_from : {"points", "chunks", "labels", "pairs", "triplets", "quadruplets"}
         The type of training data.
     ignored : str
@@ -93,7 +91,7 @@ class BaseMetricLearner(LinearMetric):
         ours: type | None = None,
         parameters: str = "",
         defaults: Parameters | None = None,
-        translate: Translation | None = None,
+        translate: Callable[[Parameters], Parameters] = lambda _: {},
         learns_from: str = "labels",
         ignored: str = "",
     ) -> None:
@@ -101,7 +99,7 @@ class BaseMetricLearner(LinearMetric):
         if ours is None:  # a user's subclass
             return
         cls._ours, cls._learns_from, cls._ignored = ours, learns_from, ignored.split()
-        cls._translate = None if translate is None else staticmethod(translate)
+        cls._translate = staticmethod(translate)
         known = DEFAULTS | (defaults or {})
         values = cls._defaults = {name: known.get(name) for name in parameters.split()}
         kind = Parameter.POSITIONAL_OR_KEYWORD
@@ -143,18 +141,20 @@ class BaseMetricLearner(LinearMetric):
     ) -> Self:
         """Fit the estimator of vicinal with translated and more parameters."""
         defaults, given = self._ours().get_params(deep=False), self._given_parameters()
-        if "n_constraints" in given and given["n_constraints"] is None:
+        if given.get("n_constraints", 0) is None:
             given["n_constraints"] = 20 * len(np.unique(np.asarray(y))) ** 2
         ours = {
             name: value
             for name, value in given.items()
             if name in defaults and name not in self._ignored and value is not None
         }
-        if self._translate is not None:
-            ours |= self._translate(given, defaults)
+        if self._defaults.get("tol") is not None:  # vicinal measures it otherwise
+            ours["tol"] = min(given["tol"], defaults["tol"])
+        if "n_constraints" in ours and self._ours._tuple_size == 2:
+            ours["n_constraints"] *= 2  # metric-learn counts the pairs of each kind
         if "prior" in ours:
             ours["prior"] = self._prior(X, **given)
-        estimator = self._ours(**(ours | more))
+        estimator = self._ours(**(ours | self._translate(given) | more))
         estimator._strict = False  # metric-learn accepts contradictory tuples
         self.estimator_ = estimator.fit(X, y, **(fit_params or {}))
         return self
@@ -219,8 +219,7 @@ class BaseMetricLearner(LinearMetric):
         if np.ndim(points) == 3:
             name = type(self).__name__
             raise ValueError(
-                f"{name} learns from points of shape (n_samples, n_features) and their "
-                f"labels; got shape {np.shape(points)}. "
+                f"{name} learns from points and labels; got shape {np.shape(points)}. "
                 f"{name.removesuffix('_Supervised')} learns from tuples."
             )
 

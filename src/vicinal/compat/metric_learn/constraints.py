@@ -128,21 +128,10 @@ class Constraints:
         ndarray of shape (n_samples,)
             The chunk of each point; -1 for points in none.
         """
-        n = _renamed("num_chunks", num_chunks, n_chunks) or 0
-        known = self._known
-        if chunk_size < 2:
-            raise ValueError(f"chunk_size must be at least 2; got {chunk_size}.")
-        sizes = np.unique(self.partial_labels[known], return_counts=True)[1]
-        most = int((sizes // chunk_size).sum())
-        if not 1 <= n <= most:
-            raise ValueError(
-                f"n_chunks={n} is not possible: the classes have points for at most "
-                f"{most} chunks of {chunk_size}."
-            )
         found = np.full(len(self.partial_labels), -1, dtype=np.intp)
-        found[known] = chunklets_from_labels(
-            self.partial_labels[known],
-            n,
+        found[self._known] = chunklets_from_labels(
+            self.partial_labels[self._known],
+            _renamed("num_chunks", num_chunks, n_chunks) or 0,
             chunklet_size=chunk_size,
             random_state=random_state,
         )
