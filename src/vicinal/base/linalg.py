@@ -20,10 +20,9 @@ from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import unscale_components, validate_data
 from vicinal.neighborhood.threads import (
     SMALL,
-    ReproducibleSum,
     blocks,
+    map_in_order,
     rows_per_block,
-    run_in_threads,
     single_threaded_blas,
 )
 
@@ -230,18 +229,21 @@ def covariance(
     size = largest(X)
     units = np.exp2(np.ceil(np.log2(np.where(size > 0, size, 1.0))))
     roots = None if weights is None else np.sqrt(weights / weights.mean())
-    product = ReproducibleSum(np.zeros((n_features, n_features)))
+    product = np.zeros((n_features, n_features))
 
-    def do(position: int, rows: slice) -> None:
+    def square(rows: slice) -> FloatArray:
         residuals = (X[rows] - means[own[rows]]) / units
         if roots is not None:
             residuals *= roots[rows, None]
-        product.add(position, np.matmul(residuals.T, residuals, out=product.buffer()))
+        term: FloatArray = residuals.T @ residuals
+        return term
 
     size_of_block = rows_per_block(n, 8 * n_features)
     parts = blocks(slice(0, n), max(size_of_block, n_features))
-    run_in_threads(lambda: do, parts, n_threads if n * n_features**2 > SMALL else 1)
-    return product.total / n, units
+    n_threads = n_threads if n * n_features**2 > SMALL else 1
+    for term in map_in_order(square, parts, n_threads):
+        product += term
+    return product / n, units
 
 
 def relevant_components(

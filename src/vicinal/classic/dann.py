@@ -21,7 +21,7 @@ from vicinal.base.metric import (
 from vicinal.base.selection import checked_n_components, nearest_points
 from vicinal.classic._shared import at_least_one
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
-from vicinal.neighborhood.threads import blocks, run_in_threads
+from vicinal.neighborhood.threads import blocks, map_in_order
 
 
 class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
@@ -335,7 +335,7 @@ def nearest_under(
     indices = np.empty((len(queries), k), dtype=np.intp)
     distances = np.empty((len(queries), k), dtype=points.dtype)
 
-    def search(_: int, rows: slice) -> None:
+    def search(rows: slice) -> None:
         for q in range(rows.start, rows.stop):
             gaps = (points - queries[q]) @ roots[q]
             squares = np.einsum("ij,ij->i", gaps, gaps)
@@ -347,5 +347,6 @@ def nearest_under(
             indices[q] = found[order]
             distances[q] = np.sqrt(squares[found[order]])
 
-    run_in_threads(lambda: search, blocks(slice(0, len(queries)), 8), n_threads)
+    for _ in map_in_order(search, blocks(slice(0, len(queries)), 8), n_threads):
+        pass
     return indices, distances

@@ -16,11 +16,10 @@ from vicinal.base.metric import LinearMetric, validate_data, warn_caller
 from vicinal.base.selection import checked_n_components
 from vicinal.classic._shared import at_least_one
 from vicinal.neighborhood.threads import (
-    ReproducibleSum,
     blocks,
     effective_n_threads,
+    map_in_order,
     rows_per_block,
-    run_in_threads,
 )
 
 Contrast = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
@@ -238,23 +237,25 @@ def beta_vectors(
     n, n_features = X.shape
     n_functions = len(parameters)
     # The sums over points of x h, of h', and of the squared terms, as rows.
-    sums = ReproducibleSum(np.zeros((n_features + 2, n_functions)))
+    sums = np.zeros((n_features + 2, n_functions))
     lengths = np.einsum("ij,ij->i", X, X)
 
-    def do(position: int, rows: slice) -> None:
+    def sum_of(rows: slice) -> FloatArray:
         z = X[rows] @ omega
         h, slope = contrast(z, parameters)
-        term = sums.buffer()
+        term = np.empty_like(sums)
         np.matmul(X[rows].T, h, out=term[:n_features])
         term[n_features] = slope.sum(axis=0)
         # ‖x h − h' ω‖², with ‖ω‖ = 1 and ⟨ω, x⟩ = z.
         term[n_features + 1] = lengths[rows] @ h**2
         term[n_features + 1] += (slope * (slope - 2 * h * z)).sum(axis=0)
-        sums.add(position, term)
+        return term
 
     size = rows_per_block(n, n_functions * X.itemsize)
-    run_in_threads(lambda: do, blocks(slice(0, n), size), effective_n_threads(None))
-    means = sums.total / n
+    parts = blocks(slice(0, n), size)
+    for term in map_in_order(sum_of, parts, effective_n_threads(None)):
+        sums += term
+    means = sums / n
     beta = means[:n_features] - omega * means[n_features]
     return beta, means[n_features + 1] - np.einsum("ij,ij->j", beta, beta)
 

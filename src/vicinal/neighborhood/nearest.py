@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -62,7 +62,7 @@ def list_nearest(
     later = None
     if queries is None and len(points) >= LARGE_CLASSES * len(found):
         runs = [slice(start, stop) for start, stop in pairwise(bounds)]
-        parts = chain.from_iterable(blocks(run, size) for run in runs)
+        parts = [part for run in runs for part in blocks(run, size)]
         later = _LaterPoints(bounds, found, size, points.dtype)
 
     def search(rows: slice) -> None:
@@ -84,7 +84,7 @@ def list_nearest(
         if later is not None:
             later.done(rows)
 
-    for _ in map_in_order(search, list(parts), n_threads):
+    for _ in map_in_order(search, parts, n_threads):
         pass
 
 
@@ -209,7 +209,7 @@ def nearest_of_each_class(
                 near[own - rows.start, own - start] = -np.inf
             nearest[rows] = _largest(near, nearest.shape[1]) + start
 
-    for _ in map_in_order(search, list(blocks(slice(0, len(Q)), size)), n_threads):
+    for _ in map_in_order(search, blocks(slice(0, len(Q)), size), n_threads):
         pass
     return found
 
@@ -373,7 +373,7 @@ def sorted_masses(
         heaviest = np.sort(p, axis=1)[:, ::-1]
         return np.cumsum(heaviest, axis=1, dtype=np.float64).sum(axis=0)
 
-    parts = list(blocks(slice(0, len(queries)), size))
+    parts = blocks(slice(0, len(queries)), size)
     for part in map_in_order(shares, parts, n_threads):
         total += part
     return total / len(queries)
@@ -547,7 +547,7 @@ def pull_hinges(
         return term
 
     # Few partial sums, since each has the size of the points.
-    parts = list(blocks(slice(0, len(queries)), max(1, -(-len(queries) // 8))))
+    parts = blocks(slice(0, len(queries)), max(1, -(-len(queries) // 8)))
     for term in map_in_order(add_up, parts, n_threads):
         total += term
     return values, total

@@ -147,16 +147,10 @@ def rows_per_block(n_rows: int, bytes_per_row: int) -> int:
     return int(max(1, min(cached, shared, budget // bytes_per_row, n_rows)))
 
 
-def blocks(rows: slice, size: int) -> Iterator[slice]:
-    """Yield consecutive slices of `size` rows; the last may be shorter."""
-    for start in range(rows.start, rows.stop, size):
-        yield slice(start, min(start + size, rows.stop))
-
-
-def partitions(n_rows: int, size: int) -> list[slice]:
-    """Return at most N_PARTITIONS consecutive slices, each of whole blocks."""
-    n_blocks = -(-n_rows // size)
-    return list(blocks(slice(0, n_rows), -(-n_blocks // N_PARTITIONS) * size))
+def blocks(rows: slice, size: int) -> list[slice]:
+    """Return consecutive slices of `size` rows; the last may be shorter."""
+    starts = range(rows.start, rows.stop, size)
+    return [slice(start, min(start + size, rows.stop)) for start in starts]
 
 
 T = TypeVar("T")
@@ -308,4 +302,4 @@ def back_project(G: FloatArray, X: FloatArray, n_threads: int) -> FloatArray:
 
 def _parts(X: FloatArray) -> list[slice]:
     size = rows_per_block(len(X), X.shape[1] * X.itemsize)
-    return list(blocks(slice(0, len(X)), size))
+    return blocks(slice(0, len(X)), size)
