@@ -1,7 +1,8 @@
 """Model selection on labeled rows: folds, numbers of components, k-NN votes."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -177,44 +178,72 @@ def path_of_dimensions(most: int) -> list[int]:
     return sorted({*range(1, min(most, 16) + 1), *map(round, grown), most})
 
 
-def first_as_good(hits: NDArray[np.bool_]) -> int:
+def paired_gains(scores: NDArray[Any], reference: int) -> tuple[FloatArray, FloatArray]:
+    """Return the total gain of each candidate over a reference, and its error.
+
+    The standard error is that of a sum of differences on the same rows without a true
+    gain. For hits it is McNemar's: rows on which both are correct or both are wrong do
+    not contribute.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_candidates, n_rows)
+        Score of each candidate on each row; of hits, True or False.
+    reference : int
+        Candidate to compare with.
+    """
+    differences = scores.astype(np.float64) - scores[reference]
+    return differences.sum(axis=1), np.sqrt(np.square(differences).sum(axis=1))
+
+
+def one_standard_error_choice(scores: NDArray[Any], default: int | None = None) -> int:
     """Return the first candidate within one standard error of the best.
 
     Parameters
     ----------
-    hits : ndarray of bool of shape (n_candidates, n_rows)
-        Rows that each candidate classifies correctly.
+    scores : ndarray of shape (n_candidates, n_rows)
+        As for `paired_gains`, the preferred candidate first.
+    default : int or None, default=None
+        Candidate that is returned unless another exceeds it by at least one standard
+        error.
     """
-    behind, error = _gains(hits, int(hits.sum(axis=1).argmax()))
-    return int((behind >= -error).argmax())
-
-
-def smallest_proven(hits: NDArray[np.bool_]) -> int:
-    """Return the first candidate as good as the best and better than the last.
-
-    "As good" is within one standard error of the best; "better" is by at least one
-    standard error. The last candidate is the default.
-
-    Parameters
-    ----------
-    hits : ndarray of bool of shape (n_candidates, n_rows)
-        Rows that each candidate classifies correctly.
-    """
-    behind, error = _gains(hits, int(hits.sum(axis=1).argmax()))
-    ahead, other_error = _gains(hits, -1)
-    good = (behind >= -error) & (ahead >= other_error)
-    good[-1] = True
+    behind, error = paired_gains(scores, int(scores.sum(axis=1).argmax()))
+    good = behind >= -error
+    if default is not None:
+        ahead, error = paired_gains(scores, default)
+        good &= ahead >= error
+        good[default] = True
     return int(good.argmax())
 
 
-def _gains(hits: NDArray[np.bool_], other: int) -> tuple[FloatArray, FloatArray]:
-    """Return the gain in correct rows of each candidate over another, and its error.
+def climb(
+    score: Callable[[int], float],
+    n: int,
+    starts: Sequence[int] = (0,),
+    patience: int = 1,
+) -> int:
+    """Return the best candidate of a path, by hill climbing from the best start.
 
-    The standard error is McNemar's, for a difference on the same rows: rows on which
-    both are correct or both are wrong do not contribute.
+    Parameters
+    ----------
+    score : callable
+        Score of the k-th candidate; called once for each.
+    n : int
+        Number of candidates.
+    starts : sequence of int, default=(0,)
+        Candidates to try first.
+    patience : int, default=1
+        Number of candidates in a row that are no better before a direction is left.
     """
-    counts = hits.sum(axis=1)
-    return counts - counts[other], np.sqrt((hits != hits[other]).sum(axis=1))
+    known = cache(score)
+    best = max(starts, key=known)
+    for step in (1, -1):
+        k = best
+        while 0 <= k + step < n and abs(k - best) < patience:
+            k += step
+            if known(k) > known(best):
+                best = k
+    return best
 
 
 def _smallest(values: FloatArray, k: int) -> IntArray:
@@ -231,9 +260,6 @@ def _smallest(values: FloatArray, k: int) -> IntArray:
         values[rows, columns[:, a]] = np.inf
     values[rows[:, None], columns] = taken
     return columns
-
-
-_ENOUGH_POINTS = 10_000
 
 
 def checked_n_components(
@@ -287,7 +313,7 @@ def enough_components(
     n_neighbors : int, default=3
         The k of k-NN.
     """
-    step = -(-len(X) // _ENOUGH_POINTS)
+    step = -(-len(X) // 10_000)
     X, codes = X[::step], codes[::step]
     candidates = path_of_dimensions(len(components))
     k = min(n_neighbors, len(X) - 1)

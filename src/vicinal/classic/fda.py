@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import class_means, deviations, unit_of, within_class_residuals
 from vicinal.base.metric import unscale_components
-from vicinal.base.selection import checked_n_components, first_as_good
+from vicinal.base.selection import checked_n_components, one_standard_error_choice
 from vicinal.classic._shared import (
     SupervisedMetric,
     cholesky_of_scatter,
@@ -106,7 +106,7 @@ class FDA(SupervisedMetric):
 
         shrinkage, every = self.shrinkage, False
         if self.n_components == "auto":
-            chosen = first_as_good(held_out_hits(X, codes, learn))
+            chosen = one_standard_error_choice(held_out_hits(X, codes, learn))
             every = chosen > 0
             shrinkage = 1.0 if chosen > 1 else shrinkage
         self.eigenvalues_, self.components_ = self._map(X, codes, shrinkage, every)

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import unscale_components
-from vicinal.base.selection import held_out, smallest_proven
+from vicinal.base.selection import held_out, one_standard_error_choice
 from vicinal.classic._shared import (
     PriorSpace,
     held_out_hits,
@@ -293,7 +293,7 @@ def learn_from_drawn_pairs(
             single_fold=n_pairs * space.n_coordinates**2 > 1e8,
             random_state=random_state,
         )
-        best = smallest_proven(hits) if hits.size else -1
+        best = one_standard_error_choice(hits, default=-1) if hits.size else -1
         # A metric that changes the prediction of no row is not proven.
         gamma = (*GAMMAS, 0.0)[best] if (hits[best] != hits[-1]).any() else 0.0
     pairs = draw(rows, others, codes, other_codes, space.coordinates)
