@@ -31,9 +31,6 @@ LEAST_RIDGE = 8 * float(np.finfo(np.float32).eps)
 unit variance is exact to eps, and float32 and float64 should give the same density."""
 TREE_POINTS = 500_000
 """From here on a ball tree is faster than blocks, in one or two dimensions."""
-TREE_DEPTH = -20.0
-"""The least log-density, relative to the kernel's peak, that a tree computes. The tree
-subtracts from a sum that starts at n times the peak, which leaves no digits below."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,11 +234,8 @@ class ParzenDensity(ABC):
         """
         covariance = data.covariance + np.diag(data.constant_ridge())
         background = Background.fit(data.U, covariance, ridge)
-        rows, gaussian, n = (
-            None,
-            background.loo_scores - self.units.log_unit,
-            len(data.U),
-        )
+        rows, n = None, len(data.U)
+        gaussian = background.loo_scores - self.units.log_unit
         if n > N_EXACT:
             rows = RandomState(0).choice(n, N_JUDGES, replace=False)
             gaussian = gaussian[rows]
@@ -249,6 +243,14 @@ class ParzenDensity(ABC):
         weight = mixture_weight(parzen, gaussian)
         gain = float((mix(parzen, gaussian, weight) - gaussian).mean())
         return replace(self, background=background, weight=weight, gain=gain)
+
+    def learned_nothing(self, n_parameters: int) -> bool:
+        """Return whether the kernels predict no better than the background alone.
+
+        The leave-one-out likelihood does not count that the covariance was learned from
+        the point as well, worth one nat per parameter over all points (Akaike).
+        """
+        return self.gain <= n_parameters / len(self.U)
 
     def with_duplicates(self, duplicates: DuplicateRows) -> Self:
         """Return the density of all rows, given that of the distinct rows."""
@@ -295,7 +297,9 @@ class ProductDensity(ParzenDensity):
             rest = np.ones(len(Q), dtype=bool)
             if self.rtol and q <= 2 and len(Z) >= TREE_POINTS:
                 parzen = self._tree_log_means(Q, Z)
-                rest = parzen < TREE_DEPTH
+                # The tree subtracts from a sum that starts at n times the peak, which
+                # leaves no digits below.
+                rest = parzen < -20
             if rest.any():
                 sums = log_sums(Q[rest], Z, np.zeros(len(Z), dtype=dtype), n_threads)
                 parzen[rest] = sums.astype(np.float64) - np.log(len(Z))
