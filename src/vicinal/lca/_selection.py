@@ -16,7 +16,7 @@ from vicinal.lca.data import ScaledData, Scaler, covariance_of
 from vicinal.lca.density import (
     LEAST_RIDGE,
     Background,
-    ProductDensity,
+    ParzenDensity,
     mix,
     mixture_weight,
 )
@@ -71,7 +71,7 @@ class Fold:
             before = height
         n, d = self.U.shape
         units = Scaler(np.zeros(d), np.ones(d), np.zeros(d, bool))
-        density = ProductDensity(units=units, kernel=kernel, U=self.U)
+        density = ParzenDensity(units=units, kernel=kernel, U=self.U)
         loo = density.normalized(seen.log_means, self.U, self.n_threads)
         best = mixture_weight(loo, self.background.loo_scores)
         parzen = density.kernel_log_density(self.held_out, self.n_threads)

@@ -5,7 +5,6 @@ points that no kernel reaches. A mixture with one Gaussian, weighted by the
 leave-one-out likelihood, is never much worse than either.
 """
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -17,11 +16,17 @@ from scipy.optimize import brentq
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.lca.data import DuplicateRows, ScaledData, Scaler
-from vicinal.lca.em import N_EXACT, N_JUDGES, Kernel, log_means, project_resolvable
+from vicinal.lca.em import (
+    N_EXACT,
+    N_JUDGES,
+    Kernel,
+    log_means,
+    narrowed,
+    project_resolvable,
+)
 from vicinal.neighborhood import (
     NeighborWeights,
     average,
-    float32_resolves,
     log_sums,
     project,
 )
@@ -142,8 +147,10 @@ def mix(parzen: FloatArray, gaussian: FloatArray, weight: float) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ParzenDensity(ABC):
+class ParzenDensity:
     """(1 − π) times a kernel density plus π times one Gaussian.
+
+    The kernel density is N(A_G (x − μ); 0, I) · mean_j N(A_L (x − x_j); 0, I) · |A|.
 
     Attributes
     ----------
@@ -162,6 +169,8 @@ class ParzenDensity(ABC):
     gain : float, default=inf
         The leave-one-out log-likelihood of the mixture minus that of the Gaussian, in
         nats per point.
+    rtol : float, default=0.0
+        The relative error of a density that is allowed if it saves time.
     """
 
     units: Scaler
@@ -171,26 +180,7 @@ class ParzenDensity(ABC):
     background: Background | None = None
     weight: float = 0.0
     gain: float = np.inf
-
-    @abstractmethod
-    def kernel_log_density(self, U: FloatArray, n_threads: int) -> FloatArray:
-        """Return the log-density of scaled points under the kernels alone."""
-
-    @abstractmethod
-    def kernel_leave_one_out(
-        self, n_threads: int, rows: IntArray | None = None
-    ) -> FloatArray:
-        """Return the leave-one-out log-densities under the kernels alone."""
-
-    @abstractmethod
-    def kernel_sample(self, n_samples: int, rng: RandomState) -> FloatArray:
-        """Draw points from the kernels, in the units of the data."""
-
-    @abstractmethod
-    def modes(
-        self, X: FloatArray, width: float, max_iter: int, tol: float, n_threads: int
-    ) -> tuple[FloatArray, int]:
-        """Ascend the kernel density to its modes; also return the number of steps."""
+    rtol: float = 0.0
 
     def log_density(self, X: FloatArray, n_threads: int) -> FloatArray:
         """Return log p(x) of new points, over all training points; float64."""
@@ -267,33 +257,15 @@ class ParzenDensity(ABC):
             self.U.dtype, copy=False
         )
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ProductDensity(ParzenDensity):
-    """p(x) = N(A_G (x − μ); 0, I) · mean_j N(A_L (x − x_j); 0, I) · |det A|.
-
-    Attributes
-    ----------
-    rtol : float, default=0.0
-        The relative error of a density that is allowed if it saves time.
-    """
-
-    rtol: float = 0.0
-
     def kernel_log_density(self, U: FloatArray, n_threads: int) -> FloatArray:
         """Return the log-density of scaled points under the kernels alone."""
         q = self.kernel.n_local
         parzen: FloatArray = np.zeros(len(U))
         if q:
             half = self.kernel.map[:q] * np.sqrt(0.5)
-            Z, Q = (project_resolvable(V, half, n_threads) for V in (self.U, U))
-            dtype = np.result_type(Z, Q)
-            with np.errstate(over="ignore", invalid="ignore"):
-                # Queries may be far from all points.
-                if not float32_resolves((Q - Z.mean(axis=0)).astype(dtype)):
-                    dtype = np.dtype(np.float64)
-                    Z, Q = (project(V, half, n_threads) for V in (self.U, U))
-            Z, Q = Z.astype(dtype, copy=False), Q.astype(dtype, copy=False)
+            Z, Q = (project(V, half, n_threads) for V in (self.U, U))
+            if self.U.dtype == np.float32:  # faster, if the queries are not far away
+                Z, Q = narrowed(Z, Q)
             rest = np.ones(len(Q), dtype=bool)
             if self.rtol and q <= 2 and len(Z) >= TREE_POINTS:
                 parzen = self._tree_log_means(Q, Z)
@@ -301,7 +273,7 @@ class ProductDensity(ParzenDensity):
                 # leaves no digits below.
                 rest = parzen < -20
             if rest.any():
-                sums = log_sums(Q[rest], Z, np.zeros(len(Z), dtype=dtype), n_threads)
+                sums = log_sums(Q[rest], Z, np.zeros(len(Z), dtype=Z.dtype), n_threads)
                 parzen[rest] = sums.astype(np.float64) - np.log(len(Z))
         return self.normalized(parzen, U, n_threads)
 

@@ -151,14 +151,26 @@ def mapped(U: FloatArray, kernel: Kernel, n_threads: int) -> FloatArray:
     return project_resolvable(U, kernel.map * np.sqrt(0.5), n_threads)
 
 
+def narrowed(*arrays: FloatArray) -> tuple[FloatArray, ...]:
+    """Return mapped points, centered and in float32 if that resolves their distances.
+
+    Parameters
+    ----------
+    *arrays : ndarray of shape (n_points, n_components)
+        The points, and queries; the mean of the first is the origin of all.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        center = arrays[0].mean(axis=0)
+        narrow = tuple((Y - center).astype(np.float32) for Y in arrays)
+    return narrow if all(map(float32_resolves, narrow)) else arrays
+
+
 def to_float32_if_safe(Y: FloatArray) -> FloatArray:
     """Convert mapped points to float32 if it resolves their distances.
 
     This halves the time of a mini-batch; rounding is far below the sampling error.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        narrow = (Y - Y.mean(axis=0)).astype(np.float32)
-    return narrow if float32_resolves(narrow) else Y
+    return narrowed(Y)[0]
 
 
 def project_resolvable(

@@ -23,7 +23,7 @@ from vicinal.lca._shared import (
     n_held_by,
 )
 from vicinal.lca.data import ScaledData
-from vicinal.lca.density import ParzenDensity, ProductDensity
+from vicinal.lca.density import ParzenDensity
 from vicinal.lca.em import (
     CovarianceMStep,
     EMResult,
@@ -363,7 +363,7 @@ default="full"
             "_local_scatter": result.local_scatter,
         }
         if local is None:
-            return attributes | {"_density": ProductDensity(**shared, rtol=self.rtol)}
+            return attributes | {"_density": ParzenDensity(**shared, rtol=self.rtol)}
         covariances = spread @ local.covariances @ spread.T
         if data.duplicates is not None:
             covariances = covariances[data.duplicates.group]

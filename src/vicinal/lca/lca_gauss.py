@@ -19,7 +19,7 @@ from vicinal.base.metric import unscale_components, validate_data, warn_caller
 from vicinal.lca._selection import Fold, choose_split_ridge
 from vicinal.lca._shared import ParzenMetric, at_least_zero, n_held_by
 from vicinal.lca.data import ScaledData
-from vicinal.lca.density import Background, ProductDensity
+from vicinal.lca.density import Background, ParzenDensity
 from vicinal.lca.em import (
     FLOOR,
     EMResult,
@@ -584,7 +584,7 @@ class LCAGauss(ParzenMetric):
         """Return the fitted attributes for the state of EM."""
         kernel, q = result.kernel, result.kernel.n_local
         A = unscale_components(kernel.map, data.units.scale, data.U.dtype)
-        density = ProductDensity(
+        density = ParzenDensity(
             units=data.units, kernel=kernel, U=data.U, rtol=self.rtol
         )
         return {
