@@ -124,7 +124,7 @@ def _check_adapter(adapter: RetrievalAdapter) -> None:
 
 def _check_evaluation(evaluation: Evaluation) -> None:
     """Raise ValueError if scores from an untrusted file cannot be printed."""
-    n_queries = len(evaluation.queries)
+    n_queries = len(np.asarray(evaluation.queries))
     if evaluation.before.keys() != evaluation.after.keys() or not all(
         re.fullmatch(r"[a-z]{1,20}(@[0-9]{1,9})?", name) for name in evaluation.before
     ):

@@ -392,16 +392,17 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
                 rng = np.random.RandomState(0)
                 rows = rng.choice(len(U), N_EXACT // 10, replace=False)
                 U = U[rows]
-            if isinstance(self._contamination, str):
-                if rows is None:
-                    scores = self.loo_score_samples_
-                else:
-                    scores = density.leave_one_out(n_threads, rows)
+            if self._contamination == "auto":
+                scores = (
+                    self.loo_score_samples_
+                    if rows is None
+                    else (density.leave_one_out(n_threads, rows))
+                )
                 lower, upper = np.percentile(scores, [25, 75])
                 offset = lower - 1.5 * (upper - lower)
             else:
                 scores = density.log_density_of(U, n_threads)
-                offset = np.percentile(scores, 100 * self._contamination)
+                offset = np.percentile(scores, 100 * float(self._contamination))
             self._cache["offset_"] = float(offset)
         threshold: float = self._cache["offset_"]
         return threshold

@@ -246,7 +246,7 @@ default="empirical"
             objective = None
             if self.refine:
                 objective = LocalGaussianObjective(
-                    subset, neighbors, priors, n_features, n_threads
+                    subset, neighbors, priors, n_features
                 )
             to_features = span.basis_to_features
             solution = self._solve(problem, sample, k, wanted, to_features, objective)

@@ -144,23 +144,19 @@ class ClassPoints:
                         + n_features * np.log(2 * np.pi * variances)
                     )
 
-        run_in_threads(lambda: evaluate, _row_blocks(len(queries), queries), n_threads)
+        # Means and differences of a block fit the working memory.
+        n = len(queries)
+        size = rows_per_block(n, 4 * queries.shape[1] * queries.itemsize)
+        run_in_threads(lambda: evaluate, blocks(slice(0, n), size), n_threads)
         return found
 
-    def variances(
-        self, neighbors: Neighbors, n_features: int, n_threads: int
-    ) -> NDArray[np.float64]:
+    def variances(self, neighbors: Neighbors, n_features: int) -> NDArray[np.float64]:
         """Return σ² of the given neighbors, of shape (n_queries, n_classes)."""
-        n = len(neighbors[0])
-        found = np.empty((n, self.n_classes))
-
-        def evaluate(_: int, rows: slice) -> None:
-            for j, nearest in enumerate(neighbors):
-                k = nearest.shape[1]
-                found[rows, j] = next(self.gaussians(nearest[rows], [k]))[1]
-
-        run_in_threads(lambda: evaluate, _row_blocks(n, self.points), n_threads)
-        return found / n_features
+        spreads = [
+            next(self.gaussians(nearest, [nearest.shape[1]]))[1]
+            for nearest in neighbors
+        ]
+        return np.stack(spreads, axis=1) / n_features
 
     def _spreads(
         self, neighbors: NDArray[np.int32], means: FloatArray
@@ -271,9 +267,3 @@ def least_spread(points: FloatArray, var_floor: float) -> float:
     mean = points.mean(axis=0, dtype=np.float64)
     total = squared_norms(points).mean() - mean @ mean
     return float(var_floor * max(total, 0.0)) or 1.0
-
-
-def _row_blocks(n_rows: int, points: FloatArray) -> Iterator[slice]:
-    """Return blocks of rows whose means and differences fit the working memory."""
-    size = rows_per_block(n_rows, 4 * points.shape[1] * points.itemsize)
-    return blocks(slice(0, n_rows), size)
