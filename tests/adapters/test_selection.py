@@ -69,7 +69,7 @@ def test_the_path_stops_after_two_worse_penalties(
 ) -> None:
     trials = Simulated(np.ones(4), of_alpha).path()
     assert [trial.alpha for trial in trials] == list(of_alpha)[:n_tried]
-    assert max(trials, key=lambda trial: trial.total).alpha == best
+    assert max(trials, key=lambda trial: trial.precision.sum()).alpha == best
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,9 @@ class RetrievalAdapter(BaseEstimator):
                 before, after, is_adapted = held_out.evaluate(candidates, start)
                 rows = judged[np.sort(held_out.rows)]
                 evaluation = Evaluation(before, after, seed, rows)
-                alpha, temperature, *_ = max(candidates, key=lambda one: one.total)
+                alpha, temperature, *_ = max(
+                    candidates, key=lambda one: one.precision.sum()
+                )
             objective.temperature = temperature
             maps, n_iter, converged = start, 0, True
             if is_adapted:

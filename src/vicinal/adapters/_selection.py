@@ -23,17 +23,12 @@ Scores = dict[str, FloatArray]
 
 
 class Candidate(NamedTuple):
-    """Settings, the maps of each fold, and the average precision in each part."""
+    """Settings, the maps of each fold, and the sum of average precisions by part."""
 
     alpha: float
     temperature: float
     maps: list[FloatArray]
-    precision: list[FloatArray]
-
-    @property
-    def total(self) -> float:
-        """Sum of the average precisions of all held-out queries."""
-        return sum(float(part.sum()) for part in self.precision)
+    precision: FloatArray
 
 
 class HeldOutQueries:
@@ -119,25 +114,24 @@ class HeldOutQueries:
         """
         candidates: list[Candidate] = []
 
-        def attempt(alpha: float, temperature: float, init: list[FloatArray]) -> float:
+        def attempt(alpha: float, temperature: float) -> float:
+            before = candidates[-1].maps if candidates else [start] * len(self.train)
             maps = []
-            for objective, first in zip(self.train, init, strict=True):
+            for objective, init in zip(self.train, before, strict=True):
                 objective.temperature = temperature
-                maps.append(solve(objective, alpha, first).x)
+                maps.append(solve(objective, alpha, init).x)
             precision = [
-                self._scores(test, maps[fold])["map"]
+                self._scores(test, maps[fold])["map"].sum()
                 for fold, test in zip(self.folds, self.samples, strict=True)
             ]
-            candidates.append(Candidate(alpha, temperature, maps, precision))
-            return candidates[-1].total
+            candidates.append(Candidate(alpha, temperature, maps, np.array(precision)))
+            return float(np.sum(precision))
 
-        def score(k: int) -> float:
-            init = candidates[-1].maps if candidates else [start] * len(self.train)
-            return attempt(ALPHAS[k], temperatures[0], init)
-
-        best = candidates[climb(score, len(ALPHAS), patience=2)]
+        best = climb(
+            lambda k: attempt(ALPHAS[k], temperatures[0]), len(ALPHAS), patience=2
+        )
         for temperature in temperatures[1:]:
-            attempt(best.alpha, temperature, best.maps)
+            attempt(ALPHAS[best], temperature)
         return candidates
 
     def evaluate(
@@ -153,7 +147,7 @@ class HeldOutQueries:
             Whether learning gains more than one standard error over the vectors as
             they are or, if dimensions are dropped, over the initial maps.
         """
-        sums = np.array([[x.sum() for x in one.precision] for one in candidates])
+        sums = np.stack([one.precision for one in candidates])
         chosen = np.argmax(sums.sum(axis=1, keepdims=True) - sums, axis=0)
         maps = [
             candidates[best].maps[fold]
