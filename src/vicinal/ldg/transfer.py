@@ -241,16 +241,16 @@ default="empirical"
                 subset, priors, int(kept.sum()), random_state, n_threads
             )
             k, gamma, alpha = self.n_neighbors, self.gamma, self.alpha
-            if k == "auto":
+            if isinstance(k, str):
                 k = choose_n_neighbors(sample)
             matrices = partial(_matrices, varying_axes(both), subset, sample, k)
             of_source = problem = matrices()
-            if gamma == "auto":
+            if isinstance(gamma, str):
                 gamma = choose_gamma(of_source, sample)
             if given is None:
                 alpha = 1.0
             else:
-                if alpha == "auto":
+                if isinstance(alpha, str):
                     alpha = _choose_alpha(
                         subset,
                         both[n:],
@@ -392,7 +392,7 @@ def _matrices(
     The neighbors are source points in either case.
     """
     queries = None
-    if codes is not None:
+    if points is not None and codes is not None:
         queries = ClassPoints.build(points, codes, 0, source.n_classes)
     neighbors = source.nearest(n_neighbors, points, sample.n_threads)
     V, A = scatters(
