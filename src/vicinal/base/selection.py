@@ -138,7 +138,6 @@ def leave_one_out_hits(
     codes: IntArray,
     n_neighbors: int = 3,
     *,
-    rows: IntArray | None = None,
     dimensions: Sequence[int] | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.bool_]:
@@ -152,20 +151,18 @@ def leave_one_out_hits(
         Class codes.
     n_neighbors : int, default=3
         Number of neighbors k.
-    rows : ndarray of int or None
-        Points to leave out, one at a time; None is all.
     dimensions, n_threads
         As for `nearest_points`.
 
     Returns
     -------
-    ndarray of bool of shape (n_of_dimensions, n_rows)
+    ndarray of bool of shape (n_of_dimensions, n_points)
     """
-    rows = np.arange(len(Z)) if rows is None else rows
+    own = np.arange(len(Z))
     nearest = nearest_points(
-        Z[rows], Z, n_neighbors, own=rows, dimensions=dimensions, n_threads=n_threads
+        Z, Z, n_neighbors, own=own, dimensions=dimensions, n_threads=n_threads
     )
-    hits: NDArray[np.bool_] = majority(codes[nearest]) == codes[rows]
+    hits: NDArray[np.bool_] = majority(codes[nearest]) == codes
     return hits
 
 
@@ -316,9 +313,9 @@ def enough_components(
     step = -(-len(X) // 10_000)
     X, codes = X[::step], codes[::step]
     candidates = path_of_dimensions(len(components))
-    k = min(n_neighbors, len(X) - 1)
     Z = X @ components.T
-    accuracies = leave_one_out_hits(Z, codes, k, dimensions=candidates).mean(axis=1)
+    hits = leave_one_out_hits(Z, codes, n_neighbors, dimensions=candidates)
+    accuracies = hits.mean(axis=1)
     best = float(accuracies.max())
     error = np.sqrt(best * (1 - best) / len(X))
     return candidates[int((accuracies >= best - error).argmax())]
