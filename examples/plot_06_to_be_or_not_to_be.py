@@ -42,7 +42,7 @@ fig, axes = plt.subplots(3, 1, figsize=(9, 8), layout="constrained")
 maps = {
     "the points": np.eye(2),
     "after PCA's whitening": upright(PCA(whiten=True).fit(X)),
-    "after LCA": upright(LCA(reg=0.0).fit(X)),
+    "after LCA": upright(LCA(alpha=0.0).fit(X)),
 }
 for ax, (name, A) in zip(axes, maps.items(), strict=True):
     stretch = np.linalg.norm(A[0]) / np.linalg.norm(A[1])

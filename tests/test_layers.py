@@ -17,10 +17,9 @@ LAYERS = (
     ("objectives",),
     ("base", "testing"),
     ("nca", "lca", "ldg"),
-    ("neighbors",),
+    ("neighbors", "persistence"),
     ("classic", "adapters", "neural", "dask"),
     ("compat", "plotting"),
-    ("persistence",),
     ("app",),
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -42,8 +42,8 @@ MOST_RATIO = 2.0
 MOST_ROWS, MOST_COLUMNS = 10_000, 64
 OURS: dict[str, Callable[[], Any]] = {"LCA": LCA, "LCAGauss": LCAGauss}
 WITHOUT_RIDGES: dict[str, dict[str, float]] = {
-    "LCA": {"reg": 0.0},
-    "LCAGauss": {"reg_local": 0.0, "reg_global": 0.0},
+    "LCA": {"alpha": 0.0},
+    "LCAGauss": {"alpha_local": 0.0, "alpha_global": 0.0},
 }
 COPIES = "copies"
 """How the names of tables begin whose copies of a row stay together."""

@@ -63,7 +63,7 @@ SETTINGS: dict[type, Callable[[Generator], dict[str, Any]]] = {
     LocalQDA: _settings(n_neighbors=["auto", 2, 5], random_state=[0]),
     LCA: _settings(
         covariance=["full", "full", "diagonal", "spherical", "low-rank", "local"],
-        reg=["auto", "cv", 0.0, 0.1],
+        alpha=["auto", "auto", 0.0, 0.1],
         n_components=[None, None, 1],
         max_iter=[5, 20],
         random_state=[0],

@@ -74,7 +74,7 @@ def _density(_: Generator, X: FloatArray, __: FloatArray) -> bool:
     """Compare leave-one-out log-densities of LCA without mixture with the sum."""
 
     def work() -> None:
-        model = LCA(reg=0.1, max_iter=3).fit(X)
+        model = LCA(alpha=0.1, max_iter=3).fit(X)
         if getattr(model, "background_weight_", 0.0):
             return
         naive = leave_one_out(X, model.covariance_)

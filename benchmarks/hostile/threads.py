@@ -24,7 +24,7 @@ MODELS = [
     NCARegressor(max_iter=3),
     MLKR(max_iter=3),
     LDG(random_state=0),
-    LCA(max_iter=3, reg=0.1),
+    LCA(max_iter=3, alpha=0.1),
     ITML(random_state=0),
 ]
 

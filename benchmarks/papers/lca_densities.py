@@ -46,13 +46,17 @@ def run(name: str, seed: int) -> Outcome:
     # One leaf: with its usual tree, KernelDensity is wrong where densities are low.
     exact = KernelDensity(leaf_size=len(X_train))
     peer = GridSearchCV(exact, {"bandwidth": BANDWIDTHS}, cv=folds).fit(X_train)
-    models = {f"LCA, {form}": LCA(form, reg="cv", cv=folds) for form in FORMS}
-    models["LCAGauss"] = LCAGauss(reg_local="cv", reg_global="cv", cv=folds)
+    ridges = np.var(X_train, axis=0).mean() * 10 ** np.arange(-3.0, 0.5, 0.5)
+    models = {
+        f"LCA, {form}": GridSearchCV(LCA(form), {"alpha": ridges}, cv=folds)
+        for form in FORMS
+    }
+    models["LCAGauss"] = GridSearchCV(LCAGauss(), {"alpha_local": ridges}, cv=folds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for model in models.values():
             model.fit(X_train)
-    models["chosen"] = max(models.values(), key=lambda model: model.cv_score_)
+    models["chosen"] = max(models.values(), key=lambda model: model.best_score_)
     outcome = {"KernelDensity": float(peer.score(X_test)) / len(X_test)}
     return outcome | {of: float(model.score(X_test)) for of, model in models.items()}
 

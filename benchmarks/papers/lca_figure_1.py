@@ -24,7 +24,7 @@ from vicinal._typing import FloatArray
 TEXT = "To be or not to be"
 METHODS: dict[str, Callable[[], Any]] = {
     "PCA": lambda: PCA(whiten=True),
-    "LCA": lambda: LCA(reg=0.0),
+    "LCA": lambda: LCA(alpha=0.0),
 }
 
 

@@ -140,9 +140,9 @@ METHODS: dict[str, Callable[[FloatArray, int], FloatArray]] = {
     "whitened": lambda X, _: PCA(whiten=True).fit_transform(X),
     **{f"FastICA, {contrast}": _ica(contrast) for contrast in CONTRASTS},
     "NGCA": _ngca,
-    "LCA": _learned(LCA(reg=0.0)),
-    "LCA-Gauss": _learned(LCAGauss(reg_local=0.0, reg_global=0.0)),
-    "LCA-Gauss-Red": _learned(LCAGauss(search=True, reg_local=0.0, reg_global=0.0)),
+    "LCA": _learned(LCA(alpha=0.0)),
+    "LCA-Gauss": _learned(LCAGauss(alpha_local=0.0, alpha_global=0.0)),
+    "LCA-Gauss-Red": _learned(LCAGauss(search=True, alpha_local=0.0, alpha_global=0.0)),
 }
 
 

@@ -90,19 +90,19 @@ def losses(learn: FloatArray, choose: FloatArray, test: FloatArray) -> Outcome:
         )
     }
     # All directions Gaussian: no EM to run, and the ridge of the global covariance.
-    reg_global, found["Gaussian"] = least(
-        lambda ridge: LCAGauss(learn.shape[1], reg_local=0.0, reg_global=ridge)
+    alpha_global, found["Gaussian"] = least(
+        lambda ridge: LCAGauss(learn.shape[1], alpha_local=0.0, alpha_global=ridge)
     )
-    reg_local, found["LCA - Gauss"] = least(
-        lambda ridge: LCAGauss(reg_local=ridge, reg_global=reg_global)
+    alpha_local, found["LCA - Gauss"] = least(
+        lambda ridge: LCAGauss(alpha_local=ridge, alpha_global=alpha_global)
     )
-    searched = LCAGauss(search=True, reg_local=reg_local, reg_global=reg_global)
+    searched = LCAGauss(search=True, alpha_local=alpha_local, alpha_global=alpha_global)
     found["LCA - Gauss - Red"] = -float(searched.fit(learn).score(test))
     return found
 
 
 def _lca(form: str, ridge: float) -> LCA:
-    return LCA(form, reg=ridge)
+    return LCA(form, alpha=ridge)
 
 
 def show(results: Results) -> Page:

@@ -50,13 +50,13 @@ def run(name: str, seed: int) -> Outcome:
     order = np.random.default_rng(seed).permutation(len(X))
     train, test = X[order[:n]], X[order[n:]]
     ridge = RIDGE * float(train.var(axis=0).mean())
-    exact = _losses(LCA(reg=ridge, batch_size="all", n_references="all"), train, test)
+    exact = _losses(LCA(alpha=ridge, batch_size="all", n_references="all"), train, test)
     outcome: Outcome = {}
     for discount in DISCOUNTS:
         for batch in SIZES:
             for references in SIZES:
                 lca = LCA(
-                    reg=ridge,
+                    alpha=ridge,
                     batch_size=batch * n // 6000,
                     n_references=references * n // 6000,
                     discount=discount,

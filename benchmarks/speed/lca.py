@@ -61,7 +61,7 @@ def memory(n: int) -> None:
     rows = []
     for d, dtype in ((50, np.float32), (50, np.float64), (256, np.float32)):
         X = np.random.default_rng(0).normal(size=(n, d)).astype(dtype)
-        lca = LCA(reg=0.0, max_iter=1, batch_size="all", n_references="all")
+        lca = LCA(alpha=0.0, max_iter=1, batch_size="all", n_references="all")
         peak = peak_megabytes(partial(lca.fit, X))
         rows.append([f"{n:,} × {d}, {np.dtype(dtype)}", f"{peak:.0f}"])
     print("Peak memory of an exact fit beyond its input\n")
@@ -108,8 +108,8 @@ def fast_form() -> None:
     order = np.random.default_rng(0).permutation(len(X))
     learn, test = X[order[:6000]], X[order[6000:]]
     models = {
-        "exact": LCA(reg=REG_USPS, max_iter=500),
-        "fast": LCA(reg=REG_USPS, n_references=2000, tol=FAST_TOL, random_state=0),
+        "exact": LCA(alpha=REG_USPS, max_iter=500),
+        "fast": LCA(alpha=REG_USPS, n_references=2000, tol=FAST_TOL, random_state=0),
     }
     rows, times, scores = [], [], []
     for name, model in models.items():
@@ -128,15 +128,15 @@ def many_points(n: int, d: int) -> None:
     X = make_blobs(n, d, centers=30, random_state=0)[0] @ _mixing(d)
     judges = np.arange(2000)
     # Two runs, because tracing slows a fit down; its memory is that of one pass.
-    peak = peak_megabytes(partial(LCA(reg=0.0, random_state=0, max_iter=1).fit, X))
+    peak = peak_megabytes(partial(LCA(alpha=0.0, random_state=0, max_iter=1).fit, X))
     rows = []
     for batch_size in (100, None):
-        lca = LCA(reg=0.0, batch_size=batch_size, random_state=0)
+        lca = LCA(alpha=0.0, batch_size=batch_size, random_state=0)
         before = time.process_time()
         taken = _fit_seconds(lca, X)
         worked = time.process_time() - before
         score = lca._density.leave_one_out(effective_n_threads(None), judges).mean()
-        size = sampling_of(batch_size, None, 0.6, X.shape).batch_size
+        size = sampling_of(LCA(batch_size=batch_size), X.shape).batch_size
         row = [f"{size}", f"{lca.n_iter_}", f"{taken:.0f}", f"{worked:.0f}"]
         rows.append([*row, f"{score:.3f}"])
     print(f"{n:,} × {d}, float64, by batches: {peak:.0f} MB beside X\n")

@@ -261,7 +261,7 @@ def _others() -> Iterator[Task]:
                lambda: NeighborhoodComponentsAnalysis(max_iter=5).fit(
                    X[:1000], y[:1000]))  # fmt: skip
     yield Task("LCA 2,000 × 20, 5 steps, of bare products",
-               lambda: LCA(reg=0.0, max_iter=5, tol=0).fit(X[:2000]),
+               lambda: LCA(alpha=0.0, max_iter=5, tol=0).fit(X[:2000]),
                lambda: [(X[:2000] @ X[:2000].T) @ X[:2000] for _ in range(5)]
                )  # fmt: skip
 

@@ -18,7 +18,7 @@ from vicinal.neighborhood.threads import (
     N_PARTITIONS,
     blocks,
     effective_n_threads,
-    run_in_threads,
+    map_in_order,
 )
 
 __all__ = ["ExactIndex", "FaissIndex", "KNNIndex", "PynndescentIndex", "UsearchIndex"]
@@ -368,19 +368,14 @@ def for_each_block(
     size = min(len(Q), max(1, int(budget // bytes_per_row)))
     offsets = 0 if inner_product else np.einsum("ij,ij->i", X, X) / -2
 
-    def worker() -> Callable[[int, slice], None]:
-        buffer = np.empty((size, len(X)), dtype=X.dtype)
+    def score(rows: slice) -> None:
+        block = Q[rows] @ X.T
+        if not inner_product:
+            np.add(block, offsets, out=block)
+        use(rows, block)
 
-        def score(_: int, rows: slice) -> None:
-            block = buffer[: rows.stop - rows.start]
-            np.matmul(Q[rows], X.T, out=block)
-            if not inner_product:
-                np.add(block, offsets, out=block)
-            use(rows, block)
-
-        return score
-
-    run_in_threads(worker, blocks(slice(0, len(Q)), size), n_threads)
+    for _ in map_in_order(score, blocks(slice(0, len(Q)), size), n_threads):
+        pass
 
 
 def import_extra(module: str, extra: str) -> Any:

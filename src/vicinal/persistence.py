@@ -45,7 +45,7 @@ _KINDS = {
 # A file can only name public estimators of these packages, ...
 _PACKAGES = (
     *("vicinal.nca", "vicinal.lca", "vicinal.ldg", "vicinal.classic"),
-    "vicinal.compat.metric_learn",
+    *("vicinal.adapters", "vicinal.compat.metric_learn"),
 )
 # ... transformers whose fitted state is arrays and numbers, and neighbor searches,
 # which are fitted again.
@@ -79,17 +79,16 @@ class AdapterFileError(ValueError):
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> import numpy as np
-    >>> import vicinal
     >>> from vicinal.adapters import RetrievalAdapter, save_adapter
-    >>> from vicinal.persistence import AdapterFileError
+    >>> from vicinal.app import models
     >>> vectors = np.random.default_rng(0).normal(size=(30, 4))
     >>> pairs = [(i, i + 1) for i in range(29)]
     >>> adapter = RetrievalAdapter(alpha=0.1).fit(vectors[:-1], vectors, pairs)
     >>> with TemporaryDirectory() as folder:
     ...     save_adapter(Path(folder) / "map.safetensors", adapter)
     ...     try:
-    ...         vicinal.load(Path(folder) / "map.safetensors")
-    ...     except AdapterFileError:
+    ...         models.load(Path(folder) / "map.safetensors")
+    ...     except models.AdapterFileError:
     ...         print("an adapter")
     an adapter
     """
@@ -195,12 +194,6 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         with safetensors.safe_open(str(file), framework="numpy") as opened:
             metadata = opened.metadata() or {}
-            if "vicinal_adapter" in metadata:
-                raise AdapterFileError(  # noqa: TRY301 -- passed on below
-                    f"{file.name} is an adapter that `vicinal adapt` wrote, no model "
-                    "of a table: `vicinal transform` maps vectors with it, and "
-                    "vicinal.adapters.load_adapter reads it."
-                )
             _demand("vicinal" in metadata, "it was not written by vicinal.save")
             names = opened.keys()
             for name in names:  # before it is read, as NumPy does not know all types
@@ -212,8 +205,6 @@ def load(path: str | os.PathLike[str]) -> Any:
         _demand(unchanged, "it was edited after it was written")
         kind, header = _header(text)
         return import_module(_KINDS[kind]).from_parts(header, arrays)
-    except AdapterFileError:
-        raise
     except safetensors.SafetensorError as error:
         raise ValueError(
             f"{file.name} is cut short, damaged or no model ({_line(error)})."

@@ -165,7 +165,7 @@ def test_mini_batches_come_close_to_all_candidates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     exact = fitted(alpha=0.03, temperature=0.5, metric="euclidean")
-    monkeypatch.setattr("vicinal.adapters._retrieval_adapter._MAX_PRODUCTS", 0)
+    monkeypatch.setattr("vicinal.adapters._retrieval_adapter.MAX_PRODUCTS", 0)
     sampled = fitted(
         alpha=0.03, temperature=0.5, metric="euclidean", batch_size=40, n_candidates=100
     )
@@ -216,7 +216,7 @@ def test_bad_data_are_refused() -> None:
     with pytest.raises(ValueError, match="too few to tell"):
         RetrievalAdapter().fit(queries[:5], documents, pairs[:5])
     same = np.repeat(queries[:1], 20, axis=0)
-    with pytest.raises(ValueError, match="not names like 'q1': look up the row"):
+    with pytest.raises(ValueError, match="counted from 0, not by name"):
         adapter.fit(queries, documents, [("q1", "d5")])
     with pytest.raises(ValueError, match="All queries are equal"):
         RetrievalAdapter().fit(same, documents, [(row, row) for row in range(20)])

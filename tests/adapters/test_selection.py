@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from vicinal._typing import FloatArray
 from vicinal.adapters import _selection
 from vicinal.adapters._objective import RetrievalObjective
-from vicinal.adapters._selection import HeldOutQueries, best_trial
+from vicinal.adapters._selection import HeldOutQueries
 
 
 def test_settings_are_compared_on_a_sample_of_many_documents(
@@ -22,12 +22,16 @@ def test_settings_are_compared_on_a_sample_of_many_documents(
     weights = np.zeros((4, 40))
     np.put_along_axis(weights, relevant, [0.25, 0.75], axis=1)
     objective = RetrievalObjective(queries, documents, csr_array(weights))
-    held_out = HeldOutQueries(objective, 2, [1], 0, np.arange(4))
-    assert held_out._with_fewer_documents(objective) is objective
+    held_out = HeldOutQueries(objective, 2, [1], 0)
+    assert all(len(sample.documents) == 40 for sample in held_out.samples)
     monkeypatch.setattr(_selection, "N_SAMPLED_DOCUMENTS", 10)
-    sampled = held_out._with_fewer_documents(objective)
-    assert 10 <= len(sampled.documents) <= 18
-    np.testing.assert_allclose(sampled.weights @ sampled.documents, weights @ documents)
+    held_out = HeldOutQueries(objective, 2, [1], 0)
+    assert all(len(test.documents) == 40 for test in held_out.tests)
+    for sample, test in zip(held_out.samples, held_out.tests, strict=True):
+        assert 10 <= len(sample.documents) <= 18
+        np.testing.assert_allclose(
+            sample.weights @ sample.documents, test.weights @ documents
+        )
 
 
 class Simulated(HeldOutQueries):
@@ -38,14 +42,14 @@ class Simulated(HeldOutQueries):
         points = np.arange(2.0 * n).reshape(n, 2)
         objective = RetrievalObjective(points, points, csr_array(np.eye(n)))
         self.gains, self.of_alpha = gains, of_alpha
-        super().__init__(objective, 2, [1], 0, np.arange(n))
+        super().__init__(objective, 2, [1], 0)
 
     def _scores(self, test: Any, maps: FloatArray | None) -> dict[str, FloatArray]:
         gains = self.gains[(test.queries[:, 0] / 2).astype(int)]
         factor = 0.0 if maps is None else self.of_alpha.get(maps[0, 0])
         return {"map": np.full_like(gains, -1) if factor is None else factor * gains}
 
-    def path(self) -> list[_selection.Trial]:
+    def path(self) -> list[_selection.Candidate]:
         def solve(_: Any, alpha: float, __: Any) -> Any:
             return SimpleNamespace(x=alpha * np.eye(2))
 
@@ -65,7 +69,7 @@ def test_the_path_stops_after_two_worse_penalties(
 ) -> None:
     trials = Simulated(np.ones(4), of_alpha).path()
     assert [trial.alpha for trial in trials] == list(of_alpha)[:n_tried]
-    assert best_trial(trials).alpha == best
+    assert max(trials, key=lambda trial: trial.precision.sum()).alpha == best
 
 
 @pytest.mark.parametrize(
@@ -81,6 +85,6 @@ def test_an_improvement_is_more_than_a_standard_error(
     gains: list[float], improves: bool
 ) -> None:
     held_out = Simulated(np.array(gains), {1.0: 1.0})
-    evaluation = held_out.evaluate(held_out.path())
-    np.testing.assert_allclose(evaluation.after["map"], gains)
-    assert held_out.improves(evaluation, np.eye(2)) is improves
+    _, after, found = held_out.evaluate(held_out.path(), np.eye(2))
+    np.testing.assert_allclose(after["map"], gains)
+    assert found is improves

@@ -13,16 +13,17 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from tests.adapters.data import turned
-from vicinal import NCA
+from vicinal import LDG, NCA, save
 from vicinal._typing import FloatArray
 from vicinal.adapters import (
+    Evaluation,
     RetrievalAdapter,
     load_adapter,
     save_adapter,
     to_faiss,
     to_onnx,
 )
-from vicinal.adapters._serialization import _digest
+from vicinal.persistence import digest
 
 
 @pytest.fixture
@@ -49,6 +50,7 @@ def test_a_saved_adapter_can_be_loaded(path: Path, parameters: dict[str, Any]) -
         np.testing.assert_array_equal(one, other)
     assert again.metric_ == adapter.metric_
     assert again.is_adapted_ == adapter.is_adapted_
+    assert again.get_params() == adapter.get_params()
     assert not hasattr(again, "evaluation_")
 
 
@@ -64,75 +66,67 @@ def test_an_adapter_is_saved_with_its_evaluation(path: Path) -> None:
         np.testing.assert_array_equal(again.after[name], one.after[name])
 
 
-def rewrite(path: Path, change: dict[str, Any], **tensors: Any) -> None:
+def rewrite(path: Path, state: dict[str, Any], **arrays: Any) -> None:
+    """Change attributes and arrays of a saved adapter, with a valid checksum."""
     with safe_open(str(path), framework="numpy") as opened:
-        header = json.loads(opened.metadata()["vicinal_adapter"])
+        header = json.loads(opened.metadata()["vicinal"])
         held = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    held |= tensors
-    text = json.dumps(header | change)
-    metadata = {"vicinal_adapter": text, "sha256": _digest(text, held)}
-    save_file(held, str(path), metadata)
+    header["model"]["state"] |= state
+    held |= {f"RetrievalAdapter.{name}": array for name, array in arrays.items()}
+    text = json.dumps(header)
+    save_file(held, str(path), {"vicinal": text, "sha256": digest(text, held)})
 
 
 @pytest.mark.parametrize(
-    ("change", "tensors", "words"),
+    ("state", "arrays", "words"),
     [
-        ({"format": "vicinal.adapter.2"}, {}, "another version"),
-        ({"side": "left"}, {}, "the side"),
-        ({"side": ["query"]}, {}, "the side"),
-        ({"metric": None}, {}, "the metric"),
-        ({"alpha": -1.0}, {}, "alpha or temperature"),
-        ({"alpha": float("inf")}, {}, "alpha or temperature"),
-        ({"temperature": "0"}, {}, "alpha or temperature"),
-        ({"temperature": float("nan")}, {}, "alpha or temperature"),
-        ({"is_adapted": 1}, {}, "is_adapted"),
-        ({"more": 1}, {}, "the keys of the header"),
-        ({}, {"query_components": np.zeros((3, 8))}, "shapes"),
-        ({}, {"query_components": np.full((8, 8), np.nan)}, "not finite"),
-        ({}, {"query_components": np.zeros((8, 8), dtype=np.int32)}, "type"),
-        ({}, {"other": np.zeros(3)}, "unexpected contents"),
-        ({"seed": True}, {}, "the seed"),
-        ({"seed": -1}, {}, "the seed"),
-        ({"seed": 2**32}, {}, "the seed"),
-        ({"scores": 3}, {}, "the scores"),
-        ({"scores": [["mrr"]] * 8}, {}, "not a valid adapter"),
-        ({"scores": ["\x1b[2J"] * 8}, {}, "the scores"),
-        ({"scores": ["mrr"] * 8}, {}, "the scores"),
-        ({"scores": ["mrr"]}, {}, "the evaluation"),
-        ({}, {"before": np.zeros((8, 3))}, "the evaluation"),
-        ({}, {"before": np.zeros(8)}, "the evaluation"),
-        ({}, {"before": np.full((8, 120), 2.0)}, "the evaluation"),
-        ({}, {"after": np.full((8, 120), np.inf)}, "the evaluation"),
-        ({}, {"after": np.full((8, 120), np.nan)}, "the evaluation"),
-        ({}, {"queries": np.arange(3)}, "the evaluation"),
-        ({}, {"queries": np.zeros(120, dtype=np.int64)}, "the evaluation"),
-        ({}, {"queries": np.arange(120) - 1}, "the evaluation"),
-        ({}, {"queries": np.arange(120.0)}, "type of queries"),
-        ({}, {"queries": np.zeros((), dtype=np.int64)}, "the evaluation"),
+        ({"metric_": None}, {}, "the metric"),
+        ({"alpha_": -1.0}, {}, "alpha or temperature"),
+        ({"alpha_": {"float": "inf"}}, {}, "alpha or temperature"),
+        ({"temperature_": "0"}, {}, "not a valid adapter"),
+        ({"temperature_": {"float": "nan"}}, {}, "alpha or temperature"),
+        ({"n_features_in_": 3}, {}, "the shapes"),
+        ({}, {"query_components_": np.zeros((3, 8))}, "the shapes"),
+        ({}, {"query_components_": np.full((8, 8), np.nan)}, "not finite"),
+        ({}, {"evaluation_.before.map": np.zeros(3)}, "not a valid adapter"),
+        ({}, {"evaluation_.before.map": np.full(120, 2.0)}, "out of range"),
+        ({}, {"evaluation_.after.map": np.full(120, np.inf)}, "out of range"),
+        ({}, {"evaluation_.after.map": np.full(120, np.nan)}, "other queries"),
+        ({}, {"evaluation_.queries": np.arange(3)}, "other queries"),
+        ({"evaluation_": 3}, {}, "not a valid adapter"),
+        ({"evaluation_": {"dict": {}}}, {}, "not a valid adapter"),
     ],
 )
 def test_invalid_files_are_refused(
-    path: Path, change: dict[str, Any], tensors: dict[str, Any], words: str
+    path: Path, state: dict[str, Any], arrays: dict[str, Any], words: str
 ) -> None:
     save_adapter(path, fitted(alpha="auto"))
-    rewrite(path, change, **tensors)
+    rewrite(path, state, **arrays)
     with pytest.raises(ValueError, match=words):
         load_adapter(path)
 
 
-def test_damaged_files_are_refused(path: Path) -> None:
-    with pytest.raises(OSError, match="is not a file"):
+def test_names_of_scores_cannot_control_the_terminal(path: Path) -> None:
+    adapter = fitted(alpha="auto")
+    one = adapter.evaluation_
+    name = "\x1b[2J"
+    adapter.evaluation_ = Evaluation(
+        {name: one.before["map"]}, {name: one.after["map"]}, queries=one.queries
+    )
+    save_adapter(path, adapter)
+    with pytest.raises(ValueError, match="the names of the scores"):
+        load_adapter(path)
+
+
+def test_damaged_and_other_files_are_refused(path: Path) -> None:
+    with pytest.raises(OSError, match="does not exist"):
         load_adapter(path)
     path.write_bytes(b"")
-    with pytest.raises(ValueError, match="damaged or not an adapter"):
+    with pytest.raises(ValueError, match="damaged or no model"):
         load_adapter(path)
-    save_adapter(path, fitted())
-    content = path.read_bytes()
-    path.write_bytes(content[:-20])
-    with pytest.raises(ValueError, match="damaged or not an adapter"):
-        load_adapter(path)
-    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(ValueError, match="edited after it was written"):
+    X, y = load_iris(return_X_y=True)
+    save(path, LDG(2, n_neighbors=4, gamma=0.5).fit(X, y))
+    with pytest.raises(ValueError, match="a model of another kind"):
         load_adapter(path)
 
 

@@ -19,7 +19,7 @@ y = np.arange(30) % 3
     [
         NCA(max_iter=3),
         NCARegressor(max_iter=3),
-        LCA(max_iter=3, reg=0.1),
+        LCA(max_iter=3, alpha=0.1),
         LDG(2, n_neighbors=5, gamma=0.5),
         FDA(1),
     ],

@@ -132,7 +132,6 @@ def test_constant_features_and_warm_starts() -> None:
     "setting",
     [
         {"covariance": "local"},
-        {"reg": "cv"},
         {"batch_size": "all"},
         {"n_references": "all"},
     ],

@@ -65,7 +65,7 @@ def test_the_default_density_is_the_mixture() -> None:
     np.testing.assert_allclose(drawn.mean(axis=0), X[::2].mean(axis=0), atol=0.05)
     far = model.score_samples(X[:1] + 100)
     assert np.isfinite(far).all()
-    assert not hasattr(model.set_params(reg=0.1).fit(X), "background_weight_")
+    assert not hasattr(model.set_params(alpha=0.1).fit(X), "background_weight_")
 
 
 def test_a_constant_feature_is_no_part_of_the_density() -> None:

@@ -13,10 +13,10 @@ from vicinal._typing import FloatArray
 
 X = load_iris().data
 MODELS = [
-    LCA(reg=0.0),
-    LCA("diagonal", reg=0.0),
-    LCA("spherical", reg=0.0),
-    LCA("local", reg=0.0),
+    LCA(alpha=0.0),
+    LCA("diagonal", alpha=0.0),
+    LCA("spherical", alpha=0.0),
+    LCA("local", alpha=0.0),
 ]
 
 
@@ -39,7 +39,7 @@ def test_scores_are_the_parzen_estimate(model: Any) -> None:
 
 
 def test_a_spherical_kernel_is_scikit_learns_kernel_density() -> None:
-    model = LCA("spherical", reg=0.0).fit(X)
+    model = LCA("spherical", alpha=0.0).fit(X)
     peer = KernelDensity(bandwidth=np.sqrt(model.covariance_[0, 0])).fit(X)
     np.testing.assert_allclose(model.score_samples(X + 1), peer.score_samples(X + 1))
 
@@ -76,7 +76,7 @@ def test_scores_by_a_tree_keep_their_error_bound(
     # Also between and beyond the clusters, where a tree alone would be wrong.
     apart = np.random.default_rng(0).uniform(-30, 30, size=(200, 2))
     new = np.vstack([points[:50] + 0.1, apart, [[100.0, 100.0]]])
-    exact = LCA(rtol=0, reg=0.0).fit(points)
+    exact = LCA(rtol=0, alpha=0.0).fit(points)
     used: list[int] = []
     by_tree = KernelDensity.score_samples
 
@@ -96,7 +96,7 @@ def test_scores_by_a_tree_keep_their_error_bound(
 
 
 @pytest.mark.parametrize(
-    "model", [*MODELS, LCAGauss(1, reg_local=0.0, reg_global=0.0)], ids=str
+    "model", [*MODELS, LCAGauss(1, alpha_local=0.0, alpha_global=0.0)], ids=str
 )
 def test_modes_are_peaks(model: Any) -> None:
     points, _ = blobs(90)
@@ -139,7 +139,7 @@ def test_contamination_is_the_share_of_training_points(model: Any) -> None:
 def test_auto_contamination_is_for_new_points() -> None:
     rng = np.random.default_rng(0)
     points, new = rng.normal(size=(2, 500, 10))
-    model = LCA(contamination="auto", reg=0.0).fit(points)
+    model = LCA(contamination="auto", alpha=0.0).fit(points)
     assert (model.predict(new) == -1).mean() < 0.1
     assert (model.predict(new * 5) == -1).mean() > 0.9
     lower, upper = np.percentile(model.loo_score_samples_, [25, 75])
@@ -163,7 +163,7 @@ def test_many_points_have_their_threshold_from_some(
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
-    "model", [LCA(reg=0.0), LCAGauss(1, reg_local=0.0, reg_global=0.0)], ids=str
+    "model", [LCA(alpha=0.0), LCAGauss(1, alpha_local=0.0, alpha_global=0.0)], ids=str
 )
 def test_points_far_away_are_outliers(model: Any, dtype: Any) -> None:
     model.fit(X.astype(dtype))

@@ -83,21 +83,21 @@ def test_float32_is_left_to_points_that_it_can_tell_apart() -> None:
     np.testing.assert_allclose(narrow, points - points.mean(axis=0), atol=1e-5)
     apart = np.vstack([points, points + 1e6])
     assert to_float32_if_safe(apart) is apart
-    assert to_float32_if_safe(points * 1e200).dtype == np.float64
+    assert to_float32_if_safe(points * 1e60).dtype == np.float64
 
 
 def test_batches_of_clusters_that_float32_would_blur() -> None:
     apart = np.vstack([points[:500], points[:500] + 3e4 * np.eye(4)[0]])
-    exact = LCA(reg=0.0).fit(apart)
-    fast = LCA(reg=0.0, batch_size=100, n_references=1000, random_state=0).fit(apart)
+    exact = LCA(alpha=0.0).fit(apart)
+    fast = LCA(alpha=0.0, batch_size=100, n_references=1000, random_state=0).fit(apart)
     np.testing.assert_allclose(
         fast.covariance_, exact.covariance_, rtol=0.25, atol=0.05
     )
 
 
 def test_batches_come_near_the_exact_optimum() -> None:
-    exact = LCA(reg=1e-3).fit(points[:1000])
-    fast = LCA(reg=1e-3, batch_size=100, n_references=400, random_state=0)
+    exact = LCA(alpha=1e-3).fit(points[:1000])
+    fast = LCA(alpha=1e-3, batch_size=100, n_references=400, random_state=0)
     few = clone(fast).set_params(max_iter=1, tol=1e9).fit(points[:1000])
     fast.fit(points[:1000])
     held_out = points[1000:]
@@ -123,9 +123,9 @@ def test_references_are_honored_for_any_batch_size(
     """Section 5.2: fewer references widen the kernels, by as much as in naive EM."""
     some = points[:300, :2]
     naive = subsampled_em(some, n_references, 20, np.random.default_rng(0))
-    exact = np.trace(LCA(reg=0.0).fit(some).covariance_)
+    exact = np.trace(LCA(alpha=0.0).fit(some).covariance_)
     assert np.trace(naive) == pytest.approx(ratio * exact, rel=0.1)
-    fast = LCA(reg=0.0, n_references=n_references, batch_size=batch_size)
+    fast = LCA(alpha=0.0, n_references=n_references, batch_size=batch_size)
     fast.set_params(rescale=False, random_state=0).fit(some)
     assert np.trace(fast.covariance_) == pytest.approx(np.trace(naive), rel=0.2)
     fast.set_params(rescale=True).fit(some)
@@ -138,7 +138,7 @@ def test_many_points_are_fitted_by_batches(monkeypatch: pytest.MonkeyPatch) -> N
         (20_001, 256): Sampling(1024, 3000, 0.6),
         (500_000, 20): Sampling(500, 3000, 0.6),
     }.items():
-        assert sampling_of(None, None, 0.6, shape) == expected
+        assert sampling_of(LCA(), shape) == expected
     problem = ScaledData.of(
         Scaler.of(points, isotropic=False), points, 1, (points, None)
     )
@@ -176,25 +176,23 @@ def test_parts_come_near_the_whole(make: type[LCA] | type[LCAGauss]) -> None:
     whole = make(max_iter=300).fit(shuffled)
     held_out = points[1000:]
     assert model.score(held_out) > whole.score(held_out) - 0.7
-    regs = dict.fromkeys(make._regs, 1e-3)  # what parts are learned with
+    regs = dict.fromkeys(make._alphas, 1e-3)  # what parts are learned with
     with pytest.warns(ConvergenceWarning):
         start = make(max_iter=1, tol=0).set_params(**regs).fit(shuffled)
     assert model.score(held_out) > start.score(held_out) + 0.5
 
 
 def test_partial_fit_goes_on_after_fit() -> None:
-    model = LCA(reg=0.01, random_state=0).fit(X[:100])
+    model = LCA(alpha=0.01, random_state=0).fit(X[:100])
     before = model.covariance_
     model.partial_fit(X[100:])
     assert len(model.loo_score_samples_) == 150
     assert not np.array_equal(model.covariance_, before)
-    single = LCA(reg=0.01).fit(X[:100]).partial_fit(X[100:101])
+    single = LCA(alpha=0.01).fit(X[:100]).partial_fit(X[100:101])
     assert len(single.loo_score_samples_) == 101
 
 
 def test_what_partial_fit_cannot_do() -> None:
-    with pytest.raises(ValueError, match="set it to a number"):
-        LCA(reg="cv").partial_fit(X)
     with pytest.raises(ValueError, match="another covariance than 'local'"):
         LCA("local").partial_fit(X)
     with pytest.raises(ValueError, match="minimum of 2"):
@@ -259,8 +257,8 @@ def test_partial_fit_forgets_what_only_fit_knows() -> None:
     model.partial_fit(X[100:])
     assert not hasattr(model, "covariances_")
     assert not hasattr(model, "objective_curve_")
-    chosen = LCA(reg="cv", cv=3).fit(X[:100]).set_params(reg=0.1).partial_fit(X[100:])
-    assert not hasattr(chosen, "cv_score_")
+    mixed = LCA().fit(X[:100]).partial_fit(X[100:])
+    assert not hasattr(mixed, "background_weight_")
 
 
 def test_a_low_rank_leaves_room_for_the_identity() -> None:

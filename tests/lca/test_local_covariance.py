@@ -44,8 +44,10 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
 
 
 def test_local_covariances_follow_their_smoothing() -> None:
-    loose, stiff = (LCA("local", smoothing=s, reg=0.0).fit(X[::2]) for s in (1.0, 1e9))
-    shared = LCA(reg=0.0).fit(X[::2])
+    loose, stiff = (
+        LCA("local", smoothing=s, alpha=0.0).fit(X[::2]) for s in (1.0, 1e9)
+    )
+    shared = LCA(alpha=0.0).fit(X[::2])
     np.testing.assert_allclose(
         stiff.covariances_, np.broadcast_to(shared.covariance_, (75, 4, 4)), rtol=1e-5
     )
@@ -59,7 +61,7 @@ def test_local_covariances_follow_their_smoothing() -> None:
 
 
 def test_the_curve_of_local_covariances_has_their_penalty() -> None:
-    lca = LCA("local", smoothing=2.0, reg=0.0).fit(X[::2])
+    lca = LCA("local", smoothing=2.0, alpha=0.0).fit(X[::2])
     ratios = np.linalg.solve(lca.covariance_, lca.covariances_)
     traces = np.trace(np.linalg.inv(ratios), axis1=1, axis2=2)
     penalty = np.mean(traces - 4 + np.linalg.slogdet(ratios)[1])  # times s/2
@@ -79,7 +81,7 @@ def test_features_that_do_not_vary_beside_huge_ones() -> None:
     rng = np.random.default_rng(0)
     points = np.zeros((70, 40))
     points[:, :22] = np.round(rng.normal(size=(70, 22)) * 10 ** rng.uniform(0, 9, 22))
-    model = LCA(covariance="local", reg="cv", max_iter=20, random_state=0).fit(points)
+    model = LCA(covariance="local", alpha=0.1, max_iter=20, random_state=0).fit(points)
     assert np.isfinite(model.components_).all()
 
 

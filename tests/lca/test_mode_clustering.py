@@ -46,10 +46,10 @@ def test_width_sets_how_many() -> None:
 
 
 def test_the_density_given_is_left_alone() -> None:
-    density = LCA(reg=0.01)
+    density = LCA(alpha=0.01)
     model = ModeClustering(density).fit(load_iris().data)
     assert not hasattr(density, "components_")
-    assert model.density_.reg_ == 0.01
+    assert model.density_.alpha_ == 0.01
 
 
 def test_a_gaussian_is_one_cluster() -> None:

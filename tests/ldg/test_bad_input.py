@@ -120,7 +120,7 @@ def test_far_fewer_rows_than_features() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("scale_of_all", [1e-30, 1e30, 1e200])
+@pytest.mark.parametrize("scale_of_all", [1e-30, 1e30, 1e60])
 @pytest.mark.parametrize("wide", [False, True])
 def test_any_scale(scale_of_all: float, dtype: type, wide: bool) -> None:
     if dtype == np.float32 and scale_of_all > 1e38:

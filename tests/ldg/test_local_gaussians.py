@@ -25,7 +25,7 @@ def test_variances_and_scatters_are_the_papers(k: int, n_threads: int) -> None:
     np.testing.assert_array_equal(subset.codes, codes)
     neighbors = subset.nearest(k, None, n_threads)
     _, variances, _ = gaussians_around(points, codes, k, 1e-3)
-    np.testing.assert_allclose(subset.variances(neighbors, 4, n_threads), variances)
+    np.testing.assert_allclose(subset.variances(neighbors, 4), variances)
     priors = np.bincount(codes) / len(codes)
     own, every = scatters(subset, neighbors, priors, 4, n_threads)
     V, A = ldg_scatters(points, codes, k, 1e-3)
@@ -54,7 +54,7 @@ def test_variances_far_from_the_origin(dtype: type) -> None:
     points: FloatArray = np.vstack([near + 100, near - 100]).astype(dtype)
     codes = np.repeat([0, 1], 20)
     subset = ClassPoints.build(points, codes, 1e-12)
-    variances = subset.variances(subset.nearest(19, points[:1], 1), 3, 1)[0]
+    variances = subset.variances(subset.nearest(19, points[:1], 1), 3)[0]
     expected = [
         points[nearest].astype(np.float64).var(axis=0).mean()
         for nearest in (subset.nearest(19, points[:1], 1)[j][0] for j in (0, 1))
@@ -65,7 +65,7 @@ def test_variances_far_from_the_origin(dtype: type) -> None:
 def test_the_floor() -> None:
     points = np.repeat([[0.0, 1.0], [2.0, 3.0]], 5, axis=0)
     subset = ClassPoints.build(points, np.repeat([0, 1], 5), 0.25)
-    variances = subset.variances(subset.nearest(3, None, 1), 2, 1)
+    variances = subset.variances(subset.nearest(3, None, 1), 2)
     np.testing.assert_array_equal(variances, np.full((10, 2), 0.125))
 
 

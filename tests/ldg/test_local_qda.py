@@ -144,7 +144,7 @@ def test_classes_of_few_rows() -> None:
     assert np.isfinite(qda.predict_log_proba(X)).all()
 
 
-@pytest.mark.parametrize("scale_of_all", [1e-30, 1e30, 1e200])
+@pytest.mark.parametrize("scale_of_all", [1e-30, 1e30, 1e60])
 def test_any_scale(scale_of_all: float) -> None:
     scaled = untied * scale_of_all
     expected = LocalQDA(8).fit(untied, y).predict_proba(untied)

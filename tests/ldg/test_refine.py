@@ -32,7 +32,7 @@ def objective_and_points(
     floor = 1e-3 * np.square(points).sum() / 30
     subset = ClassPoints.build(points, labels, floor)
     priors = np.bincount(labels) / 30
-    objective = LocalGaussianObjective(subset, subset.nearest(4, None, 1), priors, 5, 1)
+    objective = LocalGaussianObjective(subset, subset.nearest(4, None, 1), priors, 5)
     return objective, points, labels, rng.normal(size=(n_components, 5))
 
 

@@ -174,14 +174,10 @@ class RetrievalObjective:
             images.append((Z, length))
         return images
 
-    @property
-    def has_closed_form(self) -> bool:
-        """Whether `closed_form` applies: queries are mapped and compared by cosine."""
-        return self.side == "query" and self.unit_length
-
     def closed_form(self, alpha: float) -> FloatArray:
-        """Return the best map if the documents form one Gaussian cloud.
+        """Return the best map of the queries if the documents form one Gaussian cloud.
 
+        It is for side "query" and vectors of length 1.
         For documents of mean μ and covariance Σ, log Σ_j exp(⟨u, x_j⟩ / T) is
         ⟨u, μ⟩ / T + uᵀΣu / 2T² and a constant. The objective is then quadratic in A.
         With C the mean of q qᵀ, and M the mean of (w − μ) qᵀ for the mean relevant

@@ -1,7 +1,6 @@
 """The adapter: linear maps of queries and documents, learned from relevance."""
 
 from collections.abc import Sequence
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -18,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal._typing import FloatArray, IntArray
 from vicinal.adapters._evaluation import Evaluation, check_k, score_vectors
 from vicinal.adapters._objective import MiniBatches, RetrievalObjective
-from vicinal.adapters._selection import HeldOutQueries, best_trial
+from vicinal.adapters._selection import HeldOutQueries, Solve
 from vicinal.adapters._validation import (
     check_data,
     check_vectors,
@@ -34,14 +33,7 @@ from vicinal.optimize import LBFGS, Ridge, Stochastic, solution
 
 # Multiplications of an evaluation over all documents above which the closed form or
 # mini-batches are used; see "Large collections" in docs/adapters.md.
-_MAX_PRODUCTS = 2e10
-# Temperatures relative to the one of highest likelihood before learning; lower ones
-# emphasize the first ranks. The first is tried with all penalties.
-_TEMPERATURE_FACTORS = (0.5, 1.0, 0.25)
-# Range of temperatures to search, in the unit of squared distances.
-_TEMPERATURE_RANGE = (1e-3, 10.0)
-# Largest step of Adam on mini-batches, relative to a typical entry of the map.
-_LEARNING_RATE = 0.05
+MAX_PRODUCTS = 2e10
 
 
 class RetrievalAdapter(BaseEstimator):
@@ -238,38 +230,43 @@ class RetrievalAdapter(BaseEstimator):
                 n_jobs=self.n_jobs,
             )
             temperatures = self._temperatures(objective, start)
-            objective.temperature = temperatures[0]
-            sampled = Q.size * len(X) > _MAX_PRODUCTS
-            solve = partial(self._solve, center=start, sampled=sampled, seed=seed)
-            alpha, is_adapted, evaluation = self.alpha, True, None
+            solve = self._solver(
+                start, sampled=Q.size * len(X) > MAX_PRODUCTS, seed=seed
+            )
+            alpha, temperature = self.alpha, temperatures[0]
+            evaluation, is_adapted = None, True
             if alpha == "auto":
                 held_out = HeldOutQueries(
-                    objective, self.n_folds, check_k(self.k), seed, judged
+                    objective, self.n_folds, check_k(self.k), seed
                 )
-                trials = held_out.fit_path(solve, start, temperatures)
-                best = best_trial(trials)
-                alpha, objective.temperature = best.alpha, best.temperature
-                evaluation = held_out.evaluate(trials)
-                is_adapted = held_out.improves(evaluation, start)
-            result = solve(objective, float(alpha), start) if is_adapted else None
-        A = (start if result is None else result.x).astype(Q.dtype)
-        A, B = (A[0], A[1]) if self.side == "two" else (A, A)
-        self.query_components_ = A
+                candidates = held_out.fit_path(solve, start, temperatures)
+                before, after, is_adapted = held_out.evaluate(candidates, start)
+                rows = judged[np.sort(held_out.rows)]
+                evaluation = Evaluation(before, after, seed, rows)
+                alpha, temperature, *_ = max(
+                    candidates, key=lambda one: one.precision.sum()
+                )
+            objective.temperature = temperature
+            maps, n_iter, converged = start, 0, True
+            if is_adapted:
+                result = solve(objective, float(alpha), start)
+                maps, n_iter = result.x, result.nit
+                converged = result.reason != "max_iter"
+        A, B = maps if self.side == "two" else (maps, maps)
+        self.query_components_ = A.astype(Q.dtype)
         self.document_components_ = (
-            np.eye(len(A), dtype=A.dtype) if self.side == "query" else B
-        )
-        self.alpha_, self.temperature_ = float(alpha), objective.temperature
+            np.eye(len(A)) if self.side == "query" else B
+        ).astype(Q.dtype)
+        self.alpha_, self.temperature_ = float(alpha), temperature
         self.metric_, self.is_adapted_ = metric, is_adapted
-        self.n_features_in_ = Q.shape[1]
-        self.n_iter_ = 0 if result is None else result.nit
+        self.n_features_in_, self.n_iter_ = Q.shape[1], n_iter
         self.__dict__.pop("evaluation_", None)  # of an earlier fit
         if evaluation is not None:
             self.evaluation_ = evaluation
             self._report(evaluation)
-        if result is not None and result.reason == "max_iter":
+        if not converged:
             warn_caller(
-                f"The fit did not converge in {result.nit} iterations: increase "
-                "max_iter.",
+                f"The fit did not converge in {n_iter} iterations: increase max_iter.",
                 ConvergenceWarning,
             )
         return self
@@ -309,38 +306,36 @@ class RetrievalAdapter(BaseEstimator):
 
         found = minimize_scalar(
             loss,
-            bounds=np.log(_TEMPERATURE_RANGE) + np.log(unit),
+            bounds=np.log(np.array([1e-3, 10.0]) * unit),
             method="bounded",
             options={"xatol": 0.02},
         )
-        return [factor * float(np.exp(found.x)) for factor in _TEMPERATURE_FACTORS]
+        # Lower temperatures emphasize the first ranks.
+        return [factor * float(np.exp(found.x)) for factor in (0.5, 1.0, 0.25)]
 
-    def _solve(
-        self,
-        objective: RetrievalObjective,
-        alpha: float,
-        init: FloatArray,
-        *,
-        center: FloatArray,
-        sampled: bool,
-        seed: int,
-    ) -> OptimizeResult:
-        """Maximize the objective minus alpha ‖A − center‖² for each query."""
+    def _solver(self, center: FloatArray, *, sampled: bool, seed: int) -> Solve:
+        """Return a solver of the objective minus alpha ‖A − center‖² for each query."""
 
         def never_stop(*_: Any) -> bool:
             return False
 
-        if not sampled:
-            penalized = Ridge(objective, alpha * len(objective.queries), center)
-            return LBFGS(self.max_iter, self.tol).maximize(penalized, init, never_stop)
-        if objective.has_closed_form:
-            found = objective.closed_form(alpha)
-            return solution(found, 1, [], "converged", "closed form")
-        batches = MiniBatches(
-            objective, alpha, center, self.batch_size, self.n_candidates
-        )
-        adam = Stochastic(self.max_iter, seed, steps=10, first_step=_LEARNING_RATE)
-        return adam.maximize(batches, init, never_stop)
+        def solve(
+            objective: RetrievalObjective, alpha: float, init: FloatArray
+        ) -> OptimizeResult:
+            if not sampled:
+                ridge = Ridge(objective, alpha * len(objective.queries), center)
+                return LBFGS(self.max_iter, self.tol).maximize(ridge, init, never_stop)
+            if objective.side == "query" and objective.unit_length:
+                found = objective.closed_form(alpha)
+                return solution(found, 1, [], "converged", "closed form")
+            batches = MiniBatches(
+                objective, alpha, center, self.batch_size, self.n_candidates
+            )
+            # The largest step is a twentieth of a typical entry of the map.
+            adam = Stochastic(self.max_iter, seed, steps=10, first_step=0.05)
+            return adam.maximize(batches, init, never_stop)
+
+        return solve
 
     def _report(self, evaluation: Evaluation) -> None:
         """Warn if learning does not help, or print the gain."""

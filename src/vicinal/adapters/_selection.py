@@ -6,28 +6,29 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import OptimizeResult
 
-from vicinal._typing import FloatArray, IntArray
-from vicinal.adapters._evaluation import Evaluation, score_vectors
+from vicinal._typing import FloatArray
+from vicinal.adapters._evaluation import score_vectors
 from vicinal.adapters._objective import N_SAMPLED_DOCUMENTS, RetrievalObjective
+from vicinal.base.selection import climb, paired_gains
 from vicinal.objectives.base import sample_indices
 
 # From a map near the identity to one close to the unpenalized maximum.
-_ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
-# Up to this number of queries, all of them are held out in folds; of more, a sample is
+ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)
+# Up to this number of queries, all of them are held out in folds; of more, 500 are
 # held out once; see "Large collections" in docs/adapters.md.
-_MAX_CROSS_VALIDATED = 4000
-_N_HELD_OUT = 500
+MAX_CROSS_VALIDATED = 4000
 
 Solve = Callable[[RetrievalObjective, float, FloatArray], OptimizeResult]
+Scores = dict[str, FloatArray]
 
 
-class Trial(NamedTuple):
-    """Settings with the maps of each split and the scores of the held-out queries."""
+class Candidate(NamedTuple):
+    """Settings, the maps of each fold, and the sum of average precisions by part."""
 
     alpha: float
     temperature: float
     maps: list[FloatArray]
-    average_precision: list[FloatArray]
+    precision: FloatArray
 
 
 class HeldOutQueries:
@@ -46,18 +47,11 @@ class HeldOutQueries:
     ks : sequence of int
         Cutoffs of the scores.
     seed : int
-        Seed of the splits and of the evaluation.
-    positions : ndarray of shape (n_queries,)
-        Positions of the queries, for the evaluation.
+        Seed of the splits.
     """
 
     def __init__(
-        self,
-        objective: RetrievalObjective,
-        n_folds: int,
-        ks: Sequence[int],
-        seed: int,
-        positions: IntArray,
+        self, objective: RetrievalObjective, n_folds: int, ks: Sequence[int], seed: int
     ) -> None:
         from sklearn.model_selection import GroupKFold, GroupShuffleSplit  # slow import
 
@@ -74,24 +68,36 @@ class HeldOutQueries:
                 "All queries are equal and none can be held out. Give different "
                 "queries, or a number for alpha."
             )
-        self.ks, self.seed, self.positions = ks, seed, positions
+        cross_validated = n_groups <= MAX_CROSS_VALIDATED
+        if cross_validated:
+            n_folds = min(n_folds, n_groups)
+            splitter = GroupKFold(n_folds, shuffle=True, random_state=seed)
+        else:
+            splitter = GroupShuffleSplit(1, test_size=500, random_state=seed)
+        rng, n_documents = np.random.default_rng(seed), len(objective.documents)
+        sampled = None
+        if n_documents > N_SAMPLED_DOCUMENTS:
+            sampled = sample_indices(rng, n_documents, N_SAMPLED_DOCUMENTS)
+        self.ks = ks
         self.train: list[RetrievalObjective] = []
-        self.parts: list[tuple[int, IntArray, RetrievalObjective]] = []
-        cross_validated = n_groups <= _MAX_CROSS_VALIDATED
-        splitter = (
-            GroupKFold(min(n_folds, n_groups), shuffle=True, random_state=seed)
-            if cross_validated
-            else GroupShuffleSplit(1, test_size=_N_HELD_OUT, random_state=seed)
-        )
-        for split, (train, test) in enumerate(splitter.split(Q, groups=groups)):
+        # The fold of each part, its queries, and the documents to compare settings on.
+        self.folds: list[int] = []
+        self.tests: list[RetrievalObjective] = []
+        self.samples: list[RetrievalObjective] = []
+        parts = []
+        for fold, (train, test) in enumerate(splitter.split(Q, groups=groups)):
             self.train.append(objective.subset(train))
             first = np.isin(groups[test], np.unique(groups[test])[::2])
-            halves = [test] if cross_validated else [test[first], test[~first]]
-            self.parts += [(split, rows, objective.subset(rows)) for rows in halves]
+            for rows in [test] if cross_validated else [test[first], test[~first]]:
+                parts.append(rows)
+                self.folds.append(fold)
+                self.tests.append(objective.subset(rows))
+                self.samples.append(objective.subset(rows, sampled))
+        self.rows = np.concatenate(parts)
 
     def fit_path(
         self, solve: Solve, start: FloatArray, temperatures: Sequence[float]
-    ) -> list[Trial]:
+    ) -> list[Candidate]:
         """Try penalties, then other temperatures with the best penalty.
 
         Penalties get weaker, each fit starts from the one before, and the path ends if
@@ -106,77 +112,65 @@ class HeldOutQueries:
         temperatures : sequence of float
             Temperatures to try.
         """
-        trials: list[Trial] = []
-        ranked = [self._with_fewer_documents(test) for _, _, test in self.parts]
+        candidates: list[Candidate] = []
 
-        def attempt(alpha: float, temperature: float, init: list[FloatArray]) -> None:
+        def attempt(alpha: float, temperature: float) -> float:
+            before = candidates[-1].maps if candidates else [start] * len(self.train)
             maps = []
-            for objective, first in zip(self.train, init, strict=True):
+            for objective, init in zip(self.train, before, strict=True):
                 objective.temperature = temperature
-                maps.append(solve(objective, alpha, first).x)
-            scores = [
-                self._scores(test, maps[split])["map"]
-                for (split, _, _), test in zip(self.parts, ranked, strict=True)
+                maps.append(solve(objective, alpha, init).x)
+            precision = [
+                self._scores(test, maps[fold])["map"].sum()
+                for fold, test in zip(self.folds, self.samples, strict=True)
             ]
-            trials.append(Trial(alpha, temperature, maps, scores))
+            candidates.append(Candidate(alpha, temperature, maps, np.array(precision)))
+            return float(np.sum(precision))
 
-        maps = [start for _ in self.train]
-        for alpha in _ALPHAS:
-            attempt(alpha, temperatures[0], maps)
-            maps = trials[-1].maps
-            if not any(trial is best_trial(trials) for trial in trials[-2:]):
-                break
-        best = best_trial(trials)
+        best = climb(
+            lambda k: attempt(ALPHAS[k], temperatures[0]), len(ALPHAS), patience=2
+        )
         for temperature in temperatures[1:]:
-            attempt(best.alpha, temperature, best.maps)
-        return trials
+            attempt(ALPHAS[best], temperature)
+        return candidates
 
-    def evaluate(self, trials: list[Trial]) -> Evaluation:
-        """Score each part among all documents, with settings chosen on the others."""
-        sums = np.array([[x.sum() for x in one.average_precision] for one in trials])
+    def evaluate(
+        self, candidates: list[Candidate], start: FloatArray
+    ) -> tuple[Scores, Scores, bool]:
+        """Score each part among all documents, with settings chosen on the others.
+
+        Returns
+        -------
+        before, after : dict of str to ndarray
+            Scores of the held-out queries, in the order of the queries.
+        improves : bool
+            Whether learning gains more than one standard error over the vectors as
+            they are or, if dimensions are dropped, over the initial maps.
+        """
+        sums = np.stack([one.precision for one in candidates])
         chosen = np.argmax(sums.sum(axis=1, keepdims=True) - sums, axis=0)
         maps = [
-            trials[trial].maps[split]
-            for trial, (split, _, _) in zip(chosen, self.parts, strict=True)
+            candidates[best].maps[fold]
+            for best, fold in zip(chosen, self.folds, strict=True)
         ]
-        rows = np.sort(np.concatenate([rows for _, rows, _ in self.parts]))
-        return Evaluation(
-            self.score(None), self.score(maps), self.seed, self.positions[rows]
-        )
-
-    def improves(self, evaluation: Evaluation, start: FloatArray) -> bool:
-        """Return whether learning gains more than one standard error.
-
-        The comparison is with the vectors as they are or, if dimensions are dropped,
-        with the initial maps.
-        """
-        kept = evaluation.before
+        unmapped: list[FloatArray | None] = [None] * len(maps)
+        before, after = self._all_scores(unmapped), self._all_scores(maps)
+        kept = before
         if start.shape[-2] < start.shape[-1]:
-            kept = self.score([start for _ in self.parts])
-        gains = evaluation.after["map"] - kept["map"]
-        return bool(gains.mean() > gains.std(ddof=1) / np.sqrt(len(gains)))
+            kept = self._all_scores([start] * len(maps))
+        gains, errors = paired_gains(np.stack([after["map"], kept["map"]]), -1)
+        return before, after, bool(gains[0] > errors[0])
 
-    def score(self, maps: Sequence[FloatArray] | None) -> dict[str, FloatArray]:
-        """Return the scores of all held-out queries, in their order.
-
-        Parameters
-        ----------
-        maps : sequence of ndarray or None
-            Maps for each part; None scores the vectors as they are.
-        """
-        found = [
-            self._scores(test, None if maps is None else maps[i])
-            for i, (_, _, test) in enumerate(self.parts)
-        ]
-        order = np.argsort(np.concatenate([rows for _, rows, _ in self.parts]))
+    def _all_scores(self, maps: Sequence[FloatArray | None]) -> Scores:
+        """Return the scores of all held-out queries, in their order."""
+        found = [self._scores(*part) for part in zip(self.tests, maps, strict=True)]
+        order = np.argsort(self.rows)
         return {
             name: np.concatenate([one[name] for one in found])[order]
             for name in found[0]
         }
 
-    def _scores(
-        self, test: RetrievalObjective, maps: FloatArray | None
-    ) -> dict[str, FloatArray]:
+    def _scores(self, test: RetrievalObjective, maps: FloatArray | None) -> Scores:
         vectors = (test.queries, test.documents) if maps is None else test.mapped(maps)
         return score_vectors(
             *vectors,
@@ -185,17 +179,3 @@ class HeldOutQueries:
             unit_length=test.unit_length,
             n_threads=test.n_threads,
         )
-
-    def _with_fewer_documents(self, test: RetrievalObjective) -> RetrievalObjective:
-        """Return the queries with a sample of the documents to compare settings on."""
-        n_documents = len(test.documents)
-        if n_documents <= N_SAMPLED_DOCUMENTS:
-            return test
-        rng = np.random.default_rng(self.seed)
-        sample = sample_indices(rng, n_documents, N_SAMPLED_DOCUMENTS)
-        return test.subset(np.arange(len(test.queries)), sample)
-
-
-def best_trial(trials: list[Trial]) -> Trial:
-    """Return the trial with the highest mean average precision; ties: the first."""
-    return max(trials, key=lambda one: sum(x.sum() for x in one.average_precision))

@@ -1,27 +1,17 @@
 """Adapters in files and in other runtimes: safetensors, ONNX, FAISS."""
 
-import hashlib
-import json
 import os
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal import __version__
-from vicinal._files import atomic_write
+from vicinal import persistence
 from vicinal.adapters._evaluation import Evaluation
 from vicinal.adapters._retrieval_adapter import RetrievalAdapter
 from vicinal.neighbors import import_extra
-
-_FORMAT = "vicinal.adapter.1"
-_MAPS = ("query_components", "document_components")
-_SCORES = ("before", "after", "queries")
-_KEYS = {"format", "side", "metric", "alpha", "temperature", "is_adapted", "version"}
-_KEYS |= {"scores", "seed"}
 
 
 def save_adapter(path: str | os.PathLike[str], adapter: RetrievalAdapter) -> None:
@@ -61,32 +51,7 @@ def save_adapter(path: str | os.PathLike[str], adapter: RetrievalAdapter) -> Non
     >>> bool((again.query_components_ == adapter.query_components_).all())
     True
     """
-    check_is_fitted(adapter)
-    library = import_extra("safetensors.numpy", "cli")
-    tensors = {name: getattr(adapter, f"{name}_") for name in _MAPS}
-    header = {
-        "format": _FORMAT,
-        "side": adapter.side,
-        "metric": adapter.metric_,
-        "alpha": adapter.alpha_,
-        "temperature": adapter.temperature_,
-        "is_adapted": adapter.is_adapted_,
-        "version": __version__,
-        "scores": [],
-        "seed": 0,
-    }
-    if hasattr(adapter, "evaluation_"):
-        evaluation = adapter.evaluation_
-        header |= {"scores": list(evaluation.before), "seed": evaluation.seed}
-        tensors["before"] = np.stack(list(evaluation.before.values()))
-        tensors["after"] = np.stack(list(evaluation.after.values()))
-        tensors["queries"] = np.asarray(evaluation.queries, dtype=np.int64)
-    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    text = json.dumps(header, allow_nan=False)
-    metadata = {"vicinal_adapter": text, "sha256": _digest(text, tensors)}
-    content = library.save(tensors, metadata)
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(content)
+    persistence.save(path, adapter)
 
 
 def load_adapter(path: str | os.PathLike[str]) -> RetrievalAdapter:
@@ -127,110 +92,53 @@ def load_adapter(path: str | os.PathLike[str]) -> RetrievalAdapter:
     >>> again.query_components_.shape
     (4, 4)
     """
-    library = import_extra("safetensors", "cli")
-    file = Path(path)
-    if not file.is_file():
-        raise OSError(f"{file} is not a file; name an adapter that was saved before.")
+    name = Path(path).name
+    adapter = persistence.load(path)
+    if not isinstance(adapter, RetrievalAdapter):
+        raise ValueError(  # noqa: TRY004 -- of the file, not of an argument
+            f"{name} is a model of another kind, not an adapter."
+        )
     try:
-        with library.safe_open(str(file), framework="numpy") as opened:
-            metadata, names = opened.metadata() or {}, set(opened.keys())
-            known = names in (set(_MAPS), {*_MAPS, *_SCORES})
-            _check(known and "vicinal_adapter" in metadata, "unexpected contents")
-            for name in names:
-                # Checked first, since NumPy does not know all types of safetensors.
-                dtype = opened.get_slice(name).get_dtype()
-                allowed = ("I64",) if name == "queries" else ("F32", "F64")
-                _check(dtype in allowed, f"the type of {name}")
-            tensors = {name: opened.get_tensor(name) for name in names}
-        text = metadata["vicinal_adapter"]
-        unchanged = metadata.get("sha256") == _digest(text, tensors)
-        _check(unchanged, "it was edited after it was written")
-        return _unpack(json.loads(text), tensors)
-    except library.SafetensorError as error:
-        raise ValueError(f"{file.name} is damaged or not an adapter.") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        reason = " ".join(str(error).split()).rstrip(".")
-        raise ValueError(f"{file.name} is not a valid adapter: {reason}.") from error
-
-
-def _unpack(header: Any, tensors: dict[str, NDArray[Any]]) -> RetrievalAdapter:
-    """Build the adapter from untrusted parts."""
-    _check(isinstance(header, dict) and set(header) == _KEYS, "the keys of the header")
-    _check(header["format"] == _FORMAT, "its format is of another version")
-    _check(header["side"] in ("query", "both", "two"), "the side")
-    _check(header["metric"] in ("cosine", "euclidean"), "the metric")
-    alpha, temperature = header["alpha"], header["temperature"]
-    numbers = all(type(x) in (int, float) for x in (alpha, temperature))
-    _check(
-        numbers and 0 <= alpha < np.inf and 0 < temperature < np.inf,
-        "alpha or temperature",
-    )
-    _check(type(header["is_adapted"]) is bool, "is_adapted")
-    query_map, document_map = (tensors[name] for name in _MAPS)
-    _check(
-        query_map.ndim == 2
-        and query_map.shape == document_map.shape
-        and 0 < len(query_map) <= query_map.shape[1],
-        "the shapes of the maps",
-    )
-    _check(np.isfinite([query_map, document_map]).all(), "the maps are not finite")
-    d, n_features = query_map.shape
-    adapter = RetrievalAdapter(
-        side=header["side"], n_components=None if d == n_features else d
-    )
-    adapter.query_components_, adapter.document_components_ = query_map, document_map
-    adapter.metric_ = header["metric"]
-    adapter.alpha_, adapter.temperature_ = float(alpha), float(temperature)
-    adapter.is_adapted_, adapter.n_iter_ = header["is_adapted"], 0
-    adapter.n_features_in_ = n_features
-    if "queries" in tensors:
-        adapter.evaluation_ = _unpack_evaluation(header, tensors)
+        _check_adapter(adapter)
+        if hasattr(adapter, "evaluation_"):
+            _check_evaluation(adapter.evaluation_)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not a valid adapter: {error}.") from error
     return adapter
 
 
-def _unpack_evaluation(header: Any, tensors: dict[str, NDArray[Any]]) -> Evaluation:
-    """Build the evaluation from untrusted parts."""
-    names, seed = header["scores"], header["seed"]
-    before, after, queries = (tensors[name] for name in _SCORES)
-    _check(
-        isinstance(names, list)
-        and all(re.fullmatch(r"[a-z]{1,20}(@[0-9]{1,9})?", name) for name in names)
-        and len(set(names)) == len(names) > 0,
-        "the names of the scores",
-    )
-    _check(type(seed) is int and 0 <= seed < 2**32, "the seed")
-    scored = ~np.isnan(before)
-    _check(
-        queries.ndim == 1
-        and queries.size == np.unique(queries[queries >= 0]).size > 0
-        and before.shape == after.shape == (len(names), len(queries))
-        and np.array_equal(scored, ~np.isnan(after))
-        and scored.any(axis=1).all()
+def _check_adapter(adapter: RetrievalAdapter) -> None:
+    """Raise ValueError if attributes from an untrusted file do not fit together."""
+    A, B = adapter.query_components_, adapter.document_components_
+    d = adapter.n_features_in_ if adapter.n_components is None else adapter.n_components
+    if not A.shape == B.shape == (d, adapter.n_features_in_):
+        raise ValueError("the shapes of the maps differ")
+    if not (np.isfinite(A).all() and np.isfinite(B).all()):
+        raise ValueError("the maps are not finite")
+    if adapter.metric_ not in ("cosine", "euclidean"):
+        raise ValueError("the metric is unknown")
+    if not (0 <= adapter.alpha_ < np.inf and 0 < adapter.temperature_ < np.inf):
+        raise ValueError("alpha or temperature is out of range")
+    adapter._validate_params()
+
+
+def _check_evaluation(evaluation: Evaluation) -> None:
+    """Raise ValueError if scores from an untrusted file cannot be printed."""
+    n_queries = len(np.asarray(evaluation.queries))
+    if evaluation.before.keys() != evaluation.after.keys() or not all(
+        re.fullmatch(r"[a-z]{1,20}(@[0-9]{1,9})?", name) for name in evaluation.before
+    ):
+        raise ValueError("the names of the scores")
+    for name, before in evaluation.before.items():
+        both = np.stack([before, evaluation.after[name]])
+        is_missing = np.isnan(both)
+        scores = both[~is_missing]
+        if both.shape != (2, n_queries) or (is_missing[0] != is_missing[1]).any():
+            raise ValueError("the scores have other queries")
         # Scores are between 0 and 1, up to rounding.
-        and all(((x >= 0) & (x <= 1 + 1e-6))[scored].all() for x in (before, after)),
-        "the evaluation",
-    )
-    return Evaluation(
-        dict(zip(names, before, strict=True)),
-        dict(zip(names, after, strict=True)),
-        seed,
-        queries.astype(np.intp),
-    )
-
-
-def _digest(text: str, tensors: dict[str, NDArray[Any]]) -> str:
-    """Return a checksum of the header and the tensors."""
-    digest = hashlib.sha256(text.encode())
-    for name, array in sorted(tensors.items()):
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
-
-
-def _check(holds: Any, part: str) -> None:
-    """Raise ValueError naming the part of a file that is wrong."""
-    if not holds:
-        raise ValueError(part)
+        if not scores.size or scores.min() < 0 or scores.max() > 1 + 1e-6:
+            raise ValueError("the scores are out of range")
+    evaluation.__dict__.pop("changes", None)  # computed again from the scores
 
 
 def to_onnx(model: Any, *, side: str = "query", opset: int = 17) -> Any:

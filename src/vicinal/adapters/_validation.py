@@ -13,7 +13,8 @@ from vicinal.base.metric import warn_caller
 _FORMS = (
     "relevance must be an array of pairs of shape (n_pairs, 2), or (n_pairs, 3) with "
     "grades, a sparse matrix of shape (n_queries, n_documents), or a list with a list "
-    "of documents for each query"
+    "of documents for each query. Queries and documents are given by their positions, "
+    "counted from 0, not by name"
 )
 
 
@@ -154,15 +155,6 @@ def check_relevance(relevance: Any, n_queries: int, n_documents: int) -> csr_arr
 
 def _check_pairs(pairs: NDArray[Any]) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the queries, documents and grades of an array of pairs."""
-    for cell in pairs.flat if pairs.dtype.kind in "USO" else ():
-        name = cell.decode(errors="replace") if isinstance(cell, bytes) else cell
-        try:
-            float(name)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                "relevance contains positions of queries and documents, counted from "
-                f"0, not names like {str(name)!r}: look up the row of each."
-            ) from error
     if pairs.ndim != 2 or pairs.shape[1] not in (2, 3) or pairs.dtype.kind not in "iuf":
         raise ValueError(f"{_FORMS}; got shape {pairs.shape}, type {pairs.dtype}.")
     if not (pairs[:, :2] == np.floor(pairs[:, :2])).all():
@@ -188,6 +180,6 @@ def _pairs_of_lists(relevance: list[Any], n_queries: int) -> tuple[IntArray, Int
         )
     lists = [np.asarray(documents).reshape(-1) for documents in relevance]
     if any(one.size and one.dtype.kind not in "iu" for one in lists):
-        raise ValueError(f"{_FORMS}; documents must be given by their positions.")
+        raise ValueError(f"{_FORMS}.")
     rows = np.repeat(np.arange(n_queries), [one.size for one in lists])
     return rows, np.concatenate([*lists, []]).astype(np.intp)

@@ -1,7 +1,8 @@
 """Model selection on labeled rows: folds, numbers of components, k-NN votes."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import unit_of
-from vicinal.neighborhood.threads import blocks, rows_per_block, run_in_threads
+from vicinal.neighborhood.threads import blocks, map_in_order, rows_per_block
 
 
 def sample_of_classes(
@@ -100,7 +101,7 @@ def nearest_points(
     k = min(n_neighbors, len(points) - (own is not None))
     found = np.empty((len(wanted), len(queries), k), dtype=np.int32)
 
-    def search(_: int, rows: slice) -> None:
+    def search(rows: slice) -> None:
         # ‖x‖² − 2 xᵀq: the norm of the query is constant in its row.
         distances = np.zeros((rows.stop - rows.start, len(points)), points.dtype)
         if own is not None:
@@ -114,7 +115,8 @@ def nearest_points(
             before = d
 
     size = rows_per_block(len(queries), len(points) * points.itemsize)
-    run_in_threads(lambda: search, blocks(slice(0, len(queries)), size), n_threads)
+    for _ in map_in_order(search, blocks(slice(0, len(queries)), size), n_threads):
+        pass
     return found
 
 
@@ -137,7 +139,6 @@ def leave_one_out_hits(
     codes: IntArray,
     n_neighbors: int = 3,
     *,
-    rows: IntArray | None = None,
     dimensions: Sequence[int] | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.bool_]:
@@ -151,20 +152,18 @@ def leave_one_out_hits(
         Class codes.
     n_neighbors : int, default=3
         Number of neighbors k.
-    rows : ndarray of int or None
-        Points to leave out, one at a time; None is all.
     dimensions, n_threads
         As for `nearest_points`.
 
     Returns
     -------
-    ndarray of bool of shape (n_of_dimensions, n_rows)
+    ndarray of bool of shape (n_of_dimensions, n_points)
     """
-    rows = np.arange(len(Z)) if rows is None else rows
+    own = np.arange(len(Z))
     nearest = nearest_points(
-        Z[rows], Z, n_neighbors, own=rows, dimensions=dimensions, n_threads=n_threads
+        Z, Z, n_neighbors, own=own, dimensions=dimensions, n_threads=n_threads
     )
-    hits: NDArray[np.bool_] = majority(codes[nearest]) == codes[rows]
+    hits: NDArray[np.bool_] = majority(codes[nearest]) == codes
     return hits
 
 
@@ -177,44 +176,72 @@ def path_of_dimensions(most: int) -> list[int]:
     return sorted({*range(1, min(most, 16) + 1), *map(round, grown), most})
 
 
-def first_as_good(hits: NDArray[np.bool_]) -> int:
+def paired_gains(scores: NDArray[Any], reference: int) -> tuple[FloatArray, FloatArray]:
+    """Return the total gain of each candidate over a reference, and its error.
+
+    The standard error is that of a sum of differences on the same rows without a true
+    gain. For hits it is McNemar's: rows on which both are correct or both are wrong do
+    not contribute.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_candidates, n_rows)
+        Score of each candidate on each row; of hits, True or False.
+    reference : int
+        Candidate to compare with.
+    """
+    differences = scores.astype(np.float64) - scores[reference]
+    return differences.sum(axis=1), np.sqrt(np.square(differences).sum(axis=1))
+
+
+def one_standard_error_choice(scores: NDArray[Any], default: int | None = None) -> int:
     """Return the first candidate within one standard error of the best.
 
     Parameters
     ----------
-    hits : ndarray of bool of shape (n_candidates, n_rows)
-        Rows that each candidate classifies correctly.
+    scores : ndarray of shape (n_candidates, n_rows)
+        As for `paired_gains`, the preferred candidate first.
+    default : int or None, default=None
+        Candidate that is returned unless another exceeds it by at least one standard
+        error.
     """
-    behind, error = _gains(hits, int(hits.sum(axis=1).argmax()))
-    return int((behind >= -error).argmax())
-
-
-def smallest_proven(hits: NDArray[np.bool_]) -> int:
-    """Return the first candidate as good as the best and better than the last.
-
-    "As good" is within one standard error of the best; "better" is by at least one
-    standard error. The last candidate is the default.
-
-    Parameters
-    ----------
-    hits : ndarray of bool of shape (n_candidates, n_rows)
-        Rows that each candidate classifies correctly.
-    """
-    behind, error = _gains(hits, int(hits.sum(axis=1).argmax()))
-    ahead, other_error = _gains(hits, -1)
-    good = (behind >= -error) & (ahead >= other_error)
-    good[-1] = True
+    behind, error = paired_gains(scores, int(scores.sum(axis=1).argmax()))
+    good = behind >= -error
+    if default is not None:
+        ahead, error = paired_gains(scores, default)
+        good &= ahead >= error
+        good[default] = True
     return int(good.argmax())
 
 
-def _gains(hits: NDArray[np.bool_], other: int) -> tuple[FloatArray, FloatArray]:
-    """Return the gain in correct rows of each candidate over another, and its error.
+def climb(
+    score: Callable[[int], float],
+    n: int,
+    starts: Sequence[int] = (0,),
+    patience: int = 1,
+) -> int:
+    """Return the best candidate of a path, by hill climbing from the best start.
 
-    The standard error is McNemar's, for a difference on the same rows: rows on which
-    both are correct or both are wrong do not contribute.
+    Parameters
+    ----------
+    score : callable
+        Score of the k-th candidate; called once for each.
+    n : int
+        Number of candidates.
+    starts : sequence of int, default=(0,)
+        Candidates to try first.
+    patience : int, default=1
+        Number of candidates in a row that are no better before a direction is left.
     """
-    counts = hits.sum(axis=1)
-    return counts - counts[other], np.sqrt((hits != hits[other]).sum(axis=1))
+    known = cache(score)
+    best = max(starts, key=known)
+    for step in (1, -1):
+        k = best
+        while 0 <= k + step < n and abs(k - best) < patience:
+            k += step
+            if known(k) > known(best):
+                best = k
+    return best
 
 
 def _smallest(values: FloatArray, k: int) -> IntArray:
@@ -231,9 +258,6 @@ def _smallest(values: FloatArray, k: int) -> IntArray:
         values[rows, columns[:, a]] = np.inf
     values[rows[:, None], columns] = taken
     return columns
-
-
-_ENOUGH_POINTS = 10_000
 
 
 def checked_n_components(
@@ -287,12 +311,12 @@ def enough_components(
     n_neighbors : int, default=3
         The k of k-NN.
     """
-    step = -(-len(X) // _ENOUGH_POINTS)
+    step = -(-len(X) // 10_000)
     X, codes = X[::step], codes[::step]
     candidates = path_of_dimensions(len(components))
-    k = min(n_neighbors, len(X) - 1)
     Z = X @ components.T
-    accuracies = leave_one_out_hits(Z, codes, k, dimensions=candidates).mean(axis=1)
+    hits = leave_one_out_hits(Z, codes, n_neighbors, dimensions=candidates)
+    accuracies = hits.mean(axis=1)
     best = float(accuracies.max())
     error = np.sqrt(best * (1 - best) / len(X))
     return candidates[int((accuracies >= best - error).argmax())]

@@ -17,7 +17,7 @@ from vicinal.base.metric import (
     labeled,
     unscale_components,
 )
-from vicinal.base.selection import checked_n_components, first_as_good
+from vicinal.base.selection import checked_n_components, one_standard_error_choice
 from vicinal.classic._shared import (
     at_least_one,
     cholesky_of_scatter,
@@ -122,7 +122,9 @@ class FDA(LearnsFromClasses, LinearMetric):
             points, _, codes = labeled(self, X, y)
             shrinkage, every = self.shrinkage, False
             if self.n_components == "auto":
-                chosen = first_as_good(held_out_hits(points, codes, self._candidates))
+                chosen = one_standard_error_choice(
+                    held_out_hits(points, codes, self._candidates)
+                )
                 every = chosen > 0
                 shrinkage = 1.0 if chosen > 1 else shrinkage
             found = self._map(points, codes, shrinkage, every)

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.selection import held_out, smallest_proven
+from vicinal.base.selection import held_out, one_standard_error_choice
 from vicinal.classic._shared import (
     PriorSpace,
     held_out_hits,
@@ -286,7 +286,7 @@ def learn_from_drawn_pairs(
             lambda Z, codes: _gamma_path(*draw(Z, Z, codes)[:2]),
             random_state,
         )
-        best = smallest_proven(hits) if hits.size else -1
+        best = one_standard_error_choice(hits, default=-1) if hits.size else -1
         # A metric that changes the prediction of no row is not proven.
         gamma = (*GAMMAS, 0.0)[best] if (hits[best] != hits[-1]).any() else 0.0
     pairs = draw(rows, others, codes, other_codes)

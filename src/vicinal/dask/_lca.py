@@ -97,10 +97,10 @@ class LCA(DaskMixin, vicinal.lca.LCA):
 
     Parameters
     ----------
-    covariance, reg, n_components, discount, rescale, contamination, cv, \
+    covariance, alpha, n_components, discount, rescale, contamination, cv, \
 rtol, warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
-        As for :class:`vicinal.LCA`; covariance="local" and reg="cv" need all rows in
-        memory, and contamination is a share of the rows that have a kernel.
+        As for :class:`vicinal.LCA`; covariance="local" needs all rows in memory,
+        and contamination is a share of the rows that have a kernel.
     batch_size : int or None, default=None
         The locations of an update, in tasks of about 1,024; None is 4,096.
     n_references : int or None, default=None
@@ -110,7 +110,7 @@ rtol, warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
 
     Attributes
     ----------
-    components_, covariance_, reg_, background_weight_, n_iter_, objective_curve_, \
+    components_, covariance_, alpha_, background_weight_, n_iter_, objective_curve_, \
 offset_, n_features_in_, feature_names_in_
         As for :class:`vicinal.LCA`. An iteration is a pass over the rows, of at most
         262,144 locations.
@@ -161,10 +161,10 @@ offset_, n_features_in_, feature_names_in_
         -------
         self
         """
-        if self.covariance == "local" or self.reg == "cv":
+        if self.covariance == "local":
             raise ValueError(
-                "covariance='local' and reg='cv' are not for chunks of rows: use "
-                "vicinal.LCA on a sample in memory."
+                "covariance='local' is not for chunks of rows: use vicinal.LCA on a "
+                "sample in memory."
             )
         if "all" in (self.batch_size, self.n_references):
             raise ValueError(
@@ -178,12 +178,7 @@ offset_, n_features_in_, feature_names_in_
                 check_random_state(self.random_state).randint(2**31 - 1)
             )
             data = self._kernel_rows(chunks, form.isotropic, rng, (X, y))
-            points = data.units.inverse_transform(data.U)
-            reached, density, n_held = self._learn(points, data, form)
-        self._warn_of_convergence(reached.converged)
-        self._warn_of_data(data, reached.kernel, n_held)
-        self._warn_of_nothing(density, form)
-        return self
+            return self._learn(data, form)
 
     def score_samples(self, X: Any) -> Any:
         """Return the log-density of each point; of a Dask collection lazily.
@@ -226,7 +221,7 @@ offset_, n_features_in_, feature_names_in_
         n = chunks.shape[0]
         drawn = chunks.tasks.result(draw_sample(chunks, min(n, N_KERNELS), rng))
         if n <= N_KERNELS:
-            distinct = self.reg == "auto"
+            distinct = self.alpha == "auto"
             return ScaledData.build(drawn.X, isotropic, self.n_jobs, given, distinct)
         frame = Frame.of(chunks)
         reach = frame.reach(chunks) * frame.unit
@@ -237,10 +232,8 @@ offset_, n_features_in_, feature_names_in_
             * np.outer(reach[there], reach[there])
             / n
         )
-        deviations = np.sqrt(np.diagonal(covariance)) / frame.unit
-        units = Scaler.of_moments(
-            frame.origin / frame.unit, deviations, isotropic, chunks.dtype, frame.unit
-        )
+        deviations = np.sqrt(np.diagonal(covariance))
+        units = Scaler.of_moments(frame.origin, deviations, isotropic, chunks.dtype)
         return ChunkedData(
             units,
             units.transform(drawn.X),

@@ -19,10 +19,9 @@ from vicinal.lca.density import ParzenDensity
 from vicinal.lca.em import EMResult, OnIteration
 from vicinal.neighborhood.engine import for_each_block
 from vicinal.neighborhood.threads import (
-    ReproducibleSum,
     blocks,
+    map_in_order,
     rows_per_block,
-    run_in_threads,
 )
 
 NEGLIGIBLE = 3 * float(np.log(np.finfo(np.float64).eps))
@@ -118,17 +117,17 @@ class LocalKernels:
         n, d = V.shape
         known = monomials(V)
         sums = np.empty(n)
-        total = ReproducibleSum(np.zeros_like(known))
+        total = np.zeros_like(known)
 
-        def add_up(block: FloatArray, rows: slice, term: Any, scratch: Any) -> None:
+        def add_up(block: FloatArray, rows: slice, term: Any) -> None:
             # λ_ij is the block over its rows' sums, which has fewer rows here.
             shares = known[rows] / block.sum(axis=1, keepdims=True)
-            term += np.matmul(block.T, shares, out=scratch)
+            term += block.T @ shares
 
         own = np.arange(n)
         self._for_each_block(known, self.log_roots, sums, own, n_threads, add_up, total)
-        moments, means = total.total[:, : -d - 1], total.total[:, -d - 1 : -1]
-        weights = total.total[:, -1]
+        moments, means = total[:, : -d - 1], total[:, -d - 1 : -1]
+        weights = total[:, -1]
         rows, columns = np.triu_indices(d)
         matrices = np.empty((n, d, d))
         matrices[:, rows, columns] = matrices[:, columns, rows] = moments
@@ -146,7 +145,7 @@ class LocalKernels:
         own: IntArray | None,
         n_threads: int,
         consume: Any = None,
-        total: ReproducibleSum | None = None,
+        total: FloatArray | None = None,
     ) -> None:
         """Compute the terms of each query over its largest, and pass on the blocks.
 
@@ -160,13 +159,15 @@ class LocalKernels:
             Output: the logarithm of the sum of each query.
         own : ndarray of int or None
             The kernel that each query leaves out.
-        n_threads, consume, total
+        n_threads, total
             As for `vicinal.neighborhood.engine.for_each_block`.
+        consume : callable or None, default=None
+            Called with each block, its rows and its term of `total`.
         """
         coefficients = self.coefficients.copy()
         coefficients[:, -1] += log_peaks
 
-        def fill(block: FloatArray, rows: slice) -> None:
+        def visit(block: FloatArray, rows: slice, term: Any) -> None:
             np.matmul(queries[rows], coefficients.T, out=block)
             np.minimum(block, log_peaks, out=block)  # no rounding above the peak
             if own is not None:
@@ -176,9 +177,11 @@ class LocalKernels:
             np.maximum(block, NEGLIGIBLE, out=block)
             np.exp(block, out=block)
             log_sums[rows] = peaks[:, 0] + np.log(block.sum(axis=1))
+            if consume is not None:
+                consume(block, rows, term)
 
         shape = (len(queries), len(self.V))
-        for_each_block(shape, queries.dtype, fill, n_threads, consume, total)
+        for_each_block(shape, queries.dtype, visit, n_threads, total)
 
 
 def monomials(V: FloatArray) -> FloatArray:
@@ -294,7 +297,7 @@ class LocalDensity(ParzenDensity):
         moving = np.arange(len(at))
         moved = np.empty(len(at))
 
-        def step(_: int, part: slice) -> None:
+        def step(part: slice) -> None:
             rows = moving[part]
             terms = self.kernels.log_terms(at[rows], width=width)
             # The sum of the weights cancels in the equation.
@@ -308,7 +311,8 @@ class LocalDensity(ParzenDensity):
         while len(moving) and (n_steps := n_steps + 1) <= max_iter:
             size = rows_per_block(len(moving), 8 * max(n, d * d))
             parts = blocks(slice(0, len(moving)), size)
-            run_in_threads(lambda: step, parts, n_threads)
+            for _ in map_in_order(step, parts, n_threads):
+                pass
             moving = moving[moved[moving] > tol * width]
         return self._inverse(at), n_steps
 

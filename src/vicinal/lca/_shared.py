@@ -17,7 +17,6 @@ from vicinal.base.metric import (
     CallbackSupportMixin,
     LinearMetric,
     Monitor,
-    unscale_components,
     validate_data,
     warn_caller,
 )
@@ -40,14 +39,12 @@ from vicinal.neighborhood import effective_n_threads
 
 at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
-STREAM_RIDGE = 1e-3
-"""The ridge of "auto" in `partial_fit`, which has no points to hold out."""
 
 
 class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
     """Base of the estimators that maximize the leave-one-out likelihood by EM.
 
-    A subclass implements `fit`, `partial_fit` and `_attributes_of`.
+    A subclass implements `fit`, `partial_fit`, `_start` and `_attributes_of`.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -67,11 +64,10 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         "n_jobs": [Integral, None],
     }
     # The names of the ridge parameters.
-    _regs: ClassVar[tuple[str, ...]] = ()
+    _alphas: ClassVar[tuple[str, ...]] = ()
     # Fitted attributes that depend on the parameters; a new fit removes them.
     _optional: ClassVar[tuple[str, ...]] = (
         "objective_curve_",
-        "cv_score_",
         "covariances_",
         "background_weight_",
     )
@@ -96,6 +92,12 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
 
     # Fitting
 
+    def _start(
+        self, data: ScaledData, m_step: Any, C: FloatArray | None = None
+    ) -> Start:
+        """Return the start of EM, given the C_L of the chosen ridge, if any."""
+        raise NotImplementedError
+
     def _attributes_of(self, data: ScaledData, result: EMResult) -> dict[str, Any]:
         """Return the fitted attributes for the state of EM."""
         raise NotImplementedError
@@ -105,16 +107,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         whole: tuple[Any, ...] = ("all", None) if len(data.U) <= N_EXACT else ("all",)
         if self.batch_size in whole and self.n_references in whole:
             return None
-        return self._minibatches(data)
-
-    def _minibatches(self, data: ScaledData) -> Sampling:
-        return sampling_of(
-            self.batch_size,
-            self.n_references,
-            self.discount,
-            data.U.shape,
-            self.rescale,
-        )
+        return sampling_of(self, data.U.shape)
 
     def _em(
         self,
@@ -138,8 +131,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         data: ScaledData,
         start: Start,
         run: Callable[[OnIteration], EMResult],
-        components_of: Callable[[Kernel], FloatArray],
-        attributes_of: Callable[[EMResult], dict[str, Any]],
+        chosen: dict[str, Any],
     ) -> EMResult:
         """Run EM with callbacks; with warm_start, keep the latest state after Ctrl-C.
 
@@ -151,33 +143,51 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
             The start of EM.
         run : callable
             EM, given its `on_iteration`.
-        components_of : callable
-            The components for a kernel.
-        attributes_of : callable
-            The fitted attributes for a state of EM.
+        chosen : dict
+            The fitted attributes that EM does not change.
         """
         latest = EMResult(start.kernel, start.local_scatter, [], converged=False)
-        components = components_of(start.kernel)
-        monitor = Monitor(
-            self, *data.given, components, lambda _: attributes_of(latest)
-        )
+
+        def attributes() -> dict[str, Any]:
+            return chosen | self._attributes_of(data, latest)
+
+        first = attributes()["components_"]
+        monitor = Monitor(self, *data.given, first, lambda _: attributes())
 
         def on_iteration(result: EMResult) -> bool:
             nonlocal latest
             latest = result
-            curve = [height - data.units.log_unit for height in result.curve]
-            return monitor(components_of(result.kernel), curve)
+            found = attributes()
+            return monitor(found["components_"], found["objective_curve_"].tolist())
 
         try:
             with monitor:
                 latest = run(on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and latest.curve:
-                self._store(attributes_of(latest), data)
+                self._set(attributes(), data)
             raise
         return latest
 
-    def _store(self, attributes: dict[str, Any], data: ScaledData) -> None:
+    def _store(
+        self,
+        attributes: dict[str, Any],
+        data: ScaledData,
+        result: EMResult,
+        n_held: int | None = None,
+    ) -> Self:
+        """Set the fitted attributes; warn of the fit and of the data."""
+        self._set(attributes, data)
+        if not result.converged:
+            warn_caller(
+                f"{type(self).__name__} did not converge in {self.n_iter_} iterations; "
+                "raise max_iter or tol.",
+                ConvergenceWarning,
+            )
+        self._warn_of_data(data, result.kernel, n_held)
+        return self
+
+    def _set(self, attributes: dict[str, Any], data: ScaledData) -> None:
         """Set all fitted attributes at once, and remove those of an earlier fit."""
         if data.duplicates is not None:
             density = attributes["_density"].with_duplicates(data.duplicates)
@@ -207,7 +217,6 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         X: ArrayLike,
         isotropic: bool,
         make_m_step: Callable[[ScaledData, dict[str, float]], MStep],
-        make_start: Callable[[ScaledData, Any], Start],
     ) -> Self:
         """Add points, and update C_L with them as locations (eq. 7).
 
@@ -219,18 +228,8 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
             As for `Scaler.of`.
         make_m_step : callable
             The M-step for all points so far, and the fitted ridges.
-        make_start : callable
-            The start of the first call, for the points and the M-step.
         """
         first = not hasattr(self, "components_")
-        regs = {}
-        for name in self._regs:
-            value = getattr(self, name)
-            if value == "cv":
-                raise ValueError(
-                    f"partial_fit cannot choose {name}: set it to a number."
-                )
-            regs[f"{name}_"] = STREAM_RIDGE if value == "auto" else float(value)
         points = validate_data(
             self, X, dtype=FLOATS, reset=first, ensure_min_samples=1 + first
         )
@@ -240,11 +239,14 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
             units = self._density.units
             U = np.concatenate([self._density.U, units.transform(points)])
             data = ScaledData.of(units, U, self.n_jobs, (X, None))
+        # There are no points to hold out: "auto" is a small ridge.
+        given = {f"{name}_": getattr(self, name) for name in self._alphas}
+        alphas = {k: 1e-3 if v == "auto" else float(v) for k, v in given.items()}
         n = len(data.U)
-        m_step = make_m_step(data, regs)
-        sampling = self._minibatches(data)
+        m_step = make_m_step(data, alphas)
+        sampling = sampling_of(self, data.U.shape)
         if first:
-            kernel, C, _ = make_start(data, m_step)
+            kernel, C, _ = self._start(data, m_step)
             weight = sampling.weight_of_start(n)
         else:
             kernel, C = self._density.kernel, self._local_scatter
@@ -254,22 +256,11 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         kernel, C, weight = sampling.update(
             m_step, data.U, kernel, C, weight, new, rng, data.n_threads
         )
-        fitted = self._attributes_of(data, EMResult(kernel, C, [], converged=True))
+        result = EMResult(kernel, C, [], converged=True)
+        fitted = alphas | self._attributes_of(data, result) | {"_weight": weight}
         del fitted["objective_curve_"]
-        n_iter = 1 if first else self.n_iter_ + 1
-        self._store(fitted | regs | {"_weight": weight, "n_iter_": n_iter}, data)
-        self._warn_of_data(data, kernel)
-        return self
-
-    # Warnings
-
-    def _warn_of_convergence(self, converged: bool) -> None:
-        if not converged:
-            warn_caller(
-                f"{type(self).__name__} did not converge in {self.n_iter_} iterations; "
-                "raise max_iter or tol.",
-                ConvergenceWarning,
-            )
+        fitted["n_iter_"] = 1 if first else self.n_iter_ + 1
+        return self._store(fitted, data, result)
 
     def _warn_of_data(
         self, data: ScaledData, kernel: Kernel, n_held: int | None = None
@@ -286,13 +277,13 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
             The number of directions in which the ridge of "auto" keeps the kernel from
             collapsing; None if the ridge was given.
         """
-        regs, reasons = " and ".join(self._regs), []
+        alphas, reasons = " and ".join(self._alphas), []
         if n := kernel.n_floored or n_held:
             kept = "There a small ridge determines its width"
             remedy = "drop such columns before you compare log-densities"
             if kernel.n_floored:
                 kept = "There it was kept at 1e-10 of the data's variance"
-                remedy = f"set {regs} above 0, for instance to 'auto' or 'cv'"
+                remedy = f"set {alphas} above 0, for instance to 'auto'"
             reasons.append(
                 f"The leave-one-out likelihood has no finite optimum: in {n} "
                 "directions the kernel would collapse, as it does with duplicate rows, "
@@ -308,7 +299,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
                 "The kernels are narrower than the steps between the few values of "
                 f"these columns: {listed}. The density is high at values that were "
                 "seen and low between them, and compares only with other densities of "
-                f"the same table. Drop such columns, or set {regs} to the square of "
+                f"the same table. Drop such columns, or set {alphas} to the square of "
                 "such a step."
             )
         copies = data.duplicates
@@ -401,16 +392,17 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
                 rng = np.random.RandomState(0)
                 rows = rng.choice(len(U), N_EXACT // 10, replace=False)
                 U = U[rows]
-            if isinstance(self._contamination, str):
-                if rows is None:
-                    scores = self.loo_score_samples_
-                else:
-                    scores = density.leave_one_out(n_threads, rows)
+            if self._contamination == "auto":
+                scores = (
+                    self.loo_score_samples_
+                    if rows is None
+                    else (density.leave_one_out(n_threads, rows))
+                )
                 lower, upper = np.percentile(scores, [25, 75])
                 offset = lower - 1.5 * (upper - lower)
             else:
                 scores = density.log_density_of(U, n_threads)
-                offset = np.percentile(scores, 100 * self._contamination)
+                offset = np.percentile(scores, 100 * float(self._contamination))
             self._cache["offset_"] = float(offset)
         threshold: float = self._cache["offset_"]
         return threshold
@@ -534,17 +526,3 @@ def n_held_by(ridge: FloatArray, C: FloatArray) -> int:
     if not 0 < least <= 2 * LEAST_RIDGE:
         return 0
     return directions_below(C + np.diag(ridge), 2 * least)
-
-
-def learned_nothing(density: ParzenDensity, n_parameters: int) -> bool:
-    """Return whether the kernels predict left-out points no better than one Gaussian.
-
-    The leave-one-out likelihood does not count that the covariance was learned from the
-    point as well, worth one nat per parameter over all points (Akaike).
-    """
-    return density.gain <= n_parameters / len(density.U)
-
-
-def scaled_components(rows: FloatArray, data: ScaledData) -> FloatArray:
-    """Convert components for scaled points to components for X, in the type of X."""
-    return unscale_components(rows, data.units.scale, data.U.dtype)

@@ -1,13 +1,12 @@
 """The training points of LCA in standardized units, and duplicate rows among them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.linalg import unit_of
 from vicinal.neighborhood import back_project, effective_n_threads
 
 
@@ -43,22 +42,15 @@ class Scaler:
             Whether all features share one unit, because the form of the covariance
             depends on their relative scales.
         """
-        unit = unit_of(X)  # squares of very large and very small values stay finite
-        moderate = X / unit
-        mean = moderate.mean(axis=0, dtype=np.float64)
-        deviations = moderate.std(axis=0, dtype=np.float64)
-        return cls.of_moments(mean, deviations, isotropic, X.dtype, float(unit))
+        mean = X.mean(axis=0, dtype=np.float64)
+        deviations = X.std(axis=0, dtype=np.float64)
+        return cls.of_moments(mean, deviations, isotropic, X.dtype)
 
     @classmethod
     def of_moments(
-        cls,
-        mean: FloatArray,
-        deviations: FloatArray,
-        isotropic: bool,
-        dtype: Any,
-        unit: float = 1.0,
+        cls, mean: FloatArray, deviations: FloatArray, isotropic: bool, dtype: Any
     ) -> "Scaler":
-        """Build from means and standard deviations of X / unit.
+        """Build from means and standard deviations.
 
         Parameters
         ----------
@@ -68,29 +60,17 @@ class Scaler:
             As for `of`.
         dtype : dtype
             The type of the data.
-        unit : float, default=1.0
-            The unit of both moments.
         """
         # A feature that varies by the rounding of its mean alone is constant.
         constant = deviations <= 4 * np.finfo(dtype).eps * np.abs(mean)
-        deviations = np.where(constant, 0.0, deviations)
-        squares = np.square(deviations) if not constant.all() else np.ones(len(mean))
+        variances = np.where(constant, 0.0, np.square(deviations))
         if isotropic:
-            deviations[:] = np.sqrt(squares.mean())
-            constant[:] = False
+            variances = np.full_like(variances, variances.mean() or 1.0)
+            constant = np.zeros_like(constant)
         else:
-            others = squares if constant.all() else squares[~constant]
-            deviations[constant] = np.sqrt(others.mean() / (2 * np.pi))
-        scale = deviations * unit
-        with np.errstate(over="ignore", under="ignore"):
-            squares = np.square(scale)
-        if not np.all((squares > 1e-290) & (squares < 1e290)):
-            raise ValueError(
-                "The variances of the features overflow or underflow in float64. "
-                "Scale the data, for instance with "
-                "sklearn.preprocessing.StandardScaler."
-            )
-        return cls(mean * unit, scale, constant)
+            others = variances[~constant].mean() if not constant.all() else 1.0
+            variances[constant] = others / (2 * np.pi)
+        return cls(mean, np.sqrt(variances), constant)
 
     @property
     def log_unit(self) -> float:
@@ -230,16 +210,21 @@ class ScaledData:
         if duplicates is not None:
             X = X[duplicates.first]
         units = Scaler.of(X, isotropic)
-        data = cls.of(units, units.transform(X), n_jobs, given)
-        return replace(data, duplicates=duplicates)
+        return cls.of(units, units.transform(X), n_jobs, given, duplicates)
 
     @classmethod
     def of(
-        cls, units: Scaler, U: FloatArray, n_jobs: int | None, given: tuple[Any, Any]
+        cls,
+        units: Scaler,
+        U: FloatArray,
+        n_jobs: int | None,
+        given: tuple[Any, Any],
+        duplicates: DuplicateRows | None = None,
     ) -> "ScaledData":
         """Take points that are already scaled."""
         n_threads = effective_n_threads(n_jobs)
-        return cls(units, U, covariance_of(U, n_threads), n_threads, given)
+        covariance = covariance_of(U, n_threads)
+        return cls(units, U, covariance, n_threads, given, duplicates)
 
     def constant_ridge(self, U: FloatArray | None = None) -> FloatArray:
         """Return the variance added to constant features: 1, and 0 for the others.
@@ -256,19 +241,19 @@ class ScaledData:
         equal = (U[0] == U).all(axis=0) & ~constant
         return np.where(equal, variance / np.square(scale), constant)
 
-    def ridge(self, reg: float, automatic: bool) -> FloatArray:
+    def ridge(self, alpha: float, automatic: bool) -> FloatArray:
         """Return the ridge ν of each feature in scaled units.
 
         Parameters
         ----------
-        reg : float
+        alpha : float
             ν; in units of each feature's variance if it was chosen by "auto".
         automatic : bool
             Whether it was. Then constant features get a width as well.
         """
         if automatic:
-            return reg + self.constant_ridge()
-        ridge: FloatArray = reg / np.square(self.units.scale)
+            return alpha + self.constant_ridge()
+        ridge: FloatArray = alpha / np.square(self.units.scale)
         return ridge
 
 

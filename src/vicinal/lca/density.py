@@ -5,7 +5,6 @@ points that no kernel reaches. A mixture with one Gaussian, weighted by the
 leave-one-out likelihood, is never much worse than either.
 """
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -17,11 +16,17 @@ from scipy.optimize import brentq
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.lca.data import DuplicateRows, ScaledData, Scaler
-from vicinal.lca.em import N_EXACT, N_JUDGES, Kernel, log_means, project_resolvable
+from vicinal.lca.em import (
+    N_EXACT,
+    N_JUDGES,
+    Kernel,
+    log_means,
+    narrowed,
+    project_resolvable,
+)
 from vicinal.neighborhood import (
     NeighborWeights,
     average,
-    float32_resolves,
     log_sums,
     project,
 )
@@ -31,9 +36,6 @@ LEAST_RIDGE = 8 * float(np.finfo(np.float32).eps)
 unit variance is exact to eps, and float32 and float64 should give the same density."""
 TREE_POINTS = 500_000
 """From here on a ball tree is faster than blocks, in one or two dimensions."""
-TREE_DEPTH = -20.0
-"""The least log-density, relative to the kernel's peak, that a tree computes. The tree
-subtracts from a sum that starts at n times the peak, which leaves no digits below."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +147,10 @@ def mix(parzen: FloatArray, gaussian: FloatArray, weight: float) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ParzenDensity(ABC):
+class ParzenDensity:
     """(1 − π) times a kernel density plus π times one Gaussian.
+
+    The kernel density is N(A_G (x − μ); 0, I) · mean_j N(A_L (x − x_j); 0, I) · |A|.
 
     Attributes
     ----------
@@ -165,6 +169,8 @@ class ParzenDensity(ABC):
     gain : float, default=inf
         The leave-one-out log-likelihood of the mixture minus that of the Gaussian, in
         nats per point.
+    rtol : float, default=0.0
+        The relative error of a density that is allowed if it saves time.
     """
 
     units: Scaler
@@ -174,26 +180,7 @@ class ParzenDensity(ABC):
     background: Background | None = None
     weight: float = 0.0
     gain: float = np.inf
-
-    @abstractmethod
-    def kernel_log_density(self, U: FloatArray, n_threads: int) -> FloatArray:
-        """Return the log-density of scaled points under the kernels alone."""
-
-    @abstractmethod
-    def kernel_leave_one_out(
-        self, n_threads: int, rows: IntArray | None = None
-    ) -> FloatArray:
-        """Return the leave-one-out log-densities under the kernels alone."""
-
-    @abstractmethod
-    def kernel_sample(self, n_samples: int, rng: RandomState) -> FloatArray:
-        """Draw points from the kernels, in the units of the data."""
-
-    @abstractmethod
-    def modes(
-        self, X: FloatArray, width: float, max_iter: int, tol: float, n_threads: int
-    ) -> tuple[FloatArray, int]:
-        """Ascend the kernel density to its modes; also return the number of steps."""
+    rtol: float = 0.0
 
     def log_density(self, X: FloatArray, n_threads: int) -> FloatArray:
         """Return log p(x) of new points, over all training points; float64."""
@@ -237,11 +224,8 @@ class ParzenDensity(ABC):
         """
         covariance = data.covariance + np.diag(data.constant_ridge())
         background = Background.fit(data.U, covariance, ridge)
-        rows, gaussian, n = (
-            None,
-            background.loo_scores - self.units.log_unit,
-            len(data.U),
-        )
+        rows, n = None, len(data.U)
+        gaussian = background.loo_scores - self.units.log_unit
         if n > N_EXACT:
             rows = RandomState(0).choice(n, N_JUDGES, replace=False)
             gaussian = gaussian[rows]
@@ -249,6 +233,14 @@ class ParzenDensity(ABC):
         weight = mixture_weight(parzen, gaussian)
         gain = float((mix(parzen, gaussian, weight) - gaussian).mean())
         return replace(self, background=background, weight=weight, gain=gain)
+
+    def learned_nothing(self, n_parameters: int) -> bool:
+        """Return whether the kernels predict no better than the background alone.
+
+        The leave-one-out likelihood does not count that the covariance was learned from
+        the point as well, worth one nat per parameter over all points (Akaike).
+        """
+        return self.gain <= n_parameters / len(self.U)
 
     def with_duplicates(self, duplicates: DuplicateRows) -> Self:
         """Return the density of all rows, given that of the distinct rows."""
@@ -265,39 +257,23 @@ class ParzenDensity(ABC):
             self.U.dtype, copy=False
         )
 
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ProductDensity(ParzenDensity):
-    """p(x) = N(A_G (x − μ); 0, I) · mean_j N(A_L (x − x_j); 0, I) · |det A|.
-
-    Attributes
-    ----------
-    rtol : float, default=0.0
-        The relative error of a density that is allowed if it saves time.
-    """
-
-    rtol: float = 0.0
-
     def kernel_log_density(self, U: FloatArray, n_threads: int) -> FloatArray:
         """Return the log-density of scaled points under the kernels alone."""
         q = self.kernel.n_local
         parzen: FloatArray = np.zeros(len(U))
         if q:
             half = self.kernel.map[:q] * np.sqrt(0.5)
-            Z, Q = (project_resolvable(V, half, n_threads) for V in (self.U, U))
-            dtype = np.result_type(Z, Q)
-            with np.errstate(over="ignore", invalid="ignore"):
-                # Queries may be far from all points.
-                if not float32_resolves((Q - Z.mean(axis=0)).astype(dtype)):
-                    dtype = np.dtype(np.float64)
-                    Z, Q = (project(V, half, n_threads) for V in (self.U, U))
-            Z, Q = Z.astype(dtype, copy=False), Q.astype(dtype, copy=False)
+            Z, Q = (project(V, half, n_threads) for V in (self.U, U))
+            if self.U.dtype == np.float32:  # faster, if the queries are not far away
+                Z, Q = narrowed(Z, Q)
             rest = np.ones(len(Q), dtype=bool)
             if self.rtol and q <= 2 and len(Z) >= TREE_POINTS:
                 parzen = self._tree_log_means(Q, Z)
-                rest = parzen < TREE_DEPTH
+                # The tree subtracts from a sum that starts at n times the peak, which
+                # leaves no digits below.
+                rest = parzen < -20
             if rest.any():
-                sums = log_sums(Q[rest], Z, np.zeros(len(Z), dtype=dtype), n_threads)
+                sums = log_sums(Q[rest], Z, np.zeros(len(Z), dtype=Z.dtype), n_threads)
                 parzen[rest] = sums.astype(np.float64) - np.log(len(Z))
         return self.normalized(parzen, U, n_threads)
 

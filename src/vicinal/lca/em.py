@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.random import RandomState
-from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigh, eigvalsh, solve_triangular
 from sklearn.utils.random import sample_without_replacement
 
 from vicinal._typing import FloatArray, IntArray
@@ -28,8 +28,8 @@ from vicinal.neighborhood import (
 
 N_EXACT = 20_000
 """The largest number of points for which all pairs are used by default."""
-BATCH_SIZE, N_REFERENCES = 100, 3000
-"""B and N of the fast form (section 6.3)."""
+N_REFERENCES = 3000
+"""N of the fast form (section 6.3)."""
 N_JUDGES = 1000
 """Points at which sums over large tables are estimated."""
 FLOOR = 1e-10
@@ -151,14 +151,26 @@ def mapped(U: FloatArray, kernel: Kernel, n_threads: int) -> FloatArray:
     return project_resolvable(U, kernel.map * np.sqrt(0.5), n_threads)
 
 
+def narrowed(*arrays: FloatArray) -> tuple[FloatArray, ...]:
+    """Return mapped points, centered and in float32 if that resolves their distances.
+
+    Parameters
+    ----------
+    *arrays : ndarray of shape (n_points, n_components)
+        The points, and queries; the mean of the first is the origin of all.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        center = arrays[0].mean(axis=0)
+        narrow = tuple((Y - center).astype(np.float32) for Y in arrays)
+    return narrow if all(map(float32_resolves, narrow)) else arrays
+
+
 def to_float32_if_safe(Y: FloatArray) -> FloatArray:
     """Convert mapped points to float32 if it resolves their distances.
 
     This halves the time of a mini-batch; rounding is far below the sampling error.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        narrow = (Y - Y.mean(axis=0)).astype(np.float32)
-    return narrow if float32_resolves(narrow) else Y
+    return narrowed(Y)[0]
 
 
 def project_resolvable(
@@ -292,13 +304,7 @@ def _spectral_root(
 
 def directions_below(C: FloatArray, least: float) -> int:
     """Return the number of directions in which C has a smaller variance."""
-    try:
-        pivots = np.diag(cholesky(C, lower=True, check_finite=False))
-        if pivots.min() ** 2 >= 100 * len(C) * least:  # as in inverse_root
-            return 0
-    except LinAlgError:
-        pass
-    return int((eigh(C, eigvals_only=True, check_finite=False) < least).sum())
+    return int((eigvalsh(C, check_finite=False) < least).sum())
 
 
 # EM
@@ -491,24 +497,19 @@ class Sampling:
         return 1 - self.discount ** (min(self.batch_size, n) / n)
 
 
-def sampling_of(
-    batch_size: int | str | None,
-    n_references: int | str | None,
-    discount: float,
-    shape: tuple[int, ...],
-    rescale: bool = True,
-) -> Sampling:
-    """Return the samples for points of this shape; None as in `LCA` is chosen here."""
+def sampling_of(estimator: Any, shape: tuple[int, ...]) -> Sampling:
+    """Return the samples for points of this shape and the parameters of `LCA`."""
     n, d = shape
+    batch_size, n_references = estimator.batch_size, estimator.n_references
     if batch_size is None:
-        # Each update maps its references anew: many locations should share them. Four
-        # per feature keep C_L far from degenerate, and more than 1000 updates per pass
-        # add little (docs/lca.md, "Many points").
-        batch_size = max(BATCH_SIZE, 4 * d, n // 1000)
+        # Each update maps its references anew: many locations should share them. The
+        # paper has 100 (section 6.3). Four per feature keep C_L far from degenerate,
+        # and more than 1000 updates per pass add little (docs/lca.md, "Many points").
+        batch_size = max(100, 4 * d, n // 1000)
     if n_references is None:
         n_references = N_REFERENCES
     B, N = (n if k == "all" else min(int(k), n) for k in (batch_size, n_references))
-    return Sampling(B, N, discount, rescale)
+    return Sampling(B, N, estimator.discount, estimator.rescale)
 
 
 OnePass = Callable[[Kernel, FloatArray, float], tuple[Kernel, FloatArray, float]]

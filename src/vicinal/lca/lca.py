@@ -13,24 +13,21 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.metric import validate_data, warn_caller
+from vicinal.base.metric import unscale_components, validate_data, warn_caller
 from vicinal.lca._local_covariance import LocalDensity, local_em
-from vicinal.lca._selection import best_ridge_of, choose_ridge
+from vicinal.lca._selection import choose_ridge
 from vicinal.lca._shared import (
     ParzenMetric,
     at_least_one,
     at_least_zero,
-    learned_nothing,
     n_held_by,
-    scaled_components,
 )
 from vicinal.lca.data import ScaledData
-from vicinal.lca.density import ParzenDensity, ProductDensity
+from vicinal.lca.density import ParzenDensity
 from vicinal.lca.em import (
     CovarianceMStep,
     EMResult,
     Form,
-    Kernel,
     OnIteration,
     Start,
     form_of,
@@ -38,9 +35,6 @@ from vicinal.lca.em import (
 from vicinal.neighborhood import single_threaded_blas
 
 __all__ = ["LCA"]
-
-MAX_NUMBERS = 10**8
-"""The numbers in all covariances of covariance="local" together (0.8 GB)."""
 
 
 class LCA(ParzenMetric):
@@ -61,13 +55,11 @@ default="full"
         The form of Σ: unrestricted, one variance per feature, one variance for all
         features, a matrix of rank `n_components` plus a multiple of the identity, or
         one Σ_j for each point, smoothed towards the shared one.
-    reg : float, "auto" or "cv", default="auto"
+    alpha : float or "auto", default="auto"
         ν: EM minimizes the negative log-likelihood plus ½ν tr Σ⁻¹ per point, which adds
         νI to eq. 4. "auto" chooses it between 1e-6 and 1 times each feature's variance
         by a few hundred held-out points, and mixes one Gaussian into the density: see
-        `background_weight_`. 0.0 is the paper's method. "cv" chooses between about
-        3e-4 and 3 times the features' mean variance by cross-validation, which takes
-        longer; features should have like scales then.
+        `background_weight_`. 0.0 is the paper's method.
     n_components : int or None, default=None
         The rank for covariance="low-rank"; None is 10, or n_features − 1 if that is
         less.
@@ -94,8 +86,8 @@ default="full"
         The share of the training points that `predict` calls outliers. "auto" sets the
         threshold for new points, by the leave-one-out scores; see `offset_`.
     cv : int, splitter, iterable or None, default=None
-        The folds of "auto" and "cv"; None is five folds of shuffled rows. "auto" uses
-        some of the folds.
+        The folds of "auto", which uses some of them; None is five folds of shuffled
+        rows.
     rtol : float, default=1e-4
         The relative error of densities in `score_samples` if a ball tree saves time: in
         one or two dimensions, with 500,000 points or more. Otherwise, and with 0, they
@@ -126,10 +118,10 @@ default="full"
         Σ, in float64; with covariance="local" the shared one.
     covariances_ : ndarray of shape (n_samples, n_features, n_features)
         The Σ_j, with covariance="local" only.
-    reg_ : float
+    alpha_ : float
         ν, as set or chosen; with "auto" in units of each feature's variance.
     background_weight_ : float
-        π, with reg="auto" only: the density is 1 − π times the kernel density plus π
+        π, with alpha="auto" only: the density is 1 − π times the kernel density plus π
         times one Gaussian with the mean and the covariance of all points. π maximizes
         the leave-one-out likelihood and is never 0, so that a point far from all others
         has a low density, not zero. `modes` ignores the Gaussian.
@@ -144,9 +136,6 @@ default="full"
         Log-density of each training point given the others.
     offset_ : float
         The log-density below which a point is an outlier.
-    cv_score_ : float
-        The mean held-out log-density of the chosen ridge, with "cv" only. It can be
-        compared between estimators that were fitted to the same data.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -185,17 +174,17 @@ default="full"
         "covariance": [
             StrOptions({"full", "diagonal", "spherical", "low-rank", "local"})
         ],
-        "reg": [at_least_zero, StrOptions({"auto", "cv"})],
+        "alpha": [at_least_zero, StrOptions({"auto"})],
         "n_components": [at_least_one, None],
         "smoothing": [Interval(Real, 0, None, closed="neither")],
     }
-    _regs: ClassVar[tuple[str, ...]] = ("reg",)
+    _alphas: ClassVar[tuple[str, ...]] = ("alpha",)
 
     def __init__(
         self,
         covariance: str = "full",
         *,
-        reg: float | str = "auto",
+        alpha: float | str = "auto",
         n_components: int | None = None,
         smoothing: float = 3.0,
         batch_size: int | str | None = None,
@@ -214,7 +203,7 @@ default="full"
         n_jobs: int | None = None,
     ) -> None:
         self.covariance = covariance
-        self.reg = reg
+        self.alpha = alpha
         self.n_components = n_components
         self.smoothing = smoothing
         self.batch_size = batch_size
@@ -252,63 +241,33 @@ default="full"
         with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
             form = form_of(self.covariance, self.n_components, points.shape[1])
+            distinct = self.alpha == "auto"
             data = ScaledData.build(
-                points, form.isotropic, self.n_jobs, (X, y), distinct=self.reg == "auto"
+                points, form.isotropic, self.n_jobs, (X, y), distinct
             )
-            result, density, n_held = self._learn(points, data, form)
-        self._warn_of_convergence(result.converged)
-        self._warn_of_data(data, result.kernel, n_held)
-        self._warn_of_nothing(density, form)
-        return self
+            return self._learn(data, form)
 
-    def _learn(
-        self, points: FloatArray, data: ScaledData, form: Form
-    ) -> tuple[EMResult, ParzenDensity, int | None]:
-        """Choose ν, run EM and set the fitted attributes.
-
-        Returns
-        -------
-        result : EMResult
-            The last state of EM.
-        density : ParzenDensity
-            The density of the distinct rows.
-        n_held : int or None
-            As for `_warn_of_data`.
-        """
-        automatic = self.reg == "auto"
-        chosen: dict[str, Any] = {}
-        C = None
+    def _learn(self, data: ScaledData, form: Form) -> Self:
+        """Choose ν, run EM, and set the fitted attributes."""
+        automatic, alpha, C = self.alpha == "auto", self.alpha, None
         if automatic:
-            chosen["reg_"], C = choose_ridge(data, form, self.cv, self.random_state)
-        elif self.reg == "cv":
-            chosen["reg_"], chosen["cv_score_"] = best_ridge_of(self, "reg", points)
-        else:
-            chosen["reg_"] = float(self.reg)
-        m_step = CovarianceMStep(form, data.ridge(chosen["reg_"], automatic))
+            alpha, C = choose_ridge(data, form, self.cv, self.random_state)
+        m_step = CovarianceMStep(form, data.ridge(float(alpha), automatic))
         start = self._start(data, m_step, C)
-        run: Callable[[OnIteration], EMResult] = partial(self._em, data, m_step, start)
         if self.covariance == "local":
-            run = self._local_em(data, run)
-        result = self._monitored(
-            data,
-            start,
-            run,
-            lambda kernel: self._components_of(data, kernel),
-            lambda result: chosen | self._attributes_of(data, result),
-        )
+            run = self._local_em(data, m_step, start)
+        else:
+            run = partial(self._em, data, m_step, start)
+        chosen = {"alpha_": float(alpha)}
+        result = self._monitored(data, start, run, chosen)
         fitted = chosen | self._attributes_of(data, result)
-        density: ParzenDensity = fitted["_density"]
-        n_held = None
-        if automatic:
-            density = density.with_background(data)
-            fitted |= {"_density": density, "background_weight_": density.weight}
-            n_held = n_held_by(m_step.ridge, result.local_scatter)
-        self._store(fitted, data)
-        return result, density, n_held
-
-    def _warn_of_nothing(self, density: ParzenDensity, form: Form) -> None:
-        """Warn if the kernels are no better than one Gaussian."""
-        if learned_nothing(density, form.n_parameters(density.U.shape[1])):
+        if not automatic:
+            return self._store(fitted, data, result)
+        density: ParzenDensity = fitted["_density"].with_background(data)
+        fitted |= {"_density": density, "background_weight_": density.weight}
+        n_held = n_held_by(m_step.ridge, result.local_scatter)
+        self._store(fitted, data, result, n_held)
+        if density.learned_nothing(form.n_parameters(data.U.shape[1])):
             warn_caller(
                 "LCA learned nothing local: its kernels predict left-out points "
                 "no better than one Gaussian, which has a weight of "
@@ -317,6 +276,7 @@ default="full"
                 "directions of noise.",
                 ConvergenceWarning,
             )
+        return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: ArrayLike, y: None = None) -> Self:  # noqa: ARG002
@@ -348,10 +308,9 @@ default="full"
             return self._partial_fit(
                 X,
                 form.isotropic,
-                lambda data, regs: CovarianceMStep(
-                    form, data.ridge(regs["reg_"], self.reg == "auto")
+                lambda data, alphas: CovarianceMStep(
+                    form, data.ridge(alphas["alpha_"], self.alpha == "auto")
                 ),
-                self._start,
             )
 
     def _start(
@@ -368,16 +327,16 @@ default="full"
         return Start(m_step.kernel(inverse @ inverse.T), C, learned=True)
 
     def _local_em(
-        self, data: ScaledData, run: Callable[[OnIteration], EMResult]
+        self, data: ScaledData, m_step: CovarianceMStep, start: Start
     ) -> Callable[[OnIteration], EMResult]:
         """Return EM for one covariance per point, after EM for the shared one."""
         n, d = data.U.shape
-        if n * d * d > MAX_NUMBERS:
+        if n * d * d > 10**8:  # 0.8 GB
             raise ValueError(
                 f"covariance='local' would keep {n} matrices of {d} × {d}: too much. "
                 "Use 'full', or fewer points or features."
             )
-        shared = run(lambda _: False)
+        shared = self._em(data, m_step, start, lambda _: False)
         return lambda on_iteration: local_em(
             shared,
             data.U,
@@ -388,26 +347,23 @@ default="full"
             on_iteration=on_iteration,
         )
 
-    def _components_of(self, data: ScaledData, kernel: Kernel) -> FloatArray:
-        """Return the symmetric root of Σ⁻¹ of the scaled points, as a map of X."""
-        variances, axes = eigh(kernel.map.T @ kernel.map)
-        root = (axes * np.sqrt(np.maximum(variances, 0))) @ axes.T
-        return scaled_components(root, data)
-
     def _attributes_of(self, data: ScaledData, result: EMResult) -> dict[str, Any]:
         """Return the fitted attributes for the state of EM."""
         kernel, local = result.kernel, result.local_kernels
+        # The symmetric root of Σ⁻¹.
+        variances, axes = eigh(kernel.map.T @ kernel.map)
+        root = (axes * np.sqrt(np.maximum(variances, 0))) @ axes.T
         shared: dict[str, Any] = {"units": data.units, "kernel": kernel, "U": data.U}
         spread = data.units.scale[:, None] * kernel.inverse
         attributes = {
-            "components_": self._components_of(data, kernel),
+            "components_": unscale_components(root, data.units.scale, data.U.dtype),
             "covariance_": spread @ spread.T,
             "n_iter_": len(result.curve) - 1,
             "objective_curve_": np.array(result.curve) - data.units.log_unit,
             "_local_scatter": result.local_scatter,
         }
         if local is None:
-            return attributes | {"_density": ProductDensity(**shared, rtol=self.rtol)}
+            return attributes | {"_density": ParzenDensity(**shared, rtol=self.rtol)}
         covariances = spread @ local.covariances @ spread.T
         if data.duplicates is not None:
             covariances = covariances[data.duplicates.group]

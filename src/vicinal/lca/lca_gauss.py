@@ -9,28 +9,17 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, eigh
-from sklearn.base import _fit_context, clone
+from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.metric import validate_data, warn_caller
-from vicinal.lca._selection import (
-    Fold,
-    best_gaussian_ridge,
-    best_ridge_of,
-    choose_split_ridge,
-)
-from vicinal.lca._shared import (
-    ParzenMetric,
-    at_least_zero,
-    learned_nothing,
-    n_held_by,
-    scaled_components,
-)
+from vicinal.base.metric import unscale_components, validate_data, warn_caller
+from vicinal.lca._selection import Fold, choose_split_ridge
+from vicinal.lca._shared import ParzenMetric, at_least_zero, n_held_by
 from vicinal.lca.data import ScaledData
-from vicinal.lca.density import Background, ProductDensity
+from vicinal.lca.density import Background, ParzenDensity
 from vicinal.lca.em import (
     FLOOR,
     EMResult,
@@ -235,20 +224,18 @@ class LCAGauss(ParzenMetric):
     ----------
     n_gaussian : int or "auto", default="auto"
         The number of Gaussian directions. "auto" starts with none and lets EM add
-        directions (algorithm 1). With reg_local="auto" it takes none or all of them if
-        left-out points prefer that.
+        directions (algorithm 1). With alpha_local="auto" it takes none or all of them
+        if left-out points prefer that.
     search : bool, default=False
         Whether to continue with LCA-Gauss-Red if n_gaussian="auto": a golden-section
         search over larger numbers of Gaussian directions, with EM for each.
-    reg_local : float, "auto" or "cv", default="auto"
+    alpha_local : float or "auto", default="auto"
         ν added to the local covariance C_L. "auto" chooses it between 1e-6 and 1 times
         each feature's variance by a few hundred held-out points, and mixes one Gaussian
         into the density: see `background_weight_`. 0.0 is the paper's method.
-    reg_global : float, "auto" or "cv", default="auto"
+    alpha_global : float or "auto", default="auto"
         ν added to the global covariance C_G. "auto" chooses it for a single Gaussian by
-        its leave-one-out likelihood, in units of each feature's variance. "cv" chooses
-        it for a single Gaussian, as the paper does, and then `reg_local` for the whole
-        model.
+        its leave-one-out likelihood, in units of each feature's variance.
     batch_size : int, "all" or None, default=None
         B, the locations of an update in the fast form (section 5). None is "all" up to
         20,000 points. Beyond, it is the maximum of the paper's 100, 4 per feature and a
@@ -269,8 +256,8 @@ class LCAGauss(ParzenMetric):
         The share of the training points that `predict` calls outliers. "auto" sets the
         threshold for new points, by the leave-one-out scores; see `offset_`.
     cv : int, splitter, iterable or None, default=None
-        The folds of "auto" and "cv"; None is five folds of shuffled rows. "auto" uses
-        some of the folds.
+        The folds of "auto", which uses some of them; None is five folds of shuffled
+        rows.
     rtol : float, default=1e-4
         The relative error of densities in `score_samples` if a ball tree saves time: in
         one or two dimensions, with 500,000 points or more. Otherwise, and with 0, they
@@ -302,11 +289,11 @@ class LCAGauss(ParzenMetric):
         A_G.
     n_gaussian_ : int
         The number of Gaussian directions.
-    reg_local_, reg_global_ : float
+    alpha_local_, alpha_global_ : float
         As set or chosen; with "auto" in units of each feature's variance.
     background_weight_ : float
-        π, with reg_local="auto" only: the density is 1 − π times the product above plus
-        π times one Gaussian for all directions; 1 if no direction is local.
+        π, with alpha_local="auto" only: the density is 1 − π times the product above
+        plus π times one Gaussian for all directions; 1 if no direction is local.
     n_iter_ : int
         Iterations of EM, and calls of `partial_fit`.
     objective_curve_ : ndarray of shape (n_iter_ + 1,)
@@ -318,9 +305,6 @@ class LCAGauss(ParzenMetric):
         Log-density of each training point given the others.
     offset_ : float
         The log-density below which a point is an outlier.
-    cv_score_ : float
-        The mean held-out log-density of the chosen ridge, with "cv" only. It can be
-        compared between estimators that were fitted to the same data.
     n_features_in_ : int
         Number of features seen in fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -360,18 +344,18 @@ class LCAGauss(ParzenMetric):
             StrOptions({"auto"}),
         ],
         "search": ["boolean"],
-        "reg_local": [at_least_zero, StrOptions({"auto", "cv"})],
-        "reg_global": [at_least_zero, StrOptions({"auto", "cv"})],
+        "alpha_local": [at_least_zero, StrOptions({"auto"})],
+        "alpha_global": [at_least_zero, StrOptions({"auto"})],
     }
-    _regs: ClassVar[tuple[str, ...]] = ("reg_local", "reg_global")
+    _alphas: ClassVar[tuple[str, ...]] = ("alpha_local", "alpha_global")
 
     def __init__(
         self,
         n_gaussian: int | str = "auto",
         *,
         search: bool = False,
-        reg_local: float | str = "auto",
-        reg_global: float | str = "auto",
+        alpha_local: float | str = "auto",
+        alpha_global: float | str = "auto",
         batch_size: int | str | None = None,
         n_references: int | str | None = None,
         discount: float = 0.6,
@@ -389,8 +373,8 @@ class LCAGauss(ParzenMetric):
     ) -> None:
         self.n_gaussian = n_gaussian
         self.search = search
-        self.reg_local = reg_local
-        self.reg_global = reg_global
+        self.alpha_local = alpha_local
+        self.alpha_global = alpha_global
         self.batch_size = batch_size
         self.n_references = n_references
         self.discount = discount
@@ -421,60 +405,47 @@ class LCAGauss(ParzenMetric):
         -------
         self
         """
-        automatic, nothing, n_held = self.reg_local == "auto", False, None
+        automatic = self.alpha_local == "auto"
         # BLAS is held throughout: threads that it wakes for small matrices would spin
         # on the cores that the engine needs.
         with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            data = ScaledData.build(
-                points, False, self.n_jobs, (X, y), distinct=automatic
-            )
-            chosen, n_gaussian, C = self._choose_regs(points, data)
-            m_step = self._m_step(data, chosen, n_gaussian)
+            data = ScaledData.build(points, False, self.n_jobs, (X, y), automatic)
+            alphas, n_gaussian, C = self._choose_alphas(data)
+            m_step = self._m_step(data, alphas, n_gaussian)
             start = self._start(data, m_step, C)
             if self.search and self.n_gaussian == "auto":
                 found = self._search(data, m_step, start)
                 start = Start(found.kernel, found.local_scatter, learned=True)
-            result = self._monitored(
-                data,
-                start,
-                partial(self._em, data, m_step, start),
-                lambda kernel: scaled_components(kernel.map[: kernel.n_local], data),
-                lambda result: chosen | self._attributes_of(data, result),
-            )
-            fitted = self._attributes_of(data, result)
-            if automatic:
-                ridge = chosen["reg_global_"] if self.reg_global == "auto" else None
-                density = fitted["_density"].with_background(data, ridge)
-                d, q = data.U.shape[1], result.kernel.n_local
-                nothing = q > 0 and learned_nothing(density, q * (2 * d - q + 1) // 2)
-                if nothing and self.n_gaussian == "auto" and not self.search:
-                    gaussian = m_step.fit(result.local_scatter, n_gaussian=d)
-                    result = replace(result, kernel=gaussian)
-                    fitted = self._attributes_of(data, result)
-                    fitted["background_weight_"] = 1.0
-                else:
-                    fitted |= {
-                        "_density": density,
-                        "background_weight_": density.weight,
-                    }
-                n_held = n_held_by(m_step.ridge, result.local_scatter)
-            self._store(chosen | fitted, data)
-        self._warn_of_convergence(result.converged)
-        self._warn_of_data(data, result.kernel, n_held)
-        if nothing:
+            run = partial(self._em, data, m_step, start)
+            result = self._monitored(data, start, run, alphas)
+            fitted = alphas | self._attributes_of(data, result)
+            if not automatic:
+                return self._store(fitted, data, result)
+            ridge = fitted["alpha_global_"] if self.alpha_global == "auto" else None
+            density = fitted["_density"].with_background(data, ridge)
+            fitted |= {"_density": density, "background_weight_": density.weight}
+            d, q = data.U.shape[1], result.kernel.n_local
+            nothing = q > 0 and density.learned_nothing(q * (2 * d - q + 1) // 2)
             remedy = "Use more points."
-            if not result.kernel.n_local:
+            if nothing and self.n_gaussian == "auto" and not self.search:
+                kernel = m_step.fit(result.local_scatter, n_gaussian=d)
+                result = replace(result, kernel=kernel)
+                fitted |= self._attributes_of(data, result)
+                fitted["background_weight_"] = 1.0
                 remedy = (
                     "So all directions are Gaussian, and transform returns no columns: "
                     "set n_gaussian to a number to have some."
                 )
-            warn_caller(
-                "LCAGauss learned nothing local: its kernels predict left-out points "
-                "no better than one Gaussian. The points are Gaussian, or too few to "
-                f"show more. {remedy}",
-                ConvergenceWarning,
-            )
+            n_held = n_held_by(m_step.ridge, result.local_scatter)
+            self._store(fitted, data, result, n_held)
+            if nothing:
+                warn_caller(
+                    "LCAGauss learned nothing local: its kernels predict left-out "
+                    "points no better than one Gaussian. The points are Gaussian, or "
+                    f"too few to show more. {remedy}",
+                    ConvergenceWarning,
+                )
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -499,8 +470,7 @@ class LCAGauss(ParzenMetric):
             return self._partial_fit(
                 X,
                 False,
-                lambda data, regs: self._m_step(data, regs, self._n_given(data)),
-                self._start,
+                lambda data, alphas: self._m_step(data, alphas, self._n_given(data)),
             )
 
     def _n_given(self, data: ScaledData) -> int | None:
@@ -514,61 +484,49 @@ class LCAGauss(ParzenMetric):
             )
         return self.n_gaussian
 
-    def _choose_regs(
-        self, X: FloatArray, data: ScaledData
+    def _choose_alphas(
+        self, data: ScaledData
     ) -> tuple[dict[str, float], int | None, FloatArray | None]:
         """Return the fitted ridges, the number of Gaussian directions, and C_L."""
+        alpha_local, alpha_global = self.alpha_local, self.alpha_global
         n_gaussian, C = self._n_given(data), None
-        if self.reg_global == "auto":
+        if alpha_global == "auto":
             covariance = data.covariance + np.diag(data.constant_ridge())
-            reg_global = Background.fit(data.U, covariance).ridge
-        elif self.reg_global == "cv":
-            reg_global = best_gaussian_ridge(X, self.cv, self.random_state)
-        else:
-            reg_global = float(self.reg_global)
-        regs = {"reg_global_": reg_global}
-        if self.reg_local == "auto":
+            alpha_global = Background.fit(data.U, covariance).ridge
+        if alpha_local == "auto":
 
             def m_step_of(fold: Fold, ridge: float) -> ProductMStep:
-                constant = fold.constant_ridge
+                constant, of_gaussian = fold.constant_ridge, fold.background.ridge
                 return ProductMStep.build(
                     fold.covariance,
-                    fold.background.ridge + constant,
+                    of_gaussian + constant,
                     ridge + constant,
                     n_gaussian,
                 )
 
-            reg_local, C, split = choose_split_ridge(
-                data,
-                m_step_of,
-                self.cv,
-                self.random_state,
-                forced=n_gaussian is not None,
+            forced = n_gaussian is not None
+            alpha_local, C, split = choose_split_ridge(
+                data, m_step_of, self.cv, self.random_state, forced=forced
             )
             if not split and not self.search:
                 n_gaussian = 0
-        elif self.reg_local == "cv":
-            candidate = clone(self)
-            if self.reg_global != "auto":
-                candidate.set_params(reg_global=reg_global)
-            reg_local, regs["cv_score_"] = best_ridge_of(candidate, "reg_local", X)
-        else:
-            reg_local = float(self.reg_local)
-        return regs | {"reg_local_": reg_local}, n_gaussian, C
+        alphas = {
+            "alpha_local_": float(alpha_local),
+            "alpha_global_": float(alpha_global),
+        }
+        return alphas, n_gaussian, C
 
     def _m_step(
-        self, data: ScaledData, regs: dict[str, float], n_gaussian: int | None
+        self, data: ScaledData, alphas: dict[str, float], n_gaussian: int | None
     ) -> ProductMStep:
         """Return the M-step with these ridges."""
-        ridge_global = data.ridge(regs["reg_global_"], self.reg_global == "auto")
-        ridge_local = data.ridge(regs["reg_local_"], self.reg_local == "auto")
-        if self.reg_local == self.reg_global == "auto":
+        of_global = data.ridge(alphas["alpha_global_"], self.alpha_global == "auto")
+        of_local = data.ridge(alphas["alpha_local_"], self.alpha_local == "auto")
+        if self.alpha_local == self.alpha_global == "auto":
             # A constant feature is Gaussian: an eigenvalue just above 1.
             constant = data.units.constant
-            ridge_local[constant] = ridge_global[constant] * (1 + 1e-6)
-        return ProductMStep.build(
-            data.covariance, ridge_global, ridge_local, n_gaussian
-        )
+            of_local[constant] = of_global[constant] * (1 + 1e-6)
+        return ProductMStep.build(data.covariance, of_global, of_local, n_gaussian)
 
     def _start(
         self, data: ScaledData, m_step: ProductMStep, C: FloatArray | None = None
@@ -624,17 +582,16 @@ class LCAGauss(ParzenMetric):
 
     def _attributes_of(self, data: ScaledData, result: EMResult) -> dict[str, Any]:
         """Return the fitted attributes for the state of EM."""
-        kernel = result.kernel
-        local = scaled_components(kernel.map[: kernel.n_local], data)
-        gaussian = scaled_components(kernel.map[kernel.n_local :], data)
-        density = ProductDensity(
+        kernel, q = result.kernel, result.kernel.n_local
+        A = unscale_components(kernel.map, data.units.scale, data.U.dtype)
+        density = ParzenDensity(
             units=data.units, kernel=kernel, U=data.U, rtol=self.rtol
         )
         return {
-            "components_": local,
-            "local_components_": local,
-            "gaussian_components_": gaussian,
-            "n_gaussian_": len(gaussian),
+            "components_": A[:q],
+            "local_components_": A[:q],
+            "gaussian_components_": A[q:],
+            "n_gaussian_": len(A) - q,
             "n_iter_": len(result.curve) - 1,
             "objective_curve_": np.array(result.curve) - data.units.log_unit,
             "_density": density,

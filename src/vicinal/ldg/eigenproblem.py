@@ -126,8 +126,6 @@ class LocalGaussianObjective:
         p(j).
     n_features : int
         d, the number of features before any reduction to coordinates.
-    n_threads : int
-        Number of threads. It does not affect the result.
     """
 
     def __init__(
@@ -136,10 +134,9 @@ class LocalGaussianObjective:
         neighbors: Neighbors,
         priors: FloatArray,
         n_features: int,
-        n_threads: int,
     ) -> None:
         self.points, self.codes, self.priors = subset.points, subset.codes, priors
-        self.variances = subset.variances(neighbors, n_features, n_threads)
+        self.variances = subset.variances(neighbors, n_features)
         self.averages = [
             summing(nearest, len(nearest), np.float64) / nearest.shape[1]
             for nearest in neighbors

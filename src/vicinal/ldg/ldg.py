@@ -39,9 +39,6 @@ from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives.nca import check_class_prior
 from vicinal.optimize import SOLVERS
 
-# The directions that set_n_components can choose from without a new fit.
-MOST_COMPONENTS = 256
-
 
 class LDG(LearnsFromClasses, LinearMetric):
     """Local discriminative Gaussians.
@@ -249,7 +246,7 @@ default="empirical"
             objective = None
             if self.refine:
                 objective = LocalGaussianObjective(
-                    subset, neighbors, priors, n_features, n_threads
+                    subset, neighbors, priors, n_features
                 )
             to_features = span.basis_to_features
             solution = self._solve(problem, sample, k, wanted, to_features, objective)
@@ -307,7 +304,8 @@ default="empirical"
             gamma = choose_gamma(problem, sample)
         if self.n_components == "auto":
             wanted = choose_dimension(sample, k, gamma, max(1, problem.rank))
-        values, found = problem.smallest(gamma, max(MOST_COMPONENTS, wanted))
+        # More than wanted, for `set_n_components`.
+        values, found = problem.smallest(gamma, max(256, wanted))
         if self.n_components == "grow":
             Z = points @ found.astype(points.dtype)
             wanted = max(1, grow_dimension(Z, sample.codes, sample.n_threads))

@@ -15,10 +15,9 @@ from scipy.sparse import csr_array
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood.nearest import Neighbors, nearest_of_each_class
 from vicinal.neighborhood.threads import (
-    ReproducibleSum,
     blocks,
+    map_in_order,
     rows_per_block,
-    run_in_threads,
 )
 
 
@@ -134,7 +133,7 @@ class ClassPoints:
         """
         found = np.empty((len(sizes), len(queries), self.n_classes))
 
-        def evaluate(_: int, rows: slice) -> None:
+        def evaluate(rows: slice) -> None:
             for j, nearest in enumerate(neighbors):
                 local = self.gaussians(nearest[rows], sizes)
                 for a, (means, spreads) in enumerate(local):
@@ -144,23 +143,20 @@ class ClassPoints:
                         + n_features * np.log(2 * np.pi * variances)
                     )
 
-        run_in_threads(lambda: evaluate, _row_blocks(len(queries), queries), n_threads)
+        # Means and differences of a block fit the working memory.
+        n = len(queries)
+        size = rows_per_block(n, 4 * queries.shape[1] * queries.itemsize)
+        for _ in map_in_order(evaluate, blocks(slice(0, n), size), n_threads):
+            pass
         return found
 
-    def variances(
-        self, neighbors: Neighbors, n_features: int, n_threads: int
-    ) -> NDArray[np.float64]:
+    def variances(self, neighbors: Neighbors, n_features: int) -> NDArray[np.float64]:
         """Return σ² of the given neighbors, of shape (n_queries, n_classes)."""
-        n = len(neighbors[0])
-        found = np.empty((n, self.n_classes))
-
-        def evaluate(_: int, rows: slice) -> None:
-            for j, nearest in enumerate(neighbors):
-                k = nearest.shape[1]
-                found[rows, j] = next(self.gaussians(nearest[rows], [k]))[1]
-
-        run_in_threads(lambda: evaluate, _row_blocks(n, self.points), n_threads)
-        return found / n_features
+        spreads = [
+            next(self.gaussians(nearest, [nearest.shape[1]]))[1]
+            for nearest in neighbors
+        ]
+        return np.stack(spreads, axis=1) / n_features
 
     def _spreads(
         self, neighbors: NDArray[np.int32], means: FloatArray
@@ -217,15 +213,14 @@ def scatters(
     """
     centers = subset if queries is None else queries
     n, d = centers.points.shape
-    own, every = ReproducibleSum(np.zeros((d, d))), ReproducibleSum(np.zeros((d, d)))
+    own, every = np.zeros((d, d)), np.zeros((d, d))
     # Adding d×d matrices is expensive: use large blocks, and several classes at once.
     size = max(4 * d, 1024)
     at_once = max(1, size // min(n, size))
     codes = centers.codes
 
-    def add(position: int, rows: slice) -> None:
-        V, A = own.buffer(), every.buffer()
-        A[:] = 0
+    def scatters_of(rows: slice) -> tuple[FloatArray, FloatArray]:
+        A = np.zeros((d, d))
         x, mine = centers.points[rows], codes[rows]
         of_own = np.zeros_like(x)
         stacked = np.empty((min(at_once, len(neighbors)), *x.shape), dtype=x.dtype)
@@ -241,12 +236,12 @@ def scatters(
                 np.multiply(means, weights, out=scaled)
             filled = stacked[: group.stop - group.start].reshape(-1, d)
             A += filled.T @ filled
-        np.matmul(of_own.T, of_own, out=V)
-        own.add(position, V)
-        every.add(position, A)
+        return of_own.T @ of_own, A
 
-    run_in_threads(lambda: add, blocks(slice(0, n), size), n_threads)
-    return Scatters(own.total, every.total)
+    for V, A in map_in_order(scatters_of, blocks(slice(0, n), size), n_threads):
+        own += V
+        every += A
+    return Scatters(own, every)
 
 
 def summing(neighbors: NDArray[np.int32], n_points: int, dtype: Any) -> csr_array:
@@ -271,9 +266,3 @@ def least_spread(points: FloatArray, var_floor: float) -> float:
     mean = points.mean(axis=0, dtype=np.float64)
     total = squared_norms(points).mean() - mean @ mean
     return float(var_floor * max(total, 0.0)) or 1.0
-
-
-def _row_blocks(n_rows: int, points: FloatArray) -> Iterator[slice]:
-    """Return blocks of rows whose means and differences fit the working memory."""
-    size = rows_per_block(n_rows, 4 * points.shape[1] * points.itemsize)
-    return blocks(slice(0, n_rows), size)

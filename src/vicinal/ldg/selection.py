@@ -14,9 +14,9 @@ from vicinal.base.selection import (
     leave_one_out_hits,
     majority,
     nearest_points,
+    one_standard_error_choice,
     path_of_dimensions,
     sample_of_classes,
-    smallest_proven,
 )
 from vicinal.ldg.eigenproblem import EigenProblem, varying_eigenvectors
 from vicinal.ldg.local_gaussians import ClassPoints, scatters
@@ -198,7 +198,11 @@ def choose_dimension(sample: Sample, n_neighbors: int, gamma: float, most: int) 
             queries @ B, known @ B, dimensions=dimensions, n_threads=n_threads
         )
         hits.append(majority(codes[~held][nearest]) == codes[held])
-    return path[smallest_proven(np.concatenate(hits, axis=1))] if hits else most
+    return (
+        path[one_standard_error_choice(np.concatenate(hits, axis=1), default=-1)]
+        if hits
+        else most
+    )
 
 
 def grow_dimension(

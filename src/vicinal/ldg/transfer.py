@@ -1,6 +1,7 @@
 """LDG for transfer learning: the estimator."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -12,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._typing import FLOATS, FloatArray
+from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.linalg import Domain, source_of, span_of, varying_axes
 from vicinal.base.metric import LinearMetric, encoded, validate_data
 from vicinal.base.selection import (
@@ -33,9 +34,6 @@ from vicinal.ldg.selection import (
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives.nca import check_class_prior
-
-# Settled on other draws of the data of figure 5 (docs/ldg.md).
-ALPHAS = (0.0, 0.1, 0.3, 0.5)
 
 
 class TransferLDG(ClassifierMixin, LinearMetric):
@@ -239,14 +237,32 @@ default="empirical"
             n, both = len(codes), span.coordinates
             floor = least_spread(both[:n], self.var_floor)
             subset = ClassPoints.build(both[:n], source.codes, floor)
-            problem = TransferProblem(
-                varying_axes(both),
-                subset,
-                ClassPoints.build(both[n:], target.codes, floor, len(classes)),
-                Sample.draw(subset, priors, int(kept.sum()), random_state, n_threads),
+            sample = Sample.draw(
+                subset, priors, int(kept.sum()), random_state, n_threads
             )
-            k, gamma, alpha, mixed = self._choices(problem)
-            values, found = mixed.smallest(gamma, wanted)
+            k, gamma, alpha = self.n_neighbors, self.gamma, self.alpha
+            if isinstance(k, str):
+                k = choose_n_neighbors(sample)
+            matrices = partial(_matrices, varying_axes(both), subset, sample, k)
+            of_source = problem = matrices()
+            if isinstance(gamma, str):
+                gamma = choose_gamma(of_source, sample)
+            if given is None:
+                alpha = 1.0
+            else:
+                if isinstance(alpha, str):
+                    alpha = _choose_alpha(
+                        subset,
+                        both[n:],
+                        target.codes,
+                        sample,
+                        of_source,
+                        matrices,
+                        gamma,
+                    )
+                of_target = matrices(both[n:], target.codes)
+                problem = of_target.mixed(of_source, alpha)
+            values, found = problem.smallest(gamma, wanted)
             directions = complete_rows(span.basis_to_features(found), wanted)
             self._store(source, target, directions, kept, classes)
             self.eigenvalues_ = np.zeros(wanted)
@@ -328,24 +344,6 @@ default="empirical"
             f"the {n_varying} features that vary in every domain", "'auto'",
         )  # fmt: skip
 
-    def _choices(
-        self, problem: "TransferProblem"
-    ) -> tuple[int, float, float, EigenProblem]:
-        """Return k, γ and α, as given or chosen, and the matrices of eq. 7."""
-        k, gamma, alpha = self.n_neighbors, self.gamma, self.alpha
-        if isinstance(k, str):
-            k = choose_n_neighbors(problem.sample)
-        of_source = problem.matrices(k)
-        if isinstance(gamma, str):
-            gamma = choose_gamma(of_source, problem.sample)
-        n_target = len(problem.target.points)
-        if n_target == 0:
-            return k, gamma, 1.0, of_source
-        if isinstance(alpha, str):
-            alpha = problem.choose_alpha(of_source, k, gamma)
-        of_target = problem.matrices(k, np.ones(n_target, dtype=bool))
-        return k, gamma, alpha, of_target.mixed(of_source, alpha)
-
     def _store(
         self,
         source: Domain,
@@ -381,70 +379,54 @@ default="empirical"
         return points @ components.T + offset
 
 
-@dataclass(frozen=True)
-class TransferProblem:
-    """The points of both domains in common coordinates.
+def _matrices(
+    axes: Matrix,
+    source: ClassPoints,
+    sample: Sample,
+    n_neighbors: int,
+    points: FloatArray | None = None,
+    codes: IntArray | None = None,
+) -> EigenProblem:
+    """Return V_t and A_t of target points, or V_s and A_s if there are none.
 
-    Attributes
-    ----------
-    axes : ndarray of shape (n_coordinates, rank)
-        Orthonormal basis of the span of the points.
-    source, target : ClassPoints
-        The points of each domain; the target may have no rows.
-    sample : Sample
-        Source rows to choose k and γ on, and the settings of the Gaussians.
+    The neighbors are source points in either case.
     """
+    queries = None
+    if points is not None and codes is not None:
+        queries = ClassPoints.build(points, codes, 0, source.n_classes)
+    neighbors = source.nearest(n_neighbors, points, sample.n_threads)
+    V, A = scatters(
+        source, neighbors, sample.priors, sample.n_features, sample.n_threads, queries
+    )
+    return EigenProblem.build(axes, V, A)
 
-    axes: Matrix
-    source: ClassPoints
-    target: ClassPoints
-    sample: Sample
 
-    def matrices(
-        self, n_neighbors: int, rows: NDArray[np.bool_] | None = None
-    ) -> EigenProblem:
-        """Return V_t and A_t of target rows, or V_s and A_s if rows is None.
+def _choose_alpha(
+    source: ClassPoints,
+    points: FloatArray,
+    codes: IntArray,
+    sample: Sample,
+    of_source: EigenProblem,
+    matrices: Callable[..., EigenProblem],
+    gamma: float,
+) -> float:
+    """Return the α whose 3-NN is best in folds of the target rows.
 
-        The neighbors are source points in either case.
-        """
-        queries, sample = None, self.sample
-        if rows is not None:
-            queries = ClassPoints.build(
-                self.target.points[rows],
-                self.target.codes[rows],
-                0,
-                self.target.n_classes,
+    Of equally good ones the largest. Held-out rows are used neither for the map nor as
+    neighbors. The candidates were chosen on other draws of figure 5 (docs/ldg.md).
+    """
+    alphas = (0.0, 0.1, 0.3, 0.5)
+    d = source.n_classes + DIMENSIONS_BEYOND_CLASSES
+    right = np.zeros(len(alphas), dtype=np.intp)
+    for held in held_out(codes, sample.random_state):
+        of_target = matrices(points[~held], codes[~held])
+        known = np.vstack([source.points, points[~held]])
+        labels = np.concatenate([source.codes, codes[~held]])
+        for a, alpha in enumerate(alphas):
+            B = of_target.mixed(of_source, alpha).smallest(gamma, d)[1]
+            B = B.astype(points.dtype)
+            nearest = nearest_points(
+                points[held] @ B, known @ B, n_threads=sample.n_threads
             )
-        points = None if queries is None else queries.points
-        neighbors = self.source.nearest(n_neighbors, points, sample.n_threads)
-        V, A = scatters(
-            self.source, neighbors, sample.priors, sample.n_features, sample.n_threads,
-            queries,
-        )  # fmt: skip
-        return EigenProblem.build(self.axes, V, A)
-
-    def choose_alpha(
-        self, of_source: EigenProblem, n_neighbors: int, gamma: float
-    ) -> float:
-        """Return the α of ALPHAS whose 3-NN is best in folds of the target rows.
-
-        Of equally good ones the largest. Held-out rows are used neither for the map nor
-        as neighbors.
-        """
-        sample, target, codes = self.sample, self.target, self.target.codes
-        if len(codes) == 1:  # no row can be held out
-            return ALPHAS[-1]
-        d = self.source.n_classes + DIMENSIONS_BEYOND_CLASSES
-        right = np.zeros(len(ALPHAS), dtype=np.intp)
-        for held in held_out(codes, sample.random_state):
-            of_target = self.matrices(n_neighbors, ~held)
-            points = np.vstack([self.source.points, target.points[~held]])
-            labels = np.concatenate([self.source.codes, codes[~held]])
-            for a, alpha in enumerate(ALPHAS):
-                B = of_target.mixed(of_source, alpha).smallest(gamma, d)[1]
-                B = B.astype(points.dtype)
-                nearest = nearest_points(
-                    target.points[held] @ B, points @ B, n_threads=sample.n_threads
-                )
-                right[a] += (majority(labels[nearest[0]]) == codes[held]).sum()
-        return max(zip(right.tolist(), ALPHAS, strict=True))[1]
+            right[a] += (majority(labels[nearest[0]]) == codes[held]).sum()
+    return max(zip(right.tolist(), alphas, strict=True))[1]

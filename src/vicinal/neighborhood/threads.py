@@ -10,8 +10,7 @@ A `threadpoolctl` limit alone cannot restore either if several threads limit BLA
 
 import os
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache
@@ -158,35 +157,6 @@ R = TypeVar("R")
 _POOL_NAME = "vicinal-pool"
 
 
-class ReproducibleSum:
-    """Sum of threads' terms in block order, bitwise reproducible.
-
-    Terms that arrive early are buffered; threads do not wait.
-    """
-
-    def __init__(self, total: FloatArray) -> None:
-        self.total = total
-        self._early: dict[int, FloatArray] = {}
-        self._spare: list[FloatArray] = []
-        self._next = 0
-        self._lock = threading.Lock()
-
-    def buffer(self) -> FloatArray:
-        """Return an array for the next term."""
-        with self._lock:
-            return self._spare.pop() if self._spare else np.empty_like(self.total)
-
-    def add(self, position: int, term: FloatArray) -> None:
-        """Add the term at this position; the sum takes ownership of it."""
-        with self._lock:
-            self._early[position] = term
-            while self._next in self._early:
-                term = self._early.pop(self._next)
-                self.total += term
-                self._spare.append(term)
-                self._next += 1
-
-
 def map_in_order(
     work: Callable[[T], R], parts: Sequence[T], n_threads: int
 ) -> Iterator[R]:
@@ -198,41 +168,6 @@ def map_in_order(
             yield from map(work, parts)
         else:
             yield from _pool(n_threads).map(work, parts)
-
-
-def run_in_threads(
-    worker: Callable[[], Callable[[int, slice], None]],
-    parts: Iterable[slice],
-    n_threads: int,
-) -> None:
-    """Process all parts on at most n_threads threads.
-
-    Parameters
-    ----------
-    worker : callable
-        Called once on each thread; returns the function that processes one part, given
-        its position and rows. Arrays that the outer call allocates are thread-local.
-    parts : iterable of slice
-        The rows of each part.
-    n_threads : int
-        Maximum number of threads.
-    """
-    todo = deque(enumerate(parts))
-
-    def work(_: int) -> None:
-        do = worker()
-        while True:
-            try:
-                part = todo.popleft()
-            except IndexError:
-                return
-            try:
-                do(*part)
-            except BaseException:
-                todo.clear()  # the other threads finish their part and stop
-                raise
-
-    deque(map_in_order(work, range(min(n_threads, len(todo))), n_threads), maxlen=0)
 
 
 @lru_cache(maxsize=1)

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import vicinal
+import vicinal.app.models
 from tests.adapters.data import turned
 from vicinal.adapters import RetrievalAdapter, load_adapter, save_adapter
 from vicinal.app.cli import build_app
@@ -227,7 +228,9 @@ def test_an_adapter_is_named_as_such_by_all_else(folder: Path) -> None:
         assert result.exit_code == 2
         assert words in result.output
     with pytest.raises(ValueError, match=r"vicinal\.adapters\.load_adapter reads it"):
-        vicinal.load(folder / "m.safetensors")
+        vicinal.app.models.load(folder / "m.safetensors")
+    adapter = vicinal.load(folder / "m.safetensors")
+    assert isinstance(adapter, RetrievalAdapter)
 
 
 def test_a_model_of_a_table_has_no_use_for_it(folder: Path) -> None:

@@ -407,18 +407,23 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
     >>> model.method, model.components.shape
     ('lda', (2, 13))
     """
+    from vicinal.adapters import RetrievalAdapter
     from vicinal.app.models.files import TABLES
 
     try:
         model = persistence.load(path)
-    except persistence.AdapterFileError:
-        raise
     except ValueError as error:
         remedy = "write it again with `vicinal fit`."
         if Path(path).suffix.lower() in TABLES:  # data would be written over
             remedy = "name, before the data, a model that `vicinal fit` wrote."
         reason = str(error).removesuffix(".").removesuffix("; save it again")
         raise ValueError(f"{reason}; {remedy}") from error
+    if isinstance(model, RetrievalAdapter):
+        raise persistence.AdapterFileError(
+            f"{Path(path).name} is an adapter that `vicinal adapt` wrote, no model of "
+            "a table: `vicinal transform` maps vectors with it, and "
+            "vicinal.adapters.load_adapter reads it."
+        )
     return model if isinstance(model, SavedModel) else from_estimator(model)
 
 
