@@ -35,7 +35,6 @@ from vicinal.nca import (
     queries_of_all,
     sample_size,
     seed_of,
-    squared_length,
     store,
     warn_unless_learned,
 )
@@ -266,7 +265,7 @@ def _fit(est: Any, X: Any, y: Any) -> Any:
         def on_cluster(
             local: Any, problem: Any, objective: Any, optimizer: Any, *more: Any
         ) -> ClusterRun:
-            if optimizer.is_stochastic:
+            if optimizer.alpha is not None:  # otherwise the start is kept
                 batch_size = optimizer.batch_size or optimizer.largest[0]
                 basis = optimizer.preconditioner
                 pool = Pool(
@@ -314,7 +313,7 @@ class ClusterRun(Run):
         objective = voters.objective()
         factor, alpha = 1.0, self.optimizer.alpha
         if alpha is not None:  # otherwise the start is kept as it is
-            size = squared_length(A)
+            size = float(np.square(A).sum())
             factor = fitted_scale(objective, np.ones(d), rng, alpha, size)
         perplexities = objective.effective_neighbors(
             np.full(d, factor), queries_of_all(objective, rng)
