@@ -144,7 +144,8 @@ def test_constant_features_and_warm_starts() -> None:
     ],
 )
 def test_settings_that_need_all_rows(setting: Any) -> None:
-    with pytest.raises(ValueError, match="not for chunks of rows"):
+    [name] = setting
+    with pytest.raises(ValueError, match=f"'{name}' parameter of LCA"):
         LCA(**setting).fit(rows_of(X))
 
 

@@ -25,27 +25,14 @@ from vicinal.neighborhood import single_threaded_blas
 
 
 class Summary(NamedTuple):
-    """Summary of some consecutive chunks.
+    """Summary of a chunk: its labels, their counts, and the range and mean of rows."""
 
-    Attributes
-    ----------
-    n_rows : list of int
-        Number of rows of each chunk.
-    labels, counts : list of ndarray
-        The sorted labels of each chunk, and the number of rows of each.
-    low, high, mean : ndarray of shape (n_features,) or None
-        Of all rows, the mean in float64; None without rows.
-    problem : str or None
-        The first error.
-    """
-
-    n_rows: list[int]
-    labels: list[NDArray[Any]]
-    counts: list[IntArray]
-    low: Any = None
-    high: Any = None
-    mean: Any = None
-    problem: str | None = None
+    n_rows: int
+    labels: NDArray[Any]
+    counts: IntArray
+    low: FloatArray
+    high: FloatArray
+    mean: FloatArray
 
 
 @dataclass(frozen=True)
@@ -147,19 +134,24 @@ def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labeled: bool) -> Chunks
         _look,
         [(k, dtype, *pair) for k, pair in enumerate(zip(rows, labels, strict=True))],
     )
-    found: Summary = tasks.reduce(_joined, looked)
-    if found.problem is not None:
-        raise ValueError(found.problem)
-    n_rows = np.array(found.n_rows)
+    seen = tasks.result(looked)
+    problems = [one for one in seen if isinstance(one, str)]
+    if problems:
+        raise ValueError(problems[0])
+    full = [k for k, one in enumerate(seen) if one is not None]
+    found: list[Summary] = [seen[k] for k in full]
+    n_rows = np.array([one.n_rows for one in found], dtype=np.intp)
     if n_rows.sum() < 2:
         raise ValueError(
             f"Found array with {n_rows.sum()} sample(s) in {len(rows)} chunks "
             "while a minimum of 2 is required."
         )
-    full = np.flatnonzero(n_rows)
-    if len({found.labels[k].dtype.kind in "US" for k in full}) > 1:
+    if len({one.labels.dtype.kind in "US" for one in found}) > 1:
         raise ValueError("y has strings in some chunks and numbers in others.")
-    classes = np.unique(np.concatenate([found.labels[k] for k in full]))
+    classes = np.unique(np.concatenate([one.labels for one in found]))
+    # The client holds a table of counts: a column of identifiers is not for it.
+    if len(classes) > 10_000:
+        raise ValueError(f"y has {len(classes)} different labels: no classes.")
     if labeled:
         # Twice, as scikit-learn warns if most labels occur once.
         check_classification_targets(np.repeat(classes, 2))
@@ -168,19 +160,21 @@ def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labeled: bool) -> Chunks
                 f"y has only one class, {classes.tolist()[0]!r}: there is nothing to "
                 "tell apart."
             )
-    counts = np.zeros((len(full), len(classes)), dtype=np.intp)
-    for row, k in zip(counts, full, strict=True):
-        row[np.searchsorted(classes, found.labels[k])] = found.counts[k]
+    counts = np.zeros((len(found), len(classes)), dtype=np.intp)
+    for row, one in zip(counts, found, strict=True):
+        row[np.searchsorted(classes, one.labels)] = one.counts
+    with np.errstate(over="ignore", invalid="ignore"):  # the range is checked later
+        mean = (n_rows / n_rows.sum()) @ np.array([one.mean for one in found])
     return Chunks(
         tasks,
         [rows[k] for k in full],
         [labels[k] for k in full],
-        n_rows[full],
+        n_rows,
         classes,
         counts,
-        found.low,
-        found.high,
-        found.mean,
+        np.min([one.low for one in found], axis=0),
+        np.max([one.high for one in found], axis=0),
+        mean,
         dtype,
         names,
     )
@@ -317,65 +311,27 @@ def as_labels(y: Any) -> NDArray[Any]:
     )
 
 
-def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary:
-    """Check and summarize one chunk."""
-
-    def bad(what: str, name: str = "X") -> Summary:
-        problem = f"Chunk {k} of {name} (the first is 0) {what}."
-        return Summary([0], [], [], problem=problem)
-
-    try:
-        rows = np.asarray(X, dtype=dtype)
-    except (TypeError, ValueError) as error:
-        return bad(f"does not hold numbers only: {error}")
-    n = len(rows)
+def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary | str | None:
+    """Check and summarize one chunk; return the problem, or None without rows."""
+    rows = np.asarray(X, dtype=dtype)
+    n, chunk = len(rows), f"Chunk {k} of X (the first is 0)"
     if y is not None and len(y) != n:
-        return bad(f"has {n} rows, but that of y has {len(y)}")
+        return f"{chunk} has {n} rows, but that of y has {len(y)}."
     if not n:
-        return Summary([0], [np.array([])], [np.array([], dtype=int)])
+        return None
     if not np.isfinite(rows).all():
         i, j = np.argwhere(~np.isfinite(rows))[0]
         what = "NaN" if np.isnan(rows[i, j]) else "infinity"
-        return bad(f"contains {what}, first in its row {i}, feature {j}")
+        return f"{chunk} contains {what}, first in its row {i}, feature {j}."
     labels, counts = np.zeros(1, dtype=int), np.array([n])
     if y is not None:
         try:
             labels, counts = np.unique(as_labels(y), return_counts=True)
         except ValueError as error:
-            return bad(str(error), "y")
+            return f"{chunk.replace('X', 'y')} {error}."
     with np.errstate(over="ignore", invalid="ignore"):  # the range is checked later
         mean = rows.mean(axis=0, dtype=np.float64)
-    return Summary([n], [labels], [counts], rows.min(axis=0), rows.max(axis=0), mean)
-
-
-def _joined(*parts: Summary) -> Summary:
-    """Join the summaries of consecutive chunks."""
-    full = [part for part in parts if part.low is not None]
-    labels = [one for part in parts for one in part.labels]
-    problems = [part.problem for part in parts if part.problem]
-    widths = {len(part.low) for part in full}
-    if len(widths) > 1:
-        problems.append(f"Chunks of X have different numbers of features: {widths}.")
-    # The client holds a table of counts: a column of identifiers is not for it.
-    if sum(map(len, labels)) > 10_000:
-        n_labels = len(np.unique(np.concatenate(labels)))
-        if n_labels > 10_000:
-            problems.append(f"y has at least {n_labels} different labels: no classes.")
-    if problems:
-        return Summary([0], [], [], problem=problems[0])
-    found = Summary(
-        [n for part in parts for n in part.n_rows],
-        labels,
-        [counts for part in parts for counts in part.counts],
-    )
-    if not full:
-        return found
-    n = np.array([sum(part.n_rows) for part in full], dtype=np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = (n / n.sum()) @ np.array([part.mean for part in full])
-    low = np.min([part.low for part in full], axis=0)
-    high = np.max([part.high for part in full], axis=0)
-    return found._replace(low=low, high=high, mean=mean)
+    return Summary(n, labels, counts, rows.min(axis=0), rows.max(axis=0), mean)
 
 
 @dataclass(frozen=True)

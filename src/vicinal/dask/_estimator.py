@@ -181,20 +181,13 @@ class DaskMixin:
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy with the same client, which cannot be copied."""
-        bare = copy(self)
-        bare.client = None
-        cloned: Self = BaseEstimator.__sklearn_clone__(bare)
+        cloned: Self = BaseEstimator.__sklearn_clone__(copy(self))
         cloned.client = self.client
         return cloned
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
         return {**state, "client": None}  # a connection belongs to its process
-
-    def __copy__(self) -> Self:
-        other = type(self).__new__(type(self))
-        vars(other).update(vars(self))
-        return other
 
 
 def _apply(rows: Any, model: Any, method: str, empty: Any) -> Any:

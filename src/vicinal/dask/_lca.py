@@ -1,11 +1,13 @@
 """Local component analysis on a cluster."""
 
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 
 import vicinal.lca
 from vicinal._typing import FloatArray
@@ -159,8 +161,8 @@ class LCA(DaskMixin, OutlierMixin, LinearMetric):
     ----------
     covariance, reg, n_components, discount, rescale, contamination, cv, \
 rtol, warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
-        As for :class:`vicinal.LCA`; covariance="local" and reg="cv" need all rows in
-        memory, and contamination is a share of the rows that have a kernel.
+        As for :class:`vicinal.LCA`, without covariance="local" and reg="cv", which need
+        all rows in memory; contamination is a share of the rows that have a kernel.
     batch_size : int or None, default=None
         The locations of an update, in tasks of about 1,024; None is 4,096.
     n_references : int or None, default=None
@@ -201,6 +203,10 @@ offset_, n_features_in_, feature_names_in_
     _local = vicinal.lca.LCA
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **vicinal.lca.LCA._parameter_constraints,
+        "covariance": [StrOptions({"full", "diagonal", "spherical", "low-rank"})],
+        "reg": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "n_references": [Interval(Integral, 1, None, closed="left"), None],
         "client": "no_validation",
     }
 
@@ -221,16 +227,6 @@ offset_, n_features_in_, feature_names_in_
         -------
         self
         """
-        if self.covariance == "local" or self.reg == "cv":
-            raise ValueError(
-                "covariance='local' and reg='cv' are not for chunks of rows: use "
-                "vicinal.LCA on a sample in memory."
-            )
-        if "all" in (self.batch_size, self.n_references):
-            raise ValueError(
-                "batch_size='all' and n_references='all' are not for chunks of rows: "
-                "give numbers."
-            )
         with self._fitting(X, labeled=False, kind=ClusterLCA) as (local, chunks):
             n, n_features = chunks.shape
             form = form_of(self.covariance, self.n_components, n_features)
