@@ -287,7 +287,7 @@ def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
             needed = sum(_size(archive, member) for member in wanted.values())
             stored = path.stat().st_size
             if needed > _LARGE and needed > 100 * stored:
-                raise ValueError(
+                raise ValueError(  # noqa: TRY301 -- with the file's name below
                     f"it expands from {stored / 1e9:.3f} to {needed / 1e9:,.1f} GB "
                     "(possible decompression bomb); if you trust it, write it again "
                     "with np.savez, not with np.savez_compressed"

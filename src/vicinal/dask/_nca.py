@@ -243,8 +243,9 @@ def _fit(est: Any, X: Any, y: Any) -> Any:
     with est._fitting(X, y) as (local, chunks):
         local.set_params(solver="stochastic")
         rng = np.random.default_rng(seed_of(local))
-        n = sample_size(*chunks.shape, chunks.dtype.itemsize)
-        sample: Rows = chunks.tasks.result(draw_sample(chunks, n, rng))
+        n, n_features = chunks.shape
+        n_sample = sample_size(n, n_features, chunks.dtype.itemsize)
+        sample: Rows = chunks.tasks.result(draw_sample(chunks, n_sample, rng))
         sizes = chunks.counts.sum(axis=0)
         prior = check_class_prior(local.class_prior, sizes)
         problem = ClassProblem(

@@ -60,7 +60,12 @@ from vicinal.neural._training import (
     train,
 )
 
-_COUNT = Interval(Integral, 1, None, closed="left")
+
+def _at_least(least: int) -> Interval:
+    return Interval(Integral, least, None, closed="left")
+
+
+_COUNT = _at_least(1)
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 # linear_vote="auto" fits a linear map up to this size; a larger one takes longer to fit
 # than the networks.
@@ -102,21 +107,18 @@ class NeuralEstimator(
         "n_components": [_COUNT],
         "embedding": [StrOptions({"periodic", "none"})],
         "n_frequencies": [_COUNT],
-        "embedding_size": [Interval(Integral, 2, None, closed="left")],
+        "embedding_size": [_at_least(2)],
         "frequency_scale": [_POSITIVE],
         "categorical_features": [StrOptions({"auto"}), "array-like", None],
         "categories": [StrOptions({"learned", "one-hot"})],
         "scale": [StrOptions({"column", "common", "none"})],
-        "n_blocks": [Interval(Integral, 0, None, closed="left")],
+        "n_blocks": [_at_least(0)],
         "hidden_size": [_COUNT],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "module": [nn.Module, None],
         "distance": [StrOptions({"plain", "squared"})],
-        "batch_size": [
-            Interval(Integral, 2, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
-        "n_references": [Interval(Integral, 0, None, closed="left")],
+        "batch_size": [_at_least(2), StrOptions({"auto"})],
+        "n_references": [_at_least(0)],
         "learning_rate": [_POSITIVE],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "max_iter": [_COUNT],
@@ -244,12 +246,13 @@ class NeuralEstimator(
             if self.linear_vote is True and self._linear_class is not None:
                 check_one_hot(encoder.sizes.n_categories)
             validation = self._check_validation(X_val, y_val, state)
-            n_networks = len(before) or self.n_estimators
-            if n_networks == "auto":  # together they see 8,000 rows
-                few = 1 if self.module is not None else self._max_networks
-                n_networks = min(max(8_000 // len(known.counted), 1), few)
+            # "auto": together they see 8,000 rows.
+            most = 1 if self.module is not None else self._max_networks
+            n_networks = min(max(8_000 // len(known.counted), 1), most)
+            if not isinstance(self.n_estimators, str):
+                n_networks = self.n_estimators
             members, runs = self._train_networks(
-                X, y, state, before, n_networks, validation
+                X, y, state, before, len(before) or n_networks, validation
             )
             linear, share = None, 0.0
             interruption = runs[-1].interruption

@@ -59,9 +59,13 @@ class Rows:
         return len(self.numbers)
 
     def __getitem__(self, chosen: Any) -> "Rows":
-        tensors = (self.numbers, self.codes, self.target, self.weights)
-        parts = (None if one is None else one[chosen] for one in tensors)
-        return Rows(*parts, self.n_classes)
+        return Rows(
+            self.numbers[chosen],
+            self.codes[chosen],
+            None if self.target is None else self.target[chosen],
+            None if self.weights is None else self.weights[chosen],
+            self.n_classes,
+        )
 
     @property
     def counted(self) -> IntArray:

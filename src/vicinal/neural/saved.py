@@ -1,5 +1,6 @@
 """Fitted neural estimators as plain data and arrays, and back; nothing is pickled."""
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -211,8 +212,10 @@ def _set_known(estimator: Any, classes: Any, arrays: dict[str, Any]) -> None:
         given = _array(arrays, "weights", (n,), np.float64)
         _require(bool((given >= 0).all() and given.any()), "the rows' weights")
         weights = torch.from_numpy(given)
-    tensors = (torch.from_numpy(one) for one in (numbers, codes, target))
-    estimator._known = Rows(*tensors, weights, n_classes)
+    rows = Rows(torch.from_numpy(numbers), torch.from_numpy(codes))
+    estimator._known = replace(
+        rows, target=torch.from_numpy(target), weights=weights, n_classes=n_classes
+    )
 
 
 def _of_member(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
