@@ -557,7 +557,7 @@ class NeuralEstimator(
         rows only (`partial_fit`).
         """
         known, encoder = state["_known"], state["_encoder"]
-        device = _check_device(self.device)
+        device = torch.device(self.device)
         loss = NCALoss(self._objective, distance=self.distance)
         kernel = Kernel(plain=self.distance == "plain")
         max_iter = self.max_iter if n_new is None else 1
@@ -711,20 +711,5 @@ def _check_weights(given: ArrayLike | None, rows: NDArray[Any]) -> FloatArray | 
     weights[weights < np.finfo(np.float32).tiny] = 0
     if np.count_nonzero(weights) < 2:
         raise ValueError("Fewer than two rows have a weight above 0.")
-    if (weights == weights[0]).all():
-        return None
-    average: FloatArray = weights / weights[weights > 0].mean()
-    return average
-
-
-def _check_device(name: str) -> torch.device:
-    """Return the device, or raise a ValueError if it is not available."""
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(
-            f"device={name!r} is not available to this PyTorch "
-            f"({str(error).splitlines()[0]}). Use device='cpu'."
-        ) from error
-    return device
+    weights /= weights[weights > 0].mean()
+    return None if (weights == weights[0]).all() else weights

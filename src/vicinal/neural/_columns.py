@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils import check_array
+from sklearn.utils import _safe_indexing, check_array
 from torch import Tensor
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
@@ -245,7 +245,9 @@ def categorical_columns(X: Any, wanted: str | Sequence[Any] | None) -> list[int]
         return []
     if isinstance(wanted, str):
         _refuse_dates(X, list(range(n)))
-        return [c for c in range(n) if not _is_numeric(_column(X, c).dtype)]
+        return [
+            c for c in range(n) if not _is_numeric(_safe_indexing(X, c, axis=1).dtype)
+        ]
     asked = list(wanted)
     if asked and all(isinstance(one, (bool, np.bool_)) for one in asked):
         if len(asked) != n:
@@ -298,7 +300,7 @@ def split_columns(X: Any, categorical: list[int]) -> RawRows:
         numbers = np.zeros((len(X), 0))
     values = []
     for c in categorical:
-        column = _column(X, c)
+        column = _safe_indexing(X, c, axis=1)
         listed = column.tolist() if hasattr(column, "tolist") else column.to_list()
         values.append([_category(value) for value in listed])
     return RawRows(numbers, categorical, values)
@@ -309,13 +311,6 @@ def is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and bool(value != value)
-
-
-def _column(X: Any, c: int) -> Any:
-    """Return one column of an array or a data frame."""
-    if not is_frame(X):
-        return X[:, c]
-    return X.iloc[:, c] if hasattr(X, "iloc") else X[X.columns[c]]
 
 
 def _is_numeric(dtype: Any) -> bool:
@@ -329,7 +324,7 @@ def _is_numeric(dtype: Any) -> bool:
 def _refuse_dates(X: Any, columns: list[int]) -> None:
     """Raise a ValueError if one of the columns holds dates or times."""
     for c in columns:
-        dtype = _column(X, c).dtype
+        dtype = _safe_indexing(X, c, axis=1).dtype
         polars = getattr(dtype, "is_temporal", None)
         if polars() if polars else getattr(dtype, "kind", "") in ("M", "m"):
             raise ValueError(
@@ -341,7 +336,7 @@ def _refuse_dates(X: Any, columns: list[int]) -> None:
 
 def _numbers(X: Any, c: int) -> NDArray[Any]:
     """Return a column of a data frame as floats, NaN if missing."""
-    column = _column(X, c)
+    column = _safe_indexing(X, c, axis=1)
     narrow = str(column.dtype).lower() in ("float32", "float16")
     dtype = np.dtype(np.float32 if narrow else np.float64)
     try:
