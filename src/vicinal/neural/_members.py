@@ -296,7 +296,7 @@ def fit_linear_vote(
         )
         n = len(asked.counted)
         mixtures = (torch.lerp(by_network, by_linear, float(s)).cpu() for s in shares)
-        losses += [n * _prediction_loss(mixed, asked) for mixed in mixtures]
+        losses += [n * prediction_loss(mixed, asked) for mixed in mixtures]
         n_asked = n if validation is not None else n_asked + n
     best = float(shares[np.argmin(losses)]) if n_asked else 0.5
     # Shrunk towards 0.5 with the weight of 100 rows.
@@ -325,9 +325,12 @@ def _fit_linear(learner: Any, known: Rows, sizes: ColumnSizes) -> TableNetwork:
     return network.eval()
 
 
-def _prediction_loss(found: Tensor, asked: Rows) -> float:
-    """Return the mean squared error, or minus the mean log-likelihood."""
+def prediction_loss(found: Tensor, asked: Rows, least: float = 1e-4) -> float:
+    """Return the mean squared error, or minus the mean log-likelihood.
+
+    `least` bounds the probabilities, so that no single row decides.
+    """
     if not asked.n_classes:
         return asked.mean((found[:, 0] - asked.target) ** 2)
     right = found.gather(1, asked.target[:, None])[:, 0]
-    return -asked.mean(right.clamp(min=1e-4).log())
+    return -asked.mean(right.clamp(min=least).log())

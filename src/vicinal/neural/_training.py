@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from vicinal._typing import IntArray
 from vicinal.neural._columns import Rows
 from vicinal.neural._loss import Kernel, NCALoss
-from vicinal.neural._members import embed, random_subset, votes
+from vicinal.neural._members import embed, prediction_loss, random_subset, votes
 
 # PyTorch's seed and number of threads belong to the process: one training at a time.
 _TORCH_LOCK = threading.RLock()
@@ -172,7 +172,7 @@ def _epochs(
                 points,
                 target[drawn],
                 torch.arange(len(batch), device=device),
-                weights=weights[asked],
+                weights=weights[asked] if weighted else None,
                 reference_weights=weights[drawn] if weighted else None,
             )
             value = batch_loss.item()
@@ -240,11 +240,11 @@ def validation_score(
     queries = validation[random_subset(len(validation), max_queries, rng)]
     Q, R = (embed(network, one, device) for one in (queries, references))
     found = votes(Q, R, references, kernel)[0].cpu()
+    error = prediction_loss(found, queries, least=1e-6)
     if not rows.n_classes:
-        return -queries.mean((found[:, 0] - queries.target) ** 2)
-    likelihood = found.gather(1, queries.target[:, None]).clamp(min=1e-6).log()
+        return -error
     right = (found.argmax(dim=1) == queries.target).float()
-    return queries.mean(right) + 0.1 * queries.mean(likelihood[:, 0])
+    return queries.mean(right) - 0.1 * error
 
 
 def hold_out(
