@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -140,12 +141,6 @@ def local_scatter(
         Y = to_float32_if_safe(mapped(points, kernel, 1))
         C = expectation_of(Y, kernel, 1, np.arange(n)).C
     return n * C, n
-
-
-def _of_local(name: str) -> property:
-    """Return a property that reads an attribute of the fitted local estimator."""
-    document = getattr(vicinal.lca.LCA, name).__doc__
-    return property(lambda self: getattr(self.to_local(), name), doc=document)
 
 
 class LCA(DaskMixin, OutlierMixin, LinearMetric):
@@ -322,7 +317,49 @@ offset_, n_features_in_, feature_names_in_
         """
         return float(self.score_samples(X).mean())
 
-    loo_score_samples_ = _of_local("loo_score_samples_")
-    offset_ = _of_local("offset_")
-    sample = _of_local("sample")
-    modes = _of_local("modes")
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> FloatArray:
+        """Draw new points from the density.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of points.
+        random_state : int, RandomState or None, default=None
+            Seed.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            The points.
+        """
+        points: FloatArray = self.to_local().sample(n_samples, random_state)
+        return points
+
+    def modes(self, X: ArrayLike, **options: Any) -> FloatArray:
+        """Return the mode of the density that each point ascends to by mean shift.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The starting points.
+        **options : dict
+            `width`, `max_iter` and `tol`, as for :meth:`vicinal.LCA.modes`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            The modes.
+        """
+        found: FloatArray = self.to_local().modes(X, **options)
+        return found
+
+    @property
+    def loo_score_samples_(self) -> FloatArray:
+        """Log-density of each row that has a kernel, given the others; float64."""
+        scores: FloatArray = self.to_local().loo_score_samples_
+        return scores
+
+    @property
+    def offset_(self) -> float:
+        """The log-density below which a point is an outlier."""
+        return float(self.to_local().offset_)
