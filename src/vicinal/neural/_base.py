@@ -493,19 +493,17 @@ class NeuralEstimator(
         if not (self.warm_start and hasattr(self, "_members")):
             return []
         encoder, members = self._encoder, self._members
-        if (raw.numbers.shape[1], raw.categorical) != (
-            len(encoder.middle),
-            encoder.categorical,
-        ):
-            raise ValueError(
-                "X has other columns than in the last fit (warm_start=True)."
-            )
-        if self.n_estimators not in ("auto", len(members)):
-            raise ValueError(
-                f"n_estimators={self.n_estimators}, but the last fit (warm_start=True) "
-                f"has {len(members)} networks."
-            )
-        old, new = members[0].network.settings, self._network_settings()
+        n_networks = len(members) if self.n_estimators == "auto" else self.n_estimators
+        old = {
+            "columns of X": (len(encoder.middle), encoder.categorical),
+            "n_estimators": len(members),
+            **members[0].network.settings,
+        }
+        new = {
+            "columns of X": (raw.numbers.shape[1], raw.categorical),
+            "n_estimators": n_networks,
+            **self._network_settings(),
+        }
         different = [one for one in {**old, **new} if old.get(one) != new.get(one)]
         if different:
             raise ValueError(
