@@ -154,27 +154,18 @@ def test_headers_of_either_version(folder: Path, version: tuple[int, int]) -> No
     np.testing.assert_array_equal(load("mine").X, X)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "large", "memory", "message"),
-    [
-        (np.float64, 500_000, 1e9, "0.0 GB of numbers in 0.000 GB, as files do that"),
-        (np.uint8, 500_000, 1e9, "write them with np.savez, not with np.savez_com"),
-        (np.float64, 10**9, 1e6, "holds 0.0 GB of numbers, more than there is memory"),
-    ],
-)
+@pytest.mark.parametrize("dtype", [np.float64, np.uint8])
 def test_small_files_of_large_arrays_are_refused_unread(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     dtype: Any,
-    large: int,
-    memory: float,
-    message: str,
 ) -> None:
     np.savez_compressed(folder / "bomb.npz", X=np.zeros((200_000, 1), dtype), y=y)
-    monkeypatch.setattr("vicinal.datasets._LARGE", large)
-    monkeypatch.setattr("vicinal.datasets._memory", lambda: memory)
+    monkeypatch.setattr("vicinal.datasets._LARGE", 500_000)
     monkeypatch.setattr("vicinal.datasets.read_array", pytest.fail)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(
+        ValueError, match=r"expands from 0\.000 to .*decompression bomb"
+    ):
         load("bomb")
 
 

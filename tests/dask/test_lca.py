@@ -15,7 +15,8 @@ import vicinal
 from tests.lca.oracles import local_covariance
 from vicinal._typing import FloatArray
 from vicinal.dask import LCA, _lca
-from vicinal.dask._lca import add, local_scatter
+from vicinal.dask._chunks import add_each
+from vicinal.dask._lca import local_scatter
 from vicinal.dask._sampling import Rows, share
 from vicinal.lca.em import Kernel
 
@@ -48,7 +49,7 @@ def test_tasks_add_up_to_the_papers_scatter() -> None:
     A = 0.4 * np.random.default_rng(0).normal(size=(4, 4))
     kernel = Kernel(A, np.linalg.inv(A), 4, 0.0, 0.0, 0)
     given = share(1, 0, 3, 60, None, rows)
-    total, n = add(*(local_scatter(given, 60, 60, (k, 9), kernel) for k in range(2)))
+    total, n = add_each(*(local_scatter(given, 60, 60, (k,), kernel) for k in range(2)))
     expected = 120 * local_covariance(points, A.T @ A)
     assert n == 120
     np.testing.assert_allclose(total, expected, rtol=1e-4, atol=1e-4)
@@ -60,7 +61,7 @@ def test_shares_have_their_own_rows() -> None:
     A = 0.4 * np.random.default_rng(0).normal(size=(4, 4))
     kernel = Kernel(A, np.linalg.inv(A), 4, 0.0, 0.0, 0)
     shares = [share(1, k, 2, 1, None, rows) for k in range(2)]
-    total, n = add(*(local_scatter(one, 60, 60, (0, 1), kernel) for one in shares))
+    total, n = add_each(*(local_scatter(one, 60, 60, (0,), kernel) for one in shares))
     apart = [local_covariance(one.rows.X, A.T @ A) for one in shares]
     assert n == 60
     np.testing.assert_allclose(total, 30 * sum(apart), rtol=1e-4, atol=1e-4)
@@ -115,6 +116,11 @@ def test_scores_are_lazy_and_ordinary() -> None:
     assert isinstance(outliers, da.Array)
     np.testing.assert_array_equal(outliers.compute(), local.predict(X))
     np.testing.assert_array_equal(model.predict(X), local.predict(X))
+    assert model.offset_ == local.offset_
+    assert model.score(rows_of(X)) == pytest.approx(local.score(X))
+    margin = model.decision_function(rows_of(X)).compute()
+    np.testing.assert_allclose(margin, local.decision_function(X), atol=1e-9)
+    assert model.sample(3, random_state=0).shape == (3, 4)
     with_kernel = local._density.units.inverse_transform(local._density.U)
     assert (local.predict(with_kernel) == -1).mean() == pytest.approx(0.1, abs=0.01)
 
@@ -137,7 +143,8 @@ def test_constant_features_and_warm_starts() -> None:
     ],
 )
 def test_settings_that_need_all_rows(setting: Any) -> None:
-    with pytest.raises(ValueError, match="not for chunks of rows"):
+    [name] = setting
+    with pytest.raises(ValueError, match=f"'{name}' parameter of LCA"):
         LCA(**setting).fit(rows_of(X))
 
 

@@ -1,4 +1,4 @@
-"""LDG on chunks: the paper's two matrices, from merged candidates or a sample."""
+"""LDG on chunks: the paper's two matrices, with neighbors in a sample or exact."""
 
 import warnings
 from collections.abc import Callable
@@ -10,14 +10,13 @@ import pytest
 pytest.importorskip("dask.dataframe")
 pytest.importorskip("distributed")
 
-from distributed import Client
-
 import vicinal
 from tests.dask.data import chunked, classes_in_noise
 from tests.ldg.oracles import ldg_scatters
-from vicinal.dask import LDG, _ldg
-from vicinal.dask._chunks import Chunks, Frame, find_chunks
-from vicinal.dask._ldg import Neighborhoods, exact_scatters, n_exact_tasks
+from vicinal.dask import LDG
+from vicinal.dask._chunks import Centering, add_each, find_chunks
+from vicinal.dask._ldg import scatters_of_chunk, sorted_by_class
+from vicinal.dask._sampling import draw_sample
 from vicinal.dask._tasks import Tasks
 
 X, y = classes_in_noise(600)
@@ -30,67 +29,20 @@ GIVEN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("sizes", [60, (1, 0, 40, 19)])
-def test_candidates_of_chunks_give_the_papers_matrices(sizes: Any) -> None:
+def test_sums_over_chunks_are_the_papers_matrices(sizes: Any) -> None:
     rows, labels = X[:60], y[:60].copy()
     labels[7] = 3  # alone in its class
     chunks = find_chunks(Tasks(), *chunked(rows, labels, sizes), labeled=True)
-    frame = Frame.of(chunks)
-    sizes = chunks.counts.sum(axis=0)
-    floor = 1e-3 * float(rows.var(axis=0).sum()) / frame.unit**2
-    asked = Neighborhoods(4, sizes, sizes / 60, floor, 8)
-    own, every = exact_scatters(chunks, frame, asked)
+    centering = Centering.of(chunks)
+    drawn = draw_sample(chunks, 60, np.random.default_rng(0), centering)
+    priors = chunks.counts.sum(axis=0) / 60
+    floor = 1e-3 * float(rows.var(axis=0).sum())
+    given = (sorted_by_class(drawn), centering, 4, priors, floor)
+    parts = chunks.map(scatters_of_chunk, chunks.offsets.tolist(), common=given)
+    own, every = add_each(*parts)
     V, A = ldg_scatters(rows, labels, 4, 1e-3)
     np.testing.assert_allclose(own, V, rtol=1e-8, atol=1e-8 * np.abs(V).max())
     np.testing.assert_allclose(every, A, rtol=1e-8, atol=1e-8 * np.abs(A).max())
-
-
-def looked_at(sizes: Any) -> Chunks:
-    return find_chunks(Tasks(), *chunked(X, y, sizes), labeled=True)
-
-
-def test_small_neighbouring_chunks_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert n_exact_tasks(looked_at(5)) == 1  # and not 120²
-    monkeypatch.setattr(_ldg, "JOINED_ROWS", 250)
-    assert n_exact_tasks(looked_at(5)) == 3**2
-    assert n_exact_tasks(looked_at((240, 20, 5, 5, 330))) == 3**2
-    assert n_exact_tasks(looked_at(300)) == 2**2
-    many = LDG(**GIVEN, n_references="all").fit(*chunked(X, y, 5))
-    theirs = vicinal.LDG(**GIVEN).fit(X, y)
-    np.testing.assert_allclose(many.components_, theirs.components_, atol=1e-9)
-
-
-def test_too_many_tasks_are_not_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    def exact(*_: Any) -> Any:
-        raise AssertionError("all chunks were compared with all")
-
-    monkeypatch.setattr(_ldg, "exact_scatters", exact)
-    with pytest.raises(AssertionError, match="were compared"):
-        LDG(**GIVEN).fit(*chunked(X, y, 200))
-    monkeypatch.setattr(_ldg, "MOST_TASKS", 8)
-    monkeypatch.setattr(_ldg, "JOINED_ROWS", 250)
-    ours = LDG(**GIVEN).fit(*chunked(X, y, 200))
-    theirs = vicinal.LDG(**GIVEN).fit(X, y)
-    np.testing.assert_allclose(ours.components_, theirs.components_, atol=1e-9)
-
-
-def test_few_results_are_held_at_a_time(
-    client: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_ldg, "JOINED_ROWS", 100)
-    held, sent = [], []
-    send = Client.map
-
-    def counted(self: Client, function: Any, *given: Any, **options: Any) -> Any:
-        held.append(sum(one.status == "pending" for one in self.futures.values()))
-        sent.append(len(given[0]))
-        return send(self, function, *given, **options)
-
-    monkeypatch.setattr(Client, "map", counted)
-    LDG(**GIVEN, n_references="all", client=client).fit(*chunked(X, y, 120))
-    # Two blocks, each of five tasks for candidates, five for sums and five others,
-    # and the five chunks.
-    assert sum(sent) > 5 * 14
-    assert max(held) <= 2 * 15 + 5
 
 
 @pytest.mark.parametrize("n_references", ["all", "auto", 600])
@@ -183,5 +135,5 @@ def test_settings_that_are_wrong(setting: Any, message: str) -> None:
 
 
 def test_values_too_large() -> None:
-    with pytest.raises(ValueError, match="too large to compute with"):
+    with pytest.raises(ValueError, match="Scale the data"):
         LDG(**GIVEN).fit(*chunked(np.sign(X) * 1.7e308, y))

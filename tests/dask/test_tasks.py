@@ -16,8 +16,6 @@ from vicinal.dask._tasks import (
     FAN_IN,
     ClusterLostError,
     Tasks,
-    combined,
-    summed,
     tasks_of,
 )
 
@@ -35,10 +33,10 @@ def test_the_tree_has_a_fixed_shape(client: Client, n: int) -> None:
     leaves = [str(i) for i in range(n)]
     here, there = Tasks(), Tasks(client)
     handles = there.map(str, [(leaf,) for leaf in leaves])
-    tree = combined(here, bracketed, leaves)
-    assert there.result(combined(there, bracketed, handles)) == tree
+    [tree] = here.combine(bracketed, leaves)
+    assert there.result(there.combine(bracketed, handles)) == [tree]
     assert tree.replace("(", "").replace(")", "").split() == leaves
-    assert summed(there, bracketed, handles) == summed(here, bracketed, leaves)
+    assert there.reduce(bracketed, handles) == here.reduce(bracketed, leaves)
 
 
 def test_chunks_are_given_as_delayed(client: Client) -> None:
@@ -73,13 +71,13 @@ def test_errors_of_tasks_come_as_they_are(client: Client) -> None:
 def test_errors_of_reading_a_part_are_no_lost_cluster(
     client: Client, error: Exception
 ) -> None:
-    def read() -> None:
+    def read(_: int) -> None:
         raise error
 
     tasks = Tasks(client)
     for handle in (
-        tasks.over_chunks(abs, [(delayed(read)(),), (delayed(abs)(-3),)]),
-        combined(tasks, bracketed, tasks.map(read, [()])),
+        tasks.over_chunks(abs, [(delayed(read)(3),), (delayed(abs)(-3),)]),
+        tasks.combine(bracketed, tasks.map(read, [(1,), (2,)])),
     ):
         with pytest.raises(OSError, match="part 3") as caught:
             tasks.result(handle)
@@ -87,13 +85,13 @@ def test_errors_of_reading_a_part_are_no_lost_cluster(
 
 
 def test_a_task_that_ends_workers_is_told(client: Client) -> None:
-    def ended() -> None:
+    def ended(_: int) -> None:
         last = SimpleNamespace(address="tcp://gone")
         raise KilledWorker("task", last, 4)  # as the scheduler does
 
     tasks = Tasks(client)
     with pytest.raises(ClusterLostError, match="has ended several workers"):
-        tasks.result(tasks.map(ended, [()]))
+        tasks.result(tasks.map(ended, [(1,)]))
 
 
 def test_without_a_client_tasks_run_here() -> None:

@@ -17,8 +17,6 @@ X, y = waves(60)
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"device": "cuda"}, "Use device='cpu'"),
-        ({"device": "abacus"}, "Use device='cpu'"),
         ({"categorical_features": [5]}, "not a column of X"),
         ({"categorical_features": ["age"]}, "not a column of X"),
         ({"categorical_features": [True]}, "1 booleans"),
@@ -29,10 +27,15 @@ X, y = waves(60)
     ],
 )
 def test_settings(settings: dict[str, Any], message: str) -> None:
-    if settings.get("device") == "cuda" and torch.cuda.is_available():
-        pytest.skip("this machine has CUDA")
     with pytest.raises(ValueError, match=message):
         NeuralNCAClassifier(**settings).fit(X, y)
+
+
+def test_a_device_that_is_not_there() -> None:
+    model = NeuralNCAClassifier(device="abacus")
+    with pytest.raises(RuntimeError, match="abacus"):
+        model.fit(X, y)
+    assert not hasattr(model, "n_features_in_")
 
 
 def test_one_class() -> None:

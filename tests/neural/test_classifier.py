@@ -165,9 +165,9 @@ def test_warm_start_goes_on() -> None:
     model = clone(MODEL).set_params(max_iter=3, warm_start=True).fit(X, y)
     first = model.objective_curve_[-1]
     assert model.fit(X, y).objective_curve_[0] > first
-    with pytest.raises(ValueError, match="n_estimators=2"):
+    with pytest.raises(ValueError, match="n_estimators: not as in the fit"):
         model.set_params(n_estimators=2).fit(X, y)
-    with pytest.raises(ValueError, match="other columns"):
+    with pytest.raises(ValueError, match="columns of X: not as in the fit"):
         model.set_params(n_estimators=1).fit(X[:, :2], y)
     with pytest.raises(ValueError, match=r"n_components, n_blocks: not as in the fit"):
         model.set_params(n_components=8, n_blocks=1).fit(X, y)

@@ -1,5 +1,6 @@
 """Columns of a table as a network takes them."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ rng = np.random.default_rng(0)
 def encode(X: Any, scale: str = "column", categorical: Any = ()) -> Any:
     columns = split_columns(X, list(categorical))
     encoder = ColumnEncoder.fit(columns, scale)
-    return encoder, encoder.transform(columns)
+    rows = encoder.transform(columns)
+    return encoder, SimpleNamespace(numbers=rows.numbers.numpy(), codes=rows.codes)
 
 
 def test_units_are_of_the_column() -> None:

@@ -41,12 +41,14 @@ def test_a_linear_truth_is_told_by_the_linear_map(fitted: Any) -> None:
 
 
 def test_the_map_is_that_of_the_estimator(fitted: Any) -> None:
-    encoded = fitted._known.rows.numbers.astype(np.float64)
+    encoded = fitted._known.numbers.numpy().astype(np.float64)
     unit = encoded.std(axis=0)
     map_ = NCARegressor(random_state=0).fit(encoded / unit, fitted._known.target)
     new = fitted._encode_rows(X[200:])
     votes = fitted._linear.votes(new, fitted._known)[:, 0].numpy()
-    np.testing.assert_allclose(votes, map_.predict(new.numbers / unit), atol=1e-4)
+    np.testing.assert_allclose(
+        votes, map_.predict(new.numbers.numpy() / unit), atol=1e-4
+    )
 
 
 def test_votes_and_explanations_are_mixed_by_the_share(fitted: Any) -> None:
@@ -212,7 +214,7 @@ def test_a_file_of_a_map_alone_has_none(fitted: Any) -> None:
 @pytest.mark.parametrize("share", [5, 2.0, float("nan"), None, -0.1])
 def test_shares_that_lie(fitted: Any, share: Any) -> None:
     header, arrays = to_parts(fitted)
-    with pytest.raises(ValueError, match="linear map's share"):
+    with pytest.raises(ValueError, match="linear_share"):
         from_parts({**header, "linear_share": share}, arrays)
 
 

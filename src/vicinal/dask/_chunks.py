@@ -4,8 +4,9 @@ One pass over the data checks them, counts the rows and the classes of each chun
 computes the range and the mean of each feature. No rows come to the client.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -14,40 +15,24 @@ import dask.dataframe
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.dask._tasks import Handle, Tasks, combined, summed
+from vicinal.base.metric import LARGEST_VALUE
+from vicinal.dask._tasks import Handle, Tasks
 from vicinal.neighborhood import single_threaded_blas
-
-MOST_CLASSES = 10_000
-"""Maximum number of classes; more different labels are an error."""
-BLOCK_ROWS = 8192
-"""Rows of a chunk that a task copies at a time."""
 
 
 class Summary(NamedTuple):
-    """Summary of some consecutive chunks.
+    """Summary of a chunk: its labels, their counts, and the range and mean of rows."""
 
-    Attributes
-    ----------
-    n_rows : list of int
-        Number of rows of each chunk.
-    labels, counts : list of ndarray
-        The sorted labels of each chunk, and the number of rows of each.
-    low, high, mean : ndarray of shape (n_features,) or None
-        Of all rows, the mean in float64; None without rows.
-    problem : str or None
-        The first error.
-    """
-
-    n_rows: list[int]
-    labels: list[NDArray[Any]]
-    counts: list[IntArray]
-    low: Any = None
-    high: Any = None
-    mean: Any = None
-    problem: str | None = None
+    n_rows: int
+    labels: NDArray[Any]
+    counts: IntArray
+    low: FloatArray
+    high: FloatArray
+    mean: FloatArray
 
 
 @dataclass(frozen=True)
@@ -96,7 +81,13 @@ class Chunks:
         """The number of the first row of each chunk."""
         return np.cumsum(self.n_rows) - self.n_rows
 
-    def map(self, function: Any, *arguments: Sequence[Any]) -> list[Handle]:
+    def table(self, rows: FloatArray) -> Any:
+        """Return rows as a data frame if the features have names."""
+        return rows if self.names is None else pd.DataFrame(rows, columns=self.names)
+
+    def map(
+        self, function: Any, *arguments: Sequence[Any], common: tuple[Any, ...] = ()
+    ) -> list[Handle]:
         """Call a function of the rows and class codes of each chunk.
 
         Parameters
@@ -105,12 +96,14 @@ class Chunks:
             Takes the rows, their classes as integers, and the other arguments.
         *arguments : sequences
             One entry for each chunk.
+        common : tuple, default=()
+            Further arguments, the same for all chunks.
         """
-        common = (function, self.classes, self.dtype)
+        fixed = (function, self.classes, self.dtype)
         return self.tasks.over_chunks(
             _with_rows,
             [
-                (*common, X, y, *given)
+                (*fixed, X, y, *given, *common)
                 for X, y, *given in zip(self.X, self.y, *arguments, strict=True)
             ],
         )
@@ -141,36 +134,47 @@ def find_chunks(tasks: Tasks, X: Any, y: Any = None, *, labeled: bool) -> Chunks
         _look,
         [(k, dtype, *pair) for k, pair in enumerate(zip(rows, labels, strict=True))],
     )
-    found: Summary = tasks.result(combined(tasks, _joined, looked))
-    if found.problem is not None:
-        raise ValueError(found.problem)
-    n_rows = np.array(found.n_rows)
+    seen = tasks.result(looked)
+    problems = [one for one in seen if isinstance(one, str)]
+    if problems:
+        raise ValueError(problems[0])
+    full = [k for k, one in enumerate(seen) if one is not None]
+    found: list[Summary] = [seen[k] for k in full]
+    n_rows = np.array([one.n_rows for one in found], dtype=np.intp)
     if n_rows.sum() < 2:
         raise ValueError(
             f"Found array with {n_rows.sum()} sample(s) in {len(rows)} chunks "
             "while a minimum of 2 is required."
         )
-    full = np.flatnonzero(n_rows)
-    classes, counts = _classes_of(
-        [found.labels[k] for k in full], [found.counts[k] for k in full]
-    )
+    if len({one.labels.dtype.kind in "US" for one in found}) > 1:
+        raise ValueError("y has strings in some chunks and numbers in others.")
+    classes = np.unique(np.concatenate([one.labels for one in found]))
+    # The client holds a table of counts: a column of identifiers is not for it.
+    if len(classes) > 10_000:
+        raise ValueError(f"y has {len(classes)} different labels: no classes.")
     if labeled:
-        check_classification_targets(classes)
+        # Twice, as scikit-learn warns if most labels occur once.
+        check_classification_targets(np.repeat(classes, 2))
         if len(classes) < 2:
             raise ValueError(
                 f"y has only one class, {classes.tolist()[0]!r}: there is nothing to "
                 "tell apart."
             )
+    counts = np.zeros((len(found), len(classes)), dtype=np.intp)
+    for row, one in zip(counts, found, strict=True):
+        row[np.searchsorted(classes, one.labels)] = one.counts
+    with np.errstate(over="ignore", invalid="ignore"):  # the range is checked later
+        mean = (n_rows / n_rows.sum()) @ np.array([one.mean for one in found])
     return Chunks(
         tasks,
         [rows[k] for k in full],
         [labels[k] for k in full],
-        n_rows[full],
+        n_rows,
         classes,
         counts,
-        found.low,
-        found.high,
-        found.mean,
+        np.min([one.low for one in found], axis=0),
+        np.max([one.high for one in found], axis=0),
+        mean,
         dtype,
         names,
     )
@@ -204,17 +208,22 @@ def _row_chunks(X: Any) -> tuple[list[Any], np.dtype[Any], list[str] | None]:
         return partitions(X), np.dtype("f4" if narrow else "f8"), known
     if X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array: reshape X.")
-    if X.dtype.kind not in "fiub":
+    if not is_number(X.dtype):
         raise ValueError(
             f"X has dtype {X.dtype}, which is not of numbers: X.astype('float32')."
         )
+    check_whole_rows(X)
+    narrow = X.dtype == np.float32
+    return list(X.to_delayed()[:, 0]), np.dtype("f4" if narrow else "f8"), None
+
+
+def check_whole_rows(X: Any) -> None:
+    """Raise ValueError if an array is chunked along its features."""
     if X.numblocks[1] != 1:
         raise ValueError(
             f"X is chunked along its features, in {X.numblocks[1]} parts: a task needs "
-            "whole rows. Use X.rechunk({1: -1}), or X.rechunk({0: 'auto', 1: -1})."
+            "whole rows. Use X.rechunk({1: -1})."
         )
-    narrow = X.dtype == np.float32
-    return list(X.to_delayed()[:, 0]), np.dtype("f4" if narrow else "f8"), None
 
 
 def partitions(frame: Any) -> list[Any]:
@@ -231,53 +240,34 @@ def partitions(frame: Any) -> list[Any]:
 
 def is_number(dtype: Any) -> bool:
     """Return whether a dtype is numeric, also of the dtypes of pandas."""
-    plain = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", "O")
-    return np.dtype(plain).kind in "fiub"
+    return pd.api.types.is_numeric_dtype(dtype) and dtype.kind != "c"
 
 
 def _label_chunks(y: Any, X: Any, n_chunks: int) -> list[Any]:
     """Return the delayed chunks of y, which must have the same rows as those of X."""
     if y is None:
         raise ValueError("This estimator needs y, the labels of the rows.")
-    if isinstance(y, dask.dataframe.DataFrame):
-        if len(y.columns) != 1:
-            raise ValueError(f"y must be one column, got {len(y.columns)}.")
+    if isinstance(y, dask.dataframe.DataFrame) and len(y.columns) == 1:
         y = y[y.columns[0]]
     if isinstance(y, dask.dataframe.Series):
         delayed = partitions(y)
-    elif isinstance(y, dask.array.Array):
-        if y.ndim != 1:
-            raise ValueError(f"y must have one dimension, got {y.ndim}: use y[:, 0].")
+    elif isinstance(y, dask.array.Array) and y.ndim == 1:
         delayed = list(y.to_delayed())
     else:
         raise TypeError(
-            f"y must be a Dask array or series like X, got {type(y).__name__}: "
-            "dask.array.from_array(y, chunks=...) with the chunks of X."
+            "y must be a Dask array or series of one dimension, got "
+            f"{type(y).__name__}: dask.array.from_array(y, chunks=...) with the chunks "
+            "of X."
         )
-    ours, theirs = _sizes(X), _sizes(y)
-    if len(delayed) != n_chunks or (ours and theirs and ours != theirs):
+    ours, theirs = (getattr(one, "chunks", ((),))[0] for one in (X, y))
+    known = ours and theirs and not np.isnan([*ours, *theirs]).any()
+    if len(delayed) != n_chunks or (known and ours != theirs):
         raise ValueError(
-            f"y has other chunks than X: {_shown(theirs, len(delayed))}, and X "
-            f"{_shown(ours, n_chunks)}. Use y.rechunk(X.chunks[0]) for arrays of known "
-            "sizes, or take both from one data frame."
+            f"y has other chunks than X: {len(delayed)} {theirs[:8]}, and X {n_chunks} "
+            f"{ours[:8]}. Use y.rechunk(X.chunks[0]) for arrays of known sizes, or "
+            "take both from one data frame."
         )
     return delayed
-
-
-def _sizes(collection: Any) -> list[int]:
-    """Return the number of rows of each chunk of an array; empty if unknown."""
-    chunks = getattr(collection, "chunks", None)
-    if chunks is None or np.isnan(chunks[0]).any():
-        return []
-    return list(chunks[0])
-
-
-def _shown(sizes: list[int], n_chunks: int) -> str:
-    """Describe the chunks for an error message."""
-    if not sizes:
-        return f"{n_chunks} chunks of unknown sizes"
-    more = ", …" if len(sizes) > 8 else ""
-    return f"{n_chunks} chunks of {', '.join(map(str, sizes[:8]))}{more} rows"
 
 
 def _with_rows(
@@ -313,171 +303,94 @@ def as_labels(y: Any) -> NDArray[Any]:
     if all(isinstance(label, str) for label in labels):
         return labels.astype(str)
     if all(isinstance(label, Real | np.bool_) for label in labels):
-        labels = np.array(labels.tolist())
-    if labels.dtype.kind == "O":
-        kinds = sorted({type(label).__name__ for label in labels})
-        raise ValueError(
-            f"has labels of mixed types ({', '.join(kinds[:5])}), which must be "
-            "strings only or numbers only"
-        )
-    return labels
+        return np.array(labels.tolist())
+    kinds = sorted({type(label).__name__ for label in labels})
+    raise ValueError(
+        f"has labels of mixed types ({', '.join(kinds[:5])}), which must be strings "
+        "only or numbers only"
+    )
 
 
-def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary:
-    """Check and summarize one chunk."""
-
-    def bad(what: str, name: str = "X") -> Summary:
-        problem = f"Chunk {k} of {name} (the first is 0) {what}."
-        return Summary([0], [], [], problem=problem)
-
-    try:
-        rows = np.asarray(X, dtype=dtype)
-    except (TypeError, ValueError) as error:
-        return bad(f"does not hold numbers only: {error}")
-    if rows.ndim != 2:
-        return bad(f"has {rows.ndim} dimensions, not 2")
-    n = len(rows)
+def _look(k: int, dtype: np.dtype[Any], X: Any, y: Any) -> Summary | str | None:
+    """Check and summarize one chunk; return the problem, or None without rows."""
+    rows = np.asarray(X, dtype=dtype)
+    n, chunk = len(rows), f"Chunk {k} of X (the first is 0)"
     if y is not None and len(y) != n:
-        return bad(f"has {n} rows, but that of y has {len(y)}")
+        return f"{chunk} has {n} rows, but that of y has {len(y)}."
     if not n:
-        return Summary([0], [np.array([])], [np.array([], dtype=int)])
+        return None
     if not np.isfinite(rows).all():
         i, j = np.argwhere(~np.isfinite(rows))[0]
         what = "NaN" if np.isnan(rows[i, j]) else "infinity"
-        return bad(f"contains {what}, first in its row {i}, feature {j}")
+        return f"{chunk} contains {what}, first in its row {i}, feature {j}."
     labels, counts = np.zeros(1, dtype=int), np.array([n])
     if y is not None:
         try:
             labels, counts = np.unique(as_labels(y), return_counts=True)
         except ValueError as error:
-            return bad(str(error), "y")
-        if len(labels) > MOST_CLASSES:
-            return bad(f"has {len(labels)} different labels: no classes", "y")
-    with np.errstate(over="ignore", invalid="ignore"):
+            return f"{chunk.replace('X', 'y')} {error}."
+    with np.errstate(over="ignore", invalid="ignore"):  # the range is checked later
         mean = rows.mean(axis=0, dtype=np.float64)
-    return Summary([n], [labels], [counts], rows.min(axis=0), rows.max(axis=0), mean)
-
-
-def _joined(*parts: Summary) -> Summary:
-    """Join the summaries of consecutive chunks."""
-    full = [part for part in parts if part.low is not None]
-    widths = {len(part.low) for part in full}
-    problem = next((part.problem for part in parts if part.problem), None)
-    if problem is None and len(widths) > 1:
-        problem = f"Chunks of X have different numbers of features: {sorted(widths)}."
-    if problem is not None:
-        return Summary([0], [], [], problem=problem)
-    found = Summary(
-        [n for part in parts for n in part.n_rows],
-        [labels for part in parts for labels in part.labels],
-        [counts for part in parts for counts in part.counts],
-    )
-    if not full:
-        return found
-    n = np.array([sum(part.n_rows) for part in full], dtype=np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):  # `Frame.of` reports it
-        mean = (n / n.sum()) @ np.array([part.mean for part in full])
-    low = np.min([part.low for part in full], axis=0)
-    high = np.max([part.high for part in full], axis=0)
-    return found._replace(low=low, high=high, mean=mean)
-
-
-def _classes_of(
-    labels: list[NDArray[Any]], counts: list[IntArray]
-) -> tuple[NDArray[Any], IntArray]:
-    """Return the sorted labels, and the number of rows of each in each chunk."""
-    if len({label.dtype.kind in "US" for label in labels}) > 1:
-        raise ValueError("y has strings in some chunks and numbers in others.")
-    classes = np.unique(np.concatenate(labels))
-    if len(classes) > MOST_CLASSES:
-        raise ValueError(f"y has {len(classes)} different labels: no classes.")
-    table = np.zeros((len(labels), len(classes)), dtype=np.intp)
-    for row, chunk_labels, chunk_counts in zip(table, labels, counts, strict=True):
-        row[np.searchsorted(classes, chunk_labels)] = chunk_counts
-    return classes, table
+    return Summary(n, labels, counts, rows.min(axis=0), rows.max(axis=0), mean)
 
 
 @dataclass(frozen=True)
-class Frame:
-    """Coordinates in which distances do not overflow.
+class Centering:
+    """Subtracts the mean of all rows; features that do not vary become 0.
 
     Attributes
     ----------
     origin : ndarray of shape (n_features,)
-        The mean of all rows.
-    unit : float
-        A power of two, in which no square overflows.
+        The mean.
     varies : ndarray of bool of shape (n_features,)
         Which features vary by more than rounding.
     """
 
     origin: FloatArray
-    unit: float
     varies: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, chunks: Chunks) -> "Frame":
+    def of(cls, chunks: Chunks) -> "Centering":
         """Center all chunks at their mean."""
-        low, high, dtype = chunks.low, chunks.high, chunks.dtype
-        largest = np.maximum(np.abs(low), np.abs(high))
-        with np.errstate(over="ignore", invalid="ignore"):
-            varies = high - low > 4 * np.finfo(dtype).eps * largest
-            origin = np.where(varies, chunks.mean.astype(dtype), low)
-            reach = np.maximum(high - origin, origin - low)
-        if not np.isfinite(reach).all():
-            raise ValueError("X has values too large to compute with. Scale the data.")
-        size = float(reach[varies].max(initial=0))
-        unit = 2.0 ** (np.frexp(size)[1] - 1) if size else 1.0
-        return cls(origin, unit, varies)
+        low, high = chunks.low, chunks.high
+        rounding = (
+            4 * np.finfo(chunks.dtype).eps * np.maximum(np.abs(low), np.abs(high))
+        )
+        varies = high - low > np.maximum(rounding, 1 / LARGEST_VALUE)
+        return cls(np.where(varies, chunks.mean, low).astype(chunks.dtype), varies)
 
-    def reach(self, chunks: Chunks) -> FloatArray:
-        """Return the largest coordinate of each feature, 0 if it is constant."""
-        reach = np.maximum(chunks.high - self.origin, self.origin - chunks.low)
-        return np.where(self.varies, reach / self.unit, 0.0)
+    def __call__(self, X: FloatArray) -> FloatArray:
+        return np.where(self.varies, X - self.origin, X.dtype.type(0))
 
-    def place(self, X: FloatArray) -> FloatArray:
-        """Return rows in these coordinates."""
-        moved = X - self.origin.astype(X.dtype)
-        moved /= X.dtype.type(self.unit)
-        moved[:, ~self.varies] = 0
-        return moved
+    def scatter(self, chunks: Chunks) -> FloatArray:
+        """Return Σ xxᵀ of all centered rows, in float64."""
+        total: FloatArray = chunks.tasks.reduce(
+            add, chunks.map(_own_scatter, common=(self,))
+        )
+        return total
 
 
-def own_scatter(
-    X: FloatArray,
-    codes: IntArray,  # noqa: ARG001
-    frame: Frame,
-    reach: FloatArray,
-) -> FloatArray:
-    """Return Σ xxᵀ of a chunk, each varying feature in its own unit."""
-    there = reach > 0
-    total = np.zeros((there.sum(), there.sum()))
+def row_blocks(n: int) -> Iterator[slice]:
+    """Return the rows that a task copies at a time."""
+    return gen_batches(n, 8192)
+
+
+def _own_scatter(X: FloatArray, _: IntArray, centering: Centering) -> FloatArray:
+    """Return Σ xxᵀ of a chunk."""
+    total = np.zeros((X.shape[1], X.shape[1]))
     with single_threaded_blas():
-        for start in range(0, len(X), BLOCK_ROWS):
-            wide = frame.place(X[start : start + BLOCK_ROWS])[:, there] / reach[there]
+        for block in row_blocks(len(X)):
+            wide = centering(X[block]).astype(np.float64)
             total += wide.T @ wide
     return total
 
 
 def add(*terms: FloatArray) -> FloatArray:
     """Add arrays up in their order."""
-    total = terms[0].copy()
-    for term in terms[1:]:
-        total += term
+    total: FloatArray = reduce(np.add, terms)
     return total
 
 
-def scatter_of(chunks: Chunks, frame: Frame, reach: FloatArray) -> FloatArray:
-    """Return Σ xxᵀ of all rows in a frame, each varying feature in its own unit.
-
-    Parameters
-    ----------
-    chunks, frame : Chunks, Frame
-        The data, and their coordinates.
-    reach : ndarray of shape (n_features,)
-        The units; features with 0 are left out.
-    """
-    n = len(chunks.X)
-    parts = chunks.map(own_scatter, [frame] * n, [reach] * n)
-    total: FloatArray = summed(chunks.tasks, add, parts)
-    return total
+def add_each(*parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Add tuples up in their order, entry by entry."""
+    return tuple(reduce(np.add, terms) for terms in zip(*parts, strict=True))

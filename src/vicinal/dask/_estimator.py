@@ -1,12 +1,12 @@
 """The base of the estimators on Dask: the client, lazy results, the local estimator."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from inspect import Parameter
 from typing import Any, ClassVar, Self
 
-import dask.array
 import dask.dataframe
 import numpy as np
 from dask import delayed
@@ -14,8 +14,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal.dask._chunks import Chunks, find_chunks, is_collection
+from vicinal.base.metric import unchanged_on_error, validate_data
+from vicinal.dask._chunks import Chunks, check_whole_rows, find_chunks, is_collection
 from vicinal.dask._tasks import tasks_of
+from vicinal.neighborhood import single_threaded_blas
 
 
 def init_like(
@@ -70,9 +72,9 @@ class DaskMixin:
         check_is_fitted(self)
         return self._as_local()
 
-    def _as_local(self) -> Any:
+    def _as_local(self, kind: Any = None) -> Any:
         """Return a local estimator with the same parameters and other attributes."""
-        local = self._local()
+        local = (kind or self._local)()
         known = set(local.get_params(deep=False))
         ours = self.get_params(deep=False)  # type: ignore[attr-defined]
         local.set_params(**{name: ours[name] for name in known & set(ours)})
@@ -106,14 +108,30 @@ class DaskMixin:
         d = self._n_features_out  # type: ignore[attr-defined]
         return self._apply("transform", X, n_columns=d)
 
-    def _look(self, X: Any, y: Any = None, *, labeled: bool = True) -> Chunks:
-        """Check the data, and set the attributes that describe the features."""
-        chunks = find_chunks(tasks_of(self.client), X, y, labeled=labeled)
-        self.n_features_in_ = chunks.shape[1]
-        vars(self).pop("feature_names_in_", None)
-        if chunks.names is not None:
-            self.feature_names_in_ = np.array(chunks.names, dtype=object)
-        return chunks
+    @contextmanager
+    def _fitting(
+        self, X: Any, y: Any = None, *, labeled: bool = True, kind: Any = None
+    ) -> Iterator[tuple[Any, Chunks]]:
+        """Check the data, and take over the local estimator that is fitted meanwhile.
+
+        Yields
+        ------
+        local : estimator
+            Of the class `kind`; None is `_local`.
+        chunks : Chunks
+            The data.
+        """
+        with unchanged_on_error(self), single_threaded_blas():
+            chunks = find_chunks(tasks_of(self.client), X, y, labeled=labeled)
+            # Two rows stand for all: they have the same features and range of values.
+            validate_data(self, chunks.table(np.stack([chunks.low, chunks.high])))
+            local = self._as_local(kind)
+            try:
+                yield local, chunks
+            except KeyboardInterrupt:  # with warm_start, the map so far was kept
+                self._adopt(local)
+                raise
+            self._adopt(local)
 
     def _apply(
         self, method: str, X: Any, n_columns: int | None = None, dtype: Any = None
@@ -134,23 +152,6 @@ class DaskMixin:
         model = self.to_local()
         if not is_collection(X):
             return getattr(model, method)(X)
-        rows = self._rows(X)
-        if dtype is None:
-            dtype = np.dtype("f4" if rows.dtype == np.float32 else "f8")
-        shape: dict[str, Any] = {"drop_axis": 1, "meta": np.empty(0, dtype)}
-        if n_columns is not None:
-            meta = np.empty((0, n_columns), dtype)
-            shape = {"chunks": (rows.chunks[0], (n_columns,)), "meta": meta}
-        # Names were compared in `_rows`, and chunks of a Dask array are arrays.
-        model.set_output(transform="default")
-        vars(model).pop("feature_names_in_", None)
-        return rows.map_blocks(
-            _apply, model=delayed(model), method=method, empty=shape["meta"], **shape
-        )
-
-    def _rows(self, X: Any) -> Any:
-        """Return the points as a Dask array of whole rows of the features in fit."""
-        n_features = self.n_features_in_
         if isinstance(X, dask.dataframe.DataFrame):
             names = getattr(self, "feature_names_in_", None)
             if names is not None and list(X.columns) != list(names):
@@ -159,34 +160,34 @@ class DaskMixin:
                     f"X[{list(names)[:5]}{' + …' if len(names) > 5 else ''}]."
                 )
             X = X.to_dask_array()
-        if X.ndim != 2 or X.shape[1] != n_features:
+        if X.ndim != 2 or X.shape[1] != model.n_features_in_:
             raise ValueError(
                 f"X has shape {X.shape}, but {type(self).__name__} is expecting "
-                f"{n_features} features as input."
+                f"{model.n_features_in_} features as input."
             )
-        if X.numblocks[1] != 1:
-            raise ValueError(
-                f"X is chunked along its features, in {X.numblocks[1]} parts: use "
-                "X.rechunk({1: -1})."
-            )
-        return X
+        check_whole_rows(X)
+        if dtype is None:
+            dtype = np.dtype("f4" if X.dtype == np.float32 else "f8")
+        shape: dict[str, Any] = {"drop_axis": 1, "meta": np.empty(0, dtype)}
+        if n_columns is not None:
+            meta = np.empty((0, n_columns), dtype)
+            shape = {"chunks": (X.chunks[0], (n_columns,)), "meta": meta}
+        # Names were compared above, and chunks of a Dask array are arrays.
+        model.set_output(transform="default")
+        vars(model).pop("feature_names_in_", None)
+        return X.map_blocks(
+            _apply, model=delayed(model), method=method, empty=shape["meta"], **shape
+        )
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy with the same client, which cannot be copied."""
-        bare = copy(self)
-        bare.client = None
-        cloned: Self = BaseEstimator.__sklearn_clone__(bare)
+        cloned: Self = BaseEstimator.__sklearn_clone__(copy(self))
         cloned.client = self.client
         return cloned
 
     def __getstate__(self) -> Any:
         state: Any = super().__getstate__()
         return {**state, "client": None}  # a connection belongs to its process
-
-    def __copy__(self) -> Self:
-        other = type(self).__new__(type(self))
-        vars(other).update(vars(self))
-        return other
 
 
 def _apply(rows: Any, model: Any, method: str, empty: Any) -> Any:

@@ -1,19 +1,22 @@
 """Local component analysis on a cluster."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context
+from numpy.typing import ArrayLike
+from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils._param_validation import Interval, StrOptions
 
 import vicinal.lca
 from vicinal._typing import FloatArray
-from vicinal.dask._chunks import Chunks, Frame, scatter_of
+from vicinal.base.metric import LinearMetric
+from vicinal.dask._chunks import Centering, add_each
 from vicinal.dask._estimator import DaskMixin, init_like
 from vicinal.dask._sampling import QUERIES_PER_TASK, Pool, Share, draw_sample
-from vicinal.dask._tasks import freed_memory_kept, summed
+from vicinal.dask._tasks import freed_memory_kept
 from vicinal.lca.data import ScaledData, Scaler
 from vicinal.lca.em import (
     N_EXACT,
@@ -47,46 +50,100 @@ class ChunkedData(ScaledData):
     rng: Any = None
 
 
-class LocalScatter(NamedTuple):
-    """The sum of the local covariances at some locations."""
+class ClusterLCA(vicinal.lca.LCA):
+    """LCA whose mini-batches are computed by tasks if there are many rows."""
 
-    total: FloatArray
-    n_locations: int
+    def _em(
+        self,
+        data: ScaledData,
+        model: MStep,
+        start: Start,
+        on_iteration: OnIteration,
+        seed: Any = None,
+    ) -> EMResult:
+        if not isinstance(data, ChunkedData):
+            return super()._em(data, model, start, on_iteration, seed)
+        tasks = data.chunks.tasks
+        batch_size = int(self.batch_size or 4 * QUERIES_PER_TASK)
+        n_references = int(self.n_references or N_REFERENCES)
+        sampling = Sampling(batch_size, n_references, self.discount, self.rescale)
+        n_locations = min(data.chunks.shape[0], LOCATIONS_PER_ITERATION)
+        n_updates = -(-n_locations // batch_size)
+        pool = Pool(
+            data.chunks,
+            data.units.transform,
+            data.U.shape[1],
+            max(1, round(batch_size / QUERIES_PER_TASK)),
+            n_references,
+            4 * n_updates,  # other rows are drawn every fourth iteration
+            data.rng,
+        )
+        seed = int(data.rng.integers(2**31))
+
+        def one_pass(
+            kernel: Kernel, C: FloatArray, weight: float
+        ) -> tuple[Kernel, FloatArray, float]:
+            for _ in range(n_updates):
+                shares = pool.next()
+                size, step = -(-batch_size // len(shares)), (seed, pool.n_calls)
+                parts = tasks.map(
+                    local_scatter,
+                    [
+                        (share, size, n_references, (*step, k), kernel)
+                        for k, share in enumerate(shares)
+                    ],
+                )
+                total, n = tasks.reduce(add_each, parts)
+                C, weight = sampling.averaged(C, weight, total / n, 1 / n_updates)
+                kernel = model.fit(C)
+            return kernel, C, weight
+
+        return stochastic_em(
+            model,
+            data.U,
+            start,
+            sampling,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=check_random_state(seed),
+            n_threads=data.n_threads,
+            on_iteration=on_iteration,
+            one_pass=one_pass,
+        )
 
 
 def local_scatter(
     share: Share,
     n_locations: int,
     n_references: int,
-    seeds: Any,
+    seed: tuple[int, ...],
     kernel: Kernel,
-) -> LocalScatter:
+) -> tuple[FloatArray, int]:
     """Sum the local covariances at some rows of a share (eq. 4): a task of an update.
 
     Neighbors are the locations and random other rows.
+
+    Returns
+    -------
+    total : ndarray of shape (n_features, n_features)
+        The sum.
+    n : int
+        Number of locations.
     """
     X = share.rows.X
     locations, others = (
-        sample_indices(np.random.default_rng(seed), len(X), size)
-        for seed, size in zip(seeds, (n_locations, n_references), strict=True)
+        sample_indices(np.random.default_rng((*seed, k)), len(X), size)
+        for k, size in enumerate((n_locations, n_references))
     )
     n, others = len(locations), others[~np.isin(others, locations)]
     with freed_memory_kept(), single_threaded_blas():
         points = X[np.concatenate([locations, others])]
         Y = to_float32_if_safe(mapped(points, kernel, 1))
         C = expectation_of(Y, kernel, 1, np.arange(n)).C
-    return LocalScatter(n * C, n)
+    return n * C, n
 
 
-def add(*parts: LocalScatter) -> LocalScatter:
-    """Add up in order."""
-    total = parts[0].total.copy()
-    for part in parts[1:]:
-        total += part.total
-    return LocalScatter(total, sum(part.n_locations for part in parts))
-
-
-class LCA(DaskMixin, vicinal.lca.LCA):
+class LCA(DaskMixin, OutlierMixin, LinearMetric):
     """Local component analysis of rows in a Dask array or data frame.
 
     Runs the fast form of EM of :class:`vicinal.LCA`: tasks compute the local
@@ -99,8 +156,8 @@ class LCA(DaskMixin, vicinal.lca.LCA):
     ----------
     covariance, alpha, n_components, discount, rescale, contamination, cv, \
 rtol, warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
-        As for :class:`vicinal.LCA`; covariance="local" needs all rows in memory,
-        and contamination is a share of the rows that have a kernel.
+        As for :class:`vicinal.LCA`, without covariance="local", which needs all rows in
+        memory; contamination is a share of the rows that have a kernel.
     batch_size : int or None, default=None
         The locations of an update, in tasks of about 1,024; None is 4,096.
     n_references : int or None, default=None
@@ -141,6 +198,10 @@ offset_, n_features_in_, feature_names_in_
     _local = vicinal.lca.LCA
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **vicinal.lca.LCA._parameter_constraints,
+        "covariance": [StrOptions({"full", "diagonal", "spherical", "low-rank"})],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "n_references": [Interval(Integral, 1, None, closed="left"), None],
         "client": "no_validation",
     }
 
@@ -161,24 +222,37 @@ offset_, n_features_in_, feature_names_in_
         -------
         self
         """
-        if self.covariance == "local":
-            raise ValueError(
-                "covariance='local' is not for chunks of rows: use vicinal.LCA on a "
-                "sample in memory."
-            )
-        if "all" in (self.batch_size, self.n_references):
-            raise ValueError(
-                "batch_size='all' and n_references='all' are not for chunks of rows: "
-                "give numbers."
-            )
-        with self._unchanged_on_error(), single_threaded_blas():
-            chunks = self._look(X, labeled=False)
-            form = form_of(self.covariance, self.n_components, chunks.shape[1])
+        with self._fitting(X, labeled=False, kind=ClusterLCA) as (local, chunks):
+            n, n_features = chunks.shape
+            form = form_of(self.covariance, self.n_components, n_features)
             rng = np.random.default_rng(
                 check_random_state(self.random_state).randint(2**31 - 1)
             )
-            data = self._kernel_rows(chunks, form.isotropic, rng, (X, y))
-            return self._learn(data, form)
+            drawn = chunks.tasks.result(draw_sample(chunks, min(n, N_KERNELS), rng))
+            if n <= N_KERNELS:
+                data = ScaledData.build(
+                    drawn.X, form.isotropic, self.n_jobs, (X, y), self.alpha == "auto"
+                )
+            else:
+                centering = Centering.of(chunks)
+                covariance = centering.scatter(chunks) / n
+                units = Scaler.of_moments(
+                    centering.origin.astype(np.float64),
+                    np.sqrt(np.diagonal(covariance)),
+                    form.isotropic,
+                    chunks.dtype,
+                )
+                data = ChunkedData(
+                    units,
+                    units.transform(drawn.X),
+                    covariance / np.outer(units.scale, units.scale),
+                    effective_n_threads(self.n_jobs),
+                    (X, y),
+                    chunks=chunks,
+                    rng=rng,
+                )
+            local._learn(data, form)
+        return self
 
     def score_samples(self, X: Any) -> Any:
         """Return the log-density of each point; of a Dask collection lazily.
@@ -206,105 +280,82 @@ offset_, n_features_in_, feature_names_in_
         -------
         dask array or ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
         _ = self.offset_  # computed once here, not by each task
         return self._apply("predict", X, dtype=np.dtype(int))
 
-    def _kernel_rows(
-        self,
-        chunks: Chunks,
-        isotropic: bool,
-        rng: np.random.Generator,
-        given: tuple[Any, Any],
-    ) -> ScaledData:
-        """Return the rows that have a kernel, in the units of all rows."""
-        n = chunks.shape[0]
-        drawn = chunks.tasks.result(draw_sample(chunks, min(n, N_KERNELS), rng))
-        if n <= N_KERNELS:
-            distinct = self.alpha == "auto"
-            return ScaledData.build(drawn.X, isotropic, self.n_jobs, given, distinct)
-        frame = Frame.of(chunks)
-        reach = frame.reach(chunks) * frame.unit
-        there = reach > 0
-        covariance = np.zeros((len(reach), len(reach)))
-        covariance[np.ix_(there, there)] = (
-            scatter_of(chunks, frame, reach / frame.unit)
-            * np.outer(reach[there], reach[there])
-            / n
-        )
-        deviations = np.sqrt(np.diagonal(covariance))
-        units = Scaler.of_moments(frame.origin, deviations, isotropic, chunks.dtype)
-        return ChunkedData(
-            units,
-            units.transform(drawn.X),
-            covariance / np.outer(units.scale, units.scale),
-            effective_n_threads(self.n_jobs),
-            given,
-            None,
-            chunks,
-            rng,
-        )
+    def decision_function(self, X: Any) -> Any:
+        """Return the log-density minus `offset_`; of a Dask collection lazily.
 
-    def _em(
-        self,
-        data: ScaledData,
-        model: MStep,
-        start: Start,
-        on_iteration: OnIteration,
-        seed: Any = None,
-    ) -> EMResult:
-        if not isinstance(data, ChunkedData):
-            return super()._em(data, model, start, on_iteration, seed)
-        batch_size = int(self.batch_size or 4 * QUERIES_PER_TASK)
-        n_references = int(self.n_references or N_REFERENCES)
-        sampling = Sampling(batch_size, n_references, self.discount, self.rescale)
-        n = min(data.chunks.shape[0], LOCATIONS_PER_ITERATION)
-        n_updates = -(-n // batch_size)
-        pool = Pool(
-            data.chunks,
-            data.units.transform,
-            data.U.shape[1],
-            max(1, round(batch_size / QUERIES_PER_TASK)),
-            n_references,
-            4 * n_updates,  # other rows are drawn every fourth iteration
-            data.rng,
-        )
-        seed = int(data.rng.integers(2**31))
+        Parameters
+        ----------
+        X : dask array or data frame, or array-like, of shape (n_samples, n_features)
+            The points.
 
-        def one_pass(
-            kernel: Kernel, C: FloatArray, weight: float
-        ) -> tuple[Kernel, FloatArray, float]:
-            for _ in range(n_updates):
-                shares, tasks = pool.next(), data.chunks.tasks
-                size, step = -(-batch_size // len(shares)), (seed, pool.n_calls)
-                handles = tasks.map(
-                    local_scatter,
-                    [
-                        (
-                            one,
-                            size,
-                            n_references,
-                            ((*step, k, 0), (*step, k, 1)),
-                            kernel,
-                        )
-                        for k, one in enumerate(shares)
-                    ],
-                )
-                found: LocalScatter = summed(tasks, add, handles)
-                seen = found.total / found.n_locations
-                C, weight = sampling.averaged(C, weight, seen, 1 / n_updates)
-                kernel = model.fit(C)
-            return kernel, C, weight
+        Returns
+        -------
+        dask array or ndarray of shape (n_samples,)
+        """
+        return self.score_samples(X) - self.offset_
 
-        return stochastic_em(
-            model,
-            data.U,
-            start,
-            sampling,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=check_random_state(seed),
-            n_threads=data.n_threads,
-            on_iteration=on_iteration,
-            one_pass=one_pass,
-        )
+    def score(self, X: Any, y: None = None) -> float:  # noqa: ARG002
+        """Return the mean log-density of the points.
+
+        Parameters
+        ----------
+        X : dask array or data frame, or array-like, of shape (n_samples, n_features)
+            The points.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        float
+        """
+        return float(self.score_samples(X).mean())
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> FloatArray:
+        """Draw new points from the density.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of points.
+        random_state : int, RandomState or None, default=None
+            Seed.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            The points.
+        """
+        points: FloatArray = self.to_local().sample(n_samples, random_state)
+        return points
+
+    def modes(self, X: ArrayLike, **options: Any) -> FloatArray:
+        """Return the mode of the density that each point ascends to by mean shift.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The starting points.
+        **options : dict
+            `width`, `max_iter` and `tol`, as for :meth:`vicinal.LCA.modes`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            The modes.
+        """
+        found: FloatArray = self.to_local().modes(X, **options)
+        return found
+
+    @property
+    def loo_score_samples_(self) -> FloatArray:
+        """Log-density of each row that has a kernel, given the others; float64."""
+        scores: FloatArray = self.to_local().loo_score_samples_
+        return scores
+
+    @property
+    def offset_(self) -> float:
+        """The log-density below which a point is an outlier."""
+        return float(self.to_local().offset_)

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 import vicinal.nca
 from vicinal._typing import FloatArray
 from vicinal.base.metric import LinearMetric
-from vicinal.dask._chunks import Chunks
 from vicinal.dask._estimator import DaskMixin, init_like
 from vicinal.dask._sampling import (
     POOL_BYTES,
@@ -26,7 +25,7 @@ from vicinal.dask._sampling import (
     Share,
     draw_sample,
 )
-from vicinal.dask._tasks import freed_memory_kept, summed
+from vicinal.dask._tasks import freed_memory_kept
 from vicinal.nca import (
     ClassProblem,
     Run,
@@ -35,7 +34,6 @@ from vicinal.nca import (
     queries_of_all,
     sample_size,
     seed_of,
-    squared_length,
     store,
     warn_unless_learned,
 )
@@ -242,12 +240,12 @@ callback, verbose, random_state, n_jobs, client
 
 def _fit(est: Any, X: Any, y: Any) -> Any:
     """Fit the local estimator on a sample, with steps and final scale by tasks."""
-    with est._unchanged_on_error(), single_threaded_blas():
-        chunks: Chunks = est._look(X, y)
-        local = est._as_local().set_params(solver="stochastic")
+    with est._fitting(X, y) as (local, chunks):
+        local.set_params(solver="stochastic")
         rng = np.random.default_rng(seed_of(local))
-        n = sample_size(*chunks.shape, chunks.dtype.itemsize)
-        sample: Rows = chunks.tasks.result(draw_sample(chunks, n, rng))
+        n, n_features = chunks.shape
+        n_sample = sample_size(n, n_features, chunks.dtype.itemsize)
+        sample: Rows = chunks.tasks.result(draw_sample(chunks, n_sample, rng))
         sizes = chunks.counts.sum(axis=0)
         prior = check_class_prior(local.class_prior, sizes)
         problem = ClassProblem(
@@ -266,7 +264,7 @@ def _fit(est: Any, X: Any, y: Any) -> Any:
         def on_cluster(
             local: Any, problem: Any, objective: Any, optimizer: Any, *more: Any
         ) -> ClusterRun:
-            if optimizer.is_stochastic:
+            if optimizer.alpha is not None:  # otherwise the start is kept
                 batch_size = optimizer.batch_size or optimizer.largest[0]
                 basis = optimizer.preconditioner
                 pool = Pool(
@@ -283,12 +281,7 @@ def _fit(est: Any, X: Any, y: Any) -> Any:
             run = ClusterRun(local, problem, objective, optimizer, *more)
             return replace(run, chunks=chunks, rng=rng)
 
-        try:
-            result = learn(local, problem, on_cluster)
-        except KeyboardInterrupt:  # with warm_start, the map so far was kept
-            est._adopt(local)
-            raise
-        est._adopt(local)
+        result = learn(local, problem, on_cluster)
     warn_unless_learned(est, result)
     return est
 
@@ -314,7 +307,7 @@ class ClusterRun(Run):
         objective = voters.objective()
         factor, alpha = 1.0, self.optimizer.alpha
         if alpha is not None:  # otherwise the start is kept as it is
-            size = squared_length(A)
+            size = float(np.square(A).sum())
             factor = fitted_scale(objective, np.ones(d), rng, alpha, size)
         perplexities = objective.effective_neighbors(
             np.full(d, factor), queries_of_all(objective, rng)
@@ -429,7 +422,7 @@ class LocalSGD:
                 for k, share in enumerate(shares)
             ],
         )
-        reached: Progress = summed(tasks, average, handles)
+        reached: Progress = tasks.reduce(average, handles)
         if not reached.finite:
             return Progress(components, adam, reached.batch_values, finite=False)
         return reached

@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.dask._chunks import Chunks
-from vicinal.dask._tasks import Handle, combined, combined_to_few
+from vicinal.dask._tasks import FAN_IN, Handle
 from vicinal.neighborhood import single_threaded_blas
 
 POOL_BYTES = 2**26
@@ -83,7 +83,8 @@ def draw_sample(
     Handle
         `Rows` in the order of the data.
     """
-    return combined(chunks.tasks, join, _drawn(chunks, n_wanted, rng, place))
+    [sample] = chunks.tasks.combine(join, _drawn(chunks, n_wanted, rng, place))
+    return sample
 
 
 def _drawn(
@@ -101,7 +102,7 @@ def _drawn(
         list(quotas[taken]),
         seeds[taken].tolist(),
         chunks.offsets[taken].tolist(),
-        [place] * len(taken),
+        common=(place,),
     )
 
 
@@ -246,7 +247,7 @@ class Pool:
         if due or not self._shares:
             self._shares = []  # released before new ones are made
             drawn = _drawn(self.chunks, self.n_rows, self.rng, self.place)
-            parts = combined_to_few(self.chunks.tasks, join, drawn)
+            parts = self.chunks.tasks.combine(join, drawn, few=FAN_IN)
             seed = int(self.rng.integers(2**63))
             # Made from parts on many workers, shares come to be on as many. Made from
             # one, all would be on its worker, and so would be all tasks.

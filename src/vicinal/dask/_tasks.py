@@ -8,12 +8,11 @@ combined in the order of the chunks, so that they do not depend on the workers.
 import asyncio
 import ctypes
 import os
-import threading
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 from uuid import uuid4
 
@@ -58,8 +57,6 @@ def tasks_of(client: Client | None) -> "Tasks":
         raise TypeError(
             f"client must be a distributed.Client or None, got {type(client).__name__}."
         )
-    if client.asynchronous:
-        raise ValueError("client must not be asynchronous: fit waits for its results.")
     if client.status != "running":
         raise ClusterLostError(
             f"The Dask client is {client.status!r}, not running: connect a new one."
@@ -114,6 +111,25 @@ class Tasks:
             )
         return futures
 
+    def combine(
+        self, function: Callable[..., Any], handles: Sequence[Handle], few: int = 1
+    ) -> list[Handle]:
+        """Combine results by a tree of fixed shape, up to the level that has few.
+
+        The function takes results in their order, and returns another of their kind.
+        """
+        handles = list(handles)
+        while len(handles) > few:
+            groups = range(0, len(handles), FAN_IN)
+            handles = self.map(
+                function, [tuple(handles[i : i + FAN_IN]) for i in groups]
+            )
+        return handles
+
+    def reduce(self, function: Callable[..., Any], handles: Sequence[Handle]) -> Any:
+        """Combine all results, with the root of the tree in this process."""
+        return function(*self.result(self.combine(function, handles, few=FAN_IN)))
+
     def result(self, handle: Handle) -> Any:
         """Return a result to this process; of a list of handles, a list.
 
@@ -124,20 +140,19 @@ class Tasks:
             return handle
         patience = parse_timedelta(dask.config.get("vicinal.no-workers-timeout", 300))
         last_seen = time.monotonic()
-        done = False
-        while not done:
+        while True:
             with self._connected():
                 try:
                     wait(handle, timeout=min(2.0, patience))
-                    done = True
+                    break
                 except TimeoutError:
                     if self.client.nthreads():
                         last_seen = time.monotonic()
-                    elif time.monotonic() - last_seen > patience:
-                        raise ClusterLostError(
-                            f"The cluster has had no workers for {patience:.0f} "
-                            "seconds. Add workers, and fit again."
-                        ) from None
+            if time.monotonic() - last_seen > patience:
+                raise ClusterLostError(
+                    f"The cluster has had no workers for {patience:.0f} seconds. Add "
+                    "workers, and fit again."
+                )
         # Errors of tasks are raised as they are: reading a part of the data may fail
         # with the same errors as the connection.
         for future in handle if isinstance(handle, list) else [handle]:
@@ -178,91 +193,31 @@ def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return function(*arguments)
 
 
-def combined(
-    tasks: Tasks, function: Callable[..., Any], handles: Sequence[Handle]
-) -> Handle:
-    """Combine all results by a tree of fixed shape.
-
-    Parameters
-    ----------
-    tasks : Tasks
-        Runs them.
-    function : callable
-        Takes results in their order, and returns another of their kind.
-    handles : sequence
-        The results, at least one.
-    """
-    [root] = combined_to_few(tasks, function, handles, few=1)
-    return root
-
-
-def combined_to_few(
-    tasks: Tasks,
-    function: Callable[..., Any],
-    handles: Sequence[Handle],
-    few: int = FAN_IN,
-) -> list[Handle]:
-    """Return the nodes of the first level of the tree that has few; see `combined`."""
-    handles = list(handles)
-    while len(handles) > few:
-        groups = range(0, len(handles), FAN_IN)
-        handles = tasks.map(function, [tuple(handles[i : i + FAN_IN]) for i in groups])
-    return handles
-
-
-def summed(
-    tasks: Tasks, function: Callable[..., Any], handles: Sequence[Handle]
-) -> Any:
-    """Combine all results, with the root of the tree in this process."""
-    return function(*tasks.result(combined_to_few(tasks, function, handles)))
-
-
-_lock = threading.Lock()
-_n_inside = 0
-
-
 @contextmanager
 def freed_memory_kept() -> Iterator[None]:
     """Keep freed memory for the next step, and return it to the system at the end.
 
     Dask starts workers with MALLOC_TRIM_THRESHOLD_ set, so that each freed array is
     returned to the system at once. Steps that allocate and free a few megabytes each
-    then take half as long again. Applies to all threads of the process until the last
-    one has left; does nothing without that setting or without glibc.
+    then take half as long again. The settings are those of the process: a task that
+    ends while another runs makes that one slower. Does nothing without that setting or
+    without glibc.
     """
-    global _n_inside  # noqa: PLW0603  the settings of the C library are the process's
-    library, usual = _glibc(), os.environ.get("MALLOC_TRIM_THRESHOLD_", "")
-    # Keep up to 256 MB. Arrays up to 32 MB, the most that glibc allows, come from it.
-    kept, largest = 2**28, 2**25
-    if library is None or not usual.isdecimal() or int(usual) >= kept:
+    threshold = os.environ.get("MALLOC_TRIM_THRESHOLD_", "")
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    kept = 2**28  # bytes
+    low = threshold.isdecimal() and int(threshold) < kept
+    if not (low and hasattr(library, "mallopt")):
         yield
         return
+    assert library is not None  # noqa: S101  for mypy
     trim_threshold, mmap_threshold = -1, -3  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD
-    with _lock:
-        _n_inside += 1
-        if _n_inside == 1:
-            library.mallopt(mmap_threshold, largest)
-            library.mallopt(trim_threshold, kept)
+    # Arrays up to 32 MB, the most that glibc allows, come from the memory that is kept.
+    library.mallopt(mmap_threshold, 2**25)
+    library.mallopt(trim_threshold, kept)
     try:
         yield
     finally:
-        with _lock:
-            _n_inside -= 1
-            if not _n_inside:
-                given = os.environ.get("MALLOC_MMAP_THRESHOLD_", "")
-                before = int(given) if given.isdecimal() and int(given) else 2**17
-                library.mallopt(mmap_threshold, min(before, largest))
-                library.mallopt(trim_threshold, int(usual))
-                library.malloc_trim(0)
-
-
-@lru_cache
-def _glibc() -> Any:
-    """Return the C library if it is glibc, and None otherwise."""
-    try:
-        library = ctypes.CDLL(None)
-        for name in ("gnu_get_libc_version", "mallopt", "malloc_trim"):
-            getattr(library, name)
-    except (OSError, TypeError, AttributeError):
-        return None
-    return library
+        library.mallopt(mmap_threshold, 2**17)  # glibc's default
+        library.mallopt(trim_threshold, int(threshold))
+        library.malloc_trim(0)

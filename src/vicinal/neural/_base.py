@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -16,7 +17,7 @@ from sklearn.base import (
     is_regressor,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -36,9 +37,8 @@ from vicinal.base.metric import (
 )
 from vicinal.neural._columns import (
     ColumnEncoder,
-    EncodedRows,
     RawRows,
-    TargetRows,
+    Rows,
     categorical_columns,
     is_frame,
     is_missing,
@@ -46,7 +46,12 @@ from vicinal.neural._columns import (
 )
 from vicinal.neural._loss import Kernel, NCALoss
 from vicinal.neural._members import Explanation, Member, embed, fit_linear_vote
-from vicinal.neural._network import ModuleNetwork, TableNetwork, check_one_hot
+from vicinal.neural._network import (
+    ModuleNetwork,
+    TableNetwork,
+    check_one_hot,
+    module_settings,
+)
 from vicinal.neural._training import (
     EpochMonitor,
     TrainingState,
@@ -55,15 +60,17 @@ from vicinal.neural._training import (
     train,
 )
 
-_COUNT = Interval(Integral, 1, None, closed="left")
+
+def _at_least(least: int) -> Interval:
+    return Interval(Integral, least, None, closed="left")
+
+
+_COUNT = _at_least(1)
 _POSITIVE = Interval(Real, 0, None, closed="neither")
 # linear_vote="auto" fits a linear map up to this size; a larger one takes longer to fit
 # than the networks.
 MAX_LINEAR_ROWS = 10_000
 MAX_LINEAR_COLUMNS = 500
-# n_estimators="auto" trains networks on at most this number of rows together.
-AUTO_TOTAL_ROWS = 8_000
-
 # Parameters that define a `TableNetwork`.
 NETWORK_PARAMETERS = (
     "n_components",
@@ -100,21 +107,18 @@ class NeuralEstimator(
         "n_components": [_COUNT],
         "embedding": [StrOptions({"periodic", "none"})],
         "n_frequencies": [_COUNT],
-        "embedding_size": [Interval(Integral, 2, None, closed="left")],
+        "embedding_size": [_at_least(2)],
         "frequency_scale": [_POSITIVE],
         "categorical_features": [StrOptions({"auto"}), "array-like", None],
         "categories": [StrOptions({"learned", "one-hot"})],
         "scale": [StrOptions({"column", "common", "none"})],
-        "n_blocks": [Interval(Integral, 0, None, closed="left")],
+        "n_blocks": [_at_least(0)],
         "hidden_size": [_COUNT],
         "dropout": [Interval(Real, 0, 1, closed="left")],
         "module": [nn.Module, None],
         "distance": [StrOptions({"plain", "squared"})],
-        "batch_size": [
-            Interval(Integral, 2, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
-        "n_references": [Interval(Integral, 0, None, closed="left")],
+        "batch_size": [_at_least(2), StrOptions({"auto"})],
+        "n_references": [_at_least(0)],
         "learning_rate": [_POSITIVE],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "max_iter": [_COUNT],
@@ -237,15 +241,18 @@ class NeuralEstimator(
             if before:
                 encoder = self._encoder
             else:
-                counted = raw if weights is None else raw[np.flatnonzero(weights)]
-                encoder = ColumnEncoder.fit(counted, self.scale)
+                encoder = ColumnEncoder.fit(raw, self.scale, weights)
             known, state = self._encode(raw, labels, encoder, weights=weights)
             if self.linear_vote is True and self._linear_class is not None:
                 check_one_hot(encoder.sizes.n_categories)
             validation = self._check_validation(X_val, y_val, state)
-            n_networks = len(before) or self._n_networks(len(known.counted))
+            # "auto": together they see 8,000 rows.
+            most = 1 if self.module is not None else self._max_networks
+            n_networks = min(max(8_000 // len(known.counted), 1), most)
+            if not isinstance(self.n_estimators, str):
+                n_networks = self.n_estimators
             members, runs = self._train_networks(
-                X, y, state, before, n_networks, validation
+                X, y, state, before, len(before) or n_networks, validation
             )
             linear, share = None, 0.0
             interruption = runs[-1].interruption
@@ -335,15 +342,14 @@ class NeuralEstimator(
                 f"n_neighbors must be a positive integer, got {n_neighbors!r}."
             )
         k = min(int(n_neighbors), len(known))
-        found = np.zeros((len(rows), k), dtype=np.intp)
-        weights = np.zeros((len(rows), k), dtype=rows.numbers.dtype)
         step = max(1, self._members[0].kernel.block // len(known))
-        for start in range(0, len(rows), step):
-            some = slice(start, start + step)
+        best = []
+        for some in gen_batches(len(rows), step):
             shares = self._mix([m.vote_shares(rows[some], known) for m in self._voters])
-            best = shares.topk(k, dim=1)
-            found[some], weights[some] = best.indices.numpy(), best.values.numpy()
-        return Explanation(found, weights)
+            best.append(shares.topk(k, dim=1))
+        indices = torch.cat([one.indices for one in best]).numpy()
+        weights = torch.cat([one.values for one in best]).to(rows.numbers.dtype)
+        return Explanation(indices, weights.numpy())
 
     @property
     def networks_(self) -> list[nn.Module]:
@@ -416,7 +422,7 @@ class NeuralEstimator(
         validate_data(self, X, skip_check_array=True, reset=reset)
         return X
 
-    def _encode_rows(self, X: Any) -> EncodedRows:
+    def _encode_rows(self, X: Any) -> Rows:
         """Return new rows as the networks take them, in X's dtype."""
         raw = split_columns(
             self._check_table(X, reset=False), self._encoder.categorical
@@ -430,15 +436,18 @@ class NeuralEstimator(
         encoder: ColumnEncoder,
         state: dict[str, Any] | None = None,
         weights: FloatArray | None = None,
-    ) -> tuple[TargetRows, dict[str, Any]]:
+    ) -> tuple[Rows, dict[str, Any]]:
         """Return encoded rows, and the fitted attributes that follow from them.
 
         If `state` is given, its attributes encode the labels.
         """
         target, state = self._encode_target(labels, state, weights)
-        rows, n_classes = encoder.transform(raw), len(state.get("classes_", ()))
-        row_weights = None if weights is None else torch.from_numpy(weights)
-        known = TargetRows(rows, target, n_classes, row_weights)
+        known = replace(
+            encoder.transform(raw),
+            target=target,
+            weights=None if weights is None else torch.from_numpy(weights),
+            n_classes=len(state.get("classes_", ())),
+        )
         return known, state | {"_known": known, "_encoder": encoder}
 
     def _encode_target(
@@ -467,7 +476,7 @@ class NeuralEstimator(
 
     def _check_validation(
         self, X: Any, y: ArrayLike | None, state: dict[str, Any]
-    ) -> TargetRows | None:
+    ) -> Rows | None:
         """Return the validation rows given by the user, if any."""
         if X is None and y is None:
             return None
@@ -484,30 +493,18 @@ class NeuralEstimator(
         if not (self.warm_start and hasattr(self, "_members")):
             return []
         encoder, members = self._encoder, self._members
-        if (raw.numbers.shape[1], raw.categorical) != (
-            len(encoder.middle),
-            encoder.categorical,
-        ):
-            raise ValueError(
-                "X has other columns than in the last fit (warm_start=True)."
-            )
-        if self.n_estimators not in ("auto", len(members)):
-            raise ValueError(
-                f"n_estimators={self.n_estimators}, but the last fit (warm_start=True) "
-                f"has {len(members)} networks."
-            )
-        network, own = members[0].network, self.module
-        if isinstance(network, TableNetwork) and own is None:
-            now = self._network_settings()
-            different = [one for one in now if now[one] != network.settings[one]]
-        elif isinstance(network, ModuleNetwork) and own is not None:
-            old, new = (
-                {name: one.shape for name, one in module.state_dict().items()}
-                for module in (network.module, own)
-            )
-            different = ["module"] if old != new else []
-        else:
-            different = ["module"]
+        n_networks = len(members) if self.n_estimators == "auto" else self.n_estimators
+        old = {
+            "columns of X": (len(encoder.middle), encoder.categorical),
+            "n_estimators": len(members),
+            **members[0].network.settings,
+        }
+        new = {
+            "columns of X": (raw.numbers.shape[1], raw.categorical),
+            "n_estimators": n_networks,
+            **self._network_settings(),
+        }
+        different = [one for one in {**old, **new} if old.get(one) != new.get(one)]
         if different:
             raise ValueError(
                 f"{', '.join(different)}: not as in the fit to continue "
@@ -516,7 +513,9 @@ class NeuralEstimator(
         return members
 
     def _network_settings(self) -> dict[str, Any]:
-        """Return the parameters of a `TableNetwork`."""
+        """Return the settings that a network to continue from must have."""
+        if self.module is not None:
+            return module_settings(self.module)
         return {name: getattr(self, name) for name in NETWORK_PARAMETERS}
 
     def _new_network(self, encoder: ColumnEncoder, old: Member | None) -> nn.Module:
@@ -528,13 +527,17 @@ class NeuralEstimator(
             return ModuleNetwork(module, encoder.sizes.n_categories)
         return TableNetwork(encoder.sizes, **self._network_settings())
 
-    def _n_networks(self, n_rows: int) -> int:
-        """Return the number of networks to train on n_rows rows."""
-        if not isinstance(self.n_estimators, str):
-            return self.n_estimators
-        if self.module is not None:
-            return 1
-        return min(max(AUTO_TOTAL_ROWS // n_rows, 1), self._max_networks)
+    def _hold_out(self, known: Rows, seed: int, old: Member | None) -> IntArray:
+        """Return the rows that score the epochs of one network.
+
+        A network that continues must not be scored by rows that it was trained on: on
+        the same rows it keeps those held out before, on others it has none.
+        """
+        if old is not None:
+            return old.held_out if known.equals(self._known) else known.counted[:0]
+        rows, rng = known.counted, np.random.default_rng(seed)
+        keys = known.target.numpy()[rows]
+        return rows[hold_out(keys, self.validation_fraction, rng)]
 
     def _train_networks(
         self,
@@ -543,7 +546,7 @@ class NeuralEstimator(
         state: dict[str, Any],
         before: list[Member],
         n_networks: int,
-        validation: TargetRows | None = None,
+        validation: Rows | None = None,
         n_new: int | None = None,
     ) -> tuple[list[Member], list[TrainingState]]:
         """Train the networks one after another.
@@ -552,7 +555,7 @@ class NeuralEstimator(
         rows only (`partial_fit`).
         """
         known, encoder = state["_known"], state["_encoder"]
-        device = _check_device(self.device)
+        device = torch.device(self.device)
         loss = NCALoss(self._objective, distance=self.distance)
         kernel = Kernel(plain=self.distance == "plain")
         max_iter = self.max_iter if n_new is None else 1
@@ -566,7 +569,7 @@ class NeuralEstimator(
         def fitted_attributes(network: nn.Module) -> dict[str, Any]:
             """Return the attributes of a copy of the estimator, for callbacks."""
             network = copy.deepcopy(network).eval()
-            member = Member(network, embed(network, known.rows, device), kernel)
+            member = Member(network, embed(network, known, device), kernel)
             no_linear = {"_linear": None, "linear_share_": 0.0}
             return {**state, "_members": [member], **no_linear}
 
@@ -600,7 +603,7 @@ class NeuralEstimator(
                 kept = self.warm_start and n_new is None and i + 1 == n_networks
                 if run.interruption is not None and not kept:
                     raise run.interruption
-                points = embed(network, known.rows, device)
+                points = embed(network, known, device)
                 member = Member(network, points, kernel, held_out)
                 if self.calibrate and judges is not None:
                     member = member.calibrated(judges, known)
@@ -613,25 +616,11 @@ class NeuralEstimator(
         monitor.finish()
         return members, runs
 
-    def _hold_out(self, known: TargetRows, seed: int, old: Member | None) -> IntArray:
-        """Return the rows that score the epochs of one network.
-
-        A network that continues must not be scored by rows that it was trained on: on
-        the same rows it keeps those held out before, on others it has none.
-        """
-        if old is not None:
-            same = known.equals(self._known)
-            return old.held_out if same else np.zeros(0, dtype=np.intp)
-        rows = known.counted
-        keys = known.target.numpy()[rows]
-        rng = np.random.default_rng(seed)
-        return rows[hold_out(keys, self.validation_fraction, rng)]
-
     def _fit_linear(
         self,
         state: dict[str, Any],
         members: list[Member],
-        validation: TargetRows | None,
+        validation: Rows | None,
     ) -> tuple[Member | None, float]:
         """Return the linear map that votes with the networks, and its share.
 
@@ -673,7 +662,7 @@ class NeuralEstimator(
             return mean
         return torch.lerp(mean, parts[-1], self.linear_share_)
 
-    def _votes(self, rows: EncodedRows) -> Tensor:
+    def _votes(self, rows: Rows) -> Tensor:
         """Return the votes of the neighbors of new rows."""
         return self._mix([voter.votes(rows, self._known) for voter in self._voters])
 
@@ -720,20 +709,5 @@ def _check_weights(given: ArrayLike | None, rows: NDArray[Any]) -> FloatArray | 
     weights[weights < np.finfo(np.float32).tiny] = 0
     if np.count_nonzero(weights) < 2:
         raise ValueError("Fewer than two rows have a weight above 0.")
-    if (weights == weights[0]).all():
-        return None
-    average: FloatArray = weights / weights[weights > 0].mean()
-    return average
-
-
-def _check_device(name: str) -> torch.device:
-    """Return the device, or raise a ValueError if it is not available."""
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(
-            f"device={name!r} is not available to this PyTorch "
-            f"({str(error).splitlines()[0]}). Use device='cpu'."
-        ) from error
-    return device
+    weights /= weights[weights > 0].mean()
+    return None if (weights == weights[0]).all() else weights

@@ -2,19 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils import check_array
+from sklearn.utils import _safe_indexing, check_array
 from torch import Tensor
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
 
 
-@dataclass(frozen=True, eq=False)
-class RawRows:
+class RawRows(NamedTuple):
     """Rows of a table: numbers (NaN if missing) and lists of categories.
 
     Attributes
@@ -31,66 +30,42 @@ class RawRows:
     categorical: list[int]
     values: list[list[Any]]
 
-    def __getitem__(self, rows: IntArray) -> "RawRows":
-        values = [[column[row] for row in rows] for column in self.values]
-        return RawRows(self.numbers[rows], self.categorical, values)
-
 
 @dataclass(frozen=True, eq=False)
-class EncodedRows:
-    """Rows as a network takes them.
+class Rows:
+    """Rows as a network takes them; training rows have targets and weights.
 
     Attributes
     ----------
-    numbers : ndarray of shape (n_rows, n_numbers + n_flags)
+    numbers : Tensor of shape (n_rows, n_numbers + n_flags)
         Scaled numbers, then one missing-value flag per flagged column.
-    codes : ndarray of int64 of shape (n_rows, n_category_columns)
+    codes : Tensor (int64) of shape (n_rows, n_category_columns)
         Categories from 1; 0 is unknown or missing.
+    target : Tensor of shape (n_rows,) or None
+        Class codes (int64) or numbers (float32).
+    weights : Tensor (float64) of shape (n_rows,) or None
+        Sample weights; rows of weight 0 do not count. None is 1 each.
+    n_classes : int
+        0 for numbers.
     """
 
-    numbers: FloatArray
-    codes: NDArray[np.int64]
+    numbers: Tensor
+    codes: Tensor
+    target: Any = None
+    weights: Any = None
+    n_classes: int = 0
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, rows: Any) -> "EncodedRows":
-        return EncodedRows(self.numbers[rows], self.codes[rows])
-
-    def tensors(self, device: Any) -> tuple[Tensor, Tensor]:
-        """Return numbers and codes as tensors."""
-        numbers = torch.from_numpy(np.ascontiguousarray(self.numbers)).to(device)
-        return numbers, torch.from_numpy(self.codes).to(device)
-
-
-@dataclass(frozen=True, eq=False)
-class TargetRows:
-    """Encoded rows with targets and sample weights.
-
-    Attributes
-    ----------
-    rows : EncodedRows
-        The rows.
-    target : Tensor of shape (n_rows,)
-        Class codes (int64) or numbers (float32).
-    n_classes : int
-        0 for numbers.
-    weights : Tensor (float64) of shape (n_rows,) or None
-        Sample weights; rows of weight 0 do not count. None is 1 each.
-    """
-
-    rows: EncodedRows
-    target: Tensor
-    n_classes: int
-    weights: Tensor | None = None
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, chosen: Any) -> "TargetRows":
-        weights = None if self.weights is None else self.weights[chosen]
-        rows, target = self.rows[chosen], self.target[chosen]
-        return TargetRows(rows, target, self.n_classes, weights)
+    def __getitem__(self, chosen: Any) -> "Rows":
+        return Rows(
+            self.numbers[chosen],
+            self.codes[chosen],
+            None if self.target is None else self.target[chosen],
+            None if self.weights is None else self.weights[chosen],
+            self.n_classes,
+        )
 
     @property
     def counted(self) -> IntArray:
@@ -103,7 +78,8 @@ class TargetRows:
         """Return log weights with the device and dtype of a tensor."""
         if self.weights is None:
             return None
-        return self.weights.log().to(like.device, like.dtype)
+        logs: Tensor = self.weights.log().to(like.device, like.dtype)
+        return logs
 
     def mean(self, values: Tensor) -> float:
         """Return the weighted mean of one value per row."""
@@ -111,22 +87,25 @@ class TargetRows:
             return float(values.mean())
         return float((values * self.weights).sum() / self.weights.sum())
 
-    def equals(self, other: "TargetRows") -> bool:
+    def equals(self, other: "Rows") -> bool:
         """Return whether both hold the same rows in the same order."""
-        mine, theirs = (
-            (one.rows.numbers, one.rows.codes, one.target, one.weights)
-            for one in (self, other)
+        names = ("numbers", "codes", "target", "weights")
+        return all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
         )
-        return all(map(np.array_equal, mine, theirs))
 
-    def append(self, new: "TargetRows") -> "TargetRows":
+    def append(self, new: "Rows") -> "Rows":
         """Return these rows followed by new ones of weight 1."""
-        numbers = np.concatenate([self.rows.numbers, new.rows.numbers])
-        codes = np.concatenate([self.rows.codes, new.rows.codes])
-        target, weights = torch.cat([self.target, new.target]), self.weights
+        weights = self.weights
         if weights is not None:
             weights = torch.cat([weights, weights.new_ones(len(new))])
-        return TargetRows(EncodedRows(numbers, codes), target, self.n_classes, weights)
+        return Rows(
+            torch.cat([self.numbers, new.numbers]),
+            torch.cat([self.codes, new.codes]),
+            torch.cat([self.target, new.target]),
+            weights,
+            self.n_classes,
+        )
 
 
 class ColumnSizes(NamedTuple):
@@ -163,7 +142,9 @@ class ColumnEncoder:
     squash: bool
 
     @classmethod
-    def fit(cls, raw: RawRows, scale: str) -> Self:
+    def fit(
+        cls, raw: RawRows, scale: str, weights: FloatArray | None = None
+    ) -> "ColumnEncoder":
         """Learn scales and categories.
 
         Parameters
@@ -173,30 +154,35 @@ class ColumnEncoder:
         scale : {"column", "common", "none"}
             One unit per column with clipped outliers, one unit for all columns, or no
             scaling.
+        weights : ndarray of shape (n_rows,) or None, default=None
+            Rows of weight 0 are ignored; other weights are not used.
         """
-        numbers = raw.numbers.astype(np.float64)
-        missing = np.isnan(numbers)
+        chosen = (
+            np.arange(len(raw.numbers)) if weights is None else weights.nonzero()[0]
+        )
+        numbers = raw.numbers[chosen].astype(np.float64)
         middle: FloatArray = np.zeros(numbers.shape[1])
         unit: FloatArray = np.ones(numbers.shape[1])
         if scale != "none":
-            with np.errstate(over="ignore", invalid="ignore"):
-                middle, unit = _middle_and_unit(numbers, scale == "common")
+            middle, unit = _middle_and_unit(numbers, scale == "common")
         categories = [
-            sorted(set(column) - {None}, key=lambda one: (isinstance(one, str), one))
+            sorted(
+                {column[row] for row in chosen} - {None},
+                key=lambda one: (isinstance(one, str), one),
+            )
             for column in raw.values
         ]
-        flagged = np.flatnonzero(missing.any(axis=0)).tolist()
+        flagged = np.flatnonzero(np.isnan(numbers).any(axis=0)).tolist()
         squash = scale == "column"
         return cls(middle, unit, flagged, raw.categorical, categories, squash)
 
-    def transform(self, raw: RawRows, dtype: Any = np.float32) -> EncodedRows:
+    def transform(self, raw: RawRows, dtype: Any = np.float32) -> Rows:
         """Return rows as a network takes them."""
         numbers = raw.numbers.astype(np.float64)
         missing = np.isnan(numbers)
-        with np.errstate(over="ignore"):  # an overflow is clipped below
-            numbers = (numbers - self.middle) / self.unit
         largest = np.finfo(np.float32).max
-        numbers = np.clip(numbers, -largest, largest)
+        with np.errstate(over="ignore"):
+            numbers = np.clip((numbers - self.middle) / self.unit, -largest, largest)
         numbers[missing] = 0.0
         if self.squash:
             numbers /= np.hypot(1, numbers / 3)
@@ -205,7 +191,7 @@ class ColumnEncoder:
         for c, known in enumerate(self.categories):
             code_of = {value: code for code, value in enumerate(known, start=1)}
             codes[:, c] = [code_of.get(value, 0) for value in raw.values[c]]
-        return EncodedRows(numbers.astype(dtype), codes)
+        return Rows(torch.from_numpy(numbers.astype(dtype)), torch.from_numpy(codes))
 
     @property
     def sizes(self) -> ColumnSizes:
@@ -233,8 +219,7 @@ def _middle_and_unit(
         spread = (high - low) / 1.349
         if common or not spread > 0:
             middle[c], spread = known.mean(), known.std()
-        if spread > 0 and np.isfinite(spread):
-            unit[c] = spread
+        unit[c] = spread if spread > 0 else 1.0
     if common and (unit != 1).any():
         unit[:] = np.sqrt(np.mean(np.square(unit[unit != 1])))
     return middle, unit
@@ -260,7 +245,9 @@ def categorical_columns(X: Any, wanted: str | Sequence[Any] | None) -> list[int]
         return []
     if isinstance(wanted, str):
         _refuse_dates(X, list(range(n)))
-        return [c for c in range(n) if not _is_numeric(_column(X, c).dtype)]
+        return [
+            c for c in range(n) if not _is_numeric(_safe_indexing(X, c, axis=1).dtype)
+        ]
     asked = list(wanted)
     if asked and all(isinstance(one, (bool, np.bool_)) for one in asked):
         if len(asked) != n:
@@ -313,7 +300,7 @@ def split_columns(X: Any, categorical: list[int]) -> RawRows:
         numbers = np.zeros((len(X), 0))
     values = []
     for c in categorical:
-        column = _column(X, c)
+        column = _safe_indexing(X, c, axis=1)
         listed = column.tolist() if hasattr(column, "tolist") else column.to_list()
         values.append([_category(value) for value in listed])
     return RawRows(numbers, categorical, values)
@@ -324,13 +311,6 @@ def is_missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and bool(value != value)
-
-
-def _column(X: Any, c: int) -> Any:
-    """Return one column of an array or a data frame."""
-    if not is_frame(X):
-        return X[:, c]
-    return X.iloc[:, c] if hasattr(X, "iloc") else X[X.columns[c]]
 
 
 def _is_numeric(dtype: Any) -> bool:
@@ -344,7 +324,7 @@ def _is_numeric(dtype: Any) -> bool:
 def _refuse_dates(X: Any, columns: list[int]) -> None:
     """Raise a ValueError if one of the columns holds dates or times."""
     for c in columns:
-        dtype = _column(X, c).dtype
+        dtype = _safe_indexing(X, c, axis=1).dtype
         polars = getattr(dtype, "is_temporal", None)
         if polars() if polars else getattr(dtype, "kind", "") in ("M", "m"):
             raise ValueError(
@@ -356,7 +336,7 @@ def _refuse_dates(X: Any, columns: list[int]) -> None:
 
 def _numbers(X: Any, c: int) -> NDArray[Any]:
     """Return a column of a data frame as floats, NaN if missing."""
-    column = _column(X, c)
+    column = _safe_indexing(X, c, axis=1)
     narrow = str(column.dtype).lower() in ("float32", "float16")
     dtype = np.dtype(np.float32 if narrow else np.float64)
     try:

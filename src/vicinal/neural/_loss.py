@@ -496,26 +496,21 @@ def _check_shapes(
     own: Tensor | None,
 ) -> None:
     """Raise a ValueError if the shapes of tensors do not match."""
-    problems = {
-        "The loss needs at least one query and one reference.": (
-            not len(points) or not len(references)
-        ),
-        f"{len(points)} points have {len(target)} targets, and {len(references)} "
-        f"references {len(other)}: each needs one.": (
-            len(target) != len(points) or len(other) != len(references)
-        ),
-        "Targets of queries and references are of different shape: "
-        f"{tuple(target.shape)} and {tuple(other.shape)}.": (
-            target.shape[1:] != other.shape[1:]
-        ),
-        "points and references have different numbers of components: "
-        f"{tuple(points.shape)} and {tuple(references.shape)}.": (
-            references.shape[1:] != points.shape[1:]
-        ),
-        f"own must have one position for each of {len(points)} points.": (
-            own is not None and own.shape != target.shape[:1]
-        ),
-    }
-    for message, wrong in problems.items():
-        if wrong:
-            raise ValueError(message)
+    good = (
+        len(points) > 0
+        and len(references) > 0
+        and len(target) == len(points)
+        and len(other) == len(references)
+        and target.shape[1:] == other.shape[1:]
+        and points.shape[1:] == references.shape[1:]
+        and (own is None or own.shape == target.shape[:1])
+    )
+    if not good:
+        tensors = {"points": points, "target": target, "references": references,
+                   "reference_target": other, "own": own}  # fmt: skip
+        shapes = [f"{k} {tuple(v.shape)}" for k, v in tensors.items() if v is not None]
+        raise ValueError(
+            f"The shapes do not match: {', '.join(shapes)}. There must be at least one "
+            "point and one reference, of as many components; each needs one target, "
+            "and own one position for each point."
+        )

@@ -12,22 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from sklearn.utils import gen_batches
 from torch import Tensor, nn
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.neural._columns import ColumnSizes, EncodedRows, TargetRows
+from vicinal.neural._columns import ColumnSizes, Rows
 from vicinal.neural._loss import Kernel, Pairs
 from vicinal.neural._network import TableNetwork, linear_network
 
-# Up to this number of classes, a product with one-hot labels is faster than sums by
-# code, and takes no more memory than the points.
-FEW_CLASSES = 32
 # Calibration uses at most this number of pairs per temperature, but at least this
 # number of queries.
 MAX_CALIBRATION_PAIRS = 2**26
 MIN_CALIBRATION_QUERIES = 500
-# The linear map's share of the votes is shrunk towards 0.5 with the weight of 100 rows.
-SHARE_PRIOR_ROWS = 100
 
 
 class Explanation(NamedTuple):
@@ -78,38 +74,36 @@ class Member:
     kernel: Kernel
     held_out: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
-    def with_rows(self, known: TargetRows) -> "Member":
+    def with_rows(self, known: Rows) -> "Member":
         """Return the same map with other training rows."""
-        return replace(self, points=embed(self.network, known.rows, self.points.device))
+        return replace(self, points=embed(self.network, known, self.points.device))
 
     def with_temperature_of(self, old: "Member") -> "Member":
         """Return the member with another's temperature, if their distances agree."""
         same = old.kernel.plain == self.kernel.plain
         return replace(self, kernel=old.kernel if same else self.kernel)
 
-    def project(self, rows: EncodedRows) -> Tensor:
+    def project(self, rows: Rows) -> Tensor:
         """Return the points of new rows, in the rows' dtype."""
         network, dtype = self.network, rows.numbers.dtype
         if not isinstance(network, TableNetwork):  # a user's module may need float32
-            rows = EncodedRows(rows.numbers.astype(np.float32), rows.codes)
-        elif dtype == np.float64:
+            rows = replace(rows, numbers=rows.numbers.float())
+        elif dtype == torch.float64:
             network = copy.deepcopy(network).double()
-        wide = torch.float64 if dtype == np.float64 else torch.float32
-        return embed(network, rows, self.points.device).to(wide)
+        return embed(network, rows, self.points.device).to(dtype)
 
-    def votes(self, rows: EncodedRows, known: TargetRows) -> Tensor:
+    def votes(self, rows: Rows, known: Rows) -> Tensor:
         """Return the votes on new rows, in the rows' dtype.
 
         Distances are computed in float64: float32 loses half of the digits of a small
         distance.
         """
-        points = self.project(rows)
-        return votes(points.double(), self.points, known, self.kernel)[0].to(
-            points.dtype
-        )
+        points = self.project(rows).double()
+        found = votes(points, self.points, known, self.kernel)[0]
+        return found.to(rows.numbers.dtype)
 
     @torch.no_grad()
-    def vote_shares(self, rows: EncodedRows, known: TargetRows) -> Tensor:
+    def vote_shares(self, rows: Rows, known: Rows) -> Tensor:
         """Return p_ij of new rows with all training rows."""
         points = self.project(rows).double()
         logs = known.log_weights(points)
@@ -118,7 +112,7 @@ class Member:
         return torch.cat(parts).cpu()
 
     @torch.no_grad()
-    def perplexities(self, known: TargetRows, max_rows: int = 4_000) -> FloatArray:
+    def perplexities(self, known: Rows, max_rows: int = 4_000) -> FloatArray:
         """Return exp(entropy of p_i), the effective number of neighbors of each row.
 
         NaN for all but `max_rows` random training rows.
@@ -138,7 +132,7 @@ class Member:
         found[rows] = torch.cat(parts).cpu().numpy()
         return found
 
-    def calibrated(self, asked: TargetRows, known: TargetRows) -> "Member":
+    def calibrated(self, asked: Rows, known: Rows) -> "Member":
         """Return the member with the temperature that predicts given rows best.
 
         `asked` are the rows to predict, `known` all training rows; rows held out do not
@@ -149,7 +143,7 @@ class Member:
         # A subset of the queries, but all references: their density matters.
         most = max(MAX_CALIBRATION_PAIRS // len(voters), MIN_CALIBRATION_QUERIES)
         asked = asked[random_subset(len(asked), most, np.random.default_rng(0))]
-        queries = embed(self.network, asked.rows, references.device)
+        queries = embed(self.network, asked, references.device)
         kernel = replace(self.kernel, temperature=1.0)
         # Every class has some probability, so that no single row decides.
         floor = 1 / (len(voters.counted) + len(asked))
@@ -158,8 +152,7 @@ class Member:
             """Return the temperature with the least loss."""
             step = max(1, kernel.block // (len(temperatures) * max(known.n_classes, 1)))
             parts = []
-            for start in range(0, len(asked), step):
-                some = slice(start, start + step)
+            for some in gen_batches(len(asked), step):
                 truth = asked.target[some, None].long() * (known.n_classes > 0)
                 found = votes(queries[some], references, voters, kernel, temperatures)
                 column = truth.expand(len(temperatures), -1, 1)
@@ -180,13 +173,13 @@ class Member:
 
 @torch.no_grad()
 def embed(
-    network: nn.Module, rows: EncodedRows, device: Any, block_rows: int = 4096
+    network: nn.Module, rows: Rows, device: Any, block_rows: int = 4096
 ) -> Tensor:
     """Return the points of rows, computed in blocks and without gradients."""
     network.eval()
     parts = [
-        network(*rows[start : start + block_rows].tensors(device))
-        for start in range(0, len(rows), block_rows)
+        network(rows.numbers[block].to(device), rows.codes[block].to(device))
+        for block in gen_batches(len(rows), block_rows)
     ]
     return torch.cat(parts)
 
@@ -202,7 +195,7 @@ def random_subset(n: int, most: int, rng: np.random.Generator) -> IntArray:
 def votes(
     queries: Tensor,
     references: Tensor,
-    known: TargetRows,
+    known: Rows,
     kernel: Kernel,
     factors: Sequence[float] | FloatArray = (1.0,),
 ) -> Tensor:
@@ -214,7 +207,7 @@ def votes(
         Points to predict.
     references : Tensor of shape (n_references, n_components)
         Points that vote.
-    known : TargetRows
+    known : Rows
         Targets and weights of the references.
     kernel : Kernel
         Maps distances to exponents.
@@ -230,7 +223,9 @@ def votes(
     found = queries.new_zeros(len(factors), len(queries), n_classes or 1)
     logs = known.log_weights(queries)
     pairs = Pairs(queries, references.to(queries.dtype), None, kernel)
-    few = n_classes <= FEW_CLASSES
+    # A product with one-hot labels is faster than sums by code, and takes no more
+    # memory than the points.
+    few = n_classes <= 32
     values = target[:, None].to(queries.dtype)
     if n_classes and few:
         classes = torch.arange(n_classes, device=target.device)
@@ -248,10 +243,10 @@ def votes(
 
 def fit_linear_vote(
     learner: Any,
-    known: TargetRows,
+    known: Rows,
     sizes: ColumnSizes,
     members: list[Member],
-    validation: TargetRows | None,
+    validation: Rows | None,
     device: Any,
 ) -> tuple[Member, float]:
     """Fit a linear map to all rows, and choose its share of the votes.
@@ -264,13 +259,13 @@ def fit_linear_vote(
     ----------
     learner : NCAClassifier or NCARegressor
         Fits the map, for squared distances.
-    known : TargetRows
+    known : Rows
         The training rows.
     sizes : ColumnSizes
         Widths of their columns.
     members : list of Member
         The networks.
-    validation : TargetRows or None
+    validation : Rows or None
         Rows to choose the share by; None is the rows held out of each network.
     device : torch.device
         Device of the computation.
@@ -284,7 +279,7 @@ def fit_linear_vote(
     """
     kernel = Kernel(plain=False)
     network = _fit_linear(learner, known[known.counted], sizes).to(device)
-    linear = Member(network, embed(network, known.rows, device), kernel)
+    linear = Member(network, embed(network, known, device), kernel)
     shares = np.linspace(0, 1, 21)
     losses, n_asked = np.zeros(len(shares)), 0
     for member in members:
@@ -296,30 +291,22 @@ def fit_linear_vote(
             inside = known[np.setdiff1d(known.counted, member.held_out)]
             fold_network = _fit_linear(learner, inside, sizes).to(device)
         by_network, by_linear = (
-            votes(
-                embed(one, asked.rows, device),
-                embed(one, inside.rows, device),
-                inside,
-                kernel_of_one,
-            )[0].cpu()
-            for one, kernel_of_one in (
-                (member.network, member.kernel),
-                (fold_network, kernel),
-            )
+            votes(embed(one, asked, device), embed(one, inside, device), inside, its)[0]
+            for one, its in ((member.network, member.kernel), (fold_network, kernel))
         )
         n = len(asked.counted)
-        mixtures = (torch.lerp(by_network, by_linear, float(s)) for s in shares)
-        losses += [n * _prediction_loss(mixed, asked) for mixed in mixtures]
+        mixtures = (torch.lerp(by_network, by_linear, float(s)).cpu() for s in shares)
+        losses += [n * prediction_loss(mixed, asked) for mixed in mixtures]
         n_asked = n if validation is not None else n_asked + n
     best = float(shares[np.argmin(losses)]) if n_asked else 0.5
-    total = n_asked + SHARE_PRIOR_ROWS
-    return linear, (n_asked * best + SHARE_PRIOR_ROWS * 0.5) / total
+    # Shrunk towards 0.5 with the weight of 100 rows.
+    return linear, (n_asked * best + 100 * 0.5) / (n_asked + 100)
 
 
-def _fit_linear(learner: Any, known: TargetRows, sizes: ColumnSizes) -> TableNetwork:
+def _fit_linear(learner: Any, known: Rows, sizes: ColumnSizes) -> TableNetwork:
     """Return the linear map that an estimator learns, as a network."""
-    inputs = known.rows.tensors("cpu")
-    features = linear_network(sizes, 1).features(*inputs).numpy().astype(np.float64)
+    one_hot = linear_network(sizes, 1)
+    features = one_hot.features(known.numbers, known.codes).numpy().astype(np.float64)
     # The fit starts at the identity: numbers need equal scales; flags and one-hot
     # columns keep theirs.
     unit, n = np.ones(features.shape[1]), sizes.n_numbers
@@ -338,9 +325,12 @@ def _fit_linear(learner: Any, known: TargetRows, sizes: ColumnSizes) -> TableNet
     return network.eval()
 
 
-def _prediction_loss(found: Tensor, asked: TargetRows) -> float:
-    """Return the mean squared error, or minus the mean log-likelihood."""
+def prediction_loss(found: Tensor, asked: Rows, least: float = 1e-4) -> float:
+    """Return the mean squared error, or minus the mean log-likelihood.
+
+    `least` bounds the probabilities, so that no single row decides.
+    """
     if not asked.n_classes:
         return asked.mean((found[:, 0] - asked.target) ** 2)
     right = found.gather(1, asked.target[:, None])[:, 0]
-    return -asked.mean(right.clamp(min=1e-4).log())
+    return -asked.mean(right.clamp(min=least).log())

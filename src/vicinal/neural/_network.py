@@ -182,9 +182,19 @@ class ModuleNetwork(nn.Module):
         self.categories = _category_embeddings(n_categories, one_hot=True)
         self.module = module
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The shapes of the module's weights."""
+        return module_settings(self.module)
+
     def forward(self, numbers: Tensor, codes: Tensor) -> Tensor:
         """Return the module's output for all columns side by side."""
         parts = [
             one(codes[:, c], numbers.dtype) for c, one in enumerate(self.categories)
         ]
         return self.module(torch.cat([numbers, *parts], dim=1))
+
+
+def module_settings(module: nn.Module) -> dict[str, Any]:
+    """Return the shapes of a module's weights, as a setting of its network."""
+    return {"module": {name: one.shape for name, one in module.state_dict().items()}}

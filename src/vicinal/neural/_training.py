@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from vicinal._typing import IntArray
-from vicinal.neural._columns import TargetRows
+from vicinal.neural._columns import Rows
 from vicinal.neural._loss import Kernel, NCALoss
-from vicinal.neural._members import embed, random_subset, votes
+from vicinal.neural._members import embed, prediction_loss, random_subset, votes
 
 # PyTorch's seed and number of threads belong to the process: one training at a time.
 _TORCH_LOCK = threading.RLock()
@@ -52,8 +52,8 @@ class TrainingState:
 
 def train(
     network: nn.Module,
-    rows: TargetRows,
-    validation: TargetRows | None,
+    rows: Rows,
+    validation: Rows | None,
     loss: NCALoss,
     *,
     max_iter: int,
@@ -64,16 +64,13 @@ def train(
 ) -> TrainingState:
     """Train a network.
 
-    Row draws continue from the state of torch's global generator, in a generator of
-    their own; dropout uses the global one.
-
     Parameters
     ----------
     network : nn.Module
         Trained in place.
-    rows : TargetRows
+    rows : Rows
         Training rows: at least two, all of positive weight.
-    validation : TargetRows or None
+    validation : Rows or None
         Rows that score each epoch.
     loss : NCALoss
         The loss.
@@ -84,20 +81,19 @@ def train(
     after_epoch : callable
         Called after each epoch; True ends the training.
     **steps : dict
-        Settings of the steps, see `_epoch_runner`.
+        Settings of the steps, see `_epochs`.
 
     Returns
     -------
     TrainingState
     """
-    run_epoch = _epoch_runner(network, rows, loss, max_iter, device, **steps)
     state = TrainingState(network)
     best = copy.deepcopy(network.state_dict())
     best_score, best_epoch = -math.inf, 0
     kernel = Kernel(plain=loss.distance == "plain")
+    epochs = _epochs(network, rows, loss, max_iter, device, **steps)
     try:
-        for epoch in range(max_iter):
-            mean_loss = run_epoch()
+        for epoch, mean_loss in enumerate(epochs):
             score = -mean_loss
             if validation is not None and math.isfinite(mean_loss):
                 score = validation_score(network, rows, validation, kernel, device)
@@ -121,9 +117,9 @@ def train(
     return state
 
 
-def _epoch_runner(
+def _epochs(
     network: nn.Module,
-    rows: TargetRows,
+    rows: Rows,
     loss: NCALoss,
     max_iter: int,
     device: Any,
@@ -133,56 +129,41 @@ def _epoch_runner(
     learning_rate: float,
     weight_decay: float,
     n_new: int | None = None,
-) -> Callable[[], float]:
-    """Return a function that runs an epoch of `train` and returns its mean loss.
+) -> Iterator[float]:
+    """Make the steps of an epoch and yield their mean loss, NaN if it diverged.
 
     A step predicts `batch_size` rows by these and `n_references` further random rows,
     with AdamW. If `n_new` is given, only the last `n_new` rows are predicted, and the
-    learning rate is constant.
+    learning rate is constant. Row draws continue from the state of torch's global
+    generator, in a generator of their own; dropout uses the global one.
     """
     generator = torch.Generator()
     generator.set_state(torch.random.get_rng_state())
     torch.manual_seed(torch.initial_seed() + 1)  # dropout draws other numbers
     n, n_queries = len(rows), len(rows) if n_new is None else n_new
     n_batches = math.ceil(n_queries / batch_size)
-    numbers, codes = rows.rows.tensors(device)
-    target = rows.target.to(device)
-    weights: Tensor | None = None
-    if rows.weights is not None:  # relative, so that float32 can hold them
-        relative = rows.weights / rows.weights[-n_queries:].mean()
-        weights = relative.float().to(device)
-    trained = [p for p in network.parameters() if p.requires_grad]
-    optimizer = torch.optim.AdamW(
-        [
-            {
-                "params": [p for p in trained if p.ndim > 1],
-                "weight_decay": weight_decay,
-            },
-            {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
-        ],
-        lr=learning_rate,
-    )
+    numbers, codes = rows.numbers.to(device), rows.codes.to(device)
+    target, weights = rows.target.to(device), torch.ones(n)
+    weighted = rows.weights is not None
+    if weighted:  # relative, so that float32 can hold them
+        weights = (rows.weights / rows.weights[-n_queries:].mean()).float()
+    weights = weights.to(device)
+    optimizer = _adamw(network, learning_rate, weight_decay)
     n_steps = max_iter * n_batches
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda step: warm_cosine(step, n_steps) if n_new is None else 1.0
     )
-
-    def run_epoch() -> float:
-        """Make the steps of an epoch; return their mean loss, NaN if it diverged."""
+    for _ in range(max_iter):
         network.train()
         # Queries first; each part in a random order.
         first = n - n_queries
-        order = torch.cat(
-            [
-                first + torch.randperm(n_queries, generator=generator),
-                torch.randperm(first, generator=generator),
-            ]
-        )
+        queries = first + torch.randperm(n_queries, generator=generator)
+        order = torch.cat([queries, torch.randperm(first, generator=generator)])
         total = 0.0
         for batch in torch.tensor_split(torch.arange(n_queries), n_batches):
             # As the order is random, the rows that follow are a random draw.
-            others = draw_others(batch, n_references, n, generator)
-            drawn = order[torch.cat([batch, others])].to(device)
+            more = draw_others(batch, n_references, n, generator)
+            drawn = order[torch.cat([batch, more])].to(device)
             asked = drawn[: len(batch)]
             points = network(numbers[drawn], codes[drawn])
             batch_loss = loss(
@@ -191,23 +172,34 @@ def _epoch_runner(
                 points,
                 target[drawn],
                 torch.arange(len(batch), device=device),
-                weights=None if weights is None else weights[asked],
-                reference_weights=None if weights is None else weights[drawn],
+                weights=weights[asked] if weighted else None,
+                reference_weights=weights[drawn] if weighted else None,
             )
             value = batch_loss.item()
+            total += value * float(weights[asked].sum()) / n_queries
             if not math.isfinite(value):
-                return math.nan
+                break
             optimizer.zero_grad(set_to_none=True)
             batch_loss.backward()
             optimizer.step()
             schedule.step()
-            share = len(batch) if weights is None else float(weights[asked].sum())
-            total += value * share / n_queries
         # The last step may have diverged, which no loss has shown yet.
-        points = embed(network, rows.rows[drawn.cpu()], device)
-        return total + 0 * float(points.square().sum(dim=1).max())
+        points = embed(network, rows[drawn.cpu()], device)
+        yield total + 0 * float(points.square().sum(dim=1).max())
 
-    return run_epoch
+
+def _adamw(
+    network: nn.Module, learning_rate: float, weight_decay: float
+) -> torch.optim.Optimizer:
+    """Return AdamW with weight decay on matrices."""
+    trained = [p for p in network.parameters() if p.requires_grad]
+    matrices = [p for p in trained if p.ndim > 1]
+    vectors = [p for p in trained if p.ndim <= 1]
+    groups = [
+        {"params": matrices, "weight_decay": weight_decay},
+        {"params": vectors, "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=learning_rate)
 
 
 def warm_cosine(step: int, n_steps: int, warm_up: float = 0.05) -> float:
@@ -230,8 +222,8 @@ def draw_others(
 
 def validation_score(
     network: nn.Module,
-    rows: TargetRows,
-    validation: TargetRows,
+    rows: Rows,
+    validation: Rows,
     kernel: Kernel,
     device: Any,
     *,
@@ -246,17 +238,13 @@ def validation_score(
     rng = np.random.default_rng(0)
     references = rows[random_subset(len(rows), max_references, rng)]
     queries = validation[random_subset(len(validation), max_queries, rng)]
-    found = votes(
-        embed(network, queries.rows, device),
-        embed(network, references.rows, device),
-        references,
-        kernel,
-    )[0].cpu()
+    Q, R = (embed(network, one, device) for one in (queries, references))
+    found = votes(Q, R, references, kernel)[0].cpu()
+    error = prediction_loss(found, queries, least=1e-6)
     if not rows.n_classes:
-        return -queries.mean((found[:, 0] - queries.target) ** 2)
-    likelihood = found.gather(1, queries.target[:, None]).clamp(min=1e-6).log()
+        return -error
     right = (found.argmax(dim=1) == queries.target).float()
-    return queries.mean(right) + 0.1 * queries.mean(likelihood[:, 0])
+    return queries.mean(right) - 0.1 * error
 
 
 def hold_out(

@@ -1,14 +1,20 @@
 """Fitted neural estimators as plain data and arrays, and back; nothing is pickled."""
 
+from dataclasses import replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils._param_validation import validate_parameter_constraints
+from sklearn.utils._param_validation import (
+    Interval,
+    StrOptions,
+    validate_parameter_constraints,
+)
 
 from vicinal.neural._base import NETWORK_PARAMETERS, NeuralEstimator
-from vicinal.neural._columns import ColumnEncoder, EncodedRows, TargetRows
+from vicinal.neural._columns import ColumnEncoder, Rows
 from vicinal.neural._estimators import (
     NeuralNCA,
     NeuralNCAClassifier,
@@ -21,11 +27,23 @@ from vicinal.neural._network import TableNetwork, linear_network
 _KINDS: dict[str, type[NeuralEstimator]] = {
     kind.__name__: kind for kind in (NeuralNCA, NeuralNCAClassifier, NeuralNCARegressor)
 }
-_KEYS = {
-    *("kind", "parameters", "network", "temperatures", "plain", "n_iter"),
-    *("classes", "feature_names", "n_features", "linear_share"),
-    *("flagged", "categorical", "categories", "squash"),
+_HEADER: dict[str, Any] = {
+    "kind": [StrOptions(set(_KINDS))],
+    "parameters": [dict],
+    "network": [dict],
+    "temperatures": [list],
+    "plain": ["boolean"],
+    "n_iter": [Interval(Integral, 0, 2**31, closed="left")],
+    "classes": [list, None],
+    "feature_names": [list, None],
+    "n_features": [Interval(Integral, 1, 2**31, closed="left")],
+    "linear_share": [Interval(Real, 0, 1, closed="both")],
+    "flagged": [list],
+    "categorical": [list],
+    "categories": [list],
+    "squash": ["boolean"],
 }
+_OF_ENCODER = ("flagged", "categorical", "categories", "squash")
 _CURVES = ("objective_curve", "validation_scores", "effective_neighbors")
 # Parameters that are code, or depend on the session.
 _NOT_SAVED = ("module", "callback", "categorical_features", "random_state")
@@ -39,21 +57,18 @@ def to_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     ValueError
         If its network is the user's own module.
     """
-    members, linear = estimator._members, estimator._linear
+    members, encoder, known = estimator._members, estimator._encoder, estimator._known
     if not all(isinstance(member.network, TableNetwork) for member in members):
         raise ValueError(
             "A custom network (module=...) is code, which a model file cannot hold. "
             "Save `networks_[0].module.state_dict()` with torch.save instead."
         )
-    encoder, known = estimator._encoder, estimator._known
     classes = getattr(estimator, "classes_", None)
     names = getattr(estimator, "feature_names_in_", None)
     parameters = estimator.get_params(deep=False)
     header = {
         "kind": type(estimator).__name__,
-        "parameters": {
-            name: value for name, value in parameters.items() if name not in _NOT_SAVED
-        },
+        "parameters": {k: v for k, v in parameters.items() if k not in _NOT_SAVED},
         "network": members[0].network.settings,
         "temperatures": [member.kernel.temperature for member in members],
         "plain": members[0].kernel.plain,
@@ -62,27 +77,23 @@ def to_parts(estimator: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "feature_names": None if names is None else [str(name) for name in names],
         "n_features": estimator.n_features_in_,
         "linear_share": float(estimator.linear_share_),
-        **{
-            name: getattr(encoder, name)
-            for name in ("flagged", "categorical", "categories", "squash")
-        },
+        **{name: getattr(encoder, name) for name in _OF_ENCODER},
     }
+    target_unit = [getattr(estimator, name, 0.0) for name in ("_middle", "_unit")]
     arrays: dict[str, NDArray[Any]] = {
         "middle": encoder.middle,
         "unit": encoder.unit,
-        "numbers": known.rows.numbers,
-        "codes": known.rows.codes,
+        "numbers": known.numbers.numpy(),
+        "codes": known.codes.numpy(),
         "target": known.target.numpy(),
-        "target_unit": np.array(
-            [getattr(estimator, name, 0.0) for name in ("_middle", "_unit")]
-        ),
+        "target_unit": np.array(target_unit),
         **{name: getattr(estimator, f"{name}_") for name in _CURVES},
     }
     if known.weights is not None:
         arrays["weights"] = known.weights.numpy()
     named = {str(i): member for i, member in enumerate(members)}
-    if linear is not None:
-        named["linear"] = linear
+    if estimator._linear is not None:
+        named["linear"] = estimator._linear
     for prefix, member in named.items():
         arrays[f"{prefix}/points"] = member.points.cpu().numpy()
         for name, weights in member.network.state_dict().items():
@@ -98,33 +109,32 @@ def from_parts(header: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     ValueError
         If they are inconsistent.
     """
-    _require(isinstance(header, dict) and set(header) == _KEYS, "the header's keys")
-    kind = _KINDS.get(str(header["kind"]))
-    if kind is None:
-        raise ValueError("the kind of estimator")
-    parameters = header["parameters"]
+    _require(isinstance(header, dict) and set(header) == set(_HEADER), "the header")
+    validate_parameter_constraints(_HEADER, header, "The file")
+    kind, parameters = _KINDS[header["kind"]], header["parameters"]
     allowed = set(kind._get_param_names()) - set(_NOT_SAVED)
-    _require(isinstance(parameters, dict) and set(parameters) == allowed, "parameters")
-    estimator = kind(**parameters)
+    _require(set(parameters) == allowed, "parameters")
+    estimator: Any = kind(**parameters)
     estimator._validate_params()
-    _set_columns(estimator, header, arrays)
-    known = _set_known(estimator, header, arrays)
-    _require(_is_count(header["n_iter"]), "the number of epochs")
+    estimator._encoder = _encoder(header, arrays)
+    estimator.n_features_in_, names = header["n_features"], header["feature_names"]
+    if names is not None:
+        good = _are(names, str) and len(names) == estimator.n_features_in_
+        _require(good, "the features' names")
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    _set_known(estimator, header["classes"], arrays)
     estimator.n_iter_ = header["n_iter"]
     for name in _CURVES:
         _require(name in arrays, f"{name} is missing")
         setattr(estimator, f"{name}_", arrays[name])
 
-    sizes, settings = estimator._encoder.sizes, header["network"]
-    names = set(NETWORK_PARAMETERS)
-    _require(
-        isinstance(settings, dict) and set(settings) == names, "the network's keys"
-    )
-    constraints = {name: kind._parameter_constraints[name] for name in names}
+    sizes, n_rows = estimator._encoder.sizes, len(estimator._known)
+    settings, temperatures = header["network"], header["temperatures"]
+    _require(set(settings) == set(NETWORK_PARAMETERS), "the network's keys")
+    constraints = {name: kind._parameter_constraints[name] for name in settings}
     validate_parameter_constraints(constraints, settings, "The network")
-    temperatures = header["temperatures"]
-    good = isinstance(temperatures, list) and 0 < len(temperatures) <= len(arrays)
-    _require(good and all(map(_is_positive, temperatures)), "the temperatures")
+    good = 0 < len(temperatures) <= len(arrays) and _are(temperatures, float)
+    _require(good and all(0 < t < np.inf for t in temperatures), "the temperatures")
     estimator._members = []
     for i, temperature in enumerate(temperatures):
         weights = _of_member(arrays, str(i))
@@ -135,35 +145,27 @@ def from_parts(header: Any, arrays: dict[str, NDArray[Any]]) -> Any:
                 network = TableNetwork(sizes, **settings)
             except (RuntimeError, TypeError, ArithmeticError) as error:
                 raise ValueError("the network's size") from error
-        kernel = Kernel(header["plain"] is True, temperature)
-        estimator._members.append(_member(network, weights, len(known), kernel))
+        kernel = Kernel(header["plain"], temperature)
+        estimator._members.append(_member(network, weights, n_rows, kernel))
 
-    share, weights = header["linear_share"], _of_member(arrays, "linear")
-    _require(type(share) is float and 0 <= share <= 1, "the linear map's share")
+    estimator.linear_share_, estimator._linear = header["linear_share"], None
+    weights = _of_member(arrays, "linear")
     _require(not weights or kind._linear_class is not None, "a linear map")
-    _require(bool(weights) or share == 0, "the linear map is missing")
-    estimator.linear_share_, estimator._linear = share, None
+    _require(bool(weights) or not estimator.linear_share_, "the linear map is missing")
     if weights:
         shape = np.shape(weights.get("points", 0))
         _require(len(shape) == 2 and shape[1] > 0, "the linear map's points")
         with torch.device("meta"):
             network = linear_network(sizes, shape[1])
-        kernel = Kernel(plain=False)
-        estimator._linear = _member(network, weights, len(known), kernel)
+        estimator._linear = _member(network, weights, n_rows, Kernel(plain=False))
     return estimator
 
 
-def _set_columns(
-    estimator: Any, header: dict[str, Any], arrays: dict[str, Any]
-) -> None:
-    """Set the encoder and the attributes of the columns."""
-    n, names = header["n_features"], header["feature_names"]
-    categorical, categories = header["categorical"], header["categories"]
-    _require(_is_count(n) and n > 0, "the number of features")
-    estimator.n_features_in_ = n
-    if names is not None:
-        _require(_are(names, str) and len(names) == n, "the features' names")
-        estimator.feature_names_in_ = np.array(names, dtype=object)
+def _encoder(header: dict[str, Any], arrays: dict[str, Any]) -> ColumnEncoder:
+    """Return the encoder of the columns."""
+    n, categorical, categories = (
+        header[name] for name in ("n_features", "categorical", "categories")
+    )
     _require(_are(categorical, int), "the columns")
     _require(sorted(set(categorical)) == categorical, "the columns")
     _require(all(0 <= c < n for c in categorical), "the columns")
@@ -172,26 +174,21 @@ def _set_columns(
         _array(arrays, name, (n_numbers,), np.float64) for name in ("middle", "unit")
     )
     _require(bool((unit > 0).all()), "the scales")
-    good = isinstance(categories, list) and len(categories) == len(categorical)
+    good = len(categories) == len(categorical)
     good = good and all(_are(one, (str, float, int)) for one in categories)
     _require(good, "the categories")
-    flagged, squash = header["flagged"], header["squash"] is True
-    _require(_are(flagged, int), "the flags")
-    _require(all(0 <= c < n_numbers for c in flagged), "the flags")
-    estimator._encoder = ColumnEncoder(
-        middle, unit, flagged, categorical, categories, squash
-    )
+    flagged = header["flagged"]
+    good = _are(flagged, int) and all(0 <= c < n_numbers for c in flagged)
+    _require(good, "the flags")
+    return ColumnEncoder(*(middle, unit), *(header[name] for name in _OF_ENCODER))
 
 
-def _set_known(
-    estimator: Any, header: dict[str, Any], arrays: dict[str, Any]
-) -> TargetRows:
-    """Set and return the training rows, and set the attributes of the target."""
-    sizes, classes = estimator._encoder.sizes, header["classes"]
+def _set_known(estimator: Any, classes: Any, arrays: dict[str, Any]) -> None:
+    """Set the training rows and the attributes of the target."""
+    sizes = estimator._encoder.sizes
     n = len(arrays.get("target", ()))
     _require(n > 0, "the target is missing")
-    width = sizes.n_numbers + sizes.n_flags
-    numbers = _array(arrays, "numbers", (n, width), np.float32)
+    numbers = _array(arrays, "numbers", (n, sum(sizes[:2])), np.float32)
     codes = _array(arrays, "codes", (n, len(sizes.n_categories)), np.int64)
     most = np.array(sizes.n_categories, dtype=np.int64)
     _require(bool(((codes >= 0) & (codes <= most)).all()), "the codes")
@@ -203,7 +200,7 @@ def _set_known(
         _require(unit > 0, "the target's unit")
         estimator._middle, estimator._unit = middle, unit
     else:
-        same = isinstance(classes, list) and len({type(one) for one in classes}) == 1
+        same = classes is not None and len({type(one) for one in classes}) == 1
         _require(same and isinstance(classes[0], (str, int, float)), "the classes")
         n_classes = len(classes)
         _require(n_classes > 1 and sorted(set(classes)) == classes, "the classes")
@@ -215,20 +212,16 @@ def _set_known(
         given = _array(arrays, "weights", (n,), np.float64)
         _require(bool((given >= 0).all() and given.any()), "the rows' weights")
         weights = torch.from_numpy(given)
-    rows = EncodedRows(numbers, codes)
-    known = TargetRows(rows, torch.from_numpy(target), n_classes, weights)
-    estimator._known = known
-    return known
+    rows = Rows(torch.from_numpy(numbers), torch.from_numpy(codes))
+    estimator._known = replace(
+        rows, target=torch.from_numpy(target), weights=weights, n_classes=n_classes
+    )
 
 
 def _of_member(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
     """Return the arrays of one member, without their prefix."""
-    start = f"{prefix}/"
-    return {
-        name.removeprefix(start): array
-        for name, array in arrays.items()
-        if name.startswith(start)
-    }
+    parts = ((*name.partition("/"), array) for name, array in arrays.items())
+    return {name: array for start, _, name, array in parts if start == prefix and name}
 
 
 def _member(
@@ -258,19 +251,11 @@ def _array(
     return np.asarray(found)
 
 
-def _are(values: Any, kind: Any) -> bool:
-    """Return whether values is a list of the given type, without booleans."""
+def _are(values: list[Any], kind: Any) -> bool:
+    """Return whether all values are of the given type, without booleans."""
     return isinstance(values, list) and all(
         isinstance(one, kind) and not isinstance(one, bool) for one in values
     )
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**31
-
-
-def _is_positive(value: Any) -> bool:
-    return type(value) is float and 0 < value < float("inf")
 
 
 def _require(holds: bool, what: str) -> None:
