@@ -7,7 +7,6 @@ from vicinal import NCA, NCARegressor
 from vicinal.nca._scale import (
     N_NEIGHBORS,
     best_scale,
-    fitted_scale,
     perplexity,
     rescale_init,
     to_perplexity,

@@ -18,10 +18,10 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
     NeighborWeights,
     Rule,
-    responsibilities,
     back_project,
     float32_resolves,
     project,
+    responsibilities,
     row_values,
     scatter,
 )
@@ -173,9 +173,7 @@ def project_resolvable(
     return project(U, components, n_threads)
 
 
-def _responsibilities(
-    Z: FloatArray, counts: FloatArray | None = None
-) -> Rule:
+def _responsibilities(Z: FloatArray, counts: FloatArray | None = None) -> Rule:
     ones = np.ones(len(Z))
     weights = ones if counts is None else counts
     return responsibilities(NeighborWeights.build(ones, weights, Z.dtype))

@@ -15,7 +15,7 @@ from vicinal.app.cli.options import (
     threads_of,
 )
 from vicinal.app.models import load
-from vicinal.app.tables.targets import NoTargetError
+from vicinal.app.tables.names import NoTargetError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ import pytest
 
 from vicinal import compare
 from vicinal.app.comparison.data import read_setting
-from vicinal.app.tables.targets import NoTargetError
+from vicinal.app.tables.names import NoTargetError
 
 if TYPE_CHECKING:
     from pathlib import Path

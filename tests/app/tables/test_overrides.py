@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.app.tables.columns import Columns, Overrides
+from vicinal.app.tables.columns import Columns
+from vicinal.app.tables.inputs import Overrides
 from vicinal.app.tables.prepared import Prepared, prepare
 
 FRAME = pl.DataFrame(

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from vicinal.app.tables.inputs import check_features, check_numbers
 from vicinal.app.tables.prepared import prepare
-from vicinal.app.tables.targets import check_features, check_numbers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,9 +62,3 @@ def test_a_table_with_large_numbers_is_read(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("x,z\n1e150,0.5\n-1e150,1.5\n0,2.5\n")
     assert prepare(str(path), no_target=True).X.shape == (3, 2)
-
-
-def test_tables_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.sysconf", lambda _: 1, raising=False)
-    with pytest.raises(ValueError, match="iris is larger than the 0 GB of memory"):
-        prepare("iris")

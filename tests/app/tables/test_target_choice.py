@@ -3,13 +3,13 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from vicinal.app.tables.prepared import prepare
-from vicinal.app.tables.reading import Table
-from vicinal.app.tables.targets import (
+from vicinal.app.tables.prepared import (
     NoTargetError,
     choose_target,
     likely_targets,
+    prepare,
 )
+from vicinal.app.tables.reading import Table
 
 
 def table(*names: str, target: str | None = None) -> Table:

@@ -72,7 +72,7 @@ def test_excel_without_the_extra(
 ) -> None:
     path = workbook(tmp_path / "t.xlsx", [["a"], ["1"]])
     monkeypatch.setattr(
-        "vicinal.app.tables.sources.find_spec",
+        "vicinal.app.tables.reading.find_spec",
         lambda name: None if name == "fastexcel" else True,
     )
     assert "pip install 'vicinal[excel]'" in message(path)
@@ -92,7 +92,7 @@ def test_excel(tmp_path: Path) -> None:
 def test_excel_that_fills_a_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vicinal.app.tables.sources.find_spec", lambda _: True)
+    monkeypatch.setattr("vicinal.app.tables.reading.find_spec", lambda _: True)
     monkeypatch.setattr("vicinal.app.tables.delimited._MIN_BOMB", 10_000)
     path = workbook(tmp_path / "t.xlsx", [["a"], *[["1"]] * 100_000])
     assert "possible decompression bomb" in message(path)

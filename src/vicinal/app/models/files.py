@@ -14,10 +14,14 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from vicinal._files import atomic_write, check_writable
 from vicinal.app.tables.cells import as_names, clean, typed
 from vicinal.app.tables.embeddings import read_embeddings
-from vicinal.app.tables.names import add_line_number, counted, near
-from vicinal.app.tables.reading import pieces, read_table
-from vicinal.app.tables.sources import open_source
-from vicinal.app.tables.targets import read_target
+from vicinal.app.tables.names import counted, near
+from vicinal.app.tables.prepared import read_target
+from vicinal.app.tables.reading import (
+    add_line_number,
+    open_source,
+    pieces,
+    read_table,
+)
 
 if TYPE_CHECKING:
     import os
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray
     from vicinal.app.models.saved import SavedModel
-    from vicinal.app.tables.sources import Source
+    from vicinal.app.tables.reading import Source
 
 __all__ = [
     "ARRAYS",
@@ -274,7 +278,8 @@ class NeighborPredictor:
             )
         if n_neighbors < 1:
             raise ValueError(f"Ask for at least 1 neighbour, not {n_neighbors}.")
-        table = read_table(among)
+        opened = open_source(among)
+        table = read_table(opened)
         frame = table.frame
         if model.target not in frame.columns:
             hint = near(model.target, frame.columns) or ", which is to be predicted."
@@ -291,7 +296,7 @@ class NeighborPredictor:
         self.decimal = table.decimal
         self.classes = model.task == "classification"
         kind = KNeighborsClassifier if self.classes else KNeighborsRegressor
-        with add_line_number(among, np.flatnonzero(read.kept)):
+        with add_line_number(opened, np.flatnonzero(read.kept)):
             points = model.transform(labeled)
         self._knn = kind(n_neighbors).fit(points, read.values)
 

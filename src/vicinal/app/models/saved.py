@@ -16,8 +16,9 @@ from vicinal import persistence
 from vicinal.app.methods.linear_map import affine_map, linear_map
 from vicinal.app.tables.cells import clean
 from vicinal.app.tables.columns import Columns, Decision
-from vicinal.app.tables.names import CellError, distinct_names
-from vicinal.app.tables.sources import is_frame, to_polars
+from vicinal.app.tables.inputs import is_frame
+from vicinal.app.tables.names import distinct_names
+from vicinal.app.tables.reading import to_polars
 
 if TYPE_CHECKING:
     import os
@@ -135,10 +136,7 @@ class SavedModel:
         """
         n_features = len(self.median)
         if is_frame(frame):
-            try:
-                X = self.columns.encode(clean(self.columns.kept_part(to_polars(frame))))
-            except CellError as error:
-                raise error.like(self._number_like(error.arguments[0])) from None
+            X = self.columns.encode(clean(self.columns.kept_part(to_polars(frame))))
         else:
             X = np.asarray(frame)
             if X.ndim != 2 or X.shape[1] != n_features or X.dtype.kind not in "fiub":
@@ -179,15 +177,6 @@ class SavedModel:
         """Map rows that `prepare` returned."""
         with np.errstate(over="ignore", invalid="ignore"):
             return _finite(prepared @ self.components.T.astype(prepared.dtype))
-
-    def _number_like(self, column: str) -> str:
-        """Return a typical number of a column, for error messages."""
-        names = self.columns.feature_names
-        value = float(self.median[names.index(column)]) if column in names else np.nan
-        if not np.isfinite(value):
-            return ""
-        # The median of whole numbers can be halfway between two of them.
-        return f"{np.floor(value):.0f}" if (2 * value).is_integer() else f"{value:.4g}"
 
 
 def _finite(X: FloatArray) -> FloatArray:

@@ -12,9 +12,8 @@ from scipy.spatial.distance import cdist
 
 from vicinal._files import is_same_file
 from vicinal.app.tables.cells import clean
-from vicinal.app.tables.names import add_line_number, counted, near
-from vicinal.app.tables.reading import pieces
-from vicinal.app.tables.sources import Source, open_source
+from vicinal.app.tables.names import counted, near
+from vicinal.app.tables.reading import Source, add_line_number, open_source, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from vicinal._typing import FloatArray
+from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import as_names, clean, unnamed, vector_length, vectors
 from vicinal.app.tables.names import TableError, counted, listed, near, printable
 from vicinal.app.tables.reading import read_table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-
-    from vicinal._typing import FloatArray
-
-__all__ = ["Embeddings", "Relevance", "read_embeddings", "read_relevance"]
 
 _IDS = ("id", "_id", "query_id", "document_id", "doc_id", "qid", "docid", "key")
 _TEXTS = ("text", "query", "question", "document", "title", "passage", "content")
