@@ -216,7 +216,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise
     except safetensors.SafetensorError as error:
         raise ValueError(
-            f"{file.name} is cut short, damaged or no model ({_line(error)})."
+            f"{file.name} is cut short, damaged or no model ({_line(error)}); name a "
+            "file that vicinal.save or `vicinal fit` wrote."
         ) from error
     except (
         *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError),

@@ -25,8 +25,7 @@ def table(tmp_path: Path) -> str:
 def test_an_index_finds_nearly_all(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = learn(prepare(table, target="target"), "pca")
     expected = neighbor_table(model, table, n_neighbors=4)
-    monkeypatch.setattr(search, "MIN_INDEX_ROWS", 100)
-    monkeypatch.setattr(search, "MIN_INDEX_QUERIES", 100)
+    monkeypatch.setattr(search, "_is_worth_an_index", lambda *_: True)
     said: list[Recall] = []
     found = neighbor_table(model, table, n_neighbors=4, on_recall=said.append)
     assert found.columns == expected.columns

@@ -2,50 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from polars.io.plugins import register_io_source
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from vicinal._files import atomic_write, check_writable
+from vicinal._typing import FloatArray
+from vicinal.app.models.saved import SavedModel
+from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import as_names, clean, typed
 from vicinal.app.tables.embeddings import read_embeddings
 from vicinal.app.tables.names import counted, near
 from vicinal.app.tables.prepared import read_target
 from vicinal.app.tables.reading import (
+    Source,
     add_line_number,
     open_source,
     pieces,
     read_table,
 )
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterator, Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from vicinal._typing import FloatArray
-    from vicinal.app.models.saved import SavedModel
-    from vicinal.app.tables.reading import Source
-
-__all__ = [
-    "ARRAYS",
-    "TABLES",
-    "NeighborPredictor",
-    "Predicted",
-    "VectorMap",
-    "predict_file",
-    "transform_file",
-    "transform_vectors",
-    "write_frame",
-    "write_rows",
-]
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _SINKS = {
@@ -160,7 +144,6 @@ def transform_file(
     ...     transform_file(model, "iris", Path(folder) / "mapped.parquet")
     150
     """
-    import polars as pl
 
     def mapped(piece: pl.DataFrame) -> pl.DataFrame:
         columns = enumerate(model.transform(piece).T)
@@ -329,8 +312,6 @@ class NeighborPredictor:
         polars.DataFrame
             ``share`` is the share of the neighbors that are of the predicted class.
         """
-        import polars as pl
-
         if not self.classes:
             return pl.DataFrame({"predicted": self.predict(frame)})
         shares = self._knn.predict_proba(self.model.transform(frame))
@@ -456,8 +437,6 @@ def predict_file(
 
 def _known_targets(piece: pl.DataFrame, model: SavedModel, decimal: str) -> list[Any]:
     """Return the targets of some rows in the form of predictions; None if unknown."""
-    import polars as pl
-
     if model.target not in piece.columns:
         return [None] * piece.height
     text = clean(piece.get_column(str(model.target)).alias("column").to_frame())
@@ -625,8 +604,6 @@ class _Rows:
         self.failure: BaseException | None = None
 
     def joined(self, piece: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-        import polars as pl
-
         # Not by `select`, which expands names such as "*".
         kept = [piece.get_column(name) for name in self.kept]
         return pl.DataFrame([*kept, *new.iter_columns()])
@@ -649,9 +626,6 @@ class _Rows:
 def _sink(
     rows: _Rows, schema: pl.Schema, temporary: Path, sink: str, sized: dict[str, int]
 ) -> None:
-    import polars as pl
-    from polars.io.plugins import register_io_source
-
     try:
         getattr(register_io_source(rows, schema=schema), sink)(temporary, **sized)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

@@ -192,8 +192,8 @@ def _choose_forms(
     known : bool
         Whether the user or some cells determine it.
     """
-    possible = {i: possible_forms(x) for i, x in samples.items() if i not in fractions}
     evidence = {i: decisive(samples[i]) for i in fractions}
+    possible = {i: possible_forms(x) for i, x in samples.items() if i not in evidence}
     for i, able in possible.items():
         evidence[i] = able[0][0] if len(able) == 1 else _shown_sign(samples[i])
     signs = {*evidence.values()} - {""}
