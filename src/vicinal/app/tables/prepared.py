@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -245,11 +246,12 @@ def _check_columns(table: Table, columns: Columns) -> None:
         for said, one in zip(shown[:5], decisions, strict=False)
     )
     more = f"; and {len(decisions) - 5:,} more" if len(decisions) > 5 else ""
-    advice, option = "; say which column holds categories, numbers or dates.", "number"
-    if all(one.kind == "target" for one in decisions):
-        advice, option = "; it needs columns beside the target.", ""
-    if hint := uncut_hint(table.frame):
-        advice, option = hint, ""
+    advice, option = uncut_hint(table.frame), ""
+    if not advice and all(one.kind == "target" for one in decisions):
+        advice = "; it needs columns beside the target."
+    elif not advice:
+        advice = "; say which column holds categories, numbers or dates."
+        option = "number"
     raise TableError(
         f"{table.name} has no column to learn from ({kinds}{more}){advice}", option
     )
@@ -323,16 +325,10 @@ def uncut_hint(frame: pl.DataFrame) -> str:
     Parameters
     ----------
     frame : polars.DataFrame
-        A table. If it has one column, and its cells and its name all contain the same
-        sign, that sign may be the delimiter.
+        A table. If the name of its only column contains a sign, that sign may be the
+        delimiter.
     """
-    if frame.width != 1:
-        return ""
-    cells = [
-        frame.columns[0],
-        *unnamed(frame.to_series())[1].cast(str).drop_nulls().head(20),
-    ]
-    if any(all(sign in cell.strip() for cell in cells) for sign in " :^~#/\\\x01"):
+    if frame.width == 1 and re.search(r"[ :^~#/\\\x01]", frame.columns[0]):
         return (
             "; is its delimiter a comma, a semicolon, a tab or a bar? Other delimiters "
             "are not supported."
@@ -361,13 +357,9 @@ def likely_targets(frame: pl.DataFrame, limit: int = 5) -> list[str]:
         range(len(names)),
         key=lambda i: (not _LIKELY_WORDS.search(names[i]), i != len(names) - 1, i),
     )
-    found: list[str] = []
-    for index in order:
-        if len(found) == limit:
-            break
-        if kind_of(frame.to_series(index)).kind in ("number", "category", "yes/no"):
-            found.append(names[index])
-    return found
+    wanted = ("number", "category", "yes/no")
+    likely = (names[i] for i in order if kind_of(frame.to_series(i)).kind in wanted)
+    return list(islice(likely, limit))
 
 
 @dataclass(frozen=True, eq=False)

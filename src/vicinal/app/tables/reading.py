@@ -17,7 +17,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -323,9 +323,14 @@ def open_source(source: Any) -> Source:
     path, source = Path(source), str(source)
     if source in available():
         return _open_dataset(load(source))
-    beside = path.parent.iterdir() if path.parent.is_dir() else ()
-    files = [one.name for one in beside]
-    if not path.exists() and not path.suffix and path.name == source:
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it.")
+    if not path.exists():
+        files = [one.name for one in path.parent.glob("*")]
+        if path.suffix or path.name != source:
+            lists = "; `vicinal datasets` lists the data sets that need none."
+            hint = near(path.name, files) or lists
+            raise FileNotFoundError(f"There is no file {source!r}{hint}")
         try:
             return _open_dataset(load(source))
         except ValueError:
@@ -334,23 +339,11 @@ def open_source(source: Any) -> Source:
                 raise
             message = f"There is no file or data set {source!r}{hint}"
             raise TableError(message) from None
-    _check_file(path, files)
-    return _open_file(path)
-
-
-def _check_file(path: Path, files: list[str]) -> None:
-    if path.is_dir():
-        hint = " A Dask cluster learns from a folder of Parquet files."
-        more = hint if any(path.glob("*.parquet")) else ""
-        raise IsADirectoryError(f"{path} is a folder; name a file in it.{more}")
-    if not path.exists():
-        hint = near(path.name, files)
-        lists = "; `vicinal datasets` lists the data sets that need none."
-        raise FileNotFoundError(f"There is no file {str(path)!r}{hint or lists}")
     if not path.is_file():
         raise OSError(f"{path} is not a regular file; copy the table into one.")
     if path.stat().st_size == 0:
         raise TableError(f"{path.name} is empty; it needs a header and rows.")
+    return _open_file(path)
 
 
 def _open_file(path: Path) -> Source:
@@ -522,51 +515,36 @@ def _read_excel(path: Path) -> tuple[pl.DataFrame, list[str]]:
             f"Reading {path.name} needs an extra: pip install 'vicinal[excel]'; or "
             "save its table as CSV."
         )
-    with path.open("rb") as file:
-        magic = file.read(4)
-    # Archives, and the compound files of old versions.
-    if magic not in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):
-        raise TableError(
-            f"{path.name} is not a workbook, despite its ending; if it is text, let "
-            "its name end in .csv."
-        )
-    if magic.startswith(b"PK"):
-        try:
-            with ZipFile(path) as archive:
-                size = sum(one.file_size for one in archive.infolist())
-        except BadZipFile as error:
-            message = f"{path.name} is cut short or damaged; copy it."
-            raise TableError(message) from error
-        check_expansion(path, size, ratio=200)
     import fastexcel
 
     try:
+        if is_zipfile(path):
+            with ZipFile(path) as archive:
+                size = sum(one.file_size for one in archive.infolist())
+            check_expansion(path, size, ratio=200)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = _read_sheet(fastexcel.read_excel(str(path)))
+            return _read_sheet(fastexcel.read_excel(str(path)), path)
+    except TableError:
+        raise
     except Exception as error:
         first = str(error).strip().partition("\n")[0]
         raise TableError(
             f"{path.name} cannot be read as a workbook ({first}); save its table as "
             "CSV."
         ) from error
-    if found is None:
-        raise TableError(f"{path.name} is empty; it needs a row of names and rows.")
-    return found
 
 
-def _read_sheet(book: Any) -> tuple[pl.DataFrame, list[str]] | None:
+def _read_sheet(book: Any, path: Path) -> tuple[pl.DataFrame, list[str]]:
     sheets = book.sheet_names
     for name in sheets:
-        head = book.load_sheet(name, header_row=None, n_rows=20, dtypes="string")
-        rows = [
-            ["" if cell is None else str(cell).strip() for cell in row]
-            for row in head.to_polars().rows()
-        ]
+        # As text, which is typed like that of other files.
+        sheet = book.load_sheet(name, header_row=None, dtypes="string").to_polars()
+        rows = [[str(cell or "").strip() for cell in row] for row in sheet[:20].rows()]
         if any(map(any, rows)):
             break
     else:
-        return None
+        raise TableError(f"{path.name} is empty; it needs a row of names and rows.")
     notes = []
     if len(sheets) > 1:
         which = "the first" if name == sheets[0] else "the first with cells,"
@@ -577,29 +555,17 @@ def _read_sheet(book: Any) -> tuple[pl.DataFrame, list[str]] | None:
     if start:
         above = "row" if start == 1 else f"{start} rows"
         notes.append(f"the {above} above the table left out")
+    names = [f"x{index}" for index in range(sheet.width)]
     if has_header(rows[start:]):
-        frame = book.load_sheet(name, header_row=start).to_polars()
-        # The library's own names for cells without one.
-        given = ("" if x.startswith("__UNNAMED__") else x for x in frame.columns)
-        frame.columns = distinct_names([one.strip() for one in given])
+        names = distinct_names(rows[start])
+        start += 1
     else:
-        frame = book.load_sheet(name, header_row=None, skip_rows=start).to_polars()
-        frame.columns = [f"x{index}" for index in range(frame.width)]
         notes.append(
             "no row of names: the first row holds values, and the columns are called "
-            f"{frame.columns[0]} to {frame.columns[-1]}"
+            f"{names[0]} to {names[-1]}"
         )
-    # Workbooks have no integers.
-    columns = [
-        one.cast(pl.Int64)
-        if one.dtype.is_float()
-        and (one.is_null() | (one == one.round(0))).all()
-        and one.is_finite().all()
-        and (one.abs() < 2**53).all()
-        else one
-        for one in frame.iter_columns()
-    ]
-    return pl.DataFrame(columns), notes
+    sheet.columns = names
+    return sheet[start:], notes
 
 
 def to_polars(table: Any) -> pl.DataFrame:
