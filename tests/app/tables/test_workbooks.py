@@ -143,3 +143,16 @@ def test_numbers_beside_a_total_are_reported(tmp_path: Path) -> None:
     rows = [["size", "n", "kind"], *ROWS, ["total", "99", "x"]]
     decisions = prepare(workbook(tmp_path / "t.xlsx", rows), target="kind").decisions
     assert "30 of 31 cells are numbers, but not 'total'" in decisions[0].reason
+
+
+def test_small_numbers_keep_their_digits(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel")
+    rows = [["size", "n"], *[[f"0.00000000012{i}", str(i)] for i in range(9)]]
+    table = read_table(workbook(tmp_path / "t.xlsx", rows))
+    assert table.frame["size"][3] == 1.23e-10
+    assert table.frame["n"].dtype.is_integer()
+
+
+def test_a_header_without_rows(tmp_path: Path) -> None:
+    pytest.importorskip("fastexcel")
+    assert "no rows" in message(workbook(tmp_path / "t.xlsx", [["size", "n"]]))

@@ -538,9 +538,9 @@ def _read_excel(path: Path) -> tuple[pl.DataFrame, list[str]]:
 def _read_sheet(book: Any, path: Path) -> tuple[pl.DataFrame, list[str]]:
     sheets = book.sheet_names
     for name in sheets:
-        # As text, which is typed like that of other files.
-        sheet = book.load_sheet(name, header_row=None, dtypes="string").to_polars()
-        rows = [[str(cell or "").strip() for cell in row] for row in sheet[:20].rows()]
+        head = book.load_sheet(name, header_row=None, n_rows=20, dtypes="string")
+        cells = head.to_polars().rows()
+        rows = [[str(cell or "").strip() for cell in row] for row in cells]
         if any(map(any, rows)):
             break
     else:
@@ -555,7 +555,7 @@ def _read_sheet(book: Any, path: Path) -> tuple[pl.DataFrame, list[str]]:
     if start:
         above = "row" if start == 1 else f"{start} rows"
         notes.append(f"the {above} above the table left out")
-    names = [f"x{index}" for index in range(sheet.width)]
+    names = [f"x{index}" for index in range(len(rows[0]))]
     if has_header(rows[start:]):
         names = distinct_names(rows[start])
         start += 1
@@ -564,8 +564,18 @@ def _read_sheet(book: Any, path: Path) -> tuple[pl.DataFrame, list[str]]:
             "no row of names: the first row holds values, and the columns are called "
             f"{names[0]} to {names[-1]}"
         )
-    sheet.columns = names
-    return sheet[start:], notes
+    frame = book.load_sheet(name, header_row=None, skip_rows=start).to_polars()
+    # Workbooks have no integers.
+    columns = [
+        one.cast(pl.Int64)
+        if one.dtype.is_float()
+        and (one.is_null() | (one == one.round(0))).all()
+        and one.is_finite().all()
+        and (one.abs() < 2**53).all()
+        else one
+        for one in frame.iter_columns()
+    ]
+    return pl.DataFrame(columns, schema=names), notes
 
 
 def to_polars(table: Any) -> pl.DataFrame:
