@@ -9,6 +9,7 @@ import pytest
 from vicinal.app.models import Recall, learn, neighbor_table, search
 from vicinal.app.tables.prepared import prepare
 from vicinal.app.tables.reading import read_table
+from vicinal.neighbors import UsearchIndex
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_nobody_has_no_row(table: str) -> None:
     model = learn(prepare(table, target="target"), "pca")
     Z = model.transform(read_table(table).frame)
     nearest = search._Nearest(Z[:3], 600, np.arange(3))
-    nearest.update(search.UsearchIndex().build(Z[:200]).add(Z[200:]), 600)
+    nearest.update(UsearchIndex().build(Z[:200]).add(Z[200:]), 600)
     rows, distances = nearest.rows, nearest.distances
     assert (rows[:, -1] == -1).all()
     assert np.isposinf(distances[:, -1]).all()

@@ -3,12 +3,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from vicinal.app.tables.prepared import (
-    NoTargetError,
-    choose_target,
-    likely_targets,
-    prepare,
-)
+from vicinal.app.tables.names import NoTargetError
+from vicinal.app.tables.prepared import choose_target, likely_targets, prepare
 from vicinal.app.tables.reading import Table
 
 

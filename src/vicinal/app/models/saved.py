@@ -414,7 +414,7 @@ def from_parts(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Saved
 
     columns = Columns.from_dict(header.pop("columns", None))
     names = header.pop("feature_names", None)
-    model = SavedModel(columns=columns, **header, **arrays)
+    model = SavedModel(columns=columns, **{**header, **arrays})
     n_features = len(columns.feature_names)
     classes, versions = model.classes, model.versions
     valid = {

@@ -479,22 +479,21 @@ class Columns:
 
     def _is_valid(self, max_features: int = 1_000_000) -> bool:
         """Whether `learn` could have made these decisions; all types are JSON's."""
-        columns = {"category": self.categories, "vector": self.lengths}
-        expected: dict[str, set[str]] = {kind: set() for kind in columns}
+        forms = dict.fromkeys(_KEPT + _LEFT_OUT, NUMBER_FORM) | {"date": DATE_FORM}
         for one in self.decisions:
             texts = (one.column, one.kind, one.reason, one.form)
             if not all(isinstance(text, str) for text in texts):
                 return False
-            form = DATE_FORM if one.kind == "date" else NUMBER_FORM
-            if one.kind not in _KEPT + _LEFT_OUT or not form.fullmatch(one.form):
+            if one.kind not in forms or not forms[one.kind].fullmatch(one.form):
                 return False
-            if one.kind in expected:
-                expected[one.kind].add(one.column)
+            if type(one.asked) is not bool:
+                return False
+        kinds = {one.column: one.kind for one in self.decisions}
         values, lengths = self.categories.values(), self.lengths.values()
         return (
-            len({one.column for one in self.decisions}) == len(self.decisions)
-            and all(type(one.asked) is bool for one in self.decisions)
-            and all(set(columns[kind]) == own for kind, own in expected.items())
+            len(kinds) == len(self.decisions)
+            and {x for x in kinds if kinds[x] == "category"} == set(self.categories)
+            and {x for x in kinds if kinds[x] == "vector"} == set(self.lengths)
             and all(isinstance(one, str) for several in values for one in several)
             and all(1 < len(x) == len(set(x)) and "" not in x[:-1] for x in values)
             and all(type(one) is int and one > 0 for one in lengths)

@@ -375,5 +375,5 @@ def why_no_vectors(present: pl.Series) -> str:
             f"like lists of numbers, but {printable(wrong[0])!r} is not one; write all "
             "numbers, or use Parquet or JSON"
         )
-    lengths = read.list.len()
-    return f"lists of {lengths.min():,} to {lengths.max():,} numbers, not vectors"
+    lengths = sorted(read.list.len().unique().to_list())
+    return f"lists of {lengths[0]:,} to {lengths[-1]:,} numbers, not vectors"
