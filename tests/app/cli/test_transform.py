@@ -98,7 +98,7 @@ BAD_FILES = {
         ("transform edited.st iris -o out.csv", "edited"),
         ("transform good.st wine -o out.csv", "no column 'sepal length (cm)'"),
         ("transform good.st iris -o out.xyz", "must end in "),
-        ("transform good.st iris -o out.csv --keep zzz", "no column 'zzz' to keep"),
+        ("transform good.st iris -o out.csv --keep zzz", "no column 'zzz'"),
         ("transform good.st iris -o good.st", "is the model"),
         ("neighbors good.st iris --query 150", "There is no row 150"),
         ("neighbors good.st iris --query 0 -k 0", "--neighbors must be at least 1"),

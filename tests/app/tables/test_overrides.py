@@ -100,8 +100,8 @@ def test_the_decimal_sign() -> None:
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"drop": ["Time"]}, "There is no column 'Time'; did you mean 'time'?"),
-        ({"number": ["time,zap"]}, "There is no column 'zap'; did you mean 'zip'?"),
+        ({"drop": ["Time"]}, "The table has no column 'Time'; did you mean 'time'?"),
+        ({"number": ["time,zap"]}, "The table has no column 'zap'; did you mean 'zip'?"),
         ({"drop": ["zip"], "number": ["zip"]}, "'zip' is named twice"),
         ({"drop": ["kind"]}, "'kind' is the target"),
         ({"number": ["kind"]}, "'kind' is the target"),

@@ -20,7 +20,7 @@ from vicinal.app.models.saved import SavedModel
 from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import as_names, clean, typed
 from vicinal.app.tables.embeddings import read_embeddings
-from vicinal.app.tables.names import counted, near
+from vicinal.app.tables.names import check_column, counted
 from vicinal.app.tables.prepared import read_target
 from vicinal.app.tables.reading import (
     Source,
@@ -260,9 +260,7 @@ class NeighborPredictor:
         opened = open_source(among)
         table = read_table(opened)
         frame = table.frame
-        if model.target not in frame.columns:
-            hint = near(model.target, frame.columns) or ", which is to be predicted."
-            raise ValueError(f"{table.name} has no column {model.target!r}{hint}")
+        check_column(model.target, frame.columns, table.name)
         column = frame.get_column(model.target)
         read = read_target(column, task=model.task, decimal=table.decimal)
         labeled = frame.filter(read.kept)
@@ -662,9 +660,7 @@ def _array(values: list[Any]) -> NDArray[Any]:
 
 def _check_kept(columns: list[str], keep: Sequence[str], new: list[str]) -> None:
     for name in keep:
-        if name not in columns:
-            hint = near(name, columns) or f"; it has {', '.join(columns[:10])}."
-            raise ValueError(f"The table has no column {name!r} to keep{hint}")
+        check_column(name, columns)
         if name in new:
             raise ValueError(
                 f"Column {name!r} cannot be kept: a new column has its name; keep the "

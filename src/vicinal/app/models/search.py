@@ -16,7 +16,7 @@ from vicinal.app.models.files import VectorMap
 from vicinal.app.models.saved import SavedModel
 from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import clean
-from vicinal.app.tables.names import counted, near
+from vicinal.app.tables.names import check_column, counted
 from vicinal.app.tables.reading import Source, add_line_number, open_source, pieces
 from vicinal.neighbors import ExactIndex, KNNIndex, UsearchIndex
 
@@ -365,7 +365,7 @@ def _read_queries(
     for piece in pieces(source):
         if column is not None and column not in piece.columns:
             if required:
-                _check_columns(piece.columns, [column], source.name)
+                check_column(column, piece.columns, source.name)
             texts = None
         here = range(n_rows, n_rows + piece.height)
         inside = [*here] if wanted is None else sorted(wanted.intersection(here))
@@ -401,7 +401,8 @@ def _cells(
     parts = []
     start = 0
     for piece in pieces(source):
-        _check_columns(piece.columns, columns, source.name)
+        for name in columns:
+            check_column(name, piece.columns, source.name)
         if not columns:
             return {}
         inside = wanted[(wanted >= start) & (wanted < start + piece.height)] - start
@@ -524,7 +525,7 @@ def names_of_rows(source: str, column: str, rows: Iterable[int]) -> dict[int, st
 
 def _all_texts(source: Source, column: str) -> Iterator[str]:
     for piece in pieces(source):
-        _check_columns(piece.columns, [column], source.name)
+        check_column(column, piece.columns, source.name)
         yield from _texts(piece, column)
 
 
@@ -532,13 +533,6 @@ def _texts(piece: pl.DataFrame, column: str) -> list[str]:
     """Return the cells of a column as text; missing ones are empty."""
     cells = clean(piece.get_column(column).alias("column").to_frame()).to_series()
     return cells.cast(pl.String).fill_null("").to_list()
-
-
-def _check_columns(columns: list[str], wanted: Sequence[str], table: str) -> None:
-    for one in wanted:
-        if one not in columns:
-            hint = near(one, columns) or f"; it has {', '.join(columns[:10])}."
-            raise ValueError(f"{table} has no column {one!r}{hint}")
 
 
 def _check_k(n_neighbors: int) -> None:

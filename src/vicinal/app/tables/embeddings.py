@@ -11,7 +11,13 @@ import numpy as np
 from vicinal._typing import FloatArray
 from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import as_names, clean, unnamed, vector_length, vectors
-from vicinal.app.tables.names import TableError, counted, listed, near, printable
+from vicinal.app.tables.names import (
+    TableError,
+    check_column,
+    counted,
+    listed,
+    printable,
+)
 from vicinal.app.tables.reading import read_table
 
 _IDS = ("id", "_id", "query_id", "document_id", "doc_id", "qid", "docid", "key")
@@ -192,12 +198,11 @@ def read_relevance(
 def _find_column(
     frame: pl.DataFrame, asked: str | None, usual: tuple[str, ...], table: str
 ) -> str | None:
-    if asked is not None and asked not in frame.columns:
-        hint = near(asked, frame.columns) or "."
-        raise TableError(f"{table} has no column {asked!r}{hint}")
+    if asked is not None:
+        check_column(asked, frame.columns, table)
+        return asked
     by_name = {column.lower(): column for column in frame.columns}
-    found = next((by_name[one] for one in usual if one in by_name), None)
-    return found if asked is None else asked
+    return next((by_name[one] for one in usual if one in by_name), None)
 
 
 def _texts(column: pl.Series) -> list[str]:

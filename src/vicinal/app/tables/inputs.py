@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray
-from vicinal.app.tables.names import TableError, near
+from vicinal.app.tables.names import TableError, check_column
 
 #: Formats of dates that a file or a user may state.
 DATE_FORM = re.compile(r"(?:%[dmyYbBHIMSpjfT]|%\.f|[ .,:/TZ-]){0,20}")
@@ -122,9 +122,7 @@ class Overrides:
             for name in names:
                 found += [name] if name in known else map(str.strip, name.split(","))
             for name in found:
-                if name not in known:
-                    hint = near(name, columns) or "."
-                    raise TableError(f"There is no column {name!r}{hint}")
+                check_column(name, columns)
             return tuple(found)
 
         result = replace(

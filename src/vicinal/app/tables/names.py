@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -82,6 +83,40 @@ def near(name: str, known: list[str]) -> str:
     found = difflib.get_close_matches(name.lower(), list(by_lower), 3, 0.6)
     names = " or ".join(repr(by_lower[one]) for one in found)
     return f"; did you mean {names}?" if names else ""
+
+
+def check_column(name: str, columns: list[str], table: str = "The table") -> None:
+    """Raise TableError if a table has no such column.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    columns : list of str
+        The existing names.
+    table : str, default="The table"
+        Subject of the message.
+    """
+    if name not in columns:
+        shown = ", ".join(columns[:10]) + (", …" if len(columns) > 10 else "")
+        hint = uncut_hint(columns) or near(name, columns) or f"; it has {shown}."
+        raise TableError(f"{table} has no column {name!r}{hint}")
+
+
+def uncut_hint(columns: list[str]) -> str:
+    """Return a hint if a text file seems to have an unknown delimiter.
+
+    Parameters
+    ----------
+    columns : list of str
+        If the only name contains a sign, that sign may be the delimiter.
+    """
+    if len(columns) == 1 and re.search(r"[ :^~#/\\\x01]", columns[0]):
+        return (
+            "; is its delimiter a comma, a semicolon, a tab or a bar? Other delimiters "
+            "are not supported."
+        )
+    return ""
 
 
 def printable(text: object, limit: int | None = 40) -> str:

@@ -32,10 +32,11 @@ from vicinal.app.tables.names import (
     NoTargetError,
     Note,
     TableError,
+    check_column,
     counted,
     listed,
-    near,
     printable,
+    uncut_hint,
 )
 from vicinal.app.tables.reading import Table, decimal_note, read_table
 
@@ -246,7 +247,7 @@ def _check_columns(table: Table, columns: Columns) -> None:
         for said, one in zip(shown[:5], decisions, strict=False)
     )
     more = f"; and {len(decisions) - 5:,} more" if len(decisions) > 5 else ""
-    advice, option = uncut_hint(table.frame), ""
+    advice, option = uncut_hint(table.frame.columns), ""
     if not advice and all(one.kind == "target" for one in decisions):
         advice = "; it needs columns beside the target."
     elif not advice:
@@ -306,34 +307,14 @@ def choose_target(table: Table, asked: str | None) -> str | None:
         If there is no such column.
     """
     names = table.frame.columns
-    if asked is not None and asked not in names:
-        hint = uncut_hint(table.frame) or near(asked, names)
-        shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
-        raise TableError(
-            f"{table.name} has no column {asked!r}{hint or f'; it has {shown}.'}"
-        )
-    if asked is not None or table.target is not None:
-        return table.target if asked is None else asked
+    if asked is not None:
+        check_column(asked, names, table.name)
+        return asked
+    if table.target is not None:
+        return table.target
     by_lower = {name.lower(): name for name in reversed(names)}
     usual = (by_lower.get(name) for name in ("target", "label", "class", "y"))
     return next((name for name in usual if name is not None), None)
-
-
-def uncut_hint(frame: pl.DataFrame) -> str:
-    """Return a hint if a text file seems to have an unknown delimiter.
-
-    Parameters
-    ----------
-    frame : polars.DataFrame
-        A table. If the name of its only column contains a sign, that sign may be the
-        delimiter.
-    """
-    if frame.width == 1 and re.search(r"[ :^~#/\\\x01]", frame.columns[0]):
-        return (
-            "; is its delimiter a comma, a semicolon, a tab or a bar? Other delimiters "
-            "are not supported."
-        )
-    return ""
 
 
 def likely_targets(frame: pl.DataFrame, limit: int = 5) -> list[str]:
