@@ -101,7 +101,10 @@ def test_the_decimal_sign() -> None:
     ("said", "message"),
     [
         ({"drop": ["Time"]}, "The table has no column 'Time'; did you mean 'time'?"),
-        ({"number": ["time,zap"]}, "The table has no column 'zap'; did you mean 'zip'?"),
+        (
+            {"number": ["time,zap"]},
+            "has no column 'zap'; did you mean 'zip'?",
+        ),
         ({"drop": ["zip"], "number": ["zip"]}, "'zip' is named twice"),
         ({"drop": ["kind"]}, "'kind' is the target"),
         ({"number": ["kind"]}, "'kind' is the target"),

@@ -620,10 +620,10 @@ def _write_table(
 
 def _write_arrays(rows: _Rows, new: pl.Schema, temporary: Path, suffix: str) -> None:
     """Write the new columns as one array X; in npz, kept columns beside it."""
-    single = all(kind == pl.Float32 for kind in new.dtypes())
+    dtype = "<f4" if all(kind == pl.Float32 for kind in new.dtypes()) else "<f8"
     kept: dict[str, list[Any]] = {name: [] for name in rows.kept}
     plain = temporary if suffix == ".npy" else temporary.with_suffix(".X.npy")
-    header = {"descr": "<f4" if single else "<f8", "fortran_order": False}
+    header = {"descr": dtype, "fortran_order": False}
     try:
         with plain.open("wb") as file:
             # Written again at the end: NumPy leaves room for a larger number of rows.
@@ -631,7 +631,7 @@ def _write_arrays(rows: _Rows, new: pl.Schema, temporary: Path, suffix: str) -> 
             write_header(file, {**header, "shape": (0, len(new))})
             for piece in rows():
                 block = piece[:, len(kept) :].to_numpy()
-                file.write(np.ascontiguousarray(block, header["descr"]).tobytes())
+                file.write(np.ascontiguousarray(block, dtype).tobytes())
                 for name, values in kept.items():
                     values.extend(piece.get_column(name).to_list())
             file.seek(0)

@@ -15,7 +15,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.app.models.files import VectorMap
 from vicinal.app.models.saved import SavedModel
 from vicinal.app.tables._polars import pl
-from vicinal.app.tables.cells import clean
+from vicinal.app.tables.cells import as_texts
 from vicinal.app.tables.names import check_column, counted
 from vicinal.app.tables.reading import Source, add_line_number, open_source, pieces
 from vicinal.neighbors import ExactIndex, KNNIndex, UsearchIndex
@@ -186,7 +186,7 @@ def nearest_rows(
     for piece in pieces(opened):
         with add_line_number(opened, start := learned.n_rows):
             X = model.prepare(piece)
-        texts = [] if label is None else _texts(piece, str(model.target))
+        texts = [] if label is None else as_texts(piece.get_column(str(model.target)))
         for nearest, Z in ((euclidean, X), (learned, model.map(X))):
             nearest.update(ExactIndex().build(Z.astype(np.float64)), len(Z))
             rows = nearest.rows[nearest.rows >= start].tolist()
@@ -375,7 +375,7 @@ def _read_queries(
                 points.append(transform(part))
             numbers += inside
             if texts is not None:
-                texts += _texts(part, str(column))
+                texts += as_texts(part.get_column(str(column)))
         n_rows += piece.height
         if wanted is not None and len(numbers) == len(wanted):
             break
@@ -526,13 +526,7 @@ def names_of_rows(source: str, column: str, rows: Iterable[int]) -> dict[int, st
 def _all_texts(source: Source, column: str) -> Iterator[str]:
     for piece in pieces(source):
         check_column(column, piece.columns, source.name)
-        yield from _texts(piece, column)
-
-
-def _texts(piece: pl.DataFrame, column: str) -> list[str]:
-    """Return the cells of a column as text; missing ones are empty."""
-    cells = clean(piece.get_column(column).alias("column").to_frame()).to_series()
-    return cells.cast(pl.String).fill_null("").to_list()
+        yield from as_texts(piece.get_column(column))
 
 
 def _check_k(n_neighbors: int) -> None:

@@ -570,6 +570,18 @@ def as_names(column: pl.Series) -> pl.Series:
     return column.replace_strict(labels, names, return_dtype=pl.String).alias(name)
 
 
+def as_texts(column: pl.Series) -> list[str]:
+    """Convert values to stripped text; missing ones are empty.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Any type but lists and structures.
+    """
+    cells = as_names(unnamed(column)[1]).to_frame()
+    return clean(cells).to_series().fill_null("").to_list()
+
+
 def unnamed(column: pl.Series) -> tuple[str, pl.Series]:
     """Return the name of a column, and the column under a neutral name.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from vicinal._typing import FloatArray
 from vicinal.app.tables._polars import pl
-from vicinal.app.tables.cells import as_names, clean, unnamed, vector_length, vectors
+from vicinal.app.tables.cells import as_texts, unnamed, vector_length, vectors
 from vicinal.app.tables.names import (
     TableError,
     check_column,
@@ -111,19 +111,19 @@ def read_embeddings(
         texts = None
     ids = [str(row) for row in range(frame.height)]
     if named is not None:
-        ids = _texts(frame.get_column(named))
+        ids = as_texts(frame.get_column(named))
         _check_names(ids, named, table.name)
     found, used = _vectors(frame, {named, texts}, table.name)
     parts = [
-        f"vectors of {counted(found.shape[1], 'number')} from {_shown(used)}",
-        f"ids from {_shown([named])}" if named else "ids are the rows' numbers",
-        *([f"texts from {_shown([texts])}"] if texts else []),
+        f"vectors of {counted(found.shape[1], 'number')} from {listed(used)}",
+        f"ids from {listed([named])}" if named else "ids are the rows' numbers",
+        *([f"texts from {listed([texts])}"] if texts else []),
     ]
     return Embeddings(
         table.name,
         found,
         ids,
-        None if texts is None else _texts(frame.get_column(texts)),
+        None if texts is None else as_texts(frame.get_column(texts)),
         _columns_line(parts, table.frame.columns, [named, texts, *used]),
         tuple(table.frame.columns),
     )
@@ -184,9 +184,9 @@ def read_relevance(
             )
         grades = column.to_numpy().astype(np.float64)
     parts = [
-        f"queries from {_shown([asked])}",
-        f"documents from {_shown([wanted])}",
-        f"grades from {_shown([graded])}" if graded else "all grades 1",
+        f"queries from {listed([asked])}",
+        f"documents from {listed([wanted])}",
+        f"grades from {listed([graded])}" if graded else "all grades 1",
     ]
     return Relevance(
         table.name,
@@ -205,11 +205,6 @@ def _find_column(
     return next((by_name[one] for one in usual if one in by_name), None)
 
 
-def _texts(column: pl.Series) -> list[str]:
-    cells = clean(as_names(unnamed(column)[1]).to_frame()).to_series()
-    return cells.fill_null("").to_list()
-
-
 def _check_names(ids: list[str], column: str, table: str) -> None:
     seen: set[str] = set()
     for row, one in enumerate(ids):
@@ -225,14 +220,7 @@ def _check_names(ids: list[str], column: str, table: str) -> None:
 def _columns_line(parts: list[str], columns: list[str], used: list[str | None]) -> str:
     """Describe the use of the columns."""
     left = [one for one in columns if one not in set(used)]
-    return "; ".join([*parts, f"not used: {_shown(left)}"] if left else parts)
-
-
-def _shown(names: list[str], limit: int = 5) -> str:
-    if len(names) > limit:
-        first, second, last = (repr(printable(names[i])) for i in (0, 1, -1))
-        return f"{first}, {second}, … {last} ({len(names):,} columns)"
-    return listed(names, limit)
+    return "; ".join([*parts, f"not used: {listed(left)}"] if left else parts)
 
 
 def _vectors(
@@ -276,7 +264,7 @@ def _vectors(
 
 def _positions(column: pl.Series, known: Embeddings, table: str) -> FloatArray:
     places = {one: place for place, one in enumerate(known.ids)}
-    names = _texts(column)
+    names = as_texts(column)
     for row, one in enumerate(names):
         if one not in places:
             raise TableError(
