@@ -108,7 +108,7 @@ def test_no_target_is_asked_for() -> None:
         (np.ones((9, 2)), [1] * 9, {"overrides": {}}, "X has no column names"),
         (data, "pric", {}, "no column 'pric'; did you mean 'price'"),
         (data, "price", {"overrides": {"dropp": "a"}}, "overrides may have drop, cat"),
-        (data, "price", {"overrides": {"drop": "a"}}, "There is no column 'a'"),
+        (data, "price", {"overrides": {"drop": "a"}}, "The table has no column 'a'"),
         (data, "price", {"task": "cooking"}, "task must be auto"),
     ],
 )
