@@ -350,7 +350,8 @@ def test_text_comes_back(
 def test_without_polars() -> None:
     program = (
         "import sys; sys.modules['polars'] = None\n"
-        "try: import vicinal.app.tables.reading\n"
+        "from vicinal.app.tables.reading import read_table\n"
+        "try: read_table('iris')\n"
         "except ValueError as error: print(error)"
     )
     outcome = subprocess.run(

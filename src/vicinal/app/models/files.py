@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from polars.io.plugins import register_io_source
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from vicinal._files import atomic_write, check_writable
@@ -34,7 +33,6 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 #: Endings of tables, and of arrays of numbers.
 TABLES = (*_DELIMITERS, ".parquet", ".arrow", ".feather", ".ipc")
 ARRAYS = (".npy", ".npz")
-_WRITE_ERRORS = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 @dataclass(frozen=True, eq=False)
@@ -552,7 +550,11 @@ def write_rows(
                 _write_arrays(rows, made.schema, temporary, suffix)
             else:
                 _write_table(rows, sample, temporary, suffix, row_group_bytes)
-        except _WRITE_ERRORS as error:
+        except (
+            OSError,
+            pl.exceptions.PolarsError,
+            pl.exceptions.PanicException,
+        ) as error:
             # polars reports an error in the rows in its own words.
             if rows.failure is not None:
                 raise rows.failure from None
@@ -600,6 +602,8 @@ def _write_table(
     rows: _Rows, sample: pl.DataFrame, temporary: Path, suffix: str, group_bytes: int
 ) -> None:
     """Write the rows as text, Parquet or Arrow."""
+    from polars.io.plugins import register_io_source
+
     if suffix in _DELIMITERS:
         # polars' own sink for text has missed a full disk.
         with temporary.open("w", encoding="utf-8", newline="") as file:

@@ -1,5 +1,7 @@
 """Cells of a column: cleaned, typed, and converted to numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import timedelta

@@ -9,6 +9,8 @@ tables are read in the same way.
 - Dates: empty for ISO 8601, else a format of `datetime.strptime`.
 """
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
