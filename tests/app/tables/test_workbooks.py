@@ -113,7 +113,10 @@ def test_a_title_above_the_table_is_left_out(tmp_path: Path) -> None:
     table = read_table(workbook(tmp_path / "t.xlsx", rows))
     assert table.frame.columns == ["size", "Unnamed: 1", "kind"]
     assert table.frame.height == 30
-    assert table.notes == ["the 2 rows above the table left out"]
+    assert table.notes == [
+        "the 2 rows above the table left out",
+        "empty or repeated column names became 'Unnamed: 1'",
+    ]
 
 
 def test_a_sheet_without_a_row_of_names(tmp_path: Path) -> None:

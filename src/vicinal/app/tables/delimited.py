@@ -193,17 +193,8 @@ def open_delimited(path: Path) -> Delimited:
     delimiter = "\t" if tabs else _sniff(head)
     frame = _parse_csv(path, head.content(0), delimiter, None)
     rows = [[str(cell or "").strip() for cell in row] for row in frame.rows()]
-    header = has_header(rows)
-    cells = rows[0] if header else [f"x{index}" for index in range(len(rows[0]))]
-    names = distinct_names(cells)
-    if not header:
-        notes.append(
-            "no line of names: the first line holds values, and the columns are called "
-            f"{names[0]} to {names[-1]}"
-        )
-    if renamed := [new for new, old in zip(names, cells, strict=True) if new != old]:
-        shown = listed(renamed, length=None)
-        notes.append(f"empty or repeated column names became {shown}")
+    names, header, more = name_columns(rows, "line")
+    notes += more
     return Delimited(text, delimiter, tuple(names), header, tuple(notes))
 
 
@@ -381,6 +372,41 @@ def _parse_csv(
             f'{path.name} cannot be read as delimited text: a quote (") is inside '
             "a cell without quotes around it; double it, and put quotes around."
         ) from error
+
+
+def name_columns(
+    rows: list[list[str]], place: str
+) -> tuple[list[str], bool, list[str]]:
+    """Name the columns of a table by its first row, or by numbers.
+
+    Parameters
+    ----------
+    rows : list of list of str
+        The first rows, with the same number of cells.
+    place : {"line", "row"}
+        The noun for a row.
+
+    Returns
+    -------
+    names : list of str
+        Distinct names.
+    header : bool
+        Whether the first row has them.
+    notes : list of str
+        Notes for the user.
+    """
+    if not has_header(rows):
+        names = [f"x{index}" for index in range(len(rows[0]))]
+        note = (
+            f"no {place} of names: the first {place} holds values, and the columns are "
+            f"called {names[0]} to {names[-1]}"
+        )
+        return names, False, [note]
+    names = distinct_names(rows[0])
+    renamed = [new for new, old in zip(names, rows[0], strict=True) if new != old]
+    shown = listed(renamed, length=None)
+    notes = [f"empty or repeated column names became {shown}"] if renamed else []
+    return names, True, notes
 
 
 def has_header(rows: list[list[str]]) -> bool:

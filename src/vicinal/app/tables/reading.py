@@ -27,8 +27,8 @@ from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import clean, typed
 from vicinal.app.tables.delimited import (
     check_expansion,
-    has_header,
     line_of,
+    name_columns,
     open_delimited,
     open_text,
     pieces_of,
@@ -555,15 +555,8 @@ def _read_sheet(book: Any, path: Path) -> tuple[pl.DataFrame, list[str]]:
     if start:
         above = "row" if start == 1 else f"{start} rows"
         notes.append(f"the {above} above the table left out")
-    names = [f"x{index}" for index in range(len(rows[0]))]
-    if has_header(rows[start:]):
-        names = distinct_names(rows[start])
-        start += 1
-    else:
-        notes.append(
-            "no row of names: the first row holds values, and the columns are called "
-            f"{names[0]} to {names[-1]}"
-        )
+    names, header, more = name_columns(rows[start:], "row")
+    start += int(header)
     frame = book.load_sheet(name, header_row=None, skip_rows=start).to_polars()
     # Workbooks have no integers.
     columns = [
@@ -575,7 +568,7 @@ def _read_sheet(book: Any, path: Path) -> tuple[pl.DataFrame, list[str]]:
         else one
         for one in frame.iter_columns()
     ]
-    return pl.DataFrame(columns, schema=names), notes
+    return pl.DataFrame(columns, schema=names), [*notes, *more]
 
 
 def to_polars(table: Any) -> pl.DataFrame:
