@@ -172,7 +172,7 @@ def test_small_files_of_large_arrays_are_refused_unread(
 ) -> None:
     np.savez_compressed(folder / "bomb.npz", X=np.zeros((200_000, 1), dtype), y=y)
     monkeypatch.setattr("vicinal.datasets._LARGE", large)
-    monkeypatch.setattr("vicinal.datasets._memory", lambda: memory)
+    monkeypatch.setattr("vicinal.datasets.machine_memory", lambda: memory)
     monkeypatch.setattr("vicinal.datasets.read_array", pytest.fail)
     with pytest.raises(ValueError, match=message):
         load("bomb")

@@ -327,11 +327,11 @@ def _check_size(needed: int, stored: int) -> None:
             "fill a memory; if these are data, write them with np.savez, not with "
             "np.savez_compressed"
         )
-    if needed > _memory():
+    if needed > machine_memory():
         raise ValueError(f"it holds {size}, more than there is memory")
 
 
-def _memory() -> float:
+def machine_memory() -> float:
     """Return the memory of the machine in bytes; infinity if it is unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")

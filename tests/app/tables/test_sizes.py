@@ -62,3 +62,9 @@ def test_a_table_with_large_numbers_is_read(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("x,z\n1e150,0.5\n-1e150,1.5\n0,2.5\n")
     assert prepare(str(path), no_target=True).X.shape == (3, 2)
+
+
+def test_tables_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sysconf", lambda _: 1, raising=False)
+    with pytest.raises(ValueError, match="iris is larger than the memory"):
+        prepare("iris")

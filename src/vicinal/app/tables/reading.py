@@ -42,7 +42,7 @@ from vicinal.app.tables.names import (
     listed,
     near,
 )
-from vicinal.datasets import Dataset, available, load, read_npz
+from vicinal.datasets import Dataset, available, load, machine_memory, read_npz
 
 #: Maximum number of rows of a piece of a table.
 PIECE = 50_000
@@ -262,13 +262,19 @@ def _gather(opened: Source, limit: int | None) -> tuple[pl.DataFrame, int]:
     if limit is not None and limit < 1:
         raise TableError(f"The limit of rows must be at least 1, not {limit}.")
     parts: list[pl.DataFrame] = []
-    n_rows = 0
+    n_rows = n_bytes = 0
     generator = np.random.default_rng(0)
     drawn = np.empty(0)
     for piece in opened.pieces():
         parts.append(piece)
         n_rows += piece.height
         if limit is None:
+            n_bytes += int(piece.estimated_size())
+            if n_bytes > machine_memory():
+                raise TableError(
+                    f"{opened.name} is larger than the memory of this machine; use a "
+                    "part of its rows, or fewer columns."
+                )
             continue
         # One number for each row, so that the sample does not depend on the pieces.
         drawn = np.concatenate([drawn, generator.random(piece.height)])
@@ -384,11 +390,12 @@ def _open_dataset(dataset: Dataset) -> Source:
 _TRIAL = """
 import glob, sys
 import polars as pl
-path, is_stream, size = sys.argv[1], *map(int, sys.argv[2:])
+path, is_stream, rows = sys.argv[1], *map(int, sys.argv[2:])
 if is_stream:
     pl.read_ipc_stream(path)
 else:
     lazy = pl.scan_ipc(glob.escape(path))
+    size = max(1, min(rows, 80 * rows // max(1, len(lazy.collect_schema()))))
     for start in range(0, lazy.select(pl.len()).collect().item(), size):
         lazy.slice(start, size).collect()
 """
@@ -396,14 +403,20 @@ else:
 
 @lru_cache(maxsize=8)
 def _try_arrow(path: Path, is_stream: bool, size: int, _changed: int) -> None:
-    """Read an Arrow file in another process: on some damage, polars aborts."""
+    """Read an Arrow file in another process: on some damage, polars aborts or hangs."""
     # -P: no imports from this folder.
     command = [sys.executable, "-P", "-c", _TRIAL, str(path), str(int(is_stream))]
-    trial = subprocess.run(  # noqa: S603
-        [*command, str(size)], capture_output=True, check=False
-    )
-    if trial.returncode:
-        raise TableError(f"{path.name} is damaged and cannot be read; copy it again.")
+    try:
+        # At most a minute, and a second for each megabyte.
+        subprocess.run(  # noqa: S603
+            [*command, str(size)],
+            capture_output=True,
+            check=True,
+            timeout=60 + path.stat().st_size / 1e6,
+        )
+    except subprocess.SubprocessError as error:
+        message = f"{path.name} is damaged and cannot be read; copy it again."
+        raise TableError(message) from error
 
 
 def _open_arrow(path: Path) -> Source:
