@@ -206,9 +206,8 @@ def _find_label(
     label = choose_target(table, target)
     notes = []
     if label is None:
-        _check_columns(
-            table, Columns.learn(table.frame, None, overrides=table.overrides)
-        )
+        columns = Columns.learn(table.frame, None, overrides=table.overrides)
+        _check_columns(table, columns)
         error = NoTargetError(table.name, likely_targets(table.frame))
         if ask is None:
             raise error
@@ -241,10 +240,9 @@ def _check_columns(table: Table, columns: Columns) -> None:
     if columns.feature_names:
         return
     decisions = columns.decisions
-    shown = [f"{one.column}: {one.kind}" for one in decisions]
     kinds = "; ".join(
-        printable(f"{said}, {one.reason}" if one.reason else said, None)
-        for said, one in zip(shown[:5], decisions, strict=False)
+        printable(f"{one.column}: {one.kind}, {one.reason}".removesuffix(", "), None)
+        for one in decisions[:5]
     )
     more = f"; and {len(decisions) - 5:,} more" if len(decisions) > 5 else ""
     advice, option = uncut_hint(table.frame.columns), ""
