@@ -107,25 +107,42 @@ class ExactIndex:
     def build(self, X: ArrayLike) -> Self:
         """Keep the rows of X; see :meth:`KNNIndex.build`."""
         points: FloatArray = check_array(X, dtype=FLOATS)
-        self._points = _normalize(points) if self.metric == "cosine" else points
+        # Centered points keep more digits of small distances.
+        self._center = 0.0 if self.metric == "cosine" else points.mean(axis=0)
+        self._points = (
+            _normalize(points) if self.metric == "cosine" else points - self._center
+        )
         return self
 
     def query(self, Q: ArrayLike, k: int = 10) -> tuple[IntArray, FloatArray]:
         """Find the nearest points of each query; see :meth:`KNNIndex.query`."""
-        X, cosine = self._points, self.metric == "cosine"
+        X, n_threads = self._points, effective_n_threads(self.n_jobs)
         queries: FloatArray = check_array(Q, dtype=X.dtype)
-        queries = _normalize(queries) if cosine else queries
-        n_found = min(k, len(X))
-        n_threads = effective_n_threads(self.n_jobs)
-        found, scores = nearest(
-            queries, X, n_found, inner_product=cosine, n_threads=n_threads
-        )
-        distances = 1 - scores
-        if not cosine:
-            # From differences: the expanded square loses digits of small distances.
-            for q, row, out in zip(queries, found, distances, strict=True):
-                out[:] = np.linalg.norm(X[row] - q, axis=1)
-        return _pad(found, distances, k)
+        k_found = min(k, len(X))
+        if self.metric == "cosine":
+            found, scores = nearest(
+                _normalize(queries), X, k_found, inner_product=True, n_threads=n_threads
+            )
+            return _pad(found, 1 - scores, k)
+        queries = queries - self._center
+        positions = np.empty((len(queries), k_found), dtype=np.intp)
+        distances = np.empty(positions.shape, dtype=X.dtype)
+        # Rounding errors of a score are at most (n_features + 2) eps |x| (|q| + |x|).
+        radius = np.linalg.norm(X, axis=1).max()
+        slack = (X.shape[1] + 2) * np.finfo(X.dtype).eps * radius
+
+        def rank(rows: slice, block: FloatArray) -> None:
+            for r, row in enumerate(block, start=rows.start):
+                q = queries[r]
+                least = row[np.argpartition(row, -k_found)[-k_found]]
+                least -= 2 * slack * (np.linalg.norm(q) + radius)
+                candidates = np.flatnonzero(row >= least)
+                exact = np.linalg.norm(X[candidates] - q, axis=1)
+                order = np.argsort(exact, kind="stable")[:k_found]
+                positions[r], distances[r] = candidates[order], exact[order]
+
+        for_each_block(queries, X, rank, inner_product=False, n_threads=n_threads)
+        return _pad(positions, distances, k)
 
 
 class FaissIndex:

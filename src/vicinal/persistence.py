@@ -24,6 +24,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._files import atomic_write
+from vicinal.neighbors import import_extra
 
 if TYPE_CHECKING:
     import os
@@ -136,7 +137,7 @@ def save(path: str | os.PathLike[str], model: Any) -> None:
     >>> bool((again.predict_proba(X) == nca.predict_proba(X)).all())
     True
     """
-    pack = _safetensors("numpy").save
+    pack = import_extra("safetensors.numpy", "cli").save
     kind, model = _kind(model)
     module = import_module(_KINDS[kind])
     header, arrays = module.to_parts(model)
@@ -186,7 +187,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     vicinal.load(path)
     LDG(n_components=2, random_state=0)
     """
-    safetensors = _safetensors()
+    safetensors = import_extra("safetensors", "cli")
     file = Path(path)
     if file.is_dir() or not file.exists():
         state = "is a folder" if file.is_dir() else "does not exist"
@@ -207,7 +208,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         return import_module(_KINDS[kind]).from_parts(header, arrays)
     except safetensors.SafetensorError as error:
         raise ValueError(
-            f"{file.name} is cut short, damaged or no model ({_line(error)})."
+            f"{file.name} is cut short, damaged or no model ({_line(error)}); name a "
+            "file that vicinal.save or `vicinal fit` wrote."
         ) from error
     except (
         *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError),
@@ -535,16 +537,6 @@ def _header(text: str) -> tuple[str, dict[str, Any]]:
     kind = header.pop("type", None)
     _demand(isinstance(kind, str) and kind in _KINDS, f"it holds a {kind!r}")
     return kind, header
-
-
-def _safetensors(module: str = "") -> Any:
-    try:
-        return import_module(f"safetensors.{module}".rstrip("."))
-    except ImportError as error:
-        raise ImportError(
-            "Saving and loading models needs safetensors: pip install 'vicinal[cli]', "
-            "or safetensors alone."
-        ) from error
 
 
 def _line(error: BaseException) -> str:

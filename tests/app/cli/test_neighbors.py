@@ -102,7 +102,7 @@ def test_a_table_in_the_place_of_the_model(folder: Path) -> None:
     works("fit", data, "--target", "[bold]kind", "--method", "lda", "-o", "m.st")
     outcome = run("predict", data, "m.st", "--among", data, "-o", "p.csv")
     assert_error_line(outcome, "flowers.csv is cut short, damaged or no model")
-    assert "name, before the data, a model that `vicinal fit` wrote" in outcome.stderr
+    assert "name a file that vicinal.save or `vicinal fit` wrote" in outcome.stderr
 
 
 def test_predictions(folder: Path) -> None:

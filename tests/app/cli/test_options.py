@@ -15,7 +15,7 @@ from vicinal.app.cli.options import (
     threads_of,
 )
 from vicinal.app.models import load
-from vicinal.app.tables.targets import NoTargetError
+from vicinal.app.tables.names import NoTargetError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,7 +85,7 @@ def test_decisions_are_overruled(tmp_path: Path) -> None:
         "colour": "target",
     }
     outcome = run("compare", path, "--target", "colour", "--drop", "wdth")
-    assert_error_line(outcome, "There is no column 'wdth'; did you mean 'width'?")
+    assert_error_line(outcome, "The table has no column 'wdth'; did you mean 'width'?")
 
 
 def test_a_model_keeps_what_was_said(tmp_path: Path) -> None:

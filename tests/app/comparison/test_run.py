@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from vicinal.app.comparison import METHODS, compare
 from vicinal.app.comparison.data import Setting, read_setting
 from vicinal.app.comparison.runs import judge
-from vicinal.app.tables.targets import read_target
+from vicinal.app.tables.prepared import read_target
 
 USUAL = [m.name for m in METHODS.values() if m.default and "classification" in m.tasks]
 CLASSIC = ["euclidean", "standardised", "whitened", "pca", "lda"]

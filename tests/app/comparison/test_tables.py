@@ -10,7 +10,7 @@ import pytest
 
 from vicinal import compare
 from vicinal.app.comparison.data import read_setting
-from vicinal.app.tables.targets import NoTargetError
+from vicinal.app.tables.names import NoTargetError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,7 +108,7 @@ def test_no_target_is_asked_for() -> None:
         (np.ones((9, 2)), [1] * 9, {"overrides": {}}, "X has no column names"),
         (data, "pric", {}, "no column 'pric'; did you mean 'price'"),
         (data, "price", {"overrides": {"dropp": "a"}}, "overrides may have drop, cat"),
-        (data, "price", {"overrides": {"drop": "a"}}, "There is no column 'a'"),
+        (data, "price", {"overrides": {"drop": "a"}}, "The table has no column 'a'"),
         (data, "price", {"task": "cooking"}, "task must be auto"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 from vicinal.app.models import Recall, learn, neighbor_table, search
 from vicinal.app.tables.prepared import prepare
 from vicinal.app.tables.reading import read_table
+from vicinal.neighbors import UsearchIndex
 
 
 @pytest.fixture
@@ -25,8 +26,7 @@ def table(tmp_path: Path) -> str:
 def test_an_index_finds_nearly_all(table: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = learn(prepare(table, target="target"), "pca")
     expected = neighbor_table(model, table, n_neighbors=4)
-    monkeypatch.setattr(search, "MIN_INDEX_ROWS", 100)
-    monkeypatch.setattr(search, "MIN_INDEX_QUERIES", 100)
+    monkeypatch.setattr(search, "_is_worth_an_index", lambda *_: True)
     said: list[Recall] = []
     found = neighbor_table(model, table, n_neighbors=4, on_recall=said.append)
     assert found.columns == expected.columns
@@ -65,7 +65,7 @@ def test_nobody_has_no_row(table: str) -> None:
     model = learn(prepare(table, target="target"), "pca")
     Z = model.transform(read_table(table).frame)
     nearest = search._Nearest(Z[:3], 600, np.arange(3))
-    nearest.update(search.UsearchIndex().build(Z[:200]).add(Z[200:]), 600)
+    nearest.update(UsearchIndex().build(Z[:200]).add(Z[200:]), 600)
     rows, distances = nearest.rows, nearest.distances
     assert (rows[:, -1] == -1).all()
     assert np.isposinf(distances[:, -1]).all()

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -114,3 +116,19 @@ def test_what_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(NotFittedError):
         vicinal.save(path, NCA(2))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_arrays_need_no_polars(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    vicinal.save(tmp_path / "pca.safetensors", PCA(2).fit(X))
+    program = (
+        "import sys; sys.modules['polars'] = None\n"
+        "import numpy as np, vicinal\n"
+        "print(vicinal.load(sys.argv[1]).transform(np.ones((4, 3))).shape)"
+    )
+    outcome = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "pca.safetensors")],
+        capture_output=True,
+        check=True,
+    )
+    assert outcome.stdout.split() == b"(4, 2)".split()

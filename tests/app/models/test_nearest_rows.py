@@ -25,7 +25,7 @@ def naive(Z: FloatArray, query: int, k: int) -> list[int]:
 def test_against_all_distances(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, query: int
 ) -> None:
-    monkeypatch.setattr("vicinal.app.tables.sources.PIECE", 40)
+    monkeypatch.setattr("vicinal.app.tables.reading.PIECE", 40)
     monkeypatch.setattr("vicinal.app.tables.delimited._CHUNK", 500)
     prepared = prepare("wine")
     model = learn(prepared, "lda")

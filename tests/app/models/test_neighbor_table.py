@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def test_against_all_distances(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    monkeypatch.setattr("vicinal.app.tables.sources.PIECE", 40)
+    monkeypatch.setattr("vicinal.app.tables.reading.PIECE", 40)
     monkeypatch.setattr("vicinal.app.tables.delimited._CHUNK", 500)
     wine = prepare("wine")
     model = learn(wine, "lda")

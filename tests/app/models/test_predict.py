@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def test_the_same_as_k_nn_on_the_mapped_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vicinal.app.tables.sources.PIECE", 20)
+    monkeypatch.setattr("vicinal.app.tables.reading.PIECE", 20)
     wine = prepare("wine")
     assert wine.y is not None
     model = learn(wine, "pca", n_components=3)

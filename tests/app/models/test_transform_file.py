@@ -51,7 +51,7 @@ def model(frame: pl.DataFrame, n_components: int = 2) -> SavedModel:
 
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vicinal.app.tables.sources.PIECE", 60)
+    monkeypatch.setattr("vicinal.app.tables.reading.PIECE", 60)
     monkeypatch.setattr("vicinal.app.tables.delimited._CHUNK", 700)
 
 
@@ -108,7 +108,7 @@ def test_keep_all_and_none(tmp_path: Path) -> None:
         ("n,1,2,r", "Line 502 of in.csv has 4 cells"),
         (
             "n,1,two,r,x",
-            "'b' was learned from numbers like 2, but line 502 of in.csv has 'two'",
+            "'b' was learned from numbers like 3.5, but line 502 of in.csv has 'two'",
         ),
     ],
 )

@@ -5,9 +5,9 @@ import datetime as dt
 import polars as pl
 import pytest
 
+from vicinal.app.tables.inputs import DATE_FORM
 from vicinal.app.tables.notation import (
     RARE_DATES,
-    check_date_form,
     date_forms,
     read_dates,
 )
@@ -41,7 +41,7 @@ def moments(values: list[str], form: str) -> list[dt.datetime | None]:
 def test_dates_as_people_write_them(text: str, form: str) -> None:
     assert date_forms(pl.Series([text])) == [form]
     assert moments([text], form) == [dt.datetime(2024, 12, 31)]
-    assert check_date_form(form)
+    assert DATE_FORM.fullmatch(form)
 
 
 def test_a_day_that_may_be_a_month() -> None:
@@ -79,4 +79,4 @@ def test_dates_only_where_they_are_asked_for(text: str, form: str) -> None:
 
 @pytest.mark.parametrize("form", ["%s", "%Q", "x", "%d" * 30, "%", "%+", "%d\n", "$d"])
 def test_forms_that_nobody_wrote(form: str) -> None:
-    assert not check_date_form(form)
+    assert not DATE_FORM.fullmatch(form)

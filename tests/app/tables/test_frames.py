@@ -7,8 +7,9 @@ import pandas as pd
 import polars as pl
 from polars.testing import assert_frame_equal
 
+from vicinal.app.tables.inputs import is_frame
 from vicinal.app.tables.prepared import prepare
-from vicinal.app.tables.sources import is_frame, to_polars
+from vicinal.app.tables.reading import to_polars
 
 
 def test_what_is_a_frame() -> None:

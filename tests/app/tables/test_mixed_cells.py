@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from vicinal.app.tables.cells import mixed_cells
-from vicinal.app.tables.columns import Overrides
+from vicinal.app.tables.inputs import Overrides
 from vicinal.app.tables.names import TableError
 from vicinal.app.tables.prepared import prepare
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vicinal.app.tables.cells import Cells, clean, typed
 from vicinal.app.tables.notation import (
-    check_number_form,
+    NUMBER_FORM,
     decisive,
     possible_forms,
     read_numbers,
@@ -50,7 +50,7 @@ def test_numbers_as_people_write_them(
     assert found.frame["x"].to_list() == [pytest.approx(one) for one in numbers] + [
         None
     ]
-    assert check_number_form(form)
+    assert NUMBER_FORM.fullmatch(form)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.app.tables.columns import Columns, Overrides
+from vicinal.app.tables.columns import Columns
+from vicinal.app.tables.inputs import Overrides
 from vicinal.app.tables.prepared import Prepared, prepare
 
 FRAME = pl.DataFrame(
@@ -99,8 +100,11 @@ def test_the_decimal_sign() -> None:
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"drop": ["Time"]}, "There is no column 'Time'; did you mean 'time'?"),
-        ({"number": ["time,zap"]}, "There is no column 'zap'; did you mean 'zip'?"),
+        ({"drop": ["Time"]}, "The table has no column 'Time'; did you mean 'time'?"),
+        (
+            {"number": ["time,zap"]},
+            "has no column 'zap'; did you mean 'zip'?",
+        ),
         ({"drop": ["zip"], "number": ["zip"]}, "'zip' is named twice"),
         ({"drop": ["kind"]}, "'kind' is the target"),
         ({"number": ["kind"]}, "'kind' is the target"),

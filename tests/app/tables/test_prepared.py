@@ -6,10 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.app.tables.columns import Overrides
-from vicinal.app.tables.names import Note
+from vicinal.app.tables.inputs import Overrides
+from vicinal.app.tables.names import NoTargetError, Note
 from vicinal.app.tables.prepared import prepare
-from vicinal.app.tables.targets import NoTargetError
 from vicinal.datasets import load
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from polars.expr.string import ExprStringNameSpace
 from polars.testing import assert_frame_equal
 
-from vicinal.app.tables.delimited import open_text
 from vicinal.app.tables.prepared import prepare
 from vicinal.app.tables.reading import pieces, read_table
 from vicinal.datasets import load
@@ -153,11 +152,11 @@ GZIPPED = gzip.compress(b"a,b\n1,2\n", mtime=0)
         (b'a,b\n1,"' + b"x,\n" * 3_000_000, "line 2 of t.csv is longer than"),
         (b'a,b\n1,"x\n2,y\n', "line 2 of t.csv or later is never closed"),
         (b'a,b\n1,5" x\n2,6" x\n', "quote"),
-        (gzip.compress(GZIPPED, mtime=0), "with gzip twice: decompress it"),
+        (gzip.compress(GZIPPED, mtime=0), "decompress it"),
         (GZIPPED[:-9], "t.csv is cut short or damaged"),
         (b"\x1f\x8bnonsense", "t.csv is cut short or damaged"),
-        (b"PK\x03\x04rest", "zip archive"),
-        (b"PAR1rest", "ends in .parquet"),
+        (b"PK\x03\x04\0rest", "not text"),
+        (b"PAR1\0rest", ".parquet"),
         (bytes(range(256)), "not text"),
         ("a,b\n1,2".encode("utf-16")[:-1], "not utf-16"),
     ],
@@ -194,7 +193,7 @@ def test_damaged_files(tmp_path: Path, suffix: str) -> None:
     rows.write_parquet(buffer) if suffix == "parquet" else rows.write_ipc(buffer)
     whole = buffer.getvalue()
     path = tmp_path / f"t.{suffix}"
-    assert "cut short" in message(written(path, whole[:-100]))
+    assert "damaged" in message(written(path, whole[:-100]))
     for start in (len(whole) - 150, len(whole) - 250):
         hole = whole[:start] + b"\xff" * 100 + whole[start + 100 :]
         assert "damaged" in message(written(path, hole))
@@ -234,7 +233,7 @@ def test_damage_that_would_end_the_process(tmp_path: Path) -> None:
         [sys.executable, "-c", program, source], capture_output=True, check=False
     )
     assert outcome.returncode == 0
-    assert b"t.arrow is damaged: reading it crashes" in outcome.stdout
+    assert b"t.arrow is damaged and cannot be read" in outcome.stdout
 
 
 def test_damage_that_breaks_a_thread_down_is_not_tried_twice(tmp_path: Path) -> None:
@@ -255,8 +254,7 @@ def test_damage_that_looks_like_an_error_of_the_disk(tmp_path: Path) -> None:
     FRAME.write_ipc_stream(tmp_path / "t.arrow")
     content = (tmp_path / "t.arrow").read_bytes()
     text = message(written(tmp_path / "t.arrow", content[: len(content) // 2]))
-    assert text.startswith("t.arrow is damaged and cannot be read (")
-    assert text.endswith("); copy it again.")
+    assert text == "t.arrow is damaged and cannot be read; copy it again."
 
 
 def test_npz(tmp_path: Path) -> None:
@@ -300,7 +298,7 @@ def test_limit_is_a_sample_that_does_not_depend_on_the_pieces(
     assert (np.diff(rows) > 0).all()
     assert rows.mean() == pytest.approx(2500, abs=300)
     assert whole.notes == ["300 of 5,000 rows, drawn at random"]
-    monkeypatch.setattr("vicinal.app.tables.sources.PIECE", 70)
+    monkeypatch.setattr("vicinal.app.tables.reading.PIECE", 70)
     monkeypatch.setattr("vicinal.app.tables.delimited._CHUNK", 1000)
     for suffix in ("parquet", "csv"):
         again = read_table(str(tmp_path / f"t.{suffix}"), limit=300)
@@ -312,7 +310,7 @@ def test_limit_is_a_sample_that_does_not_depend_on_the_pieces(
 def test_pieces_join_to_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vicinal.app.tables.sources.PIECE", 40)
+    monkeypatch.setattr("vicinal.app.tables.reading.PIECE", 40)
     frame = pl.DataFrame({"a": np.arange(100), "b": ["x"] * 100})
     frame.write_parquet(tmp_path / "t.parquet", row_group_size=17)
     frame.write_ipc(tmp_path / "t.arrow")
@@ -349,10 +347,17 @@ def test_text_comes_back(
     assert cells == rows
 
 
-def test_without_polars(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vicinal.app.tables.sources.find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"pip install 'vicinal\[cli\]'"):
-        read_table("iris")
+def test_without_polars() -> None:
+    program = (
+        "import sys; sys.modules['polars'] = None\n"
+        "from vicinal.app.tables.reading import read_table\n"
+        "try: read_table('iris')\n"
+        "except ValueError as error: print(error)"
+    )
+    outcome = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True
+    )
+    assert b"pip install 'vicinal[cli]'" in outcome.stdout
 
 
 def test_a_file_is_read_once_and_each_column_cleaned_once(
@@ -376,14 +381,3 @@ def test_a_file_is_read_once_and_each_column_cleaned_once(
     prepared = prepare(source)
     assert prepared.feature_names == ["a", "b=b", "b=g", "b=r"]
     assert sorted(seen) == ["open", "strip", "strip", "strip"]
-
-
-def test_large_files_are_not_held(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    FRAME.write_csv(tmp_path / "t.csv")
-    n_bytes = (tmp_path / "t.csv").stat().st_size
-    for most, held in ((n_bytes, True), (n_bytes - 1, False), (3, False)):
-        monkeypatch.setattr("vicinal.app.tables.delimited._MAX_HELD", most)
-        assert (open_text(tmp_path / "t.csv").content is not None) is held
-        assert_frame_equal(read_table(str(tmp_path / "t.csv")).frame, FRAME)

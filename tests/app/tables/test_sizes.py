@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from vicinal.app.tables.inputs import check_features, check_numbers
 from vicinal.app.tables.prepared import prepare
-from vicinal.app.tables.targets import check_features, check_numbers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,5 +66,5 @@ def test_a_table_with_large_numbers_is_read(tmp_path: Path) -> None:
 
 def test_tables_larger_than_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sysconf", lambda _: 1, raising=False)
-    with pytest.raises(ValueError, match="iris is larger than the 0 GB of memory"):
+    with pytest.raises(ValueError, match="iris is larger than the memory"):
         prepare("iris")

@@ -3,13 +3,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from vicinal.app.tables.prepared import prepare
+from vicinal.app.tables.names import NoTargetError
+from vicinal.app.tables.prepared import choose_target, likely_targets, prepare
 from vicinal.app.tables.reading import Table
-from vicinal.app.tables.targets import (
-    NoTargetError,
-    choose_target,
-    likely_targets,
-)
 
 
 def table(*names: str, target: str | None = None) -> Table:

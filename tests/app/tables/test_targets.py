@@ -10,10 +10,10 @@ import pytest
 
 from vicinal.app.comparison.data import encode_target
 from vicinal.app.tables.cells import clean
+from vicinal.app.tables.inputs import names_classes
 from vicinal.app.tables.names import Note
-from vicinal.app.tables.prepared import prepare
+from vicinal.app.tables.prepared import prepare, read_target
 from vicinal.app.tables.reading import read_table
-from vicinal.app.tables.targets import names_classes, read_target
 
 
 def cleaned(values: list[Any]) -> pl.Series:

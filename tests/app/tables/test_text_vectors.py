@@ -65,7 +65,7 @@ def test_a_model_of_text_vectors_maps_a_text_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("cell", "reason"),
     [
-        ("[0.1 ... 0.3]", "shortened"),
+        ("[0.1 ... 0.3]", "but '[0.1 ... 0.3]' is not one; write all numbers"),
         ("[0.1, red]", "but '[0.1, red]' is not one"),
         ("[1, 2]", "lists of 2 to 5 numbers"),
     ],

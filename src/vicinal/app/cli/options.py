@@ -13,7 +13,7 @@ from vicinal._files import check_writable, is_same_file
 from vicinal.app.tables.names import listed, near, printable
 
 if TYPE_CHECKING:
-    from vicinal.app.tables.columns import Overrides
+    from vicinal.app.tables.inputs import Overrides
     from vicinal.app.tables.names import NoTargetError
 
 
@@ -167,7 +167,7 @@ def overrides_of(
     decimal: str | None,
 ) -> "Overrides":
     """Return the user's decisions about columns."""
-    from vicinal.app.tables.columns import Overrides
+    from vicinal.app.tables.inputs import Overrides
 
     return Overrides.of(
         drop=drop, categorical=categorical, number=number, date=date, decimal=decimal

@@ -25,9 +25,13 @@ from sklearn.utils.multiclass import type_of_target
 
 from vicinal.app.comparison.scores import default_score
 from vicinal.app.methods.registry import METHODS, TASKS
-from vicinal.app.tables.columns import Overrides
-from vicinal.app.tables.sources import is_frame
-from vicinal.app.tables.targets import check_features, check_numbers, names_classes
+from vicinal.app.tables.inputs import (
+    Overrides,
+    check_features,
+    check_numbers,
+    is_frame,
+    names_classes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from vicinal._typing import IntArray
     from vicinal.app.comparison.data import Setting
     from vicinal.app.methods.registry import Method
-    from vicinal.app.tables.columns import Overrides
+    from vicinal.app.tables.inputs import Overrides
 
 __all__ = ["ComparisonRunner", "compare"]
 
@@ -342,7 +342,7 @@ def compare(
         ``number`` and ``date`` name columns, ``decimal`` is a comma or a point.
     task : {"auto", "classification", "regression", "none"}, default="auto"
         The kind of target. "auto" treats text as classes, and numbers by the rule of
-        `vicinal.app.tables.targets.names_classes`. "none" ignores y.
+        `vicinal.app.tables.inputs.names_classes`. "none" ignores y.
     methods : str, estimator or iterable of these, optional
         Names from `vicinal.app.comparison.METHODS`, or ``"all"``. By default the usual
         ones for the kind of target. Estimators with `transform`, like ``NCA(2)``, or

@@ -2,54 +2,36 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import zipfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from vicinal._files import atomic_write, check_writable
+from vicinal._typing import FloatArray
+from vicinal.app.models.saved import SavedModel
+from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import as_names, clean, typed
 from vicinal.app.tables.embeddings import read_embeddings
-from vicinal.app.tables.names import add_line_number, counted, near
-from vicinal.app.tables.reading import pieces, read_table
-from vicinal.app.tables.sources import open_source
-from vicinal.app.tables.targets import read_target
-
-if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Iterator, Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from vicinal._typing import FloatArray
-    from vicinal.app.models.saved import SavedModel
-    from vicinal.app.tables.sources import Source
-
-__all__ = [
-    "ARRAYS",
-    "TABLES",
-    "NeighborPredictor",
-    "Predicted",
-    "VectorMap",
-    "predict_file",
-    "transform_file",
-    "transform_vectors",
-    "write_frame",
-    "write_rows",
-]
+from vicinal.app.tables.names import check_column, counted
+from vicinal.app.tables.prepared import read_target
+from vicinal.app.tables.reading import (
+    Source,
+    add_line_number,
+    open_source,
+    pieces,
+    read_table,
+)
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_SINKS = {
-    ".parquet": "sink_parquet",
-    **dict.fromkeys((".arrow", ".feather", ".ipc"), "sink_ipc"),
-}
 #: Endings of tables, and of arrays of numbers.
-TABLES = (*_DELIMITERS, *_SINKS)
+TABLES = (*_DELIMITERS, ".parquet", ".arrow", ".feather", ".ipc")
 ARRAYS = (".npy", ".npz")
 
 
@@ -156,7 +138,6 @@ def transform_file(
     ...     transform_file(model, "iris", Path(folder) / "mapped.parquet")
     150
     """
-    import polars as pl
 
     def mapped(piece: pl.DataFrame) -> pl.DataFrame:
         columns = enumerate(model.transform(piece).T)
@@ -274,11 +255,10 @@ class NeighborPredictor:
             )
         if n_neighbors < 1:
             raise ValueError(f"Ask for at least 1 neighbour, not {n_neighbors}.")
-        table = read_table(among)
+        opened = open_source(among)
+        table = read_table(opened)
         frame = table.frame
-        if model.target not in frame.columns:
-            hint = near(model.target, frame.columns) or ", which is to be predicted."
-            raise ValueError(f"{table.name} has no column {model.target!r}{hint}")
+        check_column(model.target, frame.columns, table.name)
         column = frame.get_column(model.target)
         read = read_target(column, task=model.task, decimal=table.decimal)
         labeled = frame.filter(read.kept)
@@ -291,7 +271,7 @@ class NeighborPredictor:
         self.decimal = table.decimal
         self.classes = model.task == "classification"
         kind = KNeighborsClassifier if self.classes else KNeighborsRegressor
-        with add_line_number(among, np.flatnonzero(read.kept)):
+        with add_line_number(opened, np.flatnonzero(read.kept)):
             points = model.transform(labeled)
         self._knn = kind(n_neighbors).fit(points, read.values)
 
@@ -324,8 +304,6 @@ class NeighborPredictor:
         polars.DataFrame
             ``share`` is the share of the neighbors that are of the predicted class.
         """
-        import polars as pl
-
         if not self.classes:
             return pl.DataFrame({"predicted": self.predict(frame)})
         shares = self._knn.predict_proba(self.model.transform(frame))
@@ -425,34 +403,21 @@ def predict_file(
 
     def predicted(piece: pl.DataFrame) -> pl.DataFrame:
         new = predictor.columns(piece)
-        # The first piece comes twice, the first time for the types of the columns.
-        if outcome.n_rows == 0:
-            outcome.truth, outcome.predicted = [], []
-        for truth, value in zip(
-            _known_targets(piece, model, predictor.decimal),
-            new.get_column("predicted"),
-            strict=True,
-        ):
+        targets = _known_targets(piece, model, predictor.decimal)
+        for truth, value in zip(targets, new.get_column("predicted"), strict=True):
             if truth is not None:
                 outcome.truth.append(truth)
                 outcome.predicted.append(value)
         return new
 
-    def count(done: int) -> None:
-        outcome.n_rows = done
-        if on_rows is not None:
-            on_rows(done)
-
     outcome.n_rows = write_rows(
-        source, path, predicted, keep=keep, keep_all=keep_all, on_rows=count
+        source, path, predicted, keep=keep, keep_all=keep_all, on_rows=on_rows
     )
     return outcome
 
 
 def _known_targets(piece: pl.DataFrame, model: SavedModel, decimal: str) -> list[Any]:
     """Return the targets of some rows in the form of predictions; None if unknown."""
-    import polars as pl
-
     if model.target not in piece.columns:
         return [None] * piece.height
     text = clean(piece.get_column(str(model.target)).alias("column").to_frame())
@@ -577,31 +542,25 @@ def write_rows(
             f"{goal.name} holds one array, and no column beside it; write to .npz, "
             ".parquet or .csv to keep some."
         )
-    rows = _Rows(opened, kept, new, on_rows)
+    rows = _Rows(opened, kept, new, made, on_rows)
     sample = rows.joined(first, made)
     with atomic_write(goal) as temporary:
         try:
             if suffix in ARRAYS:
-                _write_arrays(rows, sample.schema, temporary, suffix)
-            elif suffix in _DELIMITERS:
-                # polars' own sink for text has missed a full disk.
-                with temporary.open("w", encoding="utf-8", newline="") as file:
-                    for piece in rows():
-                        header = rows.done == 0
-                        separator = _DELIMITERS[suffix]
-                        file.write(
-                            piece.write_csv(separator=separator, include_header=header)
-                        )
+                _write_arrays(rows, made.schema, temporary, suffix)
             else:
-                bytes_of_row = max(1, sample.estimated_size() // sample.height)
-                group = max(1, row_group_bytes // bytes_of_row)
-                sized = {"row_group_size": int(group)} if suffix == ".parquet" else {}
-                _sink(rows, sample.schema, temporary, _SINKS[suffix], sized)
-        except OSError as error:
-            if error is rows.failure:
-                raise
-            reason = error.strerror or str(error)
-            raise OSError(f"{goal} could not be written: {reason}.") from error
+                _write_table(rows, sample, temporary, suffix, row_group_bytes)
+        except (
+            OSError,
+            pl.exceptions.PolarsError,
+            pl.exceptions.PanicException,
+        ) as error:
+            # polars reports an error in the rows in its own words.
+            if rows.failure is not None:
+                raise rows.failure from None
+            reason = getattr(error, "strerror", None) or str(error).strip()
+            first_line = reason.partition("\n")[0]
+            raise OSError(f"{goal} could not be written: {first_line}.") from error
     return rows.done
 
 
@@ -613,26 +572,24 @@ class _Rows:
         source: Source,
         kept: list[str],
         new: Callable[[pl.DataFrame], pl.DataFrame],
+        first: pl.DataFrame,
         on_rows: Callable[[int], None] | None,
     ) -> None:
         self.source, self.kept, self.new, self.on_rows = source, kept, new, on_rows
-        self.done = 0
+        self.first, self.done = first, 0
         self.failure: BaseException | None = None
 
     def joined(self, piece: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-        import polars as pl
-
         # Not by `select`, which expands names such as "*".
         kept = [piece.get_column(name) for name in self.kept]
         return pl.DataFrame([*kept, *new.iter_columns()])
 
     def __call__(self, *_: Any) -> Iterator[pl.DataFrame]:
-        self.done = 0
         try:
             for piece in pieces(self.source):
                 with add_line_number(self.source, self.done):
-                    made = self.new(piece)
-                yield self.joined(piece, made)
+                    new = self.new(piece) if self.done else self.first
+                yield self.joined(piece, new)
                 self.done += piece.height
                 if self.on_rows is not None:
                     self.on_rows(self.done)
@@ -641,52 +598,56 @@ class _Rows:
             raise
 
 
-def _sink(
-    rows: _Rows, schema: pl.Schema, temporary: Path, sink: str, sized: dict[str, int]
+def _write_table(
+    rows: _Rows, sample: pl.DataFrame, temporary: Path, suffix: str, group_bytes: int
 ) -> None:
-    import polars as pl
+    """Write the rows as text, Parquet or Arrow."""
     from polars.io.plugins import register_io_source
 
-    try:
-        getattr(register_io_source(rows, schema=schema), sink)(temporary, **sized)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        # polars reports an error in the rows in its own words; raise the first one.
-        if rows.failure is not None:
-            raise rows.failure from None
-        raise OSError(str(error).strip().partition("\n")[0]) from error
+    if suffix in _DELIMITERS:
+        # polars' own sink for text has missed a full disk.
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            for piece in rows():
+                text = piece.write_csv(
+                    separator=_DELIMITERS[suffix], include_header=rows.done == 0
+                )
+                file.write(text)
+        return
+    lazy = register_io_source(rows, schema=sample.schema)
+    if suffix == ".parquet":
+        bytes_of_row = max(1, sample.estimated_size() // sample.height)
+        group = max(1, int(group_bytes // bytes_of_row))
+        lazy.sink_parquet(temporary, row_group_size=group)
+    else:
+        lazy.sink_ipc(temporary)
 
 
-def _write_arrays(rows: _Rows, schema: pl.Schema, temporary: Path, suffix: str) -> None:
+def _write_arrays(rows: _Rows, new: pl.Schema, temporary: Path, suffix: str) -> None:
     """Write the new columns as one array X; in npz, kept columns beside it."""
-    names = [name for name in schema.names() if name not in rows.kept]
-    single = all(str(schema[name]) == "Float32" for name in names)
-    dtype = "<f4" if single else "<f8"
+    dtype = "<f4" if all(kind == pl.Float32 for kind in new.dtypes()) else "<f8"
     kept: dict[str, list[Any]] = {name: [] for name in rows.kept}
     plain = temporary if suffix == ".npy" else temporary.with_suffix(".X.npy")
-    header = {"descr": dtype, "fortran_order": False, "shape": (0, len(names))}
+    header = {"descr": dtype, "fortran_order": False}
     try:
         with plain.open("wb") as file:
             # Written again at the end: NumPy leaves room for a larger number of rows.
-            np.lib.format.write_array_header_1_0(file, header)
+            write_header = np.lib.format.write_array_header_1_0
+            write_header(file, {**header, "shape": (0, len(new))})
             for piece in rows():
-                block = piece.select(names).to_numpy()
-                file.write(np.ascontiguousarray(block, dtype=dtype).tobytes())
+                block = piece[:, len(kept) :].to_numpy()
+                file.write(np.ascontiguousarray(block, dtype).tobytes())
                 for name, values in kept.items():
                     values.extend(piece.get_column(name).to_list())
             file.seek(0)
-            shape = (rows.done, len(names))
-            np.lib.format.write_array_header_1_0(file, {**header, "shape": shape})
+            write_header(file, {**header, "shape": (rows.done, len(new))})
         if suffix == ".npy":
             return
+        arrays = {"X": np.load(plain, mmap_mode="r"), "names": _array(new.names())}
+        arrays |= {name: _array(values) for name, values in kept.items()}
         with zipfile.ZipFile(temporary, "w", allowZip64=True) as archive:
-            with (
-                plain.open("rb") as array,
-                archive.open("X.npy", "w", force_zip64=True) as to,
-            ):
-                shutil.copyfileobj(array, to)
-            for name, values in {"names": names, **kept}.items():
+            for name, array in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as to:
-                    np.lib.format.write_array(to, _array(values), allow_pickle=False)
+                    np.lib.format.write_array(to, array, allow_pickle=False)
     finally:
         if suffix == ".npz":
             plain.unlink(missing_ok=True)
@@ -703,9 +664,7 @@ def _array(values: list[Any]) -> NDArray[Any]:
 
 def _check_kept(columns: list[str], keep: Sequence[str], new: list[str]) -> None:
     for name in keep:
-        if name not in columns:
-            hint = near(name, columns) or f"; it has {', '.join(columns[:10])}."
-            raise ValueError(f"The table has no column {name!r} to keep{hint}")
+        check_column(name, columns)
         if name in new:
             raise ValueError(
                 f"Column {name!r} cannot be kept: a new column has its name; keep the "

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from vicinal.app.models.saved import from_pipeline
+from vicinal.app.methods.registry import METHODS, Method
+from vicinal.app.models.saved import SavedModel, from_pipeline
 from vicinal.app.tables.names import near
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from vicinal.app.methods.registry import Method
-    from vicinal.app.models.saved import SavedModel
-    from vicinal.app.tables.prepared import Prepared
-
-__all__ = ["learn", "method_named", "needs_target"]
+from vicinal.app.tables.prepared import Prepared
 
 
 def learn(
@@ -137,8 +131,6 @@ def method_named(name: str) -> Method:
     >>> method_named("lda").name
     'lda'
     """
-    from vicinal.app.methods.registry import METHODS
-
     if name not in METHODS:
         hint = near(name, list(METHODS)) or f"; there are {', '.join(METHODS)}."
         raise ValueError(f"There is no method {name!r}{hint}")

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import sklearn
+from numpy.typing import NDArray
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal import persistence
+from vicinal import __version__, persistence
+from vicinal._typing import FloatArray
 from vicinal.app.methods.linear_map import affine_map, linear_map
 from vicinal.app.tables.cells import clean
 from vicinal.app.tables.columns import Columns, Decision
-from vicinal.app.tables.names import CellError, distinct_names
-from vicinal.app.tables.sources import is_frame, to_polars
-
-if TYPE_CHECKING:
-    import os
-
-    from numpy.typing import NDArray
-
-    from vicinal._typing import FloatArray
-    from vicinal.app.tables.prepared import Prepared
-
-__all__ = ["SavedModel", "from_estimator", "from_parts", "from_pipeline", "to_parts"]
+from vicinal.app.tables.inputs import is_frame
+from vicinal.app.tables.names import distinct_names
+from vicinal.app.tables.prepared import Prepared
+from vicinal.app.tables.reading import to_polars
 
 _ARRAYS = ("median", "mean", "scale", "components")
 
@@ -135,10 +130,7 @@ class SavedModel:
         """
         n_features = len(self.median)
         if is_frame(frame):
-            try:
-                X = self.columns.encode(clean(self.columns.kept_part(to_polars(frame))))
-            except CellError as error:
-                raise error.like(self._number_like(error.arguments[0])) from None
+            X = self.columns.encode(clean(self.columns.kept_part(to_polars(frame))))
         else:
             X = np.asarray(frame)
             if X.ndim != 2 or X.shape[1] != n_features or X.dtype.kind not in "fiub":
@@ -179,15 +171,6 @@ class SavedModel:
         """Map rows that `prepare` returned."""
         with np.errstate(over="ignore", invalid="ignore"):
             return _finite(prepared @ self.components.T.astype(prepared.dtype))
-
-    def _number_like(self, column: str) -> str:
-        """Return a typical number of a column, for error messages."""
-        names = self.columns.feature_names
-        value = float(self.median[names.index(column)]) if column in names else np.nan
-        if not np.isfinite(value):
-            return ""
-        # The median of whole numbers can be halfway between two of them.
-        return f"{np.floor(value):.0f}" if (2 * value).is_integer() else f"{value:.4g}"
 
 
 def _finite(X: FloatArray) -> FloatArray:
@@ -271,7 +254,7 @@ def from_pipeline(
         target=prepared.target,
         classes=classes,
         parameters=parameters or {},
-        versions=_versions(),
+        versions={"vicinal": __version__, "scikit-learn": sklearn.__version__},
     )
 
 
@@ -355,7 +338,7 @@ def from_estimator(estimator: Any) -> SavedModel:
         scale=np.ones(n_features),
         components=components,
         parameters=_json_able(estimator.get_params(deep=False)),
-        versions=_versions(),
+        versions={"vicinal": __version__, "scikit-learn": sklearn.__version__},
     )
 
 
@@ -368,14 +351,6 @@ def _json_able(parameters: dict[str, Any]) -> dict[str, Any]:
             continue
         kept[name] = value
     return kept
-
-
-def _versions() -> dict[str, str]:
-    import sklearn
-
-    from vicinal import __version__
-
-    return {"vicinal": __version__, "scikit-learn": sklearn.__version__}
 
 
 def load(path: str | os.PathLike[str]) -> SavedModel:
@@ -408,16 +383,8 @@ def load(path: str | os.PathLike[str]) -> SavedModel:
     ('lda', (2, 13))
     """
     from vicinal.adapters import RetrievalAdapter
-    from vicinal.app.models.files import TABLES
 
-    try:
-        model = persistence.load(path)
-    except ValueError as error:
-        remedy = "write it again with `vicinal fit`."
-        if Path(path).suffix.lower() in TABLES:  # data would be written over
-            remedy = "name, before the data, a model that `vicinal fit` wrote."
-        reason = str(error).removesuffix(".").removesuffix("; save it again")
-        raise ValueError(f"{reason}; {remedy}") from error
+    model = persistence.load(path)
     if isinstance(model, RetrievalAdapter):
         raise persistence.AdapterFileError(
             f"{Path(path).name} is an adapter that `vicinal adapt` wrote, no model of "
@@ -450,37 +417,38 @@ def to_parts(model: SavedModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
 def from_parts(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SavedModel:
     """Rebuild a model from the parts of a file that may come from anyone."""
 
-    def demand(holds: bool, problem: str) -> None:
-        if not holds:
-            raise ValueError(problem)
-
     def are_text(values: Any) -> bool:
         return isinstance(values, list) and all(isinstance(one, str) for one in values)
 
-    demand(set(arrays) == set(_ARRAYS), "it holds other arrays than a model of a table")
     columns = Columns.from_dict(header.pop("columns", None))
     names = header.pop("feature_names", None)
-    demand(names == columns.feature_names, "the features' names")
-    kept = {"method", "task", "target", "classes", "parameters", "versions"}
-    demand(set(header) == kept, "the header has other keys")
-    method, classes = header["method"], header["classes"]
-    valid = isinstance(method, str) and 0 < len(method) <= 100
-    # The name is printed, and part of the names of columns.
-    demand(valid and method.isprintable(), "the method's name")
-    demand(header["task"] in ("classification", "regression", "none"), "the task")
-    demand(header["target"] is None or isinstance(header["target"], str), "the target")
-    demand(are_text(classes) and len(set(classes)) == len(classes), "the classes")
-    demand(isinstance(header["parameters"], dict), "the parameters")
-    versions = header["versions"]
-    demand(isinstance(versions, dict) and are_text([*versions.values()]), "versions")
     model = SavedModel(columns=columns, **{**header, **arrays})
     n_features = len(columns.feature_names)
+    classes, versions = model.classes, model.versions
+    valid = {
+        "the features' names": names == columns.feature_names,
+        "the arrays": set(arrays) == set(_ARRAYS),
+        # The name is printed, and part of the names of columns.
+        "the method's name": isinstance(model.method, str)
+        and 0 < len(model.method) <= 100
+        and model.method.isprintable(),
+        "the task": model.task in ("classification", "regression", "none"),
+        "the target": model.target is None or isinstance(model.target, str),
+        "the classes": are_text(classes) and len(set(classes)) == len(classes),
+        "the parameters": isinstance(model.parameters, dict),
+        "the versions": isinstance(versions, dict) and are_text([*versions.values()]),
+    }
     for name, array in arrays.items():
-        demand(array.dtype in (np.float32, np.float64), f"the type of {name}")
         known = array[~np.isnan(array)] if name == "median" else array
-        demand(bool(np.isfinite(known).all()), f"{name} is not finite")
         shape = (len(array), n_features) if name == "components" else (n_features,)
-        demand(array.shape == shape, f"the shape of {name}")
-    demand(0 < len(model.components) <= n_features, "the shape of components")
-    demand(bool((model.scale > 0).all()), "scale is not positive")
+        valid[f"the array {name}"] = (
+            array.dtype in (np.float32, np.float64)
+            and array.shape == shape
+            and bool(np.isfinite(known).all())
+        )
+    valid["the components"] = 0 < len(model.components) <= n_features
+    valid["the scale"] = bool((model.scale > 0).all())
+    for part, holds in valid.items():
+        if not holds:
+            raise ValueError(f"{part} cannot be valid")
     return replace(model, classes=tuple(classes))

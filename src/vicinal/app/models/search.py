@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from numpy.typing import NDArray
 
 from vicinal._files import is_same_file
-from vicinal.app.tables.cells import clean
-from vicinal.app.tables.names import add_line_number, counted, near
-from vicinal.app.tables.reading import pieces
-from vicinal.app.tables.sources import Source, open_source
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from vicinal._typing import FloatArray, IntArray
-    from vicinal.app.models.files import VectorMap
-    from vicinal.app.models.saved import SavedModel
-
-__all__ = [
-    "Found",
-    "Neighborhoods",
-    "Recall",
-    "find_rows",
-    "names_of_rows",
-    "nearest_rows",
-    "neighbor_table",
-]
-
-# Exact search among more rows takes minutes if there are many queries.
-MIN_INDEX_ROWS, MIN_INDEX_QUERIES = 50_000, 1000
-# Queries that are also answered exactly, to estimate the recall of an index.
-N_CHECKED = 100
+from vicinal._typing import FloatArray, IntArray
+from vicinal.app.models.files import VectorMap
+from vicinal.app.models.saved import SavedModel
+from vicinal.app.tables._polars import pl
+from vicinal.app.tables.cells import as_texts
+from vicinal.app.tables.names import check_column, counted
+from vicinal.app.tables.reading import Source, add_line_number, open_source, pieces
+from vicinal.neighbors import ExactIndex, KNNIndex, UsearchIndex
 
 
 @dataclass(frozen=True)
@@ -133,65 +112,6 @@ class Neighborhoods:
     learned: Found
 
 
-class ExactIndex:
-    """Exact search by brute force; of equally near points, the first ones."""
-
-    def build(self, X: FloatArray) -> Self:
-        """Keep the points."""
-        self._points = X
-        return self
-
-    def query(self, Q: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
-        """Return the nearest points of each query, and their distances."""
-        X, k = self._points, min(k, len(self._points))
-        rows = np.empty((len(Q), k), dtype=np.intp)
-        distances = np.empty((len(Q), k))
-        size = max(1, 2**22 // len(X))  # 32 MB of distances at a time
-        for start in range(0, len(Q), size):
-            block = slice(start, start + size)
-            found = cdist(Q[block], X)
-            kept = np.argpartition(found, k - 1, axis=1)[:, :k]
-            last = np.take_along_axis(found, kept[:, -1:], 1)
-            for i in np.flatnonzero((found <= last).sum(axis=1) > k):
-                kept[i] = np.argsort(found[i], kind="stable")[:k]
-            kept.sort(axis=1)
-            nearest = np.take_along_axis(found, kept, 1)
-            order = np.argsort(nearest, axis=1, kind="stable")
-            rows[block] = np.take_along_axis(kept, order, 1)
-            distances[block] = np.take_along_axis(nearest, order, 1)
-        return rows, distances
-
-
-class UsearchIndex:
-    """Approximate search by a graph of usearch, in float32."""
-
-    def build(self, X: FloatArray) -> Self:
-        """Index the points; float32 keeps more digits of centered ones."""
-        from usearch.index import Index
-
-        self._center = X.mean(axis=0)
-        self._index: Any = Index(ndim=X.shape[1], metric="l2sq", dtype="f32")
-        return self.add(X)
-
-    def add(self, X: FloatArray) -> Self:
-        """Add more points, numbered after those before."""
-        numbers = np.arange(len(self._index), len(self._index) + len(X))
-        self._index.add(numbers, (X - self._center).astype(np.float32))
-        return self
-
-    def query(self, Q: FloatArray, k: int) -> tuple[IntArray, FloatArray]:
-        """Return near points of each query, and their distances; inf if missing."""
-        # Twice as many candidates as neighbors, and at least usearch's 128 of building.
-        self._index.expansion_search = max(self._index.expansion_add, 2 * k)
-        vectors = (Q - self._center).astype(np.float32)
-        found = self._index.search(vectors, min(k, len(self._index)))
-        with np.errstate(invalid="ignore"):  # missing neighbors are signaling NaN
-            squares = np.asarray(found.distances, dtype=np.float64)
-        distances = np.sqrt(np.maximum(squares, 0)).reshape(len(Q), -1)
-        distances[np.isnan(distances)] = np.inf
-        return np.asarray(found.keys).astype(np.intp).reshape(len(Q), -1), distances
-
-
 class _Nearest:
     """The k nearest rows of some points among the rows seen so far."""
 
@@ -201,18 +121,16 @@ class _Nearest:
         self.distances: NDArray[np.float64] = np.empty((len(queries), 0))
         self.n_rows = 0
 
-    def update(self, index: ExactIndex | UsearchIndex, n_rows: int) -> None:
+    def update(self, index: KNNIndex, n_rows: int) -> None:
         """Merge the answers of an index of the next rows."""
-        if n_rows == 0:
-            return
         # One more than wanted: a row is not a neighbor of itself.
-        rows, distances = index.query(self.queries, self.k + (self.own is not None))
-        rows = np.hstack([self.rows, rows + self.n_rows])
+        found, distances = index.query(self.queries, self.k + (self.own is not None))
+        rows = np.hstack([self.rows, found + self.n_rows])
         both = np.hstack([self.distances, distances], dtype=np.float64)
         if self.own is not None:
             both[rows == self.own[:, None]] = np.inf
-        # Earlier rows come first: they win ties.
-        order = np.argsort(both, axis=1, kind="stable")[:, : self.k]
+        # Of equally near rows, the first ones.
+        order = np.lexsort((rows, both))[:, : self.k]
         self.rows = np.take_along_axis(rows, order, 1)
         self.distances = np.take_along_axis(both, order, 1)
         self.rows[np.isinf(self.distances)] = -1
@@ -268,9 +186,9 @@ def nearest_rows(
     for piece in pieces(opened):
         with add_line_number(opened, start := learned.n_rows):
             X = model.prepare(piece)
-        texts = [] if label is None else _texts(piece, str(model.target))
+        texts = [] if label is None else as_texts(piece.get_column(str(model.target)))
         for nearest, Z in ((euclidean, X), (learned, model.map(X))):
-            nearest.update(ExactIndex().build(Z), len(Z))
+            nearest.update(ExactIndex().build(Z.astype(np.float64)), len(Z))
             rows = nearest.rows[nearest.rows >= start].tolist()
             labels |= {row: texts[row - start] for row in rows if texts}
 
@@ -366,13 +284,14 @@ def neighbor_table(
     def searched(queries: IntArray | slice, approximate: bool) -> _Nearest:
         own = numbers[queries] if same else None
         nearest = _Nearest(points[queries], n_neighbors, own)
-        graph = UsearchIndex()
+        # Twice as many candidates as neighbors, and at least those of building.
+        graph = UsearchIndex(expansion_search=max(128, 2 * n_neighbors))
         n_rows = 0
         for piece in pieces(opened):
             with add_line_number(opened, n_rows):
                 Z = transform(piece)
             if not approximate:
-                nearest.update(ExactIndex().build(Z), len(Z))
+                nearest.update(ExactIndex().build(Z.astype(np.float64)), len(Z))
             elif n_rows:
                 graph.add(Z)
             else:
@@ -388,7 +307,7 @@ def neighbor_table(
     nearest = searched(slice(None), approximate)
     if approximate and on_recall is not None:
         rng = np.random.default_rng(0)
-        some = rng.choice(len(points), N_CHECKED, replace=False)
+        some = rng.choice(len(points), 100, replace=False)
         on_rows = None
         on_recall(_recall(nearest.rows[some], searched(some, approximate=False).rows))
     wanted = _shown_columns(opened, name, model.target, show)
@@ -414,10 +333,13 @@ def _shown_columns(
     return wanted
 
 
-def _is_worth_an_index(n_queries: int, source: Source) -> bool:
-    if n_queries < MIN_INDEX_QUERIES or find_spec("usearch") is None:
+def _is_worth_an_index(
+    n_queries: int, source: Source, min_queries: int = 1000, min_rows: int = 50_000
+) -> bool:
+    """Whether exact search would take minutes, and usearch is installed."""
+    if n_queries < min_queries or find_spec("usearch") is None:
         return False
-    return sum(piece.height for piece in pieces(source)) > MIN_INDEX_ROWS
+    return sum(piece.height for piece in pieces(source)) > min_rows
 
 
 def _recall(found: IntArray, exact: IntArray) -> Recall:
@@ -443,7 +365,7 @@ def _read_queries(
     for piece in pieces(source):
         if column is not None and column not in piece.columns:
             if required:
-                _check_columns(piece.columns, [column], source.name)
+                check_column(column, piece.columns, source.name)
             texts = None
         here = range(n_rows, n_rows + piece.height)
         inside = [*here] if wanted is None else sorted(wanted.intersection(here))
@@ -453,7 +375,7 @@ def _read_queries(
                 points.append(transform(part))
             numbers += inside
             if texts is not None:
-                texts += _texts(part, str(column))
+                texts += as_texts(part.get_column(str(column)))
         n_rows += piece.height
         if wanted is not None and len(numbers) == len(wanted):
             break
@@ -475,13 +397,12 @@ def _cells(
     source: Source, rows: IntArray, columns: Sequence[str]
 ) -> dict[str, pl.Series]:
     """Return the cells of some rows, in their order, by another look at the table."""
-    import polars as pl
-
     wanted = np.unique(rows[rows >= 0])
     parts = []
     start = 0
     for piece in pieces(source):
-        _check_columns(piece.columns, columns, source.name)
+        for name in columns:
+            check_column(name, piece.columns, source.name)
         if not columns:
             return {}
         inside = wanted[(wanted >= start) & (wanted < start + piece.height)] - start
@@ -505,8 +426,6 @@ def _table(
     name: str | None,
     cells: dict[str, pl.Series],
 ) -> pl.DataFrame:
-    import polars as pl
-
     there = nearest.rows >= 0
     index, rank = np.nonzero(there)
     columns = {"query": pl.Series(numbers[index])}
@@ -606,23 +525,8 @@ def names_of_rows(source: str, column: str, rows: Iterable[int]) -> dict[int, st
 
 def _all_texts(source: Source, column: str) -> Iterator[str]:
     for piece in pieces(source):
-        _check_columns(piece.columns, [column], source.name)
-        yield from _texts(piece, column)
-
-
-def _texts(piece: pl.DataFrame, column: str) -> list[str]:
-    """Return the cells of a column as text; missing ones are empty."""
-    import polars as pl
-
-    cells = clean(piece.get_column(column).alias("column").to_frame()).to_series()
-    return cells.cast(pl.String).fill_null("").to_list()
-
-
-def _check_columns(columns: list[str], wanted: Sequence[str], table: str) -> None:
-    for one in wanted:
-        if one not in columns:
-            hint = near(one, columns) or f"; it has {', '.join(columns[:10])}."
-            raise ValueError(f"{table} has no column {one!r}{hint}")
+        check_column(column, piece.columns, source.name)
+        yield from as_texts(piece.get_column(column))
 
 
 def _check_k(n_neighbors: int) -> None:

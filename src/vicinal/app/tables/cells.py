@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
+from vicinal._typing import FloatArray
+from vicinal.app.tables._polars import pl
 from vicinal.app.tables.names import CellError, TableError, listed
 from vicinal.app.tables.notation import (
     MISSING,
@@ -21,14 +25,6 @@ from vicinal.app.tables.notation import (
     read_numbers,
     read_vectors,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
-    import polars as pl
-
-    from vicinal._typing import FloatArray
-
 
 #: Words for yes, and for no in the same order.
 YES = ["true", "yes", "y", "t"]
@@ -54,30 +50,17 @@ def clean(frame: pl.DataFrame) -> pl.DataFrame:
     >>> clean(pl.DataFrame({"a": [" red", "N/A", "blue "]}))["a"].to_list()
     ['red', None, 'blue']
     """
-    import polars as pl
-
-    def cleaned(column: pl.Expr) -> pl.Expr:
-        stripped = column.cast(pl.String).str.strip_chars()
-        present = ~stripped.str.to_lowercase().is_in(list(MISSING))
-        return pl.when(present).then(stripped)
-
     kinds = (pl.String, pl.Categorical, pl.Enum)
-    chosen = [index for index, kind in enumerate(frame.dtypes) if kind in kinds]
-    return _change(frame, chosen, cleaned)
-
-
-def _change(
-    frame: pl.DataFrame, chosen: Iterable[int], change: Callable[[pl.Expr], pl.Expr]
-) -> pl.DataFrame:
-    """Apply an expression to the columns at these indexes."""
-    import polars as pl
-
-    # Under other names: polars takes names like "*" and "^a.*$" for patterns.
-    numbered = frame.clone()
-    numbered.columns = [str(index) for index in range(frame.width)]
-    result = numbered.with_columns(change(pl.col(str(index))) for index in chosen)
-    result.columns = frame.columns
-    return result
+    # By position: polars takes names like "*" and "^a.*$" for patterns.
+    stripped = [
+        pl.nth(index).cast(pl.String).str.strip_chars()
+        for index, kind in enumerate(frame.dtypes)
+        if kind in kinds
+    ]
+    return frame.with_columns(
+        pl.when(~one.str.to_lowercase().is_in(list(MISSING))).then(one)
+        for one in stripped
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,106 +126,115 @@ def typed(
     >>> cells.frame["a"].to_list(), cells.forms
     ([3.5, 12.0], {'a': ',', 'b': '.$'})
     """
-    import polars as pl
-
+    # Under other names: polars takes names like "*" and "^a.*$" for patterns.
     names, frame = frame.columns, frame.clone()
     frame.columns = [str(index) for index in range(frame.width)]
     columns = frame.get_columns()
     text = [
-        index
-        for index, one in enumerate(columns)
-        if one.dtype == pl.String and names[index] not in skip
+        i
+        for i, one in enumerate(columns)
+        if one.dtype == pl.String and names[i] not in skip
     ]
-    # All columns at once: thousands of calls of polars take seconds.
-    parsed, read = _parse(frame, text, lambda x: x.cast(pl.Int64, strict=False))
-    for index in read:
-        columns[index] = parsed[index]
-    text = [index for index in text if columns[index].dtype == pl.String]
-    parsed, fractions = _parse(frame, text, lambda x: x.cast(pl.Float64, strict=False))
-    samples = {index: sample(columns[index]) for index in fractions}
-    for index in fractions:
-        columns[index] = parsed[index]
-    text = [index for index in text if index not in samples]
-    for index in text:
+    integers, whole = _parse(frame, text, lambda x: x.cast(pl.Int64, strict=False))
+    text = sorted({*text} - {*whole})
+    floats, fractions = _parse(frame, text, lambda x: x.cast(pl.Float64, strict=False))
+    samples = {i: sample(columns[i]) for i in fractions}
+    odd = [i for i in text if i not in samples]
+    for i in odd:
         # The cells that are not plain numbers, wherever they are.
-        odd = columns[index].filter(parsed[index].is_null())
-        samples[index] = sample(odd.drop_nulls())
-    possible = {i: able for i in text if (able := possible_forms(samples[i]))}
-    shown = {index: decisive(samples[index]) for index in [*possible, *fractions]}
-    spoiled = [samples[index] for index in text if index not in possible]
-    sign, known = decimal or "", True
-    if decimal is None:
-        sign, known = _decimal_sign(possible, shown, spoiled, likely)
-    forms = {
-        index: next((one for one in able if one[0] == (shown[index] or sign)), able[0])
-        for index, able in possible.items()
-    }
-    unsure = [
-        index
-        for index, able in possible.items()
-        if len(able) > 1 and not known and any("," in one for one in samples[index])
-    ]
-    if sign == ",":
-        # In such a table, 12.500 is twelve thousand and five hundred.
-        grouped = (i for i in fractions if grouped_by_points(samples[i]))
-        forms |= {index: "," for index in grouped if not shown[index]}
-    forms = _read_forms(frame, forms, columns)
-    for index in text:
-        if looks_like_vectors(samples[index]):
-            columns[index] = _lists(columns[index])
-    for index, name in enumerate(names):
-        if name in number and columns[index].dtype == pl.String:
-            form, sure = number_form(sample(columns[index]), sign, decimal) or (
-                "",
-                True,
-            )
-            forms |= {index: form} if form else {}
-            unsure += [] if known or sure else [index]
+        samples[i] = sample(columns[i].filter(floats[i].is_null()).drop_nulls())
+    for i in whole:
+        columns[i] = integers[i]
+    for i in fractions:
+        columns[i] = floats[i]
+
+    chosen, unsure, sign, known = _choose_forms(samples, fractions, decimal, likely)
+    forms = {}
+    for form in {*chosen.values()}:
+        own = [i for i, one in chosen.items() if one == form]
+        parsed, read = _parse(frame, own, partial(read_numbers, form=form))
+        for i in read:
+            columns[i], forms[i] = parsed[i], form
+    for i in odd:
+        if looks_like_vectors(samples[i]):
+            columns[i] = _lists(columns[i])
+        if names[i] in number and columns[i].dtype == pl.String:
+            found = number_form(sample(columns[i]), sign, decimal)
+            if found is not None and found[0]:
+                forms[i], is_sure = found
+                unsure += [] if known or is_sure else [i]
     result = pl.DataFrame(columns)
     # polars would rename a column without a name to column_0.
     result.columns = names
     return Cells(
         result,
-        {names[index]: form for index, form in sorted(forms.items())},
+        {names[i]: form for i, form in sorted(forms.items())},
         sign,
         known,
-        tuple(names[index] for index in unsure if index in forms),
+        tuple(names[i] for i in unsure if i in forms),
     )
 
 
-def _read_forms(
-    frame: pl.DataFrame, forms: dict[int, str], columns: list[pl.Series]
-) -> dict[int, str]:
-    """Read numbers into `columns`; return the forms that read all cells."""
-    kept = {}
-    for form in sorted(set(forms.values())):
-        own = [index for index, one in forms.items() if one == form]
-        parsed, read = _parse(frame, own, lambda x, form=form: read_numbers(x, form))  # type: ignore[misc]
-        for index in read:
-            columns[index] = parsed[index]
-            kept[index] = form
-    return kept
+def _choose_forms(
+    samples: dict[int, list[str]],
+    fractions: list[int],
+    decimal: str | None,
+    likely: str,
+) -> tuple[dict[int, str], list[int], str, bool]:
+    """Choose the notation of the columns of numbers, given some cells of each.
+
+    Returns
+    -------
+    chosen : dict of int to str
+        Forms by column.
+    unsure : list of int
+        Columns that can be read with both decimal signs.
+    sign : {",", "."}
+        The decimal sign of the table.
+    known : bool
+        Whether the user or some cells determine it.
+    """
+    evidence = {i: decisive(samples[i]) for i in fractions}
+    possible = {i: possible_forms(x) for i, x in samples.items() if i not in evidence}
+    for i, able in possible.items():
+        evidence[i] = able[0][0] if len(able) == 1 else _shown_sign(samples[i])
+    signs = {*evidence.values()} - {""}
+    known = decimal is not None or bool(signs)
+    sign = decimal or ("," if "," in signs else "." if signs else likely)
+    chosen = {
+        i: next((one for one in able if one[0] == (evidence[i] or sign)), able[0])
+        for i, able in possible.items()
+        if able
+    }
+    unsure = [
+        i
+        for i, able in possible.items()
+        if len(able) > 1 and not known and any("," in one for one in samples[i])
+    ]
+    if sign == ",":
+        # In such a table, 12.500 is twelve thousand and five hundred.
+        grouped = (i for i in fractions if grouped_by_points(samples[i]))
+        chosen |= {i: "," for i in grouped if not evidence[i]}
+    return chosen, unsure, sign, known
 
 
 def _parse(
     frame: pl.DataFrame, chosen: list[int], change: Callable[[pl.Expr], pl.Expr]
 ) -> tuple[list[pl.Series], list[int]]:
     """Parse columns; return all columns, and the indexes of those parsed in full."""
-    parsed = _change(frame, chosen, change)
-    columns, texts = parsed.get_columns(), frame.get_columns()
-    nulls, missing = parsed.null_count().row(0), frame.null_count().row(0)
-    return columns, [
-        index
-        for index in chosen
-        if nulls[index] == missing[index] < frame.height
-        and not _loses_digits(texts[index], columns[index])
+    # All columns at once: thousands of calls of polars take seconds.
+    parsed = frame.with_columns(change(pl.nth(i)) for i in chosen).get_columns()
+    texts = frame.get_columns()
+    return parsed, [
+        i
+        for i in chosen
+        if parsed[i].null_count() == texts[i].null_count() < frame.height
+        and not _loses_digits(texts[i], parsed[i])
     ]
 
 
 def _loses_digits(text: pl.Series, parsed: pl.Series) -> bool:
     """Whether different integers beyond 64 bits are equal as floats."""
-    import polars as pl
-
     if not parsed.dtype.is_float():
         return False
     # Most columns have no such number, and searching text is slow.
@@ -254,24 +246,10 @@ def _loses_digits(text: pl.Series, parsed: pl.Series) -> bool:
     return long.cast(pl.Float64).n_unique() < len(exact)
 
 
-def _decimal_sign(
-    possible: dict[int, list[str]],
-    shown: dict[int, str],
-    spoiled: list[list[str]],
-    likely: str,
-) -> tuple[str, bool]:
-    """Return the decimal sign of the table, and whether some cells determine it."""
-    # A column that can be read with one sign only decides for the others.
-    single = {able[0][0] for able in possible.values() if len(able) == 1}
-    for cells in spoiled:
-        readable = [one for one in cells if possible_forms([one])]
-        if len(cells) > 1 and 2 * len(readable) >= len(cells):
-            single.add(decisive(readable))
-    single.discard("")
-    if "," in single or any(shown[index] == "," for index in possible):
-        return ",", True
-    known = bool(single) or any(shown.values())
-    return ("." if known else likely), known
+def _shown_sign(cells: list[str]) -> str:
+    """Return the decimal sign that the numbers determine if they are half the cells."""
+    readable = [one for one in cells if possible_forms([one])]
+    return decisive(readable) if 2 * len(readable) >= len(cells) else ""
 
 
 def _lists(column: pl.Series) -> pl.Series:
@@ -353,8 +331,6 @@ def mixed_cells(
     >>> print(mixed_cells(pl.Series([*map(str, range(99)), "n/a?"])))
     99 of 100 cells are numbers, but not 'n/a?'
     """
-    import polars as pl
-
     if present.dtype != pl.String or len(present) < min_cells:
         return None
     # A sample first: most text is neither.
@@ -364,9 +340,9 @@ def mixed_cells(
             form, is_sure = number_form(cells, decimal) or (None, True)
         else:
             form, is_sure = common_date_form(pl.Series(cells)), True
-        if form is None:
-            continue
-        if 2 * _is_read(pl.Series(cells), kind, form).sum() < len(cells):
+        if form is None or 2 * _is_read(pl.Series(cells), kind, form).sum() < len(
+            cells
+        ):
             continue
         read = _is_read(present, kind, form)
         n_read = int(read.sum())
@@ -378,12 +354,14 @@ def mixed_cells(
 
 
 def _is_read(cells: pl.Series, kind: str, form: str) -> pl.Series:
-    import polars as pl
-
     if kind == "date":
         return read_dates(cells, form).is_not_null()
+    return _parse_numbers(cells, form).is_not_null()
+
+
+def _parse_numbers(cells: pl.Series, form: str) -> pl.Series:
     frame = pl.DataFrame({"text": cells})
-    return frame.select(read_numbers(pl.col("text"), form))["text"].is_not_null()
+    return frame.select(read_numbers(pl.col("text"), form)).to_series()
 
 
 def yes_or_no(column: pl.Series, _form: str = "", *, asked: bool = False) -> FloatArray:
@@ -401,8 +379,6 @@ def yes_or_no(column: pl.Series, _form: str = "", *, asked: bool = False) -> Flo
     ndarray of shape (n_rows,)
         Float64; NaN if missing.
     """
-    import polars as pl
-
     name, column = unnamed(column)
     if column.dtype != pl.String:
         return numbers(column)
@@ -436,12 +412,9 @@ def numbers(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatA
     ValueError
         If a cell holds something else.
     """
-    import polars as pl
-
     name, column = unnamed(column)
     if column.dtype == pl.String:
-        cells = pl.DataFrame({"text": column})
-        parsed = cells.select(read_numbers(pl.col("text"), form))["text"]
+        parsed = _parse_numbers(column, form)
         if not asked:
             _check_cells(name, column, parsed.is_not_null(), "number", form)
         column = parsed
@@ -480,8 +453,6 @@ def days(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatArra
     ValueError
         If a cell holds something else.
     """
-    import polars as pl
-
     name, column = unnamed(column)
     if asked and column.dtype.is_integer():
         column = column.cast(pl.String)
@@ -524,8 +495,6 @@ def vectors(column: pl.Series, length: int) -> FloatArray:
     ValueError
         If a cell holds something else.
     """
-    import polars as pl
-
     name, column = unnamed(column)
     if column.dtype == pl.String:
         # From a text file, which is read in pieces.
@@ -565,8 +534,6 @@ def vector_length(present: pl.Series, max_length: int = 100_000) -> tuple[int, s
     reason : str
         Description of the values in that case.
     """
-    import polars as pl
-
     dtype = present.dtype
     inner = getattr(dtype, "inner", None)
     if inner is None or not inner.is_numeric():
@@ -593,8 +560,6 @@ def as_names(column: pl.Series) -> pl.Series:
     polars.Series
         Text; null if missing.
     """
-    import polars as pl
-
     name, column = unnamed(column)
     if not column.dtype.is_float():
         return column.cast(pl.String).alias(name)
@@ -605,6 +570,18 @@ def as_names(column: pl.Series) -> pl.Series:
         str(int(x)) if x.is_integer() and abs(x) < 1e16 else repr(x) for x in labels
     ]
     return column.replace_strict(labels, names, return_dtype=pl.String).alias(name)
+
+
+def as_texts(column: pl.Series) -> list[str]:
+    """Convert values to stripped text; missing ones are empty.
+
+    Parameters
+    ----------
+    column : polars.Series
+        Any type but lists and structures.
+    """
+    cells = as_names(unnamed(column)[1]).to_frame()
+    return clean(cells).to_series().fill_null("").to_list()
 
 
 def unnamed(column: pl.Series) -> tuple[str, pl.Series]:
@@ -629,8 +606,6 @@ def dtype_in_words(dtype: pl.DataType) -> str:
     dtype : polars.DataType
         Type of a column.
     """
-    import polars as pl
-
     words = (
         (dtype.is_numeric(), "numbers"),
         (dtype == pl.Boolean, "true and false"),

@@ -5,14 +5,16 @@ Missing numbers stay missing (NaN): they are imputed inside each split.
 
 from __future__ import annotations
 
+import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from vicinal._typing import FloatArray
+from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import (
     NO,
     YES,
@@ -26,25 +28,15 @@ from vicinal.app.tables.cells import (
     vectors,
     yes_or_no,
 )
+from vicinal.app.tables.inputs import DATE_FORM, Overrides
 from vicinal.app.tables.names import TableError, counted, near, printable
 from vicinal.app.tables.notation import (
+    NUMBER_FORM,
     RARE_DATES,
-    check_date_form,
-    check_number_form,
     common_date_form,
     date_forms,
-    number_form,
     why_no_vectors,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import polars as pl
-
-    from vicinal._typing import FloatArray
-
-__all__ = ["Columns", "Decision", "Overrides", "kind_of"]
 
 _KEPT = ("number", "yes/no", "date", "category", "vector")
 _LEFT_OUT = ("constant", "identifier", "text", "empty", "target", "dropped")
@@ -52,12 +44,6 @@ _READERS = {"number": numbers, "yes/no": yes_or_no, "date": days}
 _IDENTIFIER = re.compile(
     r"(?i:(.*[_\s.-])?(id|uuid|guid|index|idx|rownum)|unnamed: \d+)|.*[a-z]I[dD]"
 )
-#: Text with more distinct values is not one-hot encoded unless the user says so.
-_MAX_CATEGORIES = 50
-#: Fewer integers may be in order by chance.
-_MIN_ORDERED_ROWS = 20
-#: A stored description with more features is refused.
-_MAX_FEATURES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -97,142 +83,6 @@ class Decision:
         return self.kind in _KEPT
 
 
-@dataclass(frozen=True)
-class Overrides:
-    """Decisions about columns that the user makes.
-
-    Attributes
-    ----------
-    drop : tuple of str
-        Columns to leave out.
-    categorical : tuple of str
-        Columns of categories, even if their values look like numbers.
-    number : tuple of str
-        Columns of numbers; other cells count as missing.
-    date : dict of str to str
-        Columns of dates; other cells count as missing. The values are formats of
-        `datetime.strptime`; an empty one is found from the cells.
-    decimal : {",", "."}, default=None
-        Decimal sign of numbers in text; by default, the cells determine it.
-
-    Examples
-    --------
-    >>> from vicinal.app.tables.columns import Overrides
-    >>> asked = Overrides.of(drop=["a,b"], date=["day=%d/%m/%Y"])
-    >>> asked.resolved(["a", "b", "day"])
-    Overrides(drop=('a', 'b'), ..., date={'day': '%d/%m/%Y'}, decimal=None)
-    """
-
-    drop: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    number: tuple[str, ...] = ()
-    date: Mapping[str, str] = field(default_factory=dict)
-    decimal: str | None = None
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        drop: str | Iterable[str] | None = None,
-        categorical: str | Iterable[str] | None = None,
-        number: str | Iterable[str] | None = None,
-        date: str | Iterable[str] | Mapping[str, str] | None = None,
-        decimal: str | None = None,
-    ) -> Overrides:
-        """Read names as they are written in a command or a call.
-
-        Parameters
-        ----------
-        drop, categorical, number : str or iterable of str, default=None
-            Names of columns.
-        date : str, iterable of str or mapping, default=None
-            Names of columns, optionally followed by ``=`` and a format; or a
-            dictionary from names to formats.
-        decimal : str, default=None
-            ``","`` or ``"."``.
-
-        Returns
-        -------
-        Overrides
-            Names are not checked yet.
-        """
-        if decimal not in (None, ",", "."):
-            raise ValueError(
-                f"The decimal sign is a comma or a point, not {decimal!r}."
-            )
-        listed = [
-            () if x is None else (x,) if isinstance(x, str) else tuple(map(str, x))
-            for x in (drop, categorical, number, date)
-        ]
-        pairs = (name.partition("=%") for name in listed.pop())
-        dates = {name: equals[1:] + form for name, equals, form in pairs}
-        if isinstance(date, Mapping):
-            dates = dict(date)
-        for name, form in dates.items():
-            if not check_date_form(form):
-                raise ValueError(
-                    f"{form!r} is not a format of dates for {name!r}; write it like "
-                    "%d.%m.%Y or %m/%d/%Y %H:%M."
-                )
-        return cls(listed[0], listed[1], listed[2], dates, decimal)
-
-    def resolved(self, columns: list[str]) -> Overrides:
-        """Check the names against the columns of a table.
-
-        Parameters
-        ----------
-        columns : list of str
-            All names.
-
-        Returns
-        -------
-        Overrides
-            ``a,b`` has become two names unless a column has that name.
-
-        Raises
-        ------
-        ValueError
-            If a column does not exist or is named twice.
-        """
-        known = set(columns)
-
-        def existing(names: Iterable[str]) -> tuple[str, ...]:
-            found: list[str] = []
-            for name in names:
-                found += [name] if name in known else map(str.strip, name.split(","))
-            for name in found:
-                if name not in known:
-                    hint = near(name, columns) or "."
-                    raise TableError(f"There is no column {name!r}{hint}")
-            return tuple(found)
-
-        result = replace(
-            self,
-            drop=existing(self.drop),
-            categorical=existing(self.categorical),
-            number=existing(self.number),
-            date={one: x for name, x in self.date.items() for one in existing([name])},
-        )
-        named = (*result.drop, *result.categorical, *result.number, *result.date)
-        for name, times in Counter(named).items():
-            if times > 1:
-                raise TableError(
-                    f"Column {name!r} is named twice; drop it, or say that it holds "
-                    "categories, numbers or dates."
-                )
-        return result
-
-    def kind(self, column: str) -> str | None:
-        """Return the kind of a column by the user's word, or None."""
-        kinds = {
-            "dropped": self.drop,
-            "category": self.categorical,
-            "number": self.number,
-            "date": self.date,
-        }
-        return next((kind for kind, names in kinds.items() if column in names), None)
-
-
 def kind_of(column: pl.Series) -> Decision:
     """Decide on a column by its cells.
 
@@ -246,8 +96,6 @@ def kind_of(column: pl.Series) -> Decision:
     Decision
         With the reason.
     """
-    import polars as pl
-
     name, column = unnamed(column)
     present = column.drop_nulls() if column.null_count() else column
     if len(present) == 0:
@@ -279,8 +127,6 @@ def kind_of(column: pl.Series) -> Decision:
 
 
 def _kind_of_numbers(name: str, present: pl.Series, n_rows: int) -> Decision:
-    import polars as pl
-
     n_infinite = 0
     if present.dtype.is_float():
         # By NumPy: a call of polars takes longer for a short column.
@@ -297,11 +143,11 @@ def _kind_of_numbers(name: str, present: pl.Series, n_rows: int) -> Decision:
         reason = "named like one, and each row has its own value"
         if _IDENTIFIER.fullmatch(name.strip()):
             return Decision(name, "identifier", reason)
+        # Fewer than 20 integers may be in order by chance.
         span = int(present.max()) - int(present.min()) + 1  # type: ignore[arg-type]
-        if n_rows >= _MIN_ORDERED_ROWS and span == n_rows:
+        if n_rows >= 20 and span == n_rows:
             return Decision(name, "identifier", "it counts the rows")
-        in_order = present.is_sorted() or present.is_sorted(descending=True)
-        if n_rows >= _MIN_ORDERED_ROWS and in_order:
+        if n_rows >= 20 and (present.is_sorted() or present.is_sorted(descending=True)):
             reason = "it only grows, or only falls, from row to row"
             return Decision(name, "identifier", reason)
     infinite = f"{counted(n_infinite, 'infinite value')} as missing"
@@ -309,7 +155,9 @@ def _kind_of_numbers(name: str, present: pl.Series, n_rows: int) -> Decision:
     return Decision(name, "number", _join(infinite if n_infinite else "", missing))
 
 
-def _kind_of_text(name: str, present: pl.Series, missing: str) -> Decision:
+def _kind_of_text(
+    name: str, present: pl.Series, missing: str, max_categories: int = 50
+) -> Decision:
     n, n_distinct = len(present), present.n_unique()
     if reason := why_no_vectors(present):
         return Decision(name, "text", reason)
@@ -318,17 +166,15 @@ def _kind_of_text(name: str, present: pl.Series, missing: str) -> Decision:
     if n_distinct == n and not mixed:
         return Decision(name, "identifier", "each row has its own value")
     kind, reason = "category", _join(f"{n_distinct} values", missing)
-    if n_distinct > _MAX_CATEGORIES:
+    if n_distinct > max_categories:
         kind = "text"
-        reason = f"{n_distinct:,} distinct values, more than {_MAX_CATEGORIES}"
+        reason = f"{n_distinct:,} distinct values, more than {max_categories}"
     elif 2 * n_distinct > n:
         kind, reason = "text", f"{n_distinct:,} distinct values in {n:,} rows"
     return Decision(name, kind, _join(reason, str(mixed or "")), option=option)
 
 
 def _all_yes_or_no(present: pl.Series) -> bool:
-    import polars as pl
-
     if present.dtype != pl.String:
         return False
     words = present.unique().str.to_lowercase().unique().to_list()
@@ -371,7 +217,8 @@ def _asked_kind(
                 f"{max_categories:,} that can be categories."
             )
         return Decision(name, kind, f"asked for, {n} values", asked=True)
-    form = form or _find_form(present, kind)
+    if kind == "date" and not form:
+        form = _find_date_form(present)
     values = _READERS[kind](column, form, asked=True)
     finite = values[np.isfinite(values)]
     if finite.size == 0:
@@ -387,17 +234,13 @@ def _asked_kind(
     return Decision(name, kind, reason, form, asked=True)
 
 
-def _find_form(present: pl.Series, kind: str) -> str:
-    """Find the notation of a column that the user calls numbers or dates."""
-    import polars as pl
-
-    if kind == "date" and present.dtype.is_integer():
+def _find_date_form(present: pl.Series) -> str:
+    """Find the notation of a column that the user calls dates."""
+    if present.dtype.is_integer():
         return "%Y%m%d"
     if present.dtype != pl.String:
         return ""
     distinct = present.unique(maintain_order=True)
-    if kind == "number":
-        return (number_form(distinct.head(1000).to_list()) or ("",))[0]
     forms = date_forms(distinct, RARE_DATES)
     return forms[0] if forms else common_date_form(distinct, RARE_DATES) or ""
 
@@ -463,8 +306,6 @@ class Columns:
         Columns
             The decisions.
         """
-        import polars as pl
-
         asked, known = overrides or Overrides(), forms or {}
         decisions, kept = [], []
         categories: dict[str, tuple[str, ...]] = {}
@@ -570,8 +411,6 @@ class Columns:
         ValueError
             If a column does not exist.
         """
-        import polars as pl
-
         decisions, columns = zip(*self._kept_columns(frame), strict=True)
         result = pl.DataFrame(columns)
         # polars would rename a column without a name to column_0.
@@ -625,52 +464,42 @@ class Columns:
         ValueError
             If it is anything else.
         """
-        _check_description(stored)
-        result = cls(
-            tuple(Decision(**one) for one in stored["decisions"]),
-            {name: tuple(values) for name, values in stored["categories"].items()},
-            stored["dtype"],
-            stored["lengths"],
-        )
-        _demand(len(result.kept_indexes) <= _MAX_FEATURES, "the number of features")
+        try:
+            decisions = tuple(Decision(**one) for one in stored["decisions"])
+            categories = {name: tuple(x) for name, x in stored["categories"].items()}
+            result = cls(decisions, categories, stored["dtype"], stored["lengths"])
+            unchanged = json.dumps(stored, sort_keys=True) == json.dumps(
+                result.to_dict(), sort_keys=True
+            )
+        except (TypeError, LookupError, AttributeError, ValueError):
+            unchanged = False
+        if not unchanged or not result._is_valid():
+            raise ValueError("The description of the columns is not valid.")
         return result
 
-
-def _check_description(stored: Any) -> None:
-    """Raise ValueError unless `Columns.to_dict` could have returned it."""
-    keys = {"decisions", "categories", "lengths", "dtype"}
-    _demand(isinstance(stored, dict) and set(stored) == keys, "its keys")
-    decisions, categories = stored["decisions"], stored["categories"]
-    _demand(isinstance(decisions, list), "decisions")
-    for one in decisions:
-        fields = {"column": str, "kind": str, "reason": str, "form": str, "asked": bool}
-        _demand(isinstance(one, dict) and set(one) == set(fields), "a decision's keys")
-        for key, expected in fields.items():
-            _demand(isinstance(one[key], expected), "a decision")
-        _demand(one["kind"] in _KEPT + _LEFT_OUT, "a column's kind")
-        check = check_date_form if one["kind"] == "date" else check_number_form
-        _demand(check(one["form"]), "a form")
-    names = [one["column"] for one in decisions]
-    _demand(len(set(names)) == len(names), "repeated columns")
-    lengths = stored["lengths"]
-    for kind, found in (("category", categories), ("vector", lengths)):
-        own = {one["column"] for one in decisions if one["kind"] == kind}
-        _demand(isinstance(found, dict) and set(found) == own, f"the {kind} columns")
-    for values in categories.values():
-        _demand(isinstance(values, list) and len(values) > 1, "categories")
-        _demand(all(isinstance(value, str) for value in values), "categories")
-        _demand(len(set(values)) == len(values), "repeated categories")
-        _demand("" not in values[:-1], "categories")
-    for length in lengths.values():
-        _demand(type(length) is int and 0 < length <= _MAX_FEATURES, "lengths")
-    total = sum(lengths.values()) + sum(map(len, categories.values()))
-    _demand(total <= _MAX_FEATURES, "the number of features")
-    _demand(stored["dtype"] in ("float32", "float64"), "dtype")
-
-
-def _demand(holds: bool, part: str) -> None:
-    if not holds:
-        raise ValueError(f"The description of the columns is not valid: {part}.")
+    def _is_valid(self, max_features: int = 1_000_000) -> bool:
+        """Whether `learn` could have made these decisions; all types are JSON's."""
+        forms = dict.fromkeys(_KEPT + _LEFT_OUT, NUMBER_FORM) | {"date": DATE_FORM}
+        for one in self.decisions:
+            texts = (one.column, one.kind, one.reason, one.form)
+            if not all(isinstance(text, str) for text in texts):
+                return False
+            if one.kind not in forms or not forms[one.kind].fullmatch(one.form):
+                return False
+            if type(one.asked) is not bool:
+                return False
+        kinds = {one.column: one.kind for one in self.decisions}
+        values, lengths = self.categories.values(), self.lengths.values()
+        return (
+            len(kinds) == len(self.decisions)
+            and {x for x in kinds if kinds[x] == "category"} == set(self.categories)
+            and {x for x in kinds if kinds[x] == "vector"} == set(self.lengths)
+            and all(isinstance(one, str) for several in values for one in several)
+            and all(1 < len(x) == len(set(x)) and "" not in x[:-1] for x in values)
+            and all(type(one) is int and one > 0 for one in lengths)
+            and sum(lengths) + sum(map(len, values)) <= max_features
+            and self.dtype in ("float32", "float64")
+        )
 
 
 def _values(column: pl.Series) -> tuple[str, ...]:
@@ -681,8 +510,6 @@ def _values(column: pl.Series) -> tuple[str, ...]:
 
 def _indicators(column: pl.Series, values: tuple[str, ...]) -> FloatArray:
     """Return one feature for two categories, and one each for more."""
-    import polars as pl
-
     text = as_names(unnamed(column)[1])
     names = [value for value in values if value]
     # One pass over the text: the category of each row, or -1.

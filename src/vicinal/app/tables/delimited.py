@@ -7,47 +7,25 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import io
+import tempfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from vicinal.app.tables._polars import pl
 from vicinal.app.tables.names import TableError, counted, distinct_names, listed
 from vicinal.app.tables.notation import MISSING, possible_forms
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-
-#: Bytes that are read at once.
+#: Bytes that are parsed at once.
 _CHUNK = 4_000_000
-#: Files up to this size are kept in memory and read from disk once.
-_MAX_HELD = 64_000_000
 #: Compressed files that expand to less are never refused.
 _MIN_BOMB = 1_000_000_000
-#: An unclosed quote must not fill the memory.
-_MAX_CELL = 1_000_000
-# Bytes without a meaning in Windows-1252, which Excel writes. All others are as in
-# latin-1, or characters like € that latin-1 does not have.
-_NOT_WINDOWS = b"\x81\x8d\x8f\x90\x9d"
-_FORMATS = {
-    b"PK\x03\x04": "a zip archive: if it is an Excel file, let its name end in .xlsx; "
-    "else unpack it",
-    b"\x1f\x8b": "compressed with gzip twice: decompress it",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd: decompress it, or use gzip",
-    b"BZh": "compressed with bzip2: decompress it, or use gzip",
-    b"\xfd7zXZ": "compressed with xz: decompress it, or use gzip",
-    b"PAR1": "a Parquet file: give it a name that ends in .parquet",
-    b"ARROW1": "an Arrow file: give it a name that ends in .arrow",
-    b"\x93NUMPY": "a NumPy array: give it a name that ends in .npy",
-}
 _DELIMITERS = b",;\t|"
 
 
@@ -59,33 +37,35 @@ class TextFile:
     ----------
     path : Path
         The file.
+    content : mmap or bytes
+        The decompressed bytes, mapped from a file.
     encoding : str
         Python's name of the codec.
-    content : bytes or None
-        The decompressed bytes, unless they are many.
     """
 
     path: Path
+    content: mmap | bytes = field(repr=False)
     encoding: str
-    content: bytes | None = field(repr=False)
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the text as UTF-8 with a line feed after each line."""
         decoder = codecs.getincrementaldecoder(self.encoding)()
-        only_returns: bool | None = None
-        for raw, is_last in _raw(self.path, self.content):
+        only_returns = False
+        for start in range(0, len(self.content), _CHUNK):
+            raw = self.content[start : start + _CHUNK]
+            is_last = start + _CHUNK >= len(self.content)
             try:
                 chunk = decoder.decode(raw, final=is_last).encode()
             except UnicodeError:
                 message = f"{self.path.name} is not {self.encoding} text."
                 raise TableError(message) from None
-            if only_returns is None:
+            if start == 0:
                 only_returns = b"\r" in chunk and b"\n" not in chunk
             yield chunk.replace(b"\r", b"\n") if only_returns else chunk
 
 
 def open_text(path: Path) -> TextFile:
-    """Read a file to find its encoding, and keep its content if it is small.
+    """Open a text file and find its encoding.
 
     Parameters
     ----------
@@ -102,57 +82,44 @@ def open_text(path: Path) -> TextFile:
     ValueError
         If it is not text, or expands like a decompression bomb.
     """
-    held: list[bytes] = []
-    size = 0
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    is_utf_8, is_windows = True, True
-    for chunk, is_last in _raw(path):
-        if not size:
-            for magic, advice in _FORMATS.items():
-                if chunk.startswith(magic):
-                    raise TableError(f"{path.name} is {advice}.")
-            if chunk.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                return TextFile(path, "utf-16", None)
-        size += len(chunk)
-        held = [*held, chunk] if size <= _MAX_HELD else []
-        if b"\0" in chunk:
-            raise TableError(
-                f"{path.name} holds bytes that are not text; save the table as "
-                "CSV, Parquet or Arrow with the ending that belongs to it."
-            )
+    content = _map_content(path)
+    if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return TextFile(path, content, "utf-16")
+    if content.find(b"\0") >= 0:
+        raise TableError(
+            f"{path.name} is not text; decompress it, or give it the ending of its "
+            "format: .xlsx, .parquet, .arrow or .npy."
+        )
+    # Excel writes Windows-1252, in which five bytes have no meaning.
+    for encoding in ("utf-8-sig", "cp1252"):
+        text = TextFile(path, content, encoding)
         try:
-            if is_utf_8:
-                decoder.decode(chunk, final=is_last)
-        except UnicodeDecodeError:
-            is_utf_8 = False
-        is_windows &= len(chunk.translate(None, _NOT_WINDOWS)) == len(chunk)
-    encoding = "utf-8-sig" if is_utf_8 else "cp1252" if is_windows else "latin-1"
-    return TextFile(path, encoding, b"".join(held) if size <= _MAX_HELD else None)
+            for _ in text.chunks():
+                pass
+        except TableError:
+            continue
+        return text
+    return TextFile(path, content, "latin-1")
 
 
-def _raw(path: Path, content: bytes | None = None) -> Iterator[tuple[bytes, bool]]:
-    """Yield decompressed chunks, and whether each one is the last."""
-    size, before = 0, b""
-    with path.open("rb") if content is None else io.BytesIO(content) as file:
-        compressed = content is None and file.read(2) == b"\x1f\x8b"
+def _map_content(path: Path) -> mmap | bytes:
+    """Map a file, or a temporary file with its decompressed bytes."""
+    with path.open("rb") as file:
+        if file.read(2) != b"\x1f\x8b":
+            return mmap(file.fileno(), 0, access=ACCESS_READ)
         file.seek(0)
-        with gzip.GzipFile(fileobj=file) if compressed else file as opened:
-            while True:
-                try:
-                    chunk = opened.read(_CHUNK)
-                except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                    raise TableError(
-                        f"{path.name} is cut short or damaged ({error}); compress it "
-                        "again."
-                    ) from error
-                size += len(chunk)
-                if compressed:
-                    check_expansion(path, size)
-                if before:
-                    yield before, not chunk
-                if not chunk:
-                    return
-                before = chunk
+        with gzip.GzipFile(fileobj=file) as packed, tempfile.TemporaryFile() as plain:
+            try:
+                while chunk := packed.read(_CHUNK):
+                    plain.write(chunk)
+                    check_expansion(path, plain.tell())
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise TableError(
+                    f"{path.name} is cut short or damaged ({error}); compress it again."
+                ) from error
+            plain.flush()
+            size = plain.tell()
+            return mmap(plain.fileno(), 0, access=ACCESS_READ) if size else b""
 
 
 def check_expansion(path: Path, size: int, ratio: float = 100) -> None:
@@ -222,25 +189,12 @@ def open_delimited(path: Path) -> Delimited:
         raise TableError(f"{path.name} is empty; it needs a header and rows.")
     tabs = path.name.lower().endswith((".tsv", ".tsv.gz", ".tab"))
     # The first lines show the delimiter and the header.
-    ends = head.ends[:20]
-    delimiter = "\t" if tabs else _sniff(head, ends)
-    try:
-        frame = _parse_csv(path, head.text[: ends[-1]], delimiter, None)
-    except ValueError:
-        # Ragged rows; they are reported with their line later.
-        frame = _parse_csv(path, head.text[: ends[0]], delimiter, None)
+    head = replace(head, starts=head.starts[:20], ends=head.ends[:20])
+    delimiter = "\t" if tabs else _sniff(head)
+    frame = _parse_csv(path, head.content(0), delimiter, None)
     rows = [[str(cell or "").strip() for cell in row] for row in frame.rows()]
-    header = has_header(rows)
-    cells = rows[0] if header else [f"x{index}" for index in range(len(rows[0]))]
-    names = distinct_names(cells)
-    if not header:
-        notes.append(
-            "no line of names: the first line holds values, and the columns are called "
-            f"{names[0]} to {names[-1]}"
-        )
-    if renamed := [new for new, old in zip(names, cells, strict=True) if new != old]:
-        shown = listed(renamed, length=None)
-        notes.append(f"empty or repeated column names became {shown}")
+    names, header, more = name_columns(rows, "line")
+    notes += more
     return Delimited(text, delimiter, tuple(names), header, tuple(notes))
 
 
@@ -264,8 +218,7 @@ def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
     """
     path, skip = file.text.path, int(file.header)
     for records in _records(file.text, file.delimiter.encode()):
-        before = np.searchsorted(records.cuts, records.starts)
-        cells = np.searchsorted(records.cuts, records.ends) - before + 1
+        cells = 1 + records.count(records.cuts)
         if (wrong := np.flatnonzero(cells != len(file.names))).size:
             first = wrong[0]
             raise TableError(
@@ -276,8 +229,8 @@ def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
             )
         n_rows = len(records.starts) - skip
         if n_rows:
-            text = records.text[records.starts[skip] :]
-            piece = _parse_csv(path, text, file.delimiter, list(file.names))
+            names = list(file.names)
+            piece = _parse_csv(path, records.content(skip), file.delimiter, names)
             if piece.height != n_rows:
                 raise TableError(
                     f"{path.name} cannot be read near line {records.lines[skip]}: "
@@ -312,13 +265,25 @@ def line_of(file: Delimited, row: int) -> int:
 
 @dataclass(frozen=True)
 class _Records:
-    """Whole records: their starts, ends and lines, and the delimiters inside."""
+    """Whole records without blank ones: starts, ends, lines, and delimiters inside."""
 
     text: bytes
     starts: NDArray[np.intp]
     ends: NDArray[np.intp]
     cuts: NDArray[np.intp]
     lines: NDArray[np.intp]
+
+    def count(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the number of sorted places in each record."""
+        return np.searchsorted(places, self.ends) - np.searchsorted(places, self.starts)
+
+    def content(self, first: int) -> bytes:
+        """Return the text of the records from the given one on."""
+        starts, ends = self.starts[first:], self.ends[first:]
+        if (starts[1:] == ends[:-1] + 1).all():
+            return self.text[starts[0] : ends[-1] + 1]
+        parts = zip(starts.tolist(), ends.tolist(), strict=True)
+        return b"\n".join(self.text[start:end] for start, end in parts)
 
 
 def _records(file: TextFile, delimiters: bytes) -> Iterator[_Records]:
@@ -342,9 +307,9 @@ def _records(file: TextFile, delimiters: bytes) -> Iterator[_Records]:
 
 
 def _split(
-    name: str, text: bytes, delimiters: bytes, line: int
+    name: str, text: bytes, delimiters: bytes, line: int, max_cell: int = 1_000_000
 ) -> tuple[_Records, int]:
-    """Find the whole records without blank lines, and their end."""
+    """Find the whole records, and the place behind the last one."""
     feed, quote, carriage_return = b'\n"\r'
     data = np.frombuffer(text, dtype=np.uint8)
     special = data == feed
@@ -355,57 +320,43 @@ def _split(
     if quotes.size:
         # A mark after an odd number of quotes is part of a cell.
         marks = marks[np.searchsorted(quotes, marks) % 2 == 0]
-    # The last cell may be unfinished.
+    # The last cell may be unfinished; an unclosed quote must not fill the memory.
     bounds = np.concatenate([[-1], marks, [len(data)]])
-    if (long := np.flatnonzero(np.diff(bounds) > _MAX_CELL)).size:
+    if (long := np.flatnonzero(np.diff(bounds) > max_cell)).size:
         number = line + text.count(b"\n", 0, int(bounds[long[0]]) + 1)
         raise TableError(
-            f"A cell on line {number} of {name} is longer than {_MAX_CELL:,} "
+            f"A cell on line {number} of {name} is longer than {max_cell:,} "
             "bytes; remove it, or close its quote."
         )
     is_end = data[marks] == feed
     ends, cuts = marks[is_end], marks[~is_end]
-    stop = int(ends[-1]) + 1 if ends.size else 0
-    starts = np.concatenate([[0], ends + 1])[:-1].astype(np.intp)
+    starts = np.concatenate([[0], ends + 1]).astype(np.intp)
+    starts, stop = starts[:-1], int(starts[-1])
     lines = line + np.searchsorted(np.flatnonzero(data[:stop] == feed), starts)
-    blank = (ends == starts) | (
-        (ends == starts + 1) & (data[starts] == carriage_return)
+    filled = (ends > starts + 1) | (
+        (ends == starts + 1) & (data[starts] != carriage_return)
     )
-    if blank.any():
-        kept = np.ones(stop, dtype=bool)
-        kept[starts[blank]] = kept[ends[blank]] = False
-        filled, _ = _split(name, data[:stop][kept].tobytes(), delimiters, line)
-        return replace(filled, lines=lines[~blank]), stop
-    return _Records(text[:stop], starts, ends, cuts, lines), stop
+    return _Records(text, starts[filled], ends[filled], cuts, lines[filled]), stop
 
 
-def _sniff(head: _Records, ends: NDArray[np.intp]) -> str:
+def _sniff(head: _Records) -> str:
     """Choose the delimiter that cuts the first lines into the same number of cells."""
-    data = np.frombuffer(head.text, dtype=np.uint8)
-    cuts = head.cuts[head.cuts < ends[-1]]
-    best = (False, 0, ",")
-    agreeing = set()
-    for delimiter in _DELIMITERS:
-        own = cuts[data[cuts] == delimiter]
-        counts = np.diff(np.searchsorted(own, ends), prepend=0)
-        agree = bool(counts[0] > 0 and (counts == counts[0]).all())
-        if agree:
-            agreeing.add(chr(delimiter))
-        if (agree, counts[0]) > best[:2]:
-            best = (agree, int(counts[0]), chr(delimiter))
-    if best[2] == "," and agreeing > {","}:
+    signs = np.frombuffer(head.text, dtype=np.uint8)[head.cuts]
+    counts = {chr(one): head.count(head.cuts[signs == one]) for one in _DELIMITERS}
+    agreeing = {sign for sign, n in counts.items() if n[0] > 0 and (n == n[0]).all()}
+    best = max(counts, key=lambda sign: (sign in agreeing, counts[sign][0]))
+    if best == "," and len(agreeing) > 1:
         # In 1,5;2,5 each line has the same number of commas, which do not delimit.
-        first = head.text[: ends[0]].decode().split(max(agreeing - {","}))
+        other = max(agreeing - {","})
+        first = head.text[head.starts[0] : head.ends[0]].decode().split(other)
         if all(possible_forms([cell.strip()]) for cell in first):
-            return max(agreeing - {","})
-    return best[2]
+            return other
+    return best
 
 
 def _parse_csv(
     path: Path, text: bytes, delimiter: str, names: list[str] | None
 ) -> pl.DataFrame:
-    import polars as pl
-
     try:
         return pl.read_csv(
             text,
@@ -413,12 +364,49 @@ def _parse_csv(
             separator=delimiter,
             new_columns=names,
             infer_schema_length=0,
+            # The number of cells of each row is checked by `pieces_of`.
+            truncate_ragged_lines=True,
         )
     except pl.exceptions.PolarsError as error:
         raise TableError(
             f'{path.name} cannot be read as delimited text: a quote (") is inside '
             "a cell without quotes around it; double it, and put quotes around."
         ) from error
+
+
+def name_columns(
+    rows: list[list[str]], place: str
+) -> tuple[list[str], bool, list[str]]:
+    """Name the columns of a table by its first row, or by numbers.
+
+    Parameters
+    ----------
+    rows : list of list of str
+        The first rows, with the same number of cells.
+    place : {"line", "row"}
+        The noun for a row.
+
+    Returns
+    -------
+    names : list of str
+        Distinct names.
+    header : bool
+        Whether the first row has them.
+    notes : list of str
+        Notes for the user.
+    """
+    if not has_header(rows):
+        names = [f"x{index}" for index in range(len(rows[0]))]
+        note = (
+            f"no {place} of names: the first {place} holds values, and the columns are "
+            f"called {names[0]} to {names[-1]}"
+        )
+        return names, False, [note]
+    names = distinct_names(rows[0])
+    renamed = [new for new, old in zip(names, rows[0], strict=True) if new != old]
+    shown = listed(renamed, length=None)
+    notes = [f"empty or repeated column names became {shown}"] if renamed else []
+    return names, True, notes
 
 
 def has_header(rows: list[list[str]]) -> bool:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from vicinal.app.tables.cells import as_names, clean, unnamed, vector_length, vectors
-from vicinal.app.tables.names import TableError, counted, listed, near, printable
+from vicinal._typing import FloatArray
+from vicinal.app.tables._polars import pl
+from vicinal.app.tables.cells import as_texts, unnamed, vector_length, vectors
+from vicinal.app.tables.names import (
+    TableError,
+    check_column,
+    counted,
+    listed,
+    printable,
+)
 from vicinal.app.tables.reading import read_table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import polars as pl
-
-    from vicinal._typing import FloatArray
-
-__all__ = ["Embeddings", "Relevance", "read_embeddings", "read_relevance"]
 
 _IDS = ("id", "_id", "query_id", "document_id", "doc_id", "qid", "docid", "key")
 _TEXTS = ("text", "query", "question", "document", "title", "passage", "content")
@@ -111,19 +111,19 @@ def read_embeddings(
         texts = None
     ids = [str(row) for row in range(frame.height)]
     if named is not None:
-        ids = _texts(frame.get_column(named))
+        ids = as_texts(frame.get_column(named))
         _check_names(ids, named, table.name)
     found, used = _vectors(frame, {named, texts}, table.name)
     parts = [
-        f"vectors of {counted(found.shape[1], 'number')} from {_shown(used)}",
-        f"ids from {_shown([named])}" if named else "ids are the rows' numbers",
-        *([f"texts from {_shown([texts])}"] if texts else []),
+        f"vectors of {counted(found.shape[1], 'number')} from {listed(used)}",
+        f"ids from {listed([named])}" if named else "ids are the rows' numbers",
+        *([f"texts from {listed([texts])}"] if texts else []),
     ]
     return Embeddings(
         table.name,
         found,
         ids,
-        None if texts is None else _texts(frame.get_column(texts)),
+        None if texts is None else as_texts(frame.get_column(texts)),
         _columns_line(parts, table.frame.columns, [named, texts, *used]),
         tuple(table.frame.columns),
     )
@@ -184,9 +184,9 @@ def read_relevance(
             )
         grades = column.to_numpy().astype(np.float64)
     parts = [
-        f"queries from {_shown([asked])}",
-        f"documents from {_shown([wanted])}",
-        f"grades from {_shown([graded])}" if graded else "all grades 1",
+        f"queries from {listed([asked])}",
+        f"documents from {listed([wanted])}",
+        f"grades from {listed([graded])}" if graded else "all grades 1",
     ]
     return Relevance(
         table.name,
@@ -198,17 +198,11 @@ def read_relevance(
 def _find_column(
     frame: pl.DataFrame, asked: str | None, usual: tuple[str, ...], table: str
 ) -> str | None:
-    if asked is not None and asked not in frame.columns:
-        hint = near(asked, frame.columns) or "."
-        raise TableError(f"{table} has no column {asked!r}{hint}")
+    if asked is not None:
+        check_column(asked, frame.columns, table)
+        return asked
     by_name = {column.lower(): column for column in frame.columns}
-    found = next((by_name[one] for one in usual if one in by_name), None)
-    return found if asked is None else asked
-
-
-def _texts(column: pl.Series) -> list[str]:
-    cells = clean(as_names(unnamed(column)[1]).to_frame()).to_series()
-    return cells.fill_null("").to_list()
+    return next((by_name[one] for one in usual if one in by_name), None)
 
 
 def _check_names(ids: list[str], column: str, table: str) -> None:
@@ -226,14 +220,7 @@ def _check_names(ids: list[str], column: str, table: str) -> None:
 def _columns_line(parts: list[str], columns: list[str], used: list[str | None]) -> str:
     """Describe the use of the columns."""
     left = [one for one in columns if one not in set(used)]
-    return "; ".join([*parts, f"not used: {_shown(left)}"] if left else parts)
-
-
-def _shown(names: list[str], limit: int = 5) -> str:
-    if len(names) > limit:
-        first, second, last = (repr(printable(names[i])) for i in (0, 1, -1))
-        return f"{first}, {second}, … {last} ({len(names):,} columns)"
-    return listed(names, limit)
+    return "; ".join([*parts, f"not used: {listed(left)}"] if left else parts)
 
 
 def _vectors(
@@ -277,7 +264,7 @@ def _vectors(
 
 def _positions(column: pl.Series, known: Embeddings, table: str) -> FloatArray:
     places = {one: place for place, one in enumerate(known.ids)}
-    names = _texts(column)
+    names = as_texts(column)
     for row, one in enumerate(names):
         if one not in places:
             raise TableError(

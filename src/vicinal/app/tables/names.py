@@ -3,28 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from contextlib import contextmanager
+import re
+from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from vicinal._typing import IntArray
-    from vicinal.app.tables.sources import Source
-
-__all__ = [
-    "CellError",
-    "NoTargetError",
-    "Note",
-    "TableError",
-    "add_line_number",
-    "counted",
-    "distinct_names",
-    "listed",
-    "near",
-    "printable",
-]
 
 
 def counted(n: int, noun: str) -> str:
@@ -102,6 +83,40 @@ def near(name: str, known: list[str]) -> str:
     found = difflib.get_close_matches(name.lower(), list(by_lower), 3, 0.6)
     names = " or ".join(repr(by_lower[one]) for one in found)
     return f"; did you mean {names}?" if names else ""
+
+
+def check_column(name: str, columns: list[str], table: str = "The table") -> None:
+    """Raise TableError if a table has no such column.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    columns : list of str
+        The existing names.
+    table : str, default="The table"
+        Subject of the message.
+    """
+    if name not in columns:
+        shown = ", ".join(columns[:10]) + (", …" if len(columns) > 10 else "")
+        hint = uncut_hint(columns) or near(name, columns) or f"; it has {shown}."
+        raise TableError(f"{table} has no column {name!r}{hint}")
+
+
+def uncut_hint(columns: list[str]) -> str:
+    """Return a hint if a text file seems to have an unknown delimiter.
+
+    Parameters
+    ----------
+    columns : list of str
+        If the only name contains a sign, that sign may be the delimiter.
+    """
+    if len(columns) == 1 and re.search(r"[ :^~#/\\\x01]", columns[0]):
+        return (
+            "; is its delimiter a comma, a semicolon, a tab or a bar? Other delimiters "
+            "are not supported."
+        )
+    return ""
 
 
 def printable(text: object, limit: int | None = 40) -> str:
@@ -214,10 +229,6 @@ class NoTargetError(TableError):
             option="target",
         )
 
-    def __reduce__(self) -> tuple[type[NoTargetError], tuple[str, list[str]]]:
-        """Pickle the arguments instead of the message."""
-        return type(self), (self.name, self.likely)
-
 
 class CellError(TableError):
     """A cell does not have the type of the column that was learned from.
@@ -239,8 +250,6 @@ class CellError(TableError):
     ----------
     place : str
         File and line, if known.
-    example : str
-        A number of the column, if known.
 
     Examples
     --------
@@ -252,59 +261,23 @@ class CellError(TableError):
         self, column: str, row: int, cell: object, kind: str, form: str = ""
     ) -> None:
         super().__init__(column, kind if kind in ("number", "date") else "", column)
-        self.args = self.arguments = (column, row, cell, kind, form)
-        self.row, self.place, self.example = row, f"row {row} (from 0)", ""
+        self.args = (column, row, cell, kind, form)
+        self.row, self.place = row, f"row {row} (from 0)"
 
     def __str__(self) -> str:
         """Name the column, the place and the cell."""
         column, _, cell, kind, form = self.args
+        like = "answers like yes and no, or true and false"
         if kind == "number":
-            like = {"": "3.5", ".": "1,234.5", ",": "1.234,5"}[form[:1]]
-            like = f"numbers like {f'{like} {form[1:]}'.strip()}"
-            like = f"numbers like {self.example}" if self.example and not form else like
+            example = {"": "3.5", ".": "1,234.5", ",": "1.234,5"}[form[:1]]
+            like = f"numbers like {example} {form[1:]}".rstrip()
         elif kind == "date":
             day = datetime(2024, 12, 31, 18, 30).strftime(form or "%Y-%m-%d")
             like = f"dates like {day}"
         elif kind == "vector":
             like = f"vectors like [0.1, 0.2, …] with {counted(int(form), 'number')}"
-        else:
-            like = "answers like yes and no, or true and false"
         other = ", leave the cell empty, or learn again with such cells as missing"
         return (
             f"Column {printable(column)!r} was learned from {like}, but {self.place} "
             f"has {printable(cell)!r}; write it so{other if self.option else ''}."
         )
-
-    def like(self, example: str) -> CellError:
-        """Return the error with an example of the column's numbers, or with none."""
-        self.example = example
-        return self
-
-
-@contextmanager
-def add_line_number(source: Source | str, rows: int | IntArray) -> Iterator[None]:
-    """Add the file and the line to a `CellError`.
-
-    Parameters
-    ----------
-    source : Source or str
-        The table that the rows come from; a path is opened only if an error occurs.
-    rows : int or ndarray of int
-        Number of the first row in the file, from 0, or of each row.
-    """
-    try:
-        yield
-    except CellError as error:
-        # NumPy is not imported for the help of the command.
-        one = not hasattr(rows, "__len__")
-        error.row = int(rows) + error.row if one else int(rows[error.row])  # type: ignore[index]
-        if isinstance(source, str):
-            from vicinal.app.tables.sources import open_source
-
-            source = open_source(source)
-        line = source.line_of(error.row)
-        error.place = (
-            f"row {error.row:,} (from 0)" if line is None else f"line {line:,}"
-        )
-        error.place += f" of {source.name}"
-        raise

@@ -13,15 +13,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable
 
+from vicinal.app.tables._polars import pl
 from vicinal.app.tables.names import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    import polars as pl
-
 
 #: Text for a missing value, in lower case.
 MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-", "#n/a", "<na>")
@@ -29,7 +24,8 @@ MISSING = ("", "na", "n/a", "nan", "null", "none", "?", "-", "#n/a", "<na>")
 _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
 _SYMBOLS = "$€£¥₹₽₩₺₪₫฿₴₦₱"
 _UNIT = re.compile(rf"[{_SYMBOLS}%]|(?<![A-Za-z])(?:{_CODES})(?![A-Za-z])")
-_FORM = re.compile(rf"(?:[.,](?:[{_SYMBOLS}%]|{_CODES})?)?")
+#: Forms of numbers that a file may state.
+NUMBER_FORM = re.compile(rf"(?:[.,](?:[{_SYMBOLS}%]|{_CODES})?)?")
 _BLANK = r" \u00a0\u202f'’"
 _GROUPS = {".": f",{_BLANK}", ",": f".{_BLANK}"}
 _POINT_GROUPS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})*")
@@ -51,11 +47,6 @@ _DECISIVE = {
         r"|0\.\d+|\d{4,}\.\d+|\d{1,3}(?:,\d{3}){2,})\D*"
     ),
 }
-
-
-def check_number_form(form: str) -> bool:
-    """Whether a form of numbers from a file is valid."""
-    return _FORM.fullmatch(form) is not None
 
 
 def possible_forms(cells: Iterable[str]) -> list[str]:
@@ -195,8 +186,6 @@ def read_numbers(text: pl.Expr, form: str) -> pl.Expr:
     polars.Expr
         Float64; null if a cell is not a number of that form.
     """
-    import polars as pl
-
     if not form:
         return text.cast(pl.Float64, strict=False)
     sign, unit = form[0], form[1:]
@@ -244,12 +233,6 @@ _HOURS = (
 )
 #: Formats that are tried only if the user says that a column holds dates.
 RARE_DATES = ("%Y%m%d", "%Y-%m", "%Y")
-_DIRECTIVES = re.compile(r"(?:%[dmyYbBHIMSpjfT]|%\.f|[ .,:/TZ-]){0,20}")
-
-
-def check_date_form(form: str) -> bool:
-    """Whether a form of dates from a file or a user is valid."""
-    return _DIRECTIVES.fullmatch(form) is not None
 
 
 def date_forms(values: pl.Series, more: tuple[str, ...] = ()) -> list[str]:
@@ -313,8 +296,6 @@ def read_dates(column: pl.Series, form: str) -> pl.Series:
     polars.Series
         Datetimes in microseconds; null if a cell is not a date of that form.
     """
-    import polars as pl
-
     text = pl.col("text")
     if form:
         comma = text if ", " in form else text.str.replace(", ", " ", literal=True)
@@ -326,8 +307,6 @@ def read_dates(column: pl.Series, form: str) -> pl.Series:
 
 
 def _parse_date(text: pl.Expr, form: str) -> pl.Expr:
-    import polars as pl
-
     if "%Y" in form and not form.startswith("%Y"):
         # A year of two digits is not in the first century.
         text = pl.when(text.str.contains(r"\d{4}")).then(text)
@@ -367,8 +346,6 @@ def read_vectors(column: pl.Series) -> pl.Series:
     >>> read_vectors(pl.Series(["[1, 2.5]", "[ 1. 2e-3]", "[1, red]"])).to_list()
     [[1.0, 2.5], [1.0, 0.002], None]
     """
-    import polars as pl
-
     text = pl.col("text")
     bare = text.str.strip_chars("[] \t\r\n").str.replace_all(r"[\s,;]+", ",")
     numbers = bare.str.split(",").list.eval(pl.element().cast(pl.Float64, strict=False))
@@ -396,15 +373,9 @@ def why_no_vectors(present: pl.Series) -> str:
     read = read_vectors(present)
     wrong = present.filter(read.is_null())
     if len(wrong):
-        cell = str(wrong[0])
-        if "..." in cell or "…" in cell:
-            return (
-                "lists of numbers that were shortened with … when they were written; "
-                "write all numbers, as Parquet or JSON"
-            )
         return (
-            f"like lists of numbers, but {printable(cell)!r} is not one; correct it, "
-            "or use Parquet or JSON"
+            f"like lists of numbers, but {printable(wrong[0])!r} is not one; write all "
+            "numbers, or use Parquet or JSON"
         )
     lengths = sorted(read.list.len().unique().to_list())
     return f"lists of {lengths[0]:,} to {lengths[-1]:,} numbers, not vectors"

@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vicinal.app.tables.columns import Columns, Decision
-from vicinal.app.tables.names import NoTargetError, Note, TableError, printable
-from vicinal.app.tables.reading import Table, decimal_note, read_table
-from vicinal.app.tables.targets import (
+from vicinal._typing import FloatArray, IntArray
+from vicinal.app.tables._polars import pl
+from vicinal.app.tables.cells import (
+    Mixed,
+    as_names,
+    dtype_in_words,
+    mixed_cells,
+    numbers,
+    unnamed,
+)
+from vicinal.app.tables.columns import Columns, Decision, kind_of
+from vicinal.app.tables.inputs import (
+    Overrides,
     check_features,
-    choose_target,
-    likely_targets,
-    read_target,
+    check_numbers,
+    names_classes,
+)
+from vicinal.app.tables.names import (
+    NoTargetError,
+    Note,
+    TableError,
+    check_column,
+    counted,
+    listed,
+    printable,
     uncut_hint,
 )
+from vicinal.app.tables.reading import Table, decimal_note, read_table
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    import polars as pl
-    from numpy.typing import NDArray
-
-    from vicinal._typing import FloatArray, IntArray
-    from vicinal.app.tables.columns import Overrides
-
-__all__ = ["Prepared", "prepare", "spoiled_columns"]
+# Parts of names that a target often has.
+_LIKELY_WORDS = re.compile(
+    r"target|label|class|outcome|response|species|diagnosis|surviv|churn|default|"
+    r"price|quality|rating|score|income|salary|sales|cost|value|status|result|"
+    r"category|kind|type|grade|fraud|sentiment|^y$|_y$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,9 +206,8 @@ def _find_label(
     label = choose_target(table, target)
     notes = []
     if label is None:
-        _check_columns(
-            table, Columns.learn(table.frame, None, overrides=table.overrides)
-        )
+        columns = Columns.learn(table.frame, None, overrides=table.overrides)
+        _check_columns(table, columns)
         error = NoTargetError(table.name, likely_targets(table.frame))
         if ask is None:
             raise error
@@ -207,8 +225,6 @@ def _find_label(
 
 def _as_column(labels: NDArray[Any], n_rows: int) -> pl.Series:
     """Return labels beside a table as a column."""
-    import polars as pl
-
     if labels.shape != (n_rows,):
         raise TableError(
             f"There must be one label for each of the {n_rows:,} rows; y has the "
@@ -224,17 +240,17 @@ def _check_columns(table: Table, columns: Columns) -> None:
     if columns.feature_names:
         return
     decisions = columns.decisions
-    shown = [f"{one.column}: {one.kind}" for one in decisions]
     kinds = "; ".join(
-        printable(f"{said}, {one.reason}" if one.reason else said, None)
-        for said, one in zip(shown[:5], decisions, strict=False)
+        printable(f"{one.column}: {one.kind}, {one.reason}".removesuffix(", "), None)
+        for one in decisions[:5]
     )
     more = f"; and {len(decisions) - 5:,} more" if len(decisions) > 5 else ""
-    advice, option = "; say which column holds categories, numbers or dates.", "number"
-    if all(one.kind == "target" for one in decisions):
-        advice, option = "; it needs columns beside the target.", ""
-    if hint := uncut_hint(table.frame):
-        advice, option = hint, ""
+    advice, option = uncut_hint(table.frame.columns), ""
+    if not advice and all(one.kind == "target" for one in decisions):
+        advice = "; it needs columns beside the target."
+    elif not advice:
+        advice = "; say which column holds categories, numbers or dates."
+        option = "number"
     raise TableError(
         f"{table.name} has no column to learn from ({kinds}{more}){advice}", option
     )
@@ -265,3 +281,222 @@ def spoiled_columns(decisions: Iterable[Decision]) -> list[str]:
             )
             notes.append(Note(said, kind, ",".join(names)))
     return notes
+
+
+def choose_target(table: Table, asked: str | None) -> str | None:
+    """Find the column of the target.
+
+    Parameters
+    ----------
+    table : Table
+        The table.
+    asked : str or None
+        Name of a column.
+
+    Returns
+    -------
+    str or None
+        The column asked for; else the known one; else one called target, label, class
+        or y; else None.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column.
+    """
+    names = table.frame.columns
+    if asked is not None:
+        check_column(asked, names, table.name)
+        return asked
+    if table.target is not None:
+        return table.target
+    by_lower = {name.lower(): name for name in reversed(names)}
+    usual = (by_lower.get(name) for name in ("target", "label", "class", "y"))
+    return next((name for name in usual if name is not None), None)
+
+
+def likely_targets(frame: pl.DataFrame, limit: int = 5) -> list[str]:
+    """Return columns that may be the target, the likeliest first.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        From `vicinal.app.tables.cells.typed`.
+    limit : int, default=5
+        Maximum number of columns.
+
+    Returns
+    -------
+    list of str
+        Columns named like a target, then the last, then others; only numbers,
+        categories and yes/no.
+    """
+    names = frame.columns
+    order = sorted(
+        range(len(names)),
+        key=lambda i: (not _LIKELY_WORDS.search(names[i]), i != len(names) - 1, i),
+    )
+    wanted = ("number", "category", "yes/no")
+    likely = (names[i] for i in order if kind_of(frame.to_series(i)).kind in wanted)
+    return list(islice(likely, limit))
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The labels of the rows that have one.
+
+    Attributes
+    ----------
+    task : str
+        "classification" or "regression".
+    values : ndarray of shape (n_kept,)
+        Class names as text, or float64.
+    kept : ndarray of bool of shape (n_rows,)
+        The rows of these values.
+    notes : tuple of str
+        Rows that were left out, and why.
+    is_decimal_sure : bool
+        Whether the cells determine the decimal sign of the numbers.
+    """
+
+    task: str
+    values: NDArray[Any]
+    kept: NDArray[np.bool_]
+    notes: tuple[str, ...]
+    is_decimal_sure: bool = True
+
+
+def read_target(
+    column: pl.Series, *, task: str | None = None, decimal: str = "."
+) -> Target:
+    """Read the labels, and tell classes from numbers.
+
+    Parameters
+    ----------
+    column : polars.Series
+        From `vicinal.app.tables.cells.typed`.
+    task : {"classification", "regression"}, default=None
+        By default, `names_classes` decides.
+    decimal : {",", "."}, default="."
+        Decimal sign of cells like ``1,234`` beside cells that are not numbers.
+
+    Returns
+    -------
+    Target
+        Rows without a label and classes of a single row are left out. So are cells
+        that are not numbers if 90 % of the cells are numbers and not codes of classes,
+        or if regression is asked for.
+
+    Raises
+    ------
+    ValueError
+        If nothing can be learned from it.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from vicinal.app.tables.prepared import read_target
+    >>> target = read_target(pl.Series("kind", ["a", "b", None, "b", "a", "c"]))
+    >>> target.task, target.values.tolist()
+    ('classification', ['a', 'b', 'b', 'a'])
+    >>> target.notes[1]
+    "class 'c' left out: it has a single row"
+    """
+    name, column = unnamed(column)
+    column = _check_type(name, column)
+    present = column.drop_nulls()
+    if len(present) == 0:
+        raise TableError(f"Column {name!r} has no values; name another target.")
+    notes = []
+    if n_lost := len(column) - len(present):
+        notes.append(f"{counted(n_lost, 'row')} without a value in {name!r} left out")
+    if present.n_unique() == 1:
+        raise TableError(
+            f"Column {name!r} is {printable(present[0])!r} in every row; a target "
+            "needs at least two values."
+        )
+    mixed = None if task == "classification" else mixed_cells(present, decimal)
+    is_sure = mixed is None or mixed.is_sure
+    if mixed is not None and mixed.kind == "number":
+        column, task, note = _mixed_target(name, column, mixed, task)
+        notes.append(note)
+        present = column.drop_nulls()
+    if task is None:
+        classes = names_classes(present.to_numpy())
+        task = "classification" if classes else "regression"
+    if task == "classification":
+        return _classes(name, column, notes)
+    if not present.dtype.is_numeric():
+        raise TableError(
+            f"Column {name!r} holds names like {printable(present[0])!r}, not "
+            "numbers to predict; name another target."
+        )
+    values = present.to_numpy().astype(np.float64)
+    check_numbers(values, f"Column {name!r}")
+    kept = column.is_not_null().to_numpy()
+    return Target(task, values, kept, tuple(notes), is_sure)
+
+
+def _check_type(name: str, column: pl.Series) -> pl.Series:
+    """Replace infinite numbers by null; raise TableError for dates and lists."""
+    if column.dtype.is_decimal():
+        column = column.cast(pl.Float64)
+    if column.dtype.is_float():
+        column = column.set(~column.is_finite(), None)
+    if column.dtype.is_temporal() or column.dtype.is_nested():
+        raise TableError(
+            f"Column {name!r} holds {dtype_in_words(column.dtype)}, which are "
+            "neither classes nor numbers; name another target."
+        )
+    return column
+
+
+def _mixed_target(
+    name: str, column: pl.Series, mixed: Mixed, task: str | None
+) -> tuple[pl.Series, str | None, Note]:
+    """Take the numbers alone if the target is numeric."""
+    said = f"column {name!r}: {mixed}"
+    values = numbers(column, mixed.form, asked=True)
+    mostly = 10 * mixed.n_read >= 9 * mixed.n_cells
+    if task == "regression" or (
+        mostly and not names_classes(values[~np.isnan(values)])
+    ):
+        said += f": {counted(mixed.n_cells - mixed.n_read, 'row')} left out"
+        note = Note(said)
+        if task is None:
+            said += "; classification takes all cells as names"
+            note = Note(said, "task", "classification")
+        return pl.Series(column.name, values, nan_to_null=True), "regression", note
+    said += ": taken as names of classes; regression takes the numbers alone"
+    return column, task, Note(said, "task", "regression")
+
+
+def _classes(name: str, column: pl.Series, notes: list[str]) -> Target:
+    text = as_names(column)
+    counts = text.drop_nulls().value_counts()
+    known = len(text) - text.null_count()
+    if counts.height == known:
+        advice = "like an identifier; name another target."
+        if known < 5:
+            advice = (
+                f"and there are {known} of them: too few to learn from. Give more rows "
+                "with a value."
+            )
+        raise TableError(f"Column {name!r} has another value in each row, {advice}")
+    values, times = counts.get_columns()
+    lone = sorted(values.filter(times == 1).to_list())
+    if lone:
+        one = "class", "it has a single row"
+        noun, reason = (
+            one if len(lone) == 1 else ("classes", "they have a single row each")
+        )
+        notes.append(f"{noun} {listed(lone, limit=3)} left out: {reason}")
+        text = text.set(text.is_in(lone), None)
+    if counts.height - len(lone) < 2:
+        raise TableError(
+            f"Column {name!r} has fewer than two classes with at least two rows each; "
+            "name another target."
+        )
+    kept = text.is_not_null().to_numpy()
+    labels = np.array(text.drop_nulls().to_list(), dtype=np.str_)
+    return Target("classification", labels, kept, tuple(notes))

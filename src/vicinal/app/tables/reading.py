@@ -1,28 +1,86 @@
 """Tables from files, from frames in memory, or by name.
 
-Decisions about columns are in `vicinal.app.tables.columns`.
+Files are read in pieces, and never unpickled. Decisions about columns are in
+`vicinal.app.tables.columns`.
 """
 
 from __future__ import annotations
 
+import glob
 import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile, is_zipfile
 
 import numpy as np
+from numpy.typing import NDArray
 
+from vicinal._typing import IntArray
+from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import clean, typed
-from vicinal.app.tables.columns import Overrides
-from vicinal.app.tables.names import Note, TableError, listed
-from vicinal.app.tables.sources import PIECE, Source, open_source
+from vicinal.app.tables.delimited import (
+    check_expansion,
+    line_of,
+    name_columns,
+    open_delimited,
+    open_text,
+    pieces_of,
+)
+from vicinal.app.tables.inputs import Overrides, is_frame
+from vicinal.app.tables.names import (
+    CellError,
+    Note,
+    TableError,
+    distinct_names,
+    listed,
+    near,
+)
+from vicinal.datasets import Dataset, available, load, read_npz
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+#: Maximum number of rows of a piece of a table.
+PIECE = 50_000
 
-    import polars as pl
-    from numpy.typing import NDArray
 
-__all__ = ["Table", "decimal_note", "pieces", "read_table"]
+@dataclass(frozen=True)
+class Source:
+    """A table that can be read.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file or the data set.
+    pieces : callable
+        Returns an iterator over all rows, in frames with the same columns.
+    target : str or None
+        The column that is known to be the label.
+    notes : tuple of str
+        Notes for the user.
+    decimal : {",", "."}
+        The likely decimal sign: a comma in text that semicolons delimit.
+    line_of : callable
+        From the number of a row to the line of text on which it begins, or None.
+    """
+
+    name: str
+    pieces: Callable[[], Iterator[pl.DataFrame]]
+    target: str | None = None
+    notes: tuple[str, ...] = ()
+    decimal: str = "."
+    line_of: Callable[[int], int | None] = lambda _row: None
+
+    @property
+    def stem(self) -> str:
+        """The name without its ending."""
+        name = Path(self.name)
+        return (name.with_suffix("") if name.suffix.lower() == ".gz" else name).stem
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +150,10 @@ def read_table(
 
     Parameters
     ----------
-    source : str, path-like or DataFrame
+    source : str, path-like, DataFrame or Source
         Path of a CSV or TSV file (also compressed with gzip), of a JSON, Parquet,
         Arrow, Excel, `.npy` or `.npz` file; name of a data set of `vicinal.datasets`;
-        or a frame of pandas or polars.
+        a frame of pandas or polars; or the result of `open_source`.
     limit : int, default=None
         Size of a random sample of rows, always the same, in their order. The other rows
         are never in memory at once.
@@ -119,9 +177,7 @@ def read_table(
     >>> wine.frame.shape, wine.target
     ((178, 14), 'target')
     """
-    import polars as pl
-
-    opened = open_source(source)
+    opened = source if isinstance(source, Source) else open_source(source)
     frame, n_rows = _gather(opened, limit)
     notes = list(opened.notes)
     if n_rows == 0:
@@ -204,12 +260,11 @@ def pieces(source: Any, *, rows: int = PIECE) -> Iterator[pl.DataFrame]:
 
 def _gather(opened: Source, limit: int | None) -> tuple[pl.DataFrame, int]:
     """Join the pieces, or keep the rows with the smallest random numbers."""
-    import polars as pl
-
     if limit is not None and limit < 1:
         raise TableError(f"The limit of rows must be at least 1, not {limit}.")
     parts: list[pl.DataFrame] = []
     n_rows = n_bytes = 0
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     generator = np.random.default_rng(0)
     drawn = np.empty(0)
     for piece in opened.pieces():
@@ -217,7 +272,11 @@ def _gather(opened: Source, limit: int | None) -> tuple[pl.DataFrame, int]:
         n_rows += piece.height
         if limit is None:
             n_bytes += int(piece.estimated_size())
-            _check_memory(n_bytes, opened.name)
+            if n_bytes > memory:
+                raise TableError(
+                    f"{opened.name} is larger than the memory of this machine; use a "
+                    "part of its rows, or fewer columns."
+                )
             continue
         # One number for each row, so that the sample does not depend on the pieces.
         drawn = np.concatenate([drawn, generator.random(piece.height)])
@@ -227,13 +286,352 @@ def _gather(opened: Source, limit: int | None) -> tuple[pl.DataFrame, int]:
     return pl.concat(parts, rechunk=True) if parts else pl.DataFrame(), n_rows
 
 
-def _check_memory(n_bytes: int, name: str) -> None:
+@contextmanager
+def add_line_number(source: Source, rows: int | IntArray) -> Iterator[None]:
+    """Add the file and the line to a `CellError`.
+
+    Parameters
+    ----------
+    source : Source
+        The table that the rows come from.
+    rows : int or ndarray of int
+        Number of the first row in the file, from 0, or of each row.
+    """
     try:
-        memory = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return
-    if n_bytes > memory:
-        raise TableError(
-            f"{name} is larger than the {memory / 1e9:,.0f} GB of memory of this "
-            "machine; use a part of its rows, or fewer columns."
+        yield
+    except CellError as error:
+        row = error.row + rows if isinstance(rows, int) else int(rows[error.row])
+        line = source.line_of(row)
+        place = f"row {row:,} (from 0)" if line is None else f"line {line:,}"
+        error.row, error.place = row, f"{place} of {source.name}"
+        raise
+
+
+def open_source(source: Any) -> Source:
+    """Open a table.
+
+    Parameters
+    ----------
+    source : str, path-like or DataFrame
+        Path of a file, name of a data set, or a frame of pandas or polars.
+
+    Returns
+    -------
+    Source
+        The table.
+
+    Raises
+    ------
+    ValueError, OSError
+        With one sentence for the user.
+    """
+    if is_frame(source):
+        frame = to_polars(source)
+        return Source("the data", lambda: iter([frame]))
+    path, source = Path(source), str(source)
+    if source in available():
+        return _open_dataset(load(source))
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it.")
+    if not path.exists():
+        files = [one.name for one in path.parent.glob("*")]
+        if path.suffix or path.name != source:
+            lists = "; `vicinal datasets` lists the data sets that need none."
+            hint = near(path.name, files) or lists
+            raise FileNotFoundError(f"There is no file {source!r}{hint}")
+        try:
+            return _open_dataset(load(source))
+        except ValueError:
+            hint = near(source, [*available(), *files])
+            if not hint:
+                raise
+            message = f"There is no file or data set {source!r}{hint}"
+            raise TableError(message) from None
+    if not path.is_file():
+        raise OSError(f"{path} is not a regular file; copy the table into one.")
+    if path.stat().st_size == 0:
+        raise TableError(f"{path.name} is empty; it needs a header and rows.")
+    return _open_file(path)
+
+
+def _open_file(path: Path) -> Source:
+    suffix = path.with_name(path.name.lower().removesuffix(".gz")).suffix
+    if suffix == ".npz":
+        return _open_dataset(read_npz(path))
+    if suffix == ".npy":
+        return Source(path.name, lambda: _array_pieces(path))
+    if suffix == ".parquet":
+        return Source(path.name, lambda: _lazy_pieces(path, pl.scan_parquet))
+    if suffix in (".arrow", ".feather", ".ipc"):
+        return _open_arrow(path)
+    if suffix in (".json", ".jsonl", ".ndjson"):
+        return Source(path.name, lambda: iter([_read_json(path)]))
+    if suffix in (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"):
+        frame, notes = _read_excel(path)
+        return Source(path.name, lambda: iter([frame]), notes=tuple(notes))
+    file = open_delimited(path)
+    return Source(
+        path.name,
+        lambda: pieces_of(file),
+        notes=file.notes,
+        decimal="," if file.delimiter == ";" else ".",
+        line_of=lambda row: line_of(file, row),
+    )
+
+
+def _open_dataset(dataset: Dataset) -> Source:
+    n_features = dataset.X.shape[1]
+    given = dataset.feature_names or [f"x{index}" for index in range(n_features)]
+    names = distinct_names(given)
+    target = distinct_names([*names, "target"])[-1]
+    frame = pl.DataFrame(np.ascontiguousarray(dataset.X), schema=names, orient="row")
+    frame = frame.with_columns(pl.Series(target, dataset.y))
+    return Source(dataset.name, lambda: iter([frame]), target=target)
+
+
+_TRIAL = """
+import glob, sys
+import polars as pl
+path, is_stream, rows = sys.argv[1], *map(int, sys.argv[2:])
+if is_stream:
+    pl.read_ipc_stream(path)
+else:
+    lazy = pl.scan_ipc(glob.escape(path))
+    size = max(1, min(rows, 80 * rows // max(1, len(lazy.collect_schema()))))
+    for start in range(0, lazy.select(pl.len()).collect().item(), size):
+        lazy.slice(start, size).collect()
+"""
+
+
+@lru_cache(maxsize=8)
+def _try_arrow(path: Path, is_stream: bool, size: int, _changed: int) -> None:
+    """Read an Arrow file in another process: on some damage, polars aborts or hangs."""
+    # -P: no imports from this folder.
+    command = [sys.executable, "-P", "-c", _TRIAL, str(path), str(int(is_stream))]
+    try:
+        # At most a minute, and a second for each megabyte.
+        subprocess.run(  # noqa: S603
+            [*command, str(size)],
+            capture_output=True,
+            check=True,
+            timeout=60 + path.stat().st_size / 1e6,
         )
+    except subprocess.SubprocessError as error:
+        message = f"{path.name} is damaged and cannot be read; copy it again."
+        raise TableError(message) from error
+
+
+def _open_arrow(path: Path) -> Source:
+    with path.open("rb") as file:
+        is_stream = file.read(6) != b"ARROW1"
+    _try_arrow(path, is_stream, PIECE, path.stat().st_mtime_ns)
+    if is_stream:
+        return Source(path.name, lambda: iter([pl.read_ipc_stream(path)]))
+    return Source(path.name, lambda: _lazy_pieces(path, pl.scan_ipc))
+
+
+def _piece_size(width: int) -> int:
+    """Return the number of rows of a piece; wide ones have 80 * PIECE cells."""
+    return max(1, min(PIECE, 80 * PIECE // max(1, width)))
+
+
+def _lazy_pieces(
+    path: Path, scan: Callable[[str], pl.LazyFrame]
+) -> Iterator[pl.DataFrame]:
+    """Yield slices of a lazy frame: polars reads only their rows."""
+    with _damage_reported(path):
+        # Escaped, because * and [ in the name of a file are part of it.
+        lazy = scan(glob.escape(str(path)))
+        n_rows = int(lazy.select(pl.len()).collect().item())
+        first = lazy.head(1).collect()
+    if n_rows == 0:
+        yield first
+    # A vector has one cell for each component.
+    width = sum(
+        int(one.explode().len()) if len(one) and one.dtype.is_nested() else 1
+        for one in first.iter_columns()
+        if one.dtype != pl.Struct
+    )
+    size = _piece_size(width)
+    for start in range(0, n_rows, size):
+        with _damage_reported(path):
+            piece = lazy.slice(start, size).collect()
+        yield piece
+
+
+@contextmanager
+def _damage_reported(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, PermissionError):
+        raise
+    # Some damage makes the reader panic, which is not an Exception; some looks like
+    # an error of the disk.
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        first = str(error).strip().partition("\n")[0]
+        raise TableError(
+            f"{path.name} is damaged and cannot be read ({first}); copy it again."
+        ) from error
+
+
+def _read_json(path: Path) -> pl.DataFrame:
+    """Read a list of objects, or one object on each line."""
+    text = b"".join(open_text(path).chunks()).strip()
+    if not text:
+        raise TableError(f"{path.name} is empty; it needs an object for each row.")
+    try:
+        read = pl.read_json if text.startswith(b"[") else pl.read_ndjson
+        return read(text, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        first = str(error).strip().partition("\n")[0]
+        raise TableError(
+            f"{path.name} cannot be read as JSON ({first}); it needs an object like "
+            '{"a": 1, "b": "x"} on each line, or a list of them.'
+        ) from error
+
+
+def _array_pieces(path: Path) -> Iterator[pl.DataFrame]:
+    """Read an `.npy` file of two dimensions, or of records."""
+    try:
+        # Mapped: a header that promises more than the file holds is refused.
+        array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError, OSError, OverflowError) as error:
+        raise TableError(
+            f"{path.name} cannot be read as an array without pickle ({error})."
+        ) from error
+    fields = array.dtype.names
+    plain = array.ndim == 2 and array.dtype.kind in "fiub"
+    if not plain and not (fields and array.ndim == 1):
+        raise TableError(
+            f"{path.name} holds an array of shape {array.shape} and type "
+            f"{array.dtype}; a table has two dimensions and numbers, or records."
+        )
+    names = distinct_names(list(fields or [f"x{i}" for i in range(array.shape[1])]))
+    size = _piece_size(len(names))
+    for start in range(0, max(len(array), 1), size):
+        part = np.ascontiguousarray(array[start : start + size])
+        columns = [part[name] for name in fields] if fields else part.T
+        yield pl.DataFrame(
+            {name: _native(one) for name, one in zip(names, columns, strict=True)}
+        )
+
+
+def _native(column: Any) -> Any:
+    """Return an array that polars takes: contiguous, native, and not float16."""
+    half = column.dtype == np.float16
+    dtype = np.dtype("f4") if half else column.dtype.newbyteorder("=")
+    return np.ascontiguousarray(column.astype(dtype, copy=False))
+
+
+def _read_excel(path: Path) -> tuple[pl.DataFrame, list[str]]:
+    """Read the first sheet of a workbook that has cells; return notes on it, too."""
+    if find_spec("fastexcel") is None:
+        raise TableError(
+            f"Reading {path.name} needs an extra: pip install 'vicinal[excel]'; or "
+            "save its table as CSV."
+        )
+    import fastexcel
+
+    try:
+        if is_zipfile(path):
+            with ZipFile(path) as archive:
+                size = sum(one.file_size for one in archive.infolist())
+            check_expansion(path, size, ratio=200)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _read_sheet(fastexcel.read_excel(str(path)), path)
+    except TableError:
+        raise
+    except Exception as error:
+        first = str(error).strip().partition("\n")[0]
+        raise TableError(
+            f"{path.name} cannot be read as a workbook ({first}); save its table as "
+            "CSV."
+        ) from error
+
+
+def _read_sheet(book: Any, path: Path) -> tuple[pl.DataFrame, list[str]]:
+    sheets = book.sheet_names
+    for name in sheets:
+        head = book.load_sheet(name, header_row=None, n_rows=20, dtypes="string")
+        cells = head.to_polars().rows()
+        rows = [[str(cell or "").strip() for cell in row] for row in cells]
+        if any(map(any, rows)):
+            break
+    else:
+        raise TableError(f"{path.name} is empty; it needs a row of names and rows.")
+    notes = []
+    if len(sheets) > 1:
+        which = "the first" if name == sheets[0] else "the first with cells,"
+        notes.append(f"sheet {name!r}, {which} of {len(sheets)}")
+    # The table begins at the first row with more than half of the cells of the widest.
+    filled = [sum(map(bool, row)) for row in rows]
+    start = next(i for i, n in enumerate(filled) if 2 * n > max(filled))
+    if start:
+        above = "row" if start == 1 else f"{start} rows"
+        notes.append(f"the {above} above the table left out")
+    names, header, more = name_columns(rows[start:], "row")
+    start += int(header)
+    frame = book.load_sheet(name, header_row=None, skip_rows=start).to_polars()
+    # Workbooks have no integers.
+    columns = [
+        one.cast(pl.Int64)
+        if one.dtype.is_float()
+        and (one.is_null() | (one == one.round(0))).all()
+        and one.is_finite().all()
+        and (one.abs() < 2**53).all()
+        else one
+        for one in frame.iter_columns()
+    ]
+    return pl.DataFrame(columns, schema=names), [*notes, *more]
+
+
+def to_polars(table: Any) -> pl.DataFrame:
+    """Convert a frame of pandas or polars to one of polars, without pyarrow.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Names of columns need not be text; the index of pandas is left out.
+
+    Returns
+    -------
+    polars.DataFrame
+        With distinct names.
+    """
+    if isinstance(table, pl.LazyFrame):
+        return table.collect()
+    if isinstance(table, pl.DataFrame):
+        return table
+    names = distinct_names([str(name) for name in table.columns])
+    # By position: pandas allows several columns of one name.
+    columns = [_series(name, table.iloc[:, index]) for index, name in enumerate(names)]
+    return pl.DataFrame(columns)
+
+
+def _series(name: str, column: Any) -> pl.Series:
+    kind = str(column.dtype)
+    if kind == "category":
+        # Its values are names, even if they look like numbers.
+        values = [None if one != one else str(one) for one in column.tolist()]
+        return pl.Series(name, values, dtype=pl.String).cast(pl.Categorical)
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+        return pl.Series(name, _native(column.to_numpy()))
+    if kind.startswith(("datetime64", "timedelta64")):
+        if getattr(column.dt, "tz", None) is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        unit = "datetime64[us]" if kind.startswith("datetime") else "timedelta64[us]"
+        return pl.Series(name, column.to_numpy().astype(unit))
+    values = [
+        None
+        if lost
+        else one.tolist()
+        if isinstance(one, np.ndarray | np.generic)
+        else one
+        for one, lost in zip(column.tolist(), column.isna().to_numpy(), strict=True)
+    ]
+    try:
+        return pl.Series(name, values, strict=True)
+    except (TypeError, pl.exceptions.PolarsError):
+        texts = [None if one is None else str(one) for one in values]
+        return pl.Series(name, texts, dtype=pl.String)
