@@ -198,12 +198,11 @@ def _images(prepared: "Prepared", shape: tuple[int, int]) -> Any:
 
 def _print_next(result: "Comparison", prepared: "Prepared") -> None:
     """Print the command that keeps the recommended metric, if it is useful."""
-    from vicinal.app.comparison.verdict import useful
     from vicinal.app.report.commands import fit_command, shell_command
 
     command = ["vicinal", *sys.argv[1:]]
     line = fit_command(command, result.recommended, prepared.target)
-    if line is not None and useful(result):
+    if line is not None:
         typer.echo(f"Next: {shell_command(line)}\n")
 
 

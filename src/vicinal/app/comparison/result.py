@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal.app.comparison.statistics import Evidence
-from vicinal.app.comparison.verdict import recommend, used_test, verdict
+from vicinal.app.comparison.verdict import recommend, used_test, useless, verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,6 +96,11 @@ class MethodResult:
         return float(self.scores.mean())
 
     @property
+    def rank(self) -> float:
+        """The mean score; below all others if it is NaN."""
+        return self.mean if self.mean == self.mean else -np.inf
+
+    @property
     def accuracy(self) -> float:
         """Accuracy over the test rows of all splits; NaN without classes."""
         if self.confusion is None:
@@ -147,7 +152,7 @@ class Comparison:
         noun = "method" if len(self.results) == 1 else "methods"
         return (
             f"<Comparison of {len(self.results)} {noun} on {s.name}, {len(s.X):,} "
-            f"rows; recommended: {self.recommended}>"
+            f"rows; recommended: {self.recommended or 'none'}>"
         )
 
     def __str__(self) -> str:
@@ -161,11 +166,16 @@ class Comparison:
     @property
     def best(self) -> MethodResult:
         """The method with the highest mean score; the first of equals, never NaN."""
-        return max(self.results, key=lambda one: np.nan_to_num(one.mean, nan=-np.inf))
+        return max(self.results, key=lambda one: one.rank)
 
-    @property
-    def recommended(self) -> str:
-        """Name of the simplest method that is about as good as the best."""
+    @cached_property
+    def recommended(self) -> str | None:
+        """Name of the simplest method that is about as good as the best.
+
+        None if no method predicts better than a constant.
+        """
+        if useless(self):
+            return None
         score = self.evidence.score
         return recommend(
             self.results, self.best, self.differences(), score.negligible, score.point
@@ -195,9 +205,7 @@ class Comparison:
 
     def ranked(self) -> list[MethodResult]:
         """Return the results, the best first; ties in the order of `results`."""
-        return sorted(
-            self.results, key=lambda one: -np.nan_to_num(one.mean, nan=-np.inf)
-        )
+        return sorted(self.results, key=lambda one: -one.rank)
 
     @property
     def header(self) -> tuple[str, ...]:
