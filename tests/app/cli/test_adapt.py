@@ -82,15 +82,15 @@ def test_rows_without_texts_are_called_by_their_ids(folder: Path) -> None:
         ),
         (
             ["-o", "m.safetensors", "--n-components", "0", "--side", "two"],
-            "--n-components must be at least 1",
+            "Invalid value for",
         ),
         (
             ["-o", "m.safetensors", "--side", "docs"],
-            "--side is query, both or two, not 'docs'",
+            "'docs' is not one of 'query', 'both', 'two'",
         ),
         (
             ["-o", "m.safetensors", "--metric", "dot"],
-            "--metric is auto, cosine or euclidean, not 'dot'",
+            "'dot' is not one of 'auto', 'cosine', 'euclidean'",
         ),
         (["-o", "m.safetensors", "--drop", "txt"], "did you mean 'text'"),
         (["-o", "m.safetensors", "--query-text", "words"], "no column 'words'"),

@@ -52,8 +52,8 @@ def compare(
             help=f"Some of {_METHODS}, with commas between them; or all.",
         ),
     ] = None,
-    splits: Annotated[int, typer.Option(help="Number of random splits.")] = 10,
-    neighbors: Annotated[int, typer.Option(help="The k of k-NN.")] = 3,
+    splits: Annotated[int, typer.Option(min=1, help="Number of random splits.")] = 10,
+    neighbors: Annotated[int, typer.Option(min=1, help="The k of k-NN.")] = 3,
     score: Annotated[
         str,
         typer.Option(
@@ -95,10 +95,6 @@ def compare(
         budget = options.seconds_of(time_budget)
         shape = None if image_shape is None else options.shape_of(image_shape)
         threads = options.threads_of(jobs)
-        options.check_choice("--task", task, "classification", "regression")
-        options.check_at_least_one(
-            splits=splits, neighbors=neighbors, n_components=n_components
-        )
         options.check_distinct({"--report": report, "--json": json})
         if report is not None:
             options.check_output_path(report, data, ".html", ".htm")

@@ -44,10 +44,13 @@ def fit(
     n_components: options.Components = None,
     max_iter: Annotated[
         int | None,
-        typer.Option(help="Maximum number of iterations, for methods that iterate."),
+        typer.Option(
+            min=1, help="Maximum number of iterations, for methods that iterate."
+        ),
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(help="Learn on a random sample of this many rows.")
+        int | None,
+        typer.Option(min=1, help="Learn on a random sample of this many rows."),
     ] = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
@@ -71,10 +74,6 @@ def fit(
     """
     with report_errors():
         options.check_output_path(output, data)
-        options.check_choice("--task", task, "classification", "regression")
-        options.check_at_least_one(
-            n_components=n_components, max_iter=max_iter, rows=rows
-        )
         if cluster is not None:
             others = {
                 "--task": task, "--rows": rows, "--jobs": jobs, "--date": date,

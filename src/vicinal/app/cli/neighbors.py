@@ -73,7 +73,6 @@ def neighbors(
         with waiting("looking for neighbours") as say:
             from vicinal.app.models import names_of_rows, nearest_rows, neighbor_table
 
-            options.check_at_least_one(neighbors=k)
             learned, documents = _maps(
                 model, among, [*(drop or []), *([name] if name else [])]
             )
@@ -166,7 +165,6 @@ def predict(
         with waiting("reading the rows with a target") as say:
             from vicinal.app.models import load, predict_file
 
-            options.check_at_least_one(neighbors=k)
             learned = load(model)
             if among is None:
                 target = f" {printable(learned.target)!r}" if learned.target else ""

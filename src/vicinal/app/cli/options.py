@@ -5,7 +5,7 @@ import re
 import sys
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -36,7 +36,7 @@ AnyModel = Annotated[
     ),
 ]
 Neighbors = Annotated[
-    int, typer.Option("-k", "--neighbors", help="Number of neighbours.")
+    int, typer.Option("-k", "--neighbors", min=1, help="Number of neighbours.")
 ]
 Keep = Annotated[
     list[str] | None, typer.Option(help="A column to keep; may be repeated.")
@@ -83,11 +83,12 @@ Target = Annotated[
 ]
 NoTarget = Annotated[bool, typer.Option("--no-target", help="Learn without a label.")]
 Task = Annotated[
-    str | None,
-    typer.Option(help="classification or regression; default: by its values."),
+    Literal["classification", "regression"] | None,
+    typer.Option(help="The kind of target; default: by its values."),
 ]
 Components = Annotated[
-    int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
+    int | None,
+    typer.Option(min=1, help="Number of dimensions, for methods that reduce."),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the random numbers.")]
 ModelOutput = Annotated[
@@ -142,21 +143,6 @@ def threads_of(jobs: int | None) -> int | None:
             f"--jobs is 1 or more threads, or -1 for all cores; not {jobs}."
         )
     return min(jobs, os.cpu_count() or 1)
-
-
-def check_choice(option: str, value: str | None, *known: str) -> None:
-    """Raise ValueError unless an option has one of the known values, or none."""
-    if value is not None and value not in known:
-        listed = f"{', '.join(known[:-1])} or {known[-1]}"
-        raise ValueError(f"{option} is {listed}, not {value!r}.")
-
-
-def check_at_least_one(**values: int | None) -> None:
-    """Raise ValueError if a number is less than 1; keywords are options."""
-    for name, value in values.items():
-        if value is not None and value < 1:
-            option = f"--{name.replace('_', '-')}"
-            raise ValueError(f"{option} must be at least 1, not {value}.")
 
 
 def overrides_of(
