@@ -76,11 +76,11 @@ def adapt(
     as they are, and so does the file say.
     """
     with report_errors():
-        options.check_distinct({"--output": output, "--report": report, "--onnx": onnx})
+        options.check_distinct(output=output, report=report, onnx=onnx)
         written = [path for path in (output, report, onnx) if path is not None]
         for path, source in product(written, (queries, documents, relevance)):
             endings = (".html", ".htm") if path is report else ()
-            options.check_output_path(path, source, *endings)
+            options.check_output_path(path, {"data": source}, *endings)
         threads = options.threads_of(jobs)
         if n_components is not None and side == "query":
             raise ValueError(

@@ -82,8 +82,8 @@ def neighbors(
                     "which knows its columns."
                 )
             if output is not None:
-                options.check_apart(output, {"model": model, "--among table": among})
-                options.check_output_path(output, data, *_TABLES)
+                read = {"model": model, "--among table": among, "data": data}
+                options.check_output_path(output, read, *_TABLES)
             rows = _asked_rows(data, query, name)
             alone = rows is not None and len(rows) == 1
             if alone and not (among or show or output):
@@ -173,7 +173,8 @@ def predict(
                     f"target{target} is known, like the one that it was learned from, "
                     "with --among TABLE."
                 )
-            options.check_apart(output, {"model": model, "--among table": among})
+            read = {"model": model, "--among table": among}
+            options.check_output_path(output, read)
             found = predict_file(
                 learned,
                 data,
@@ -263,7 +264,7 @@ def transform(
     with report_errors(), waiting("mapping rows") as say:
         from vicinal.app.models import AdapterFileError, load, transform_file
 
-        options.check_apart(output, {"model": model})
+        options.check_output_path(output, {"model": model})
         try:
             learned = load(model)
         except AdapterFileError:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal import __version__
-from vicinal.app.methods.linear_map import Directions, directions, feature_shares
+from vicinal.app.methods.linear_map import directions, feature_shares
 from vicinal.app.report.fitted import PLAIN, color_stops, in_view
 from vicinal.app.report.text import packed, readable, short
 
@@ -318,7 +318,7 @@ def contribution_bars(
     if not np.isfinite(by_feature).all() or not by_feature.any():
         return None
     share = columns.summed(by_feature)
-    main = _directions(metric)
+    parts, loadings = _directions(metric)
     order = np.argsort(-share, kind="stable")[:n_bars]
     order = order[[_percent(share[j]) != "0.0%" for j in order]]
     # Of a column with several features, those that pull to either side.
@@ -329,11 +329,11 @@ def contribution_bars(
                 for part in (row.clip(max=0), row.clip(min=0))
             ]
         )
-        for row in main.loadings
+        for row in loadings
     ]
     return {
         "name": metric.name,
-        "directions": [f"{part:.0%}" for part in main.shares],
+        "directions": [f"{part:.0%}" for part in parts],
         "rest": max(0, share.size - len(order)),
         "rest_share": _percent(max(0.0, 1 - float(share[order].sum()))),
         "bars": [
@@ -347,7 +347,7 @@ def contribution_bars(
                         *(round(float(size / (both.max() or 1)), 4) for size in own),
                         _loadings(row, names, columns.features(int(j))),
                     )
-                    for row, both in zip(main.loadings, sides, strict=True)
+                    for row, both in zip(loadings, sides, strict=True)
                     for own in [both[:, j]]
                 ],
             }
@@ -371,7 +371,7 @@ def contributions_by_pixel(
     share = feature_shares(metric.components)
     if pixels.of_features is None or not np.isfinite(share).all() or not share.any():
         return None
-    main = _directions(metric)
+    parts, loadings = _directions(metric)
 
     def picture(values: FloatArray, nothing: int) -> str:
         painted = np.full(pixels.shape[0] * pixels.shape[1], nothing)
@@ -385,7 +385,7 @@ def contributions_by_pixel(
         "share": picture(255 * share / share.max(), 0),
         "directions": [
             (f"{part:.0%}", picture(128 + 127 * row / np.abs(row).max(), 128))
-            for part, row in zip(main.shares, main.loadings, strict=True)
+            for part, row in zip(parts, loadings, strict=True)
         ],
     }
 
@@ -457,11 +457,9 @@ def confusion(
     }
 
 
-def _directions(metric: FittedMetric) -> Directions:
+def _directions(metric: FittedMetric) -> tuple[FloatArray, FloatArray]:
     # A metric that has learned nothing but units has no directions of its own.
-    if metric.name in PLAIN:
-        return Directions(np.empty(0), np.empty((0, metric.components.shape[1])))
-    return directions(metric.components)
+    return directions(metric.components, 0 if metric.name in PLAIN else 2)
 
 
 def _percent(share: float) -> str:
