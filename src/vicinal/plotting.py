@@ -171,7 +171,7 @@ class EmbeddingDisplay(Display):
         ax = self._axes(ax)
         options = {"s": 14, "linewidths": 0, "alpha": 0.85, **options}
         x, height = self.points.T
-        names = [] if self.y is None else np.unique(self.y)
+        names: Any = () if self.y is None else np.unique(self.y)
         many = len(names) > len(PALETTE) * len(_MARKERS)
         if self.y is None:
             ax.scatter(x, height, **{"color": PALETTE[0], **options})

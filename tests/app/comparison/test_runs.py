@@ -101,7 +101,8 @@ def test_fits_from_more_rows_as_long_as_time_is_left(
 
 
 def test_methods_of_a_split_share_scaled_rows() -> None:
-    setting, scaled = read_setting(X, Y), {}
+    setting = read_setting(X, Y)
+    scaled: dict[Any, Any] = {}
     for name in ("pca", "lda", "whitened"):
         run_method(setting, METHODS[name], TRAIN, TEST, scaled=scaled)
     assert set(scaled) == {("auto", 400), ("standard", 400)}

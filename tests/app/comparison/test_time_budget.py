@@ -99,11 +99,15 @@ def test_a_method_with_a_stochastic_solver_keeps_all_rows(
     assert compared(30, "nca")["nca"].n_learned.tolist() == [14_000]  # type: ignore[union-attr]
 
 
-def test_many_rows_have_at_most_10000_test_rows() -> None:
+@pytest.mark.parametrize(("seconds", "n_test"), [(1e-6, 10_000), (5e-3, 4000)])
+def test_slow_queries_reduce_the_test_rows(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, n_test: int
+) -> None:
+    monkeypatch.setattr(runner, "_query_seconds", lambda _: seconds)
     rows = RNG.normal(size=(50_000, 1))
     options: Any = {"methods": "euclidean", "n_splits": 1, "references": False}
     result = compare(rows, (rows[:, 0] > 0).astype(int), time_budget=60, **options)
-    assert len(result.setting.tests[0]) == 10_000
+    assert len(result.setting.tests[0]) == pytest.approx(n_test, rel=0.02)
 
 
 def test_a_method_that_fails_on_a_part_of_the_rows_is_left_out() -> None:

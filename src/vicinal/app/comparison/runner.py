@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state, check_scalar
 
 from vicinal.app.comparison.data import read_setting
@@ -211,9 +212,10 @@ def _run_splits(
     first_rows = max(MANY_ROWS, 4 * len(setting.classes))
     limited = n > first_rows and bool(np.isfinite(deadline))
     if limited:
-        # 10,000 test rows distinguish half a point from chance, and the search of 10⁹
-        # pairs takes a few seconds.
-        n_test = max(min(10_000, 10**9 // n), first_rows)
+        # k-NN may take a third of the time; 10,000 test rows distinguish half a point.
+        seconds = _query_seconds(setting) * len(methods)
+        affordable = int((deadline - time.perf_counter()) / 3 / seconds)
+        n_test = max(min(10_000, affordable), first_rows)
         setting = replace(setting, test_size=min(setting.test_size, n_test / n))
     queue = sorted(methods, key=lambda method: method.complexity)
     total = n_splits * len(queue) + min(n_splits, 3) * len(references)
@@ -285,6 +287,15 @@ def _run_splits(
         setting,
         tuple(_result(name, own, classes) for name, own in reference_runs.items()),
     )
+
+
+def _query_seconds(setting: Setting) -> float:
+    """Return the time of one k-NN query among all rows."""
+    rows = np.nan_to_num(setting.X)
+    search = NearestNeighbors(algorithm="brute", n_jobs=setting.n_jobs).fit(rows)
+    start = time.perf_counter()
+    search.kneighbors(rows[:200])
+    return max(time.perf_counter() - start, 1e-4) / 200
 
 
 def _cut_notes(runs: dict[str, list[Run]], n_train: int) -> list[str]:

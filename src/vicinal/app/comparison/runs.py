@@ -123,7 +123,8 @@ def run_method(
     UnfitError
         If the method cannot learn from these rows.
     """
-    X_test, found = setting.X[test], {}
+    X_test = setting.X[test]
+    found: dict[str, Any] = {}
     n_rows = len(train) if first_rows is None else min(first_rows, len(train))
     try:
         while True:
@@ -209,7 +210,11 @@ def _fit(
     if params.get("metric__alpha") == "auto" and len(X) > MANY_ROWS:
         pipeline.set_params(metric__alpha=0.0)
     shared = {} if scaled is None else scaled
-    with warnings.catch_warnings(record=True) as caught:
+    # Threads of BLAS slow down small work on busy cores a hundred times.
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        threadpool_limits(1, user_api="blas"),
+    ):
         warnings.simplefilter("always")
         key = method.scale, len(rows)
         if key not in shared:
@@ -338,7 +343,6 @@ def cluster_agreement(
         if not Z.shape[1]:
             return float("nan")
         means = KMeans(min(n_clusters, len(half)), n_init=3, random_state=0)
-        # Threads slow down small work on busy cores.
         with warnings.catch_warnings(), threadpool_limits(1):
             # Some clusters are empty if there are fewer distinct rows.
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -372,13 +376,13 @@ def run_reference(
     """
     rows = subset(setting, train, max_rows)
     X, y = setting.X[rows], np.asarray(setting.target)[rows]
-    mean, unit = 0, 1
+    mean: Any = 0
+    unit: Any = 1
     if numeric := setting.task == "regression":
         # The gradients of boosting are in single precision, too little for some units.
         mean, unit = y.mean(), y.std() or 1.0
         y = (y - mean) / unit
     start = time.perf_counter()
-    # Threads slow down small work on busy cores a hundred times.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         model = _reference(name, numeric)

@@ -244,6 +244,7 @@ def bootstrap(
     return draws
 
 
+@dataclass(eq=False)
 class Evidence:
     """Intervals of scores and tests of their differences.
 
@@ -255,29 +256,22 @@ class Evidence:
         The data.
     references : sequence of MethodResult
         The reference models, on the first of these splits.
-    min_splits : int, default=5
-        Tests and intervals are over the test rows if there are fewer splits, which
-        have too few degrees of freedom.
     """
 
-    def __init__(
-        self,
-        results: Sequence[MethodResult],
-        setting: Setting,
-        references: Sequence[MethodResult] = (),
-        min_splits: int = 5,
-    ) -> None:
-        self.results = results
-        self.setting = setting
-        self.references = references
-        self.min_splits = min_splits
-        self.score = SCORES[setting.scored]
+    results: Sequence[MethodResult]
+    setting: Setting
+    references: Sequence[MethodResult] = ()
+
+    @property
+    def score(self) -> Score:
+        """The score of the comparison."""
+        return SCORES[self.setting.scored]
 
     @property
     def by_rows(self) -> bool:
-        """Whether the sample is the test rows instead of the splits."""
+        """Whether the sample is the test rows, because there are few splits."""
         known = all(one.outcomes for one in self.results)
-        return known and 0 < len(self.setting.tests) < self.min_splits
+        return known and 0 < len(self.setting.tests) < 5
 
     def interval(self, one: MethodResult) -> tuple[float, float]:
         """Return the 95 % interval of a mean score; NaN if it is unknown."""
