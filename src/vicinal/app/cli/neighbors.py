@@ -1,7 +1,7 @@
 """`vicinal transform`, `neighbors` and `predict`: uses of a saved model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -251,7 +251,7 @@ def transform(
     keep: options.Keep = None,
     keep_all: options.KeepAll = False,
     role: Annotated[
-        str | None,
+        Literal["queries", "documents"] | None,
         typer.Option("--as", help="For an adapter: map rows as queries or documents."),
     ] = None,
     drop: options.VectorDrop = None,
@@ -301,11 +301,10 @@ def _adapted(
     from vicinal.adapters import load_adapter
     from vicinal.app.models import transform_vectors
 
-    if role not in ("queries", "documents"):
-        got = "" if role is None else f", not {role!r}"
+    if role is None:
         raise ValueError(
             f"{path.name} is an adapter: say whether to map --as queries or --as "
-            f"documents{got}."
+            "documents."
         )
     adapter = load_adapter(path)
     function = (

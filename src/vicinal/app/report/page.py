@@ -175,7 +175,8 @@ def page(
         data=None if data is None else as_json(data),
         left_out=[_sentence(short(one, 400)) for one in left_out],
         part=(len(rows.X), rows.of_all) if len(rows.X) < rows.of_all else None,
-        all_classes=rows.has_all_classes,
+        all_classes=bool(rows.classes)
+        and np.unique(rows.target).size == len(rows.classes),
         task=setting.task,
         n_neighbors=setting.n_neighbors,
         n_splits=setting.n_splits,

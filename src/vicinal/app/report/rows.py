@@ -81,12 +81,6 @@ class DisplayedRows:
     of_all: int
     positions: IntArray
 
-    @property
-    def has_all_classes(self) -> bool:
-        """Whether there are classes, and a row of each is shown."""
-        known = set() if self.target is None else set(self.target.tolist())
-        return bool(self.classes) and len(known) == len(self.classes)
-
 
 def select_rows(
     setting: Setting,
