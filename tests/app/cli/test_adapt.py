@@ -216,7 +216,10 @@ def test_an_adapter_is_named_as_such_by_all_else(folder: Path) -> None:
     assert run("-o", "m.safetensors")[0] == 0
     for arguments, words in (
         ("transform m.safetensors q.parquet -o o.csv", "--as queries or --as doc"),
-        ("transform m.safetensors q.parquet -o o.csv --as query", "'query' is not one of"),
+        (
+            "transform m.safetensors q.parquet -o o.csv --as query",
+            "'query' is not one of",
+        ),
         ("neighbors m.safetensors q.parquet --query 0", "documents with --among TABLE"),
         (
             "predict m.safetensors q.parquet --among d.parquet -o o.csv",

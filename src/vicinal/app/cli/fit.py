@@ -133,11 +133,14 @@ def _dimensions_line(model: "SavedModel", asked: int | None) -> str:
 
 def _quality_line(model: "SavedModel", prepared: "Prepared") -> str:
     """Compare the training rows' neighbours before and after."""
+    import numpy as np
+
     from vicinal.app.methods.baselines import leave_one_out
 
     X = model.scaled(prepared.X)
     before, after = (
-        leave_one_out(Z, prepared.y, prepared.task) for Z in (X, model.map(X))
+        leave_one_out(Z, np.asarray(prepared.y), prepared.task)
+        for Z in (X, model.map(X))
     )
     if prepared.task == "regression":
         figures = f"R² {before:.3f} before learning, {after:.3f} after"

@@ -201,15 +201,16 @@ class Whitening(TransformerMixin, BaseEstimator):
         low, size = X.min(axis=0), np.ptp(X, axis=0)
         for group in one_hot_groups((X - low) / np.where(size > 0, size, 1)):
             numeric[group] = False
-        identity = np.eye(X.shape[1])
-        others = X[:, numeric]
-        rank = np.linalg.matrix_rank(others - others.mean(axis=0)) if others.size else 0
-        maps = [identity[~numeric]]
+        others, categories = X[:, numeric], np.flatnonzero(~numeric)
+        rank = 0
+        if others.size:
+            rank = int(np.linalg.matrix_rank(others - others.mean(axis=0)))
+        self.components_ = np.zeros((rank + categories.size, X.shape[1]))
+        self.components_[rank + np.arange(categories.size), categories] = 1
         if rank:
-            pca = PCA(int(rank), whiten=True, svd_solver="full").fit(others)
+            pca = PCA(rank, whiten=True, svd_solver="full").fit(others)
             scaled = pca.components_ / np.sqrt(pca.explained_variance_)[:, None]
-            maps = [scaled @ identity[numeric], *maps]
-        self.components_ = np.concatenate(maps)
+            self.components_[:rank, numeric] = scaled
         return self
 
     def transform(self, X: FloatArray) -> FloatArray:

@@ -42,9 +42,9 @@ def linear_map(pipeline: Pipeline) -> LinearMap:
     mean, scale = np.zeros(d), np.ones(d)
     if not isinstance(scaler, str):
         mean, scale = scaler.mean_, scaler.scale_
-    components: FloatArray = np.eye(d)
+    components: FloatArray
     if isinstance(metric, str):
-        pass
+        components = np.eye(d)
     elif hasattr(metric, "networks_"):
         raise ValueError("a network is not a linear map, and has no matrix to keep.")
     elif isinstance(metric, LinearDiscriminantAnalysis):

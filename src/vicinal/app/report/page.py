@@ -176,7 +176,7 @@ def page(
         left_out=[_sentence(short(one, 400)) for one in left_out],
         part=(len(rows.X), rows.of_all) if len(rows.X) < rows.of_all else None,
         all_classes=bool(rows.classes)
-        and np.unique(rows.target).size == len(rows.classes),
+        and np.unique(np.asarray(rows.target)).size == len(rows.classes),
         task=setting.task,
         n_neighbors=setting.n_neighbors,
         n_splits=setting.n_splits,
