@@ -162,11 +162,8 @@ def fit_pipeline(
     n_components : int or None
         Dimensions, for the methods that reduce them.
     """
-    # A generator would have moved on since, and make each page another one.
-    seed = setting.random_state
-    seed = int(seed) if isinstance(seed, int | np.integer) else 0
     pipeline = setting.method(name).pipeline(
-        X, target, n_components, seed, setting.n_jobs
+        X, target, n_components, setting.random_state, setting.n_jobs
     )
     with warnings.catch_warnings(record=True) as caught:
         for kind in (UserWarning, RuntimeWarning):

@@ -193,9 +193,6 @@ def code(comparison: Comparison, ran: Ran | None = None) -> str:
         The command that compared: then the code reads the same file.
     """
     s = comparison.setting
-    seed = s.random_state
-    known = seed is None or isinstance(seed, int | np.integer)
-    seed = f"{seed}," if known else "None,  # a generator was given"
     names = ", ".join(f'"{result.name}"' for result in comparison.results)
     if ran is None:
         rows = f"    X,\n    {'None' if s.y is None else 'y'},\n"
@@ -209,7 +206,7 @@ def code(comparison: Comparison, ran: Ran | None = None) -> str:
         f'    task="{s.task}",\n    methods=[{names}],\n'
         f"    n_splits={s.n_splits},\n    test_size={s.test_size},\n"
         f"    n_neighbors={s.n_neighbors},\n    n_components={s.n_components},\n"
-        f"    random_state={seed}\n)\n"
+        f"    random_state={s.random_state},\n)\n"
         'result.to_html("report.html")'
     )
 
