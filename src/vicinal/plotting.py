@@ -5,6 +5,7 @@ They need matplotlib: ``pip install 'vicinal[plot]'``.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
@@ -170,13 +171,17 @@ class EmbeddingDisplay(Display):
         ax = self._axes(ax)
         options = {"s": 14, "linewidths": 0, "alpha": 0.85, **options}
         x, height = self.points.T
+        names: Any = () if self.y is None else np.unique(self.y)
+        many = len(names) > len(PALETTE) * len(_MARKERS)
         if self.y is None:
             ax.scatter(x, height, **{"color": PALETTE[0], **options})
-        elif _are_numbers(self.y):
+        elif type_of_target(self.y) == "continuous" or (
+            many and self.y.dtype.kind in "iuf"
+        ):
             drawn = ax.scatter(x, height, c=self.y, **{"cmap": "cividis", **options})
             self.figure_.colorbar(drawn, ax=ax)
         else:
-            names, drawn = np.unique(self.y), []
+            drawn = []
             for i, name in enumerate(names):
                 own = self.y == name
                 look = {
@@ -194,12 +199,6 @@ class EmbeddingDisplay(Display):
         ax.set_aspect("equal", adjustable="datalim")
         ax.set(xlabel=self.axis_names[0], ylabel=self.axis_names[1])
         return self
-
-
-def _are_numbers(y: NDArray[Any]) -> bool:
-    """Whether a target needs a scale: continuous, or more values than looks."""
-    many = np.unique(y).size > len(PALETTE) * len(_MARKERS)
-    return type_of_target(y) == "continuous" or (y.dtype.kind in "iuf" and many)
 
 
 @dataclass(eq=False, repr=False)
@@ -283,20 +282,15 @@ class NeighborsDisplay(Display):
         rows: FloatArray = check_array(X, dtype=[np.float64, np.float32])
         labels = None if y is None else column_or_1d(y, warn=True)
         check_consistent_length(rows, labels)
-        check_scalar(query, "query", Integral)
-        check_scalar(n_neighbors, "n_neighbors", Integral)
-        if not -len(rows) <= query < len(rows):
-            raise ValueError(f"query={query} is none of the {len(rows)} rows.")
-        if not 1 <= n_neighbors < len(rows):
-            raise ValueError(
-                f"n_neighbors={n_neighbors} must be between 1 and {len(rows) - 1}."
-            )
+        n = len(rows)
+        check_scalar(query, "query", Integral, min_val=-n, max_val=n - 1)
+        check_scalar(n_neighbors, "n_neighbors", Integral, min_val=1, max_val=n - 1)
         if image_shape is not None and np.prod(image_shape) != rows.shape[1]:
             raise ValueError(
                 f"image_shape {image_shape} does not fit {rows.shape[1]} features."
             )
-        query %= len(rows)
-        others = np.delete(np.arange(len(rows)), query)
+        query %= n
+        others = np.delete(np.arange(n), query)
         neighbors = np.empty((2, n_neighbors), dtype=np.intp)
         distances = np.empty((2, n_neighbors))
         for side, points in enumerate((rows, np.asarray(estimator.transform(X)))):
@@ -446,13 +440,15 @@ class MetricDisplay(Display):
             For `plot`.
         """
         last = _last_step(estimator, "components_")
-        A = np.asarray(last.components_)
-        # In units of the largest entry: squares neither overflow nor vanish.
-        squares = np.square(A / (np.abs(A).max(initial=0) or 1)).sum(axis=0)
+        squares = np.square(last.components_).sum(axis=0)
         found = squares / (squares.sum() or 1)
         names = feature_names
         if names is None:
-            names = _feature_names(estimator, last)
+            names = getattr(last, "feature_names_in_", None)
+        if names is None and isinstance(estimator, Pipeline) and len(estimator) > 1:
+            # Not every step has get_feature_names_out.
+            with suppress(AttributeError):
+                names = estimator[:-1].get_feature_names_out()
         if names is None:
             names = [f"x{j}" for j in range(found.size)]
         if len(names) != found.size:
@@ -496,17 +492,6 @@ class MetricDisplay(Display):
         ax.set_yticks(heights, names, parse_math=False)
         ax.set(xlabel="share of the metric")
         return self
-
-
-def _feature_names(estimator: Any, last: Any) -> Sequence[str] | None:
-    """Return the names of the input features of the last step, if they are known."""
-    seen: Sequence[str] | None = getattr(last, "feature_names_in_", None)
-    if seen is None and isinstance(estimator, Pipeline) and len(estimator) > 1:
-        try:
-            return estimator[:-1].get_feature_names_out()
-        except AttributeError:  # of a step without get_feature_names_out
-            return None
-    return seen
 
 
 @dataclass(eq=False, repr=False)
@@ -652,8 +637,7 @@ class ComparisonDisplay(Display):
         **options
             For matplotlib's `errorbar`.
         """
-        # Accuracies are shown in percent.
-        factor = 100.0 if comparison.setting.task == "classification" else 1.0
+        factor = comparison.evidence.score.factor  # accuracies are in percent
         names = [result.name for result in comparison.results]
         means = np.array([result.mean for result in comparison.results])
         intervals = np.array([comparison.interval(name) for name in names])

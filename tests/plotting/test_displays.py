@@ -200,8 +200,8 @@ def test_neighbours_as_pictures() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"query": 150}, "none of the 150 rows"),
-        ({"query": 0, "n_neighbors": 150}, "between 1 and 149"),
+        ({"query": 150}, "query == 150, must be <= 149"),
+        ({"query": 0, "n_neighbors": 150}, "n_neighbors == 150, must be <= 149"),
         ({"query": 0, "image_shape": (2, 3)}, "does not fit 4 features"),
     ],
 )

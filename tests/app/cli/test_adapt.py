@@ -83,15 +83,15 @@ def test_rows_without_texts_are_called_by_their_ids(folder: Path) -> None:
         ),
         (
             ["-o", "m.safetensors", "--n-components", "0", "--side", "two"],
-            "--n-components must be at least 1",
+            "Invalid value for",
         ),
         (
             ["-o", "m.safetensors", "--side", "docs"],
-            "--side is query, both or two, not 'docs'",
+            "'docs' is not one of 'query', 'both', 'two'",
         ),
         (
             ["-o", "m.safetensors", "--metric", "dot"],
-            "--metric is auto, cosine or euclidean, not 'dot'",
+            "'dot' is not one of 'auto', 'cosine', 'euclidean'",
         ),
         (["-o", "m.safetensors", "--drop", "txt"], "did you mean 'text'"),
         (["-o", "m.safetensors", "--query-text", "words"], "no column 'words'"),
@@ -219,7 +219,10 @@ def test_an_adapter_is_named_as_such_by_all_else(folder: Path) -> None:
     assert run("-o", "m.safetensors")[0] == 0
     for arguments, words in (
         ("transform m.safetensors q.parquet -o o.csv", "--as queries or --as doc"),
-        ("transform m.safetensors q.parquet -o o.csv --as query", "not 'query'"),
+        (
+            "transform m.safetensors q.parquet -o o.csv --as query",
+            "'query' is not one of",
+        ),
         ("neighbors m.safetensors q.parquet --query 0", "documents with --among TABLE"),
         (
             "predict m.safetensors q.parquet --among d.parquet -o o.csv",

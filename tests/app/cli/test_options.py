@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.app.cli.conftest import assert_error_line, run
-from vicinal.app.cli.options import (
-    ask_for_target,
-    check_choice,
-    seconds_of,
-    shape_of,
-    threads_of,
-)
+from vicinal.app.cli.options import ask_for_target, seconds_of, shape_of, threads_of
 from vicinal.app.models import load
 from vicinal.app.tables.names import NoTargetError
 
@@ -50,11 +44,24 @@ def test_numbers_of_threads_that_make_no_sense(jobs: int) -> None:
         threads_of(jobs)
 
 
-def test_tasks() -> None:
-    for task in (None, "classification", "regression"):
-        check_choice("--task", task, "classification", "regression")
-    with pytest.raises(ValueError, match="--task is classification or regression"):
-        check_choice("--task", "cooking", "classification", "regression")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("compare iris --splits 0", "Invalid value for"),
+        ("compare iris --neighbors 0", "Invalid value for"),
+        ("compare iris --task ranking", "'ranking' is not one of 'classification'"),
+        ("fit iris --task cooking -o m.st", "'cooking' is not one of 'classification'"),
+        ("fit iris --rows 0 -o m.st", "Invalid value for"),
+        ("fit iris --n-components 0 -o m.st", "Invalid value for"),
+        ("fit iris --max-iter 0 -o m.st", "Invalid value for"),
+        ("neighbors m.st iris --query 0 -k 0", "Invalid value for"),
+        ("predict m.st iris --among iris -k 0 -o o.csv", "Invalid value for"),
+    ],
+)
+def test_values_out_of_range(arguments: str, message: str) -> None:
+    outcome = run(*arguments.split())
+    assert outcome.exit_code == 2
+    assert message in outcome.stderr
 
 
 def table(tmp_path: Path) -> Path:

@@ -22,16 +22,16 @@ def test_one_file_under_two_names(
         ("old", "hard"),
     ]:
         with pytest.raises(ValueError, match="--report and --json are the same file"):
-            check_distinct({"--report": Path(one), "--json": Path(other)})
-    check_distinct({"--report": Path("a"), "--json": Path("b")})
-    check_distinct({"--report": None, "--json": None})
+            check_distinct(report=Path(one), json=Path(other))
+    check_distinct(report=Path("a"), json=Path("b"))
+    check_distinct(report=None, json=None)
 
 
 def test_the_ending_of_a_table_says_its_format(tmp_path: Path) -> None:
     for name in ("t.csv", "t.PARQUET"):
-        check_output_path(tmp_path / name, "iris", ".csv", ".parquet")
+        check_output_path(tmp_path / name, {"data": "iris"}, ".csv", ".parquet")
     with pytest.raises(ValueError, match=r"'t.html' must end in \.csv or \.tsv"):
-        check_output_path(tmp_path / "t.html", "iris", ".csv", ".tsv")
+        check_output_path(tmp_path / "t.html", {"data": "iris"}, ".csv", ".tsv")
 
 
 def test_a_report_is_a_page(tmp_path: Path) -> None:

@@ -136,8 +136,8 @@ def test_classes_without_any_spread() -> None:
 
 def test_text_in_arrays_says_what_to_do() -> None:
     rows = np.array([["1", "red"], ["2", "blue"]] * 15)
-    with pytest.raises(ValueError, match="X must hold numbers, but has 'red'; give a"):
+    with pytest.raises(ValueError, match=r"(?s)table of numbers.*'red'.*To use text"):
         compare(rows, [0, 1] * 15)
     X = np.random.default_rng(0).normal(size=(30, 3))
-    with pytest.raises(ValueError, match="needs numbers in y, but it has 'a'; leave"):
+    with pytest.raises(ValueError, match=r"needs numbers in y.*'a'.*; leave"):
         compare(X, ["a", "b"] * 15, task="regression")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -13,13 +13,12 @@ from threadpoolctl import threadpool_info
 
 from vicinal.app.comparison.data import read_setting
 from vicinal.app.comparison.runs import (
-    FitBudget,
     cluster_agreement,
     merge_warnings,
     run_method,
     run_reference,
 )
-from vicinal.app.methods.registry import METHODS
+from vicinal.app.methods.registry import METHODS, resolve_methods
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 2))
@@ -60,18 +59,53 @@ def test_warnings_are_merged_over_splits() -> None:
 
 
 def test_a_fit_beyond_its_time_keeps_its_map() -> None:
-    budget = FitBudget(until=0.0)
-    run = run_method(read_setting(X, Y), METHODS["nca"], TRAIN, TEST, budget)
+    run = run_method(read_setting(X, Y), METHODS["nca"], TRAIN, TEST, until=0.0)
     assert run.broken_off
     assert run.issued == ()
     assert run.score > 0.6
 
 
-def test_a_fit_from_fewer_rows_is_scored_with_all_rows() -> None:
-    budget = FitBudget(rows=100)
-    run = run_method(read_setting(X, Y), METHODS["lda"], TRAIN, TEST, budget)
-    assert run.n_learned == 100
+class Slow(FunctionTransformer):
+    """The identity, which takes longer from more rows, and counts the fits."""
+
+    fits: ClassVar[list[int]] = []
+
+    def __init__(self, power: int = 1) -> None:
+        super().__init__()
+        self.power = power
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        self.fits.append(len(X))
+        time.sleep(0.02 * (len(X) / 50) ** self.power)
+        return super().fit(X)
+
+
+@pytest.mark.parametrize(
+    ("power", "seconds", "n_learned"), [(0, 5.0, 400), (2, 0.05, 50), (2, 0.5, None)]
+)
+def test_fits_from_more_rows_as_long_as_time_is_left(
+    power: int, seconds: float, n_learned: int | None
+) -> None:
+    (method,) = resolve_methods([("slow", Slow(power))], "classification")
+    Slow.fits.clear()
+    start = time.perf_counter()
+    run = run_method(
+        read_setting(X, Y), method, TRAIN, TEST, start + seconds, first_rows=50
+    )
+    assert run.n_learned == Slow.fits[-1]
     assert run.outcome.size == 200
+    if n_learned is None:
+        assert 100 <= run.n_learned < 400
+    else:
+        assert run.n_learned == n_learned
+
+
+def test_methods_of_a_split_share_scaled_rows() -> None:
+    setting = read_setting(X, Y)
+    scaled: dict[Any, Any] = {}
+    for name in ("pca", "lda", "whitened"):
+        run_method(setting, METHODS[name], TRAIN, TEST, scaled=scaled)
+    assert set(scaled) == {("auto", 400), ("standard", 400)}
 
 
 def test_references_use_one_thread_of_every_library(
@@ -90,7 +124,7 @@ def test_references_use_one_thread_of_every_library(
     assert run.score > 0.95
 
 
-@pytest.mark.parametrize("unit", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize("unit", [1e-60, 1.0, 1e60])
 @pytest.mark.parametrize("name", ["mean", "ridge regression", "gradient boosting"])
 def test_references_of_numbers_in_any_unit(name: str, unit: float) -> None:
     run = run_reference(read_setting(X, X[:, 0] * unit), name, TRAIN, TEST)

@@ -8,7 +8,6 @@ import pytest
 
 from vicinal import compare
 from vicinal.app.comparison import Comparison, MethodResult, Setting
-from vicinal.app.comparison.verdict import useful
 
 RNG = np.random.default_rng(0)
 
@@ -113,13 +112,15 @@ def test_numbers_that_nothing_predicts() -> None:
     assert one.verdict() == (
         "No metric beats the mean: nca has -0.020 ± 0.002, so do without neighbours"
     )
-    assert not useful(one)
+    assert one.recommended is None
 
 
 def test_classes_that_nothing_predicts() -> None:
     X, y = RNG.normal(size=(200, 3)), (np.arange(200) % 10 > 2).astype(int)
     one = compare(X, y, methods="euclidean standardised", n_splits=6)
     assert one.verdict().startswith("No metric beats the most frequent class (70.0 %)")
+    assert one.recommended is one.to_dict()["recommended"] is None
+    assert repr(one).endswith("recommended: none>")
 
 
 def test_a_model_without_neighbours_that_is_better_is_named() -> None:

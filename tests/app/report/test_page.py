@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.datasets import load_iris
 
 from tests.app.report import comparisons
 from tests.app.report.driving import read_by_a_shell
@@ -195,14 +196,22 @@ def test_one_split_one_method_no_scores() -> None:
 
 
 def test_a_generator_makes_no_difference_between_pages() -> None:
-    comparison = comparisons.wine()
-    setting = replace(comparison.setting, random_state=np.random.RandomState(3))
-    drawn = replace(comparison, setting=setting)
-    assert page(drawn, max_points=40) == page(drawn, max_points=40)
-    assert (
-        "random_state=None, # a generator was given"
-        in Read(page(drawn, max_points=40)).text
-    )
+    X, y = load_iris(return_X_y=True)
+    options: Any = {"methods": "euclidean nca", "n_splits": 1, "references": False}
+    result = compare(X, y, random_state=np.random.RandomState(3), **options)
+    text = page(result)
+    assert text == page(result)
+    assert f"random_state={result.setting.random_state}," in text
+
+
+def test_nothing_is_recommended_if_no_metric_helps() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), (np.arange(200) % 10 > 2).astype(int)
+    result = compare(X, y, methods="euclidean lda", n_splits=6)
+    text = page(result, command=["vicinal", "compare", "noise.csv"])
+    assert "so do without neighbours" in text
+    assert "recommended</span>" not in text
+    assert "vicinal fit" not in text
 
 
 def test_progress_is_reported() -> None:

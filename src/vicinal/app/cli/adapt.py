@@ -4,7 +4,7 @@ import shlex
 import sys
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -44,18 +44,18 @@ def adapt(
         Path | None, typer.Option(help="The queries' map as ONNX: queries.onnx.")
     ] = None,
     side: Annotated[
-        str,
+        Literal["query", "both", "two"],
         typer.Option(
             help="What is mapped: query (an index of documents stays as it is), both "
             "by one map, or two maps."
         ),
     ] = "query",
     n_components: Annotated[
-        int | None, typer.Option(help="Number of dimensions, for both or two.")
+        int | None, typer.Option(min=1, help="Number of dimensions, for both or two.")
     ] = None,
     metric: Annotated[
-        str,
-        typer.Option(help="cosine or euclidean; auto goes by the vectors' lengths."),
+        Literal["auto", "cosine", "euclidean"],
+        typer.Option(help="The metric; auto goes by the vectors' lengths."),
     ] = "auto",
     query_text: Annotated[
         str | None, typer.Option(help="The column of the queries' texts.")
@@ -76,15 +76,12 @@ def adapt(
     as they are, and so does the file say.
     """
     with report_errors():
-        options.check_distinct({"--output": output, "--report": report, "--onnx": onnx})
+        options.check_distinct(output=output, report=report, onnx=onnx)
         written = [path for path in (output, report, onnx) if path is not None]
         for path, source in product(written, (queries, documents, relevance)):
             endings = (".html", ".htm") if path is report else ()
-            options.check_output_path(path, source, *endings)
+            options.check_output_path(path, {"data": source}, *endings)
         threads = options.threads_of(jobs)
-        options.check_choice("--side", side, "query", "both", "two")
-        options.check_choice("--metric", metric, "auto", "cosine", "euclidean")
-        options.check_at_least_one(n_components=n_components)
         if n_components is not None and side == "query":
             raise ValueError(
                 "--n-components is for --side both or two: with --side query, "

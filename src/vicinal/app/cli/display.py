@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from vicinal.app.cli.process import check_address_space
 from vicinal.app.tables.names import Note, TableError, counted, printable
 
 if TYPE_CHECKING:
@@ -44,24 +43,11 @@ def with_option(message: object) -> str:
 def report_errors() -> Iterator[None]:
     """Print errors that the user can act on in one line, and exit with code 2."""
     try:
-        check_address_space()
         yield
-    except (ValueError, OSError, MemoryError, RuntimeError, ImportError) as error:
-        no_thread = "can't start new thread"
-        signs = ("Cannot allocate memory", no_thread, "failed to map segment")
-        is_short = False
-        cause: BaseException | None = error
-        while cause is not None and not is_short:
-            is_short = any(sign in str(cause) for sign in signs)
-            is_short |= isinstance(cause, MemoryError)
-            cause = cause.__cause__ or cause.__context__
-        if isinstance(error, RuntimeError | ImportError) and not is_short:
-            raise
+    except (ValueError, OSError, MemoryError) as error:
         # The first line: scikit-learn adds advice for programmers.
         first = with_option(error).strip().partition("\n")[0] or type(error).__name__
-        if no_thread in first:
-            first = f"{first}: allow more processes (ulimit -u) or memory, or --jobs 1."
-        elif is_short:
+        if isinstance(error, MemoryError):
             first = f"not enough memory ({first}). Give fewer rows or columns."
         # It may contain the text of a file.
         typer.echo(f"vicinal: {printable(first, None)}", err=True)
@@ -92,13 +78,7 @@ def progress_bar() -> Iterator["Callable[[int, int, str], None]"]:
     callable
         Call it with the completed steps, all steps, and a description.
     """
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-
-    bar = [
-        BarColumn(),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
-    ]
-    with _progress(bar, [TimeRemainingColumn()]) as progress:
+    with _progress("{task.completed:.0f}/{task.total:.0f}") as progress:
         task = progress.add_task("starting", total=1)
 
         def show(done: int, total: int, what: str) -> None:
@@ -121,24 +101,24 @@ def waiting(what: str) -> Iterator["Callable[[str], None]"]:
     callable
         Call it with a new description.
     """
-    with _progress([], []) as progress:
+    with _progress() as progress:
         task = progress.add_task(what, total=None)
         yield lambda now: progress.update(task, description=now)
 
 
-def _progress(middle: list[Any], end: list[Any]) -> Any:
+def _progress(*counts: str) -> Any:
+    from rich import progress
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     # On standard error, so that standard output can be redirected to a file.
     console = Console(stderr=True)
-    description = TextColumn("{task.description}", markup=False)
-    return Progress(
-        SpinnerColumn(),
-        description,
-        *middle,
-        TimeElapsedColumn(),
-        *end,
+    texts = [progress.TextColumn(one, markup=False) for one in counts]
+    return progress.Progress(
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}", markup=False),
+        *([progress.BarColumn(), *texts] if counts else []),
+        progress.TimeElapsedColumn(),
+        *([progress.TimeRemainingColumn()] if counts else []),
         console=console,
         transient=True,
         disable=not console.is_terminal,

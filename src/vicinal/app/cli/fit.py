@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
     from vicinal.app.tables.prepared import Prepared
 
 __all__ = ["fit"]
-
-# The neighbours of more rows take too long.
-_MOST_COUNTED = 100_000
 
 
 def fit(
@@ -44,10 +40,13 @@ def fit(
     n_components: options.Components = None,
     max_iter: Annotated[
         int | None,
-        typer.Option(help="Maximum number of iterations, for methods that iterate."),
+        typer.Option(
+            min=1, help="Maximum number of iterations, for methods that iterate."
+        ),
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(help="Learn on a random sample of this many rows.")
+        int | None,
+        typer.Option(min=1, help="Learn on a random sample of this many rows."),
     ] = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
@@ -70,55 +69,55 @@ def fit(
     `vicinal neighbors` use it.
     """
     with report_errors():
-        options.check_output_path(output, data)
-        options.check_choice("--task", task, "classification", "regression")
-        options.check_at_least_one(
-            n_components=n_components, max_iter=max_iter, rows=rows
-        )
+        options.check_output_path(output, {"data": data})
+        settings: dict[str, Any] = {
+            "n_components": n_components,
+            "max_iter": max_iter,
+            "random_state": seed,
+        }
         if cluster is not None:
             others = {
                 "--task": task, "--rows": rows, "--jobs": jobs, "--date": date,
                 "--categorical": categorical, "--number": number, "--decimal": decimal,
             }  # fmt: skip
-            _fit_on_cluster(
-                data, output, cluster, method, None if no_target else target,
-                n_components, max_iter, seed, drop or [], others,
-            )  # fmt: skip
-            return
-        threads = options.threads_of(jobs)
-        with waiting("reading the data"):
-            from vicinal.app.models import learn, needs_target
-            from vicinal.app.tables.prepared import prepare
-            from vicinal.app.tables.reading import read_table
+            for name, value in others.items():
+                if value:
+                    raise ValueError(
+                        f"{name} is not for --cluster, which takes numbers as is."
+                    )
+            label = None if no_target else target
+            model = _fit_on_cluster(data, cluster, method, label, settings, drop or [])
+            typer.echo(_dimensions_line(model, None))
+        else:
+            with waiting("reading the data"):
+                from vicinal.app.models import learn, needs_target
+                from vicinal.app.tables.prepared import prepare
+                from vicinal.app.tables.reading import read_table
 
-            needed = needs_target(method)
-            said = options.overrides_of(drop, categorical, number, date, decimal)
-            table = read_table(data, limit=rows, overrides=said)
-        prepared = prepare(
-            table,
-            target=target,
-            no_target=no_target,
-            task=task,
-            ask=partial(options.ask_for_target, method=method)
-            if needed
-            else lambda *_: None,
-        )
-        print_decisions(prepared)
-        with waiting(f"learning {method}") as say, warnings_printed():
-            model = learn(
-                prepared,
-                method,
-                n_components=n_components,
-                random_state=seed,
-                n_jobs=threads,
-                max_iter=max_iter,
-                on_iteration=lambda i: say(f"learning {method}, iteration {i:,}"),
+                threads = options.threads_of(jobs)
+                ask: Any = partial(options.ask_for_target, method=method)
+                if not needs_target(method):
+                    ask = lambda *_: None  # noqa: E731
+                said = options.overrides_of(drop, categorical, number, date, decimal)
+                table = read_table(data, limit=rows, overrides=said)
+            prepared = prepare(
+                table, target=target, no_target=no_target, task=task, ask=ask
             )
-        typer.echo(_dimensions_line(model, n_components))
-        with waiting("counting neighbours"):
-            quality = _quality_line(model, prepared)
-        if quality:
-            typer.echo(quality)
+            print_decisions(prepared)
+            with waiting(f"learning {method}") as say, warnings_printed():
+                model = learn(
+                    prepared,
+                    method,
+                    n_jobs=threads,
+                    on_iteration=lambda i: say(f"learning {method}, iteration {i:,}"),
+                    **settings,
+                )
+            typer.echo(_dimensions_line(model, n_components))
+            # The neighbours of more rows take too long.
+            if prepared.y is not None and len(prepared.y) <= 100_000:
+                with waiting("counting neighbours"):
+                    quality = _quality_line(model, prepared)
+                typer.echo(quality)
         from vicinal.app.models import save
 
         save(output, model)
@@ -134,13 +133,14 @@ def _dimensions_line(model: "SavedModel", asked: int | None) -> str:
 
 def _quality_line(model: "SavedModel", prepared: "Prepared") -> str:
     """Compare the training rows' neighbours before and after."""
-    if prepared.y is None or len(prepared.y) > _MOST_COUNTED:
-        return ""
+    import numpy as np
+
     from vicinal.app.methods.baselines import leave_one_out
 
     X = model.scaled(prepared.X)
     before, after = (
-        leave_one_out(Z, prepared.y, prepared.task) for Z in (X, model.map(X))
+        leave_one_out(Z, np.asarray(prepared.y), prepared.task)
+        for Z in (X, model.map(X))
     )
     if prepared.task == "regression":
         figures = f"R² {before:.3f} before learning, {after:.3f} after"
@@ -157,27 +157,20 @@ def _quality_line(model: "SavedModel", prepared: "Prepared") -> str:
 
 def _fit_on_cluster(
     data: str,
-    output: Path,
     cluster: str,
     method: str,
     target: str | None,
-    n_components: int | None,
-    max_iter: int | None,
-    seed: int,
+    settings: dict[str, Any],
     drop: list[str],
-    others: dict[str, Any],
-) -> None:
-    """Learn on a Dask cluster from a folder of Parquet files, and write the model."""
-    for name, value in others.items():
-        if value:
-            raise ValueError(f"{name} is not for --cluster, which takes numbers as is.")
+) -> "SavedModel":
+    """Learn on a Dask cluster from a folder of Parquet files."""
     with waiting("connecting") as say:
         try:
             from vicinal.dask import LCA, LDG, NCA, read_parquet
             from vicinal.dask.parquet import connected, fit_pipeline
         except ImportError as error:
             raise ValueError(str(error)) from error
-        from vicinal.app.models import from_estimator, save
+        from vicinal.app.models import from_estimator
 
         kinds: dict[str, Any] = {"nca": NCA, "ldg": LDG, "lca": LCA}
         if method not in kinds:
@@ -187,21 +180,19 @@ def _fit_on_cluster(
         if method != "lca" and target is None:
             raise ValueError(f"{method} needs a label: give --target.")
         table = read_parquet(data, target, drop=drop)
-        settings = {
-            "n_components": None if method == "lca" else n_components,
-            "max_iter": max_iter,
-            "random_state": seed,
+        estimator = kinds[method]()
+        known = estimator.get_params()
+        given = {
+            **settings,
+            "n_components": None if method == "lca" else settings["n_components"],
             "callback": lambda _, i: say(f"learning {method}, iteration {i:,}"),
         }
-        known = kinds[method]().get_params()
-        given = {
-            name: value
-            for name, value in settings.items()
-            if name in known and value is not None
-        }
+        for name, value in given.items():
+            if name in known and value is not None:
+                estimator.set_params(**{name: value})
         with connected(cluster) as client, warnings_printed():
             say(f"learning {method}")
-            pipeline = fit_pipeline(table, kinds[method](**given, client=client))
+            pipeline = fit_pipeline(table, estimator.set_params(client=client))
             classes: tuple[str, ...] = ()
             if table.y is not None:
                 with client.as_current():
@@ -211,8 +202,7 @@ def _fit_on_cluster(
         names = ", ".join(printable(name, None) for name in table.left_out)
         typer.echo(f"left out, as they are not numbers: {names}")
     scaler, metric = pipeline
-    asked = {"n_components": n_components, "max_iter": max_iter, "random_state": seed}
-    model = replace(
+    return replace(
         from_estimator(pipeline),
         method=method,
         task="classification" if classes else "none",
@@ -221,10 +211,5 @@ def _fit_on_cluster(
         components=metric.components_,
         target=target,
         classes=classes,
-        parameters=asked,
+        parameters=settings,
     )
-    d, n_features = model.components.shape
-    features, dimensions = counted(n_features, "feature"), counted(d, "dimension")
-    typer.echo(f"{method}: {features} to {dimensions}")
-    save(output, model)
-    typer.echo(f"model: {printable(output, None)}")

@@ -1,7 +1,7 @@
 """`vicinal transform`, `neighbors` and `predict`: uses of a saved model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -73,7 +73,6 @@ def neighbors(
         with waiting("looking for neighbours") as say:
             from vicinal.app.models import names_of_rows, nearest_rows, neighbor_table
 
-            options.check_at_least_one(neighbors=k)
             learned, documents = _maps(
                 model, among, [*(drop or []), *([name] if name else [])]
             )
@@ -83,8 +82,8 @@ def neighbors(
                     "which knows its columns."
                 )
             if output is not None:
-                options.check_apart(output, {"model": model, "--among table": among})
-                options.check_output_path(output, data, *_TABLES)
+                read = {"model": model, "--among table": among, "data": data}
+                options.check_output_path(output, read, *_TABLES)
             rows = _asked_rows(data, query, name)
             alone = rows is not None and len(rows) == 1
             if alone and not (among or show or output):
@@ -166,7 +165,6 @@ def predict(
         with waiting("reading the rows with a target") as say:
             from vicinal.app.models import load, predict_file
 
-            options.check_at_least_one(neighbors=k)
             learned = load(model)
             if among is None:
                 target = f" {printable(learned.target)!r}" if learned.target else ""
@@ -175,7 +173,8 @@ def predict(
                     f"target{target} is known, like the one that it was learned from, "
                     "with --among TABLE."
                 )
-            options.check_apart(output, {"model": model, "--among table": among})
+            read = {"model": model, "--among table": among}
+            options.check_output_path(output, read)
             found = predict_file(
                 learned,
                 data,
@@ -252,7 +251,7 @@ def transform(
     keep: options.Keep = None,
     keep_all: options.KeepAll = False,
     role: Annotated[
-        str | None,
+        Literal["queries", "documents"] | None,
         typer.Option("--as", help="For an adapter: map rows as queries or documents."),
     ] = None,
     drop: options.VectorDrop = None,
@@ -265,7 +264,7 @@ def transform(
     with report_errors(), waiting("mapping rows") as say:
         from vicinal.app.models import AdapterFileError, load, transform_file
 
-        options.check_apart(output, {"model": model})
+        options.check_output_path(output, {"model": model})
         try:
             learned = load(model)
         except AdapterFileError:
@@ -302,11 +301,10 @@ def _adapted(
     from vicinal.adapters import load_adapter
     from vicinal.app.models import transform_vectors
 
-    if role not in ("queries", "documents"):
-        got = "" if role is None else f", not {role!r}"
+    if role is None:
         raise ValueError(
             f"{path.name} is an adapter: say whether to map --as queries or --as "
-            f"documents{got}."
+            "documents."
         )
     adapter = load_adapter(path)
     function = (

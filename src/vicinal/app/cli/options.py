@@ -5,7 +5,7 @@ import re
 import sys
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -36,7 +36,7 @@ AnyModel = Annotated[
     ),
 ]
 Neighbors = Annotated[
-    int, typer.Option("-k", "--neighbors", help="Number of neighbours.")
+    int, typer.Option("-k", "--neighbors", min=1, help="Number of neighbours.")
 ]
 Keep = Annotated[
     list[str] | None, typer.Option(help="A column to keep; may be repeated.")
@@ -83,11 +83,12 @@ Target = Annotated[
 ]
 NoTarget = Annotated[bool, typer.Option("--no-target", help="Learn without a label.")]
 Task = Annotated[
-    str | None,
-    typer.Option(help="classification or regression; default: by its values."),
+    Literal["classification", "regression"] | None,
+    typer.Option(help="The kind of target; default: by its values."),
 ]
 Components = Annotated[
-    int | None, typer.Option(help="Number of dimensions, for methods that reduce.")
+    int | None,
+    typer.Option(min=1, help="Number of dimensions, for methods that reduce."),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of the random numbers.")]
 ModelOutput = Annotated[
@@ -142,21 +143,6 @@ def threads_of(jobs: int | None) -> int | None:
             f"--jobs is 1 or more threads, or -1 for all cores; not {jobs}."
         )
     return min(jobs, os.cpu_count() or 1)
-
-
-def check_choice(option: str, value: str | None, *known: str) -> None:
-    """Raise ValueError unless an option has one of the known values, or none."""
-    if value is not None and value not in known:
-        listed = f"{', '.join(known[:-1])} or {known[-1]}"
-        raise ValueError(f"{option} is {listed}, not {value!r}.")
-
-
-def check_at_least_one(**values: int | None) -> None:
-    """Raise ValueError if a number is less than 1; keywords are options."""
-    for name, value in values.items():
-        if value is not None and value < 1:
-            option = f"--{name.replace('_', '-')}"
-            raise ValueError(f"{option} must be at least 1, not {value}.")
 
 
 def overrides_of(
@@ -220,49 +206,29 @@ def ask_for_target(
         typer.echo(printable(f"There is no column {answer!r}{hint}", None), err=True)
 
 
-def check_output_path(path: Path, data: str, *endings: str) -> None:
+def check_output_path(path: Path, read: dict[str, Any], *endings: str) -> None:
     """Raise ValueError if a file cannot be written.
 
     Parameters
     ----------
     path : Path
         The file to be written.
-    data : str
-        The table that is read, which is not overwritten.
+    read : dict of str to path, str or None
+        Files that are read, which are not overwritten, by description.
     *endings : str
         Valid endings of the file; by default, any.
     """
     check_writable(path)
-    if path.exists() and is_same_file(str(path), data):
-        raise ValueError(f"{path} is the data; write to another file.")
+    for what, other in read.items():
+        if other is not None and path.exists() and is_same_file(str(path), str(other)):
+            raise ValueError(f"{path} is the {what}; write to another file.")
     if endings and path.suffix.lower() not in endings:
         raise ValueError(f"{path.name!r} must end in {' or '.join(endings)}.")
 
 
-def check_distinct(paths: dict[str, Path | None]) -> None:
-    """Raise ValueError if two options name the same file.
-
-    Parameters
-    ----------
-    paths : dict of str to Path or None
-        Files by option.
-    """
+def check_distinct(**paths: Path | None) -> None:
+    """Raise ValueError if two options, the keywords, name the same file."""
     named = {name: path.resolve() for name, path in paths.items() if path is not None}
     for (first, one), (second, other) in combinations(named.items(), 2):
         if one == other or (one.exists() and other.exists() and one.samefile(other)):
-            raise ValueError(f"{first} and {second} are the same file; name two.")
-
-
-def check_apart(output: Path, others: dict[str, Any]) -> None:
-    """Raise ValueError if a file to be written is one that is read.
-
-    Parameters
-    ----------
-    output : Path
-        The file to be written.
-    others : dict of str to path, str or None
-        Files that are read, by description.
-    """
-    for what, path in others.items():
-        if path is not None and is_same_file(str(output), str(path)):
-            raise ValueError(f"{output} is the {what}; write to another file.")
+            raise ValueError(f"--{first} and --{second} are the same file; name two.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, floor
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from sklearn.utils import (
     check_scalar,
     column_or_1d,
 )
-from sklearn.utils.multiclass import type_of_target
 
 from vicinal.app.comparison.scores import default_score
 from vicinal.app.methods.registry import METHODS, TASKS
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from vicinal.app.methods.registry import Method
     from vicinal.app.tables.prepared import Prepared
 
-__all__ = ["Setting", "are_numbers", "encode_target", "read_setting", "stratified_rows"]
+__all__ = ["Setting", "encode_target", "read_setting", "stratified_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,34 +134,6 @@ class Setting:
         n_test = ceil(self.test_size * len(self.X))
         return n_test / floor((1 - self.test_size) * len(self.X))
 
-    @property
-    def step(self) -> float:
-        """The smallest difference of two accuracies, one test row; else 0."""
-        counted = self.scored == "accuracy"
-        return 1 / ceil(self.test_size * len(self.X)) if counted else 0.0
-
-    @property
-    def min_rows(self) -> int:
-        """The smallest number of rows that can be split again."""
-        if self.task != "classification":
-            return 2
-        counts = np.bincount(np.asarray(self.target))
-        share = min(self.test_size, 1 - self.test_size)
-        # A split needs a row of each class on both sides.
-        return max(int(counts.size / share) + 1, int(np.minimum(counts, 4).sum()))
-
-    def part(self, n: int) -> Setting:
-        """Return a random part of n rows that keeps every class."""
-        codes = self.target if self.task == "classification" else None
-        rows = stratified_rows(len(self.X), n, codes)
-        return replace(
-            self,
-            X=self.X[rows],
-            y=None if self.y is None else self.y[rows],
-            target=None if self.target is None else self.target[rows],
-            rows=self.rows[rows],
-        )
-
     def splits(self, n_splits: int) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield the training rows and the test rows of each split."""
         kind = ShuffleSplit if self.task != "classification" else StratifiedShuffleSplit
@@ -239,11 +210,14 @@ def read_setting(
         X, y, task = table.X, table.y, table.task
         feature_names = table.feature_names
         name = table.name if name == "the data" else name
-    columns = feature_names if feature_names is not None else getattr(X, "columns", ())
-    names = [str(one) for one in columns]
+    if feature_names is None:
+        feature_names = getattr(X, "columns", ())
     rows = _read_numbers(X)
-    d = rows.shape[1]
-    names = names or [f"x{i}" for i in range(d)]
+    n, d = rows.shape
+    names = [str(one) for one in feature_names] or [f"x{i}" for i in range(d)]
+    if len(names) != d:
+        raise ValueError(f"There are {len(names)} feature_names for {d} features.")
+    check_features(rows, names)
     if n_components is not None:
         check_scalar(n_components, "n_components", Integral, min_val=1)
         if n_components > d:
@@ -251,36 +225,27 @@ def read_setting(
                 f"n_components={n_components} exceeds the {d} features; ask for "
                 f"{d} or fewer."
             )
-    labels = None if y is None or task == "none" else column_or_1d(y, warn=True)
-    if labels is not None:
-        check_consistent_length(rows, labels)
-        if task == "auto" and len(labels) and not (labels != labels[0]).any():
-            warnings.warn(
-                f"y is {labels[0]} in every row and cannot be predicted; densities "
-                "are compared instead. Name another target, or give task='none'.",
-                UserWarning,
-                stacklevel=3,
-            )
-            labels = None
-    target = None
-    classes: tuple[str, ...] = ()
-    if labels is not None:
-        task, target, classes = encode_target(labels, task)
-    elif y is None and task not in ("auto", "none"):
+    if y is None and task not in ("auto", "none"):
         raise ValueError(f"task={task!r} needs a target, y.")
-    else:
-        task = "none"
-    if len(names) != d:
-        raise ValueError(f"There are {len(names)} feature_names for {d} features.")
-    check_features(rows, names)
+    labels = None if y is None or task == "none" else column_or_1d(y, warn=True)
+    check_consistent_length(rows, labels)
+    if labels is not None and task == "auto" and not (labels != labels[0]).any():
+        warnings.warn(
+            f"y is {labels[0]} in every row and cannot be predicted; densities "
+            "are compared instead. Name another target, or give task='none'.",
+            UserWarning,
+            stacklevel=3,
+        )
+        labels = None
+    task, target, classes = encode_target(labels, task)
     return Setting(
         X=rows,
         y=labels,
         target=target,
         classes=classes,
         task=task,
-        rows=np.arange(len(rows)) if table is None else table.rows,
-        n_given=len(rows),
+        rows=np.arange(n) if table is None else table.rows,
+        n_given=n,
         feature_names=names,
         name=name,
         n_components=n_components,
@@ -304,31 +269,28 @@ def _read_table(
                 "of a file, or y as an array and no overrides."
             )
         return None
-    if overrides is not None and not isinstance(overrides, Overrides):
-        given = dict(overrides)
-        try:
-            overrides = Overrides.of(**given)
-        except TypeError as error:
-            known = "drop, categorical, number, date and decimal"
-            raise ValueError(f"overrides may have {known}; got {given}.") from error
-    wants_target = y is None and task != "none"
-    if frame and overrides is None and not named and not wants_target and _numeric(X):
-        return None
+    if frame and overrides is None and not named and (y is not None or task == "none"):
+        if type(X).__module__.startswith("pandas"):
+            numeric = all(getattr(kind, "kind", "O") in "fiub" for kind in X.dtypes)
+        else:
+            numeric = all(kind.is_numeric() for kind in X.collect_schema().dtypes())
+        if numeric:
+            return None
     from vicinal.app.tables.prepared import prepare
 
-    wanted = None if task in ("auto", "none") else task
+    if overrides is not None and not isinstance(overrides, Overrides):
+        try:
+            overrides = Overrides.of(**overrides)
+        except TypeError as error:
+            known = "drop, categorical, number, date and decimal"
+            raise ValueError(f"overrides may have {known}; got {overrides}.") from error
+    given: dict[str, Any] = {"target": y}
     if y is not None and not named:
-        return prepare(X, labels=np.asarray(y), task=wanted, overrides=overrides)
-    none = task == "none"
-    target = None if none else y
-    return prepare(X, target=target, no_target=none, task=wanted, overrides=overrides)
-
-
-def _numeric(frame: Any) -> bool:
-    """Return whether all columns of a frame are numbers or booleans."""
-    if type(frame).__module__.startswith("pandas"):
-        return all(getattr(kind, "kind", "O") in "fiub" for kind in frame.dtypes)
-    return all(kind.is_numeric() for kind in frame.collect_schema().dtypes())
+        given = {"labels": np.asarray(y)}
+    elif task == "none":
+        given = {"no_target": True}
+    wanted = None if task in ("auto", "none") else task
+    return prepare(X, task=wanted, overrides=overrides, **given)
 
 
 def _read_numbers(X: Any) -> FloatArray:
@@ -337,65 +299,32 @@ def _read_numbers(X: Any) -> FloatArray:
             X, dtype=[np.float64, np.float32], ensure_all_finite=False
         )
     except (TypeError, ValueError) as error:
-        cell = _first_text(X)
-        if cell is None:
-            raise
         raise ValueError(
-            f"X must hold numbers, but has {cell!r}; give a frame of pandas or polars "
-            "or the path of a file, whose text and dates become numbers, or encode it."
+            f"X is not a table of numbers: {error}\nTo use text and dates, give a "
+            "frame of pandas or polars or the path of a file."
         ) from error
     if np.isinf(rows).any():
         raise ValueError("X contains infinity; write NaN for missing values.")
     return rows
 
 
-def _first_text(X: Any) -> Any:
-    """Return the first cell of an array that is not a number; None if there is none."""
-    try:
-        cells = np.asarray(X, dtype=object)
-    except ValueError:  # rows of different lengths
-        return None
-    for cell in cells.ravel() if cells.ndim == 2 else ():
-        try:
-            float(cell)
-        except (TypeError, ValueError):
-            return cell
-    return None
-
-
-def are_numbers(y: NDArray[Any]) -> bool:
-    """Return whether a target is continuous rather than classes."""
-    return _kind_of_target(y) == "numbers"
-
-
-def _kind_of_target(y: NDArray[Any]) -> str:
-    """Return "classes", "numbers", or scikit-learn's name for anything else."""
-    if y.dtype.kind == "f":
-        # Without scikit-learn, which casts them to integers and warns.
-        if not np.isfinite(y).all():
-            raise ValueError("y contains NaN or infinity.")
-    elif (kind := type_of_target(y, input_name="y")) not in ("binary", "multiclass"):
-        return kind
-    return "classes" if names_classes(y) else "numbers"
-
-
 def encode_target(
-    labels: NDArray[Any], task: str
-) -> tuple[str, IntArray | FloatArray, tuple[str, ...]]:
+    labels: NDArray[Any] | None, task: str
+) -> tuple[str, IntArray | FloatArray | None, tuple[str, ...]]:
     """Encode labels for the methods.
 
     Parameters
     ----------
-    labels : ndarray of shape (n_samples,)
+    labels : ndarray of shape (n_samples,) or None
         Classes or numbers.
     task : {"auto", "classification", "regression"}
         The kind of labels, if it is known.
 
     Returns
     -------
-    task : {"classification", "regression"}
+    task : {"classification", "regression", "none"}
         The kind of labels.
-    target : ndarray of shape (n_samples,)
+    target : ndarray of shape (n_samples,) or None
         Classes as integers from 0, numbers as float64.
     classes : tuple of str
         Names of the classes, in the order of these integers.
@@ -405,17 +334,28 @@ def encode_target(
     ValueError
         If nothing can be learned from the labels.
     """
+    if labels is None:
+        return "none", None, ()
     try:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
         raise ValueError("y mixes labels of several types; use one type.") from error
-    kind = _kind_of_target(labels)
-    if task == "regression" or (task == "auto" and kind == "numbers"):
-        return "regression", _encode_numbers(labels), ()
-    if kind not in ("classes", "numbers"):
-        raise ValueError(
-            f"y must hold one class or one number for each row; it is {kind}."
-        )
+    if labels.dtype.kind == "O":
+        labels = np.asarray(labels.tolist())
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y contains NaN or infinity.")
+    if task == "regression" or (task == "auto" and not names_classes(labels)):
+        try:
+            numbers = labels.astype(np.float64)
+        except ValueError as error:
+            raise ValueError(
+                f"task='regression' needs numbers in y: {error}; leave such rows out, "
+                "or ask for task='classification'."
+            ) from error
+        if classes.size < 2:
+            raise ValueError(f"y has one value only, {classes[0]}; nothing to predict.")
+        check_numbers(numbers, "The target y")
+        return "regression", numbers, ()
     if classes.size < 2:
         raise ValueError(f"y has one class only, {classes[0]}; two or more are needed.")
     if rare := [str(classes[c]) for c in np.flatnonzero(np.bincount(codes) < 2)]:
@@ -423,23 +363,6 @@ def encode_target(
             f"Each class needs 2 rows or more; there is one of: {', '.join(rare)}."
         )
     return "classification", codes, tuple(map(str, classes.tolist()))
-
-
-def _encode_numbers(labels: NDArray[Any]) -> FloatArray:
-    try:
-        numbers = labels.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        text = next((one for one in labels.tolist() if isinstance(one, str)), labels[0])
-        raise ValueError(
-            f"task='regression' needs numbers in y, but it has {text!r}; leave such "
-            "rows out, or ask for task='classification'."
-        ) from error
-    if not np.isfinite(numbers).all():
-        raise ValueError("y contains NaN or infinity.")
-    if numbers.min() == numbers.max():
-        raise ValueError(f"y has one value only, {numbers[0]}; nothing to predict.")
-    check_numbers(numbers, "The target y")
-    return numbers
 
 
 def stratified_rows(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal.app.comparison.statistics import Evidence
-from vicinal.app.comparison.verdict import recommend, used_test, verdict
+from vicinal.app.comparison.verdict import recommend, used_test, useless, verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,6 +96,11 @@ class MethodResult:
         return float(self.scores.mean())
 
     @property
+    def rank(self) -> float:
+        """The mean score; below all others if it is NaN."""
+        return self.mean if self.mean == self.mean else -np.inf
+
+    @property
     def accuracy(self) -> float:
         """Accuracy over the test rows of all splits; NaN without classes."""
         if self.confusion is None:
@@ -147,7 +152,7 @@ class Comparison:
         noun = "method" if len(self.results) == 1 else "methods"
         return (
             f"<Comparison of {len(self.results)} {noun} on {s.name}, {len(s.X):,} "
-            f"rows; recommended: {self.recommended}>"
+            f"rows; recommended: {self.recommended or 'none'}>"
         )
 
     def __str__(self) -> str:
@@ -161,11 +166,16 @@ class Comparison:
     @property
     def best(self) -> MethodResult:
         """The method with the highest mean score; the first of equals, never NaN."""
-        return max(self.results, key=lambda one: np.nan_to_num(one.mean, nan=-np.inf))
+        return max(self.results, key=lambda one: one.rank)
 
-    @property
-    def recommended(self) -> str:
-        """Name of the simplest method that is about as good as the best."""
+    @cached_property
+    def recommended(self) -> str | None:
+        """Name of the simplest method that is about as good as the best.
+
+        None if no method predicts better than a constant.
+        """
+        if useless(self):
+            return None
         score = self.evidence.score
         return recommend(
             self.results, self.best, self.differences(), score.negligible, score.point
@@ -195,9 +205,7 @@ class Comparison:
 
     def ranked(self) -> list[MethodResult]:
         """Return the results, the best first; ties in the order of `results`."""
-        return sorted(
-            self.results, key=lambda one: -np.nan_to_num(one.mean, nan=-np.inf)
-        )
+        return sorted(self.results, key=lambda one: -one.rank)
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -222,10 +230,8 @@ class Comparison:
 
     def reference_rows(self) -> list[tuple[str, ...]]:
         """Return the cells of the reference models."""
-        return [
-            (one.name, "", self._row(one, None)[2], "", *self._row(one, None)[4:])
-            for one in self.references
-        ]
+        cells = [self._row(one, None) for one in self.references]
+        return [(name, "", score, "", *rest) for name, _, score, _, *rest in cells]
 
     def _row(self, one: MethodResult, difference: Difference | None) -> tuple[str, ...]:
         low, high = one.n_components.min(), one.n_components.max()
@@ -323,14 +329,6 @@ class Comparison:
         from vicinal._files import atomic_write
         from vicinal.app.report import page
 
-        if table := self.setting.table:
-            known = {
-                "decisions": table.decisions,
-                "row_numbers": self.setting.rows,
-                "frame": table.frame,
-                "target": table.target,
-            }
-            options = known | options
         text = page(self, **options)
         if path is not None:
             with atomic_write(path) as file:
@@ -339,79 +337,77 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores and the setting as JSON-compatible values."""
-        setting = self.setting
-        return {
-            "data": setting.name,
-            "task": setting.task,
+        s = self.setting
+        content = {
+            "data": s.name,
+            "task": s.task,
             "measure": self.measure,
-            "score": setting.scored,
-            "rows": len(setting.X),
-            "rows_given": setting.n_given,
-            "features": list(setting.feature_names),
-            "n_splits": int(setting.n_splits),
-            "test_size": float(setting.test_size),
-            "test_rows": [len(test) for test in setting.tests],
+            "score": s.scored,
+            "rows": len(s.X),
+            "rows_given": s.n_given,
+            "features": s.feature_names,
+            "n_splits": s.n_splits,
+            "test_size": s.test_size,
+            "test_rows": [len(test) for test in s.tests],
             "intervals_over": "test rows" if self.evidence.by_rows else "splits",
-            "n_neighbors": int(setting.n_neighbors),
-            "n_components": setting.n_components and int(setting.n_components),
-            "random_state": _plain(setting.random_state),
+            "n_neighbors": s.n_neighbors,
+            "n_components": s.n_components,
+            "random_state": s.random_state,
             "verdict": verdict(self),
             "notes": self.notes,
             "best": self.best.name,
             "recommended": self.recommended,
             "differences": [
-                {
-                    "other": one.other,
-                    "gain": one.gain,
-                    "error": _plain(one.error),
-                    "p": one.p,
-                    "significant": one.significant,
-                }
+                {**asdict(one), "significant": one.significant}
                 for one in self.differences()
             ],
-            "methods": [self._plain(result) for result in self.results],
-            "references": [self._plain(result) for result in self.references],
+            "methods": [self._scores(result) for result in self.results],
+            "references": [self._scores(result) for result in self.references],
         }
+        plain: dict[str, Any] = _plain(content)
+        return plain
 
-    def _plain(self, result: MethodResult) -> dict[str, Any]:
-        plain = {
+    def _scores(self, result: MethodResult) -> dict[str, Any]:
+        found = {
             "name": result.name,
-            "mean": _plain(result.mean),
-            "interval": [_plain(end) for end in self.interval(result.name)],
-            "scores": [_plain(score) for score in result.scores.tolist()],
-            "n_components": result.n_components.tolist(),
-            "fit_seconds": result.fit_seconds.tolist(),
-            "query_seconds_per_1000": result.query_seconds.tolist(),
+            "mean": result.mean,
+            "interval": self.interval(result.name),
+            "scores": result.scores,
+            "n_components": result.n_components,
+            "fit_seconds": result.fit_seconds,
+            "query_seconds_per_1000": result.query_seconds,
             "not_converged": result.not_converged,
         }
         if result.n_learned is not None:
-            plain["rows_learned"] = result.n_learned.tolist()
+            found["rows_learned"] = result.n_learned
         if self._shows_accuracy:
-            plain["accuracy"] = _plain(result.accuracy)
+            found["accuracy"] = result.accuracy
         if result.agreement is not None:
-            plain["cluster_agreement"] = [_plain(a) for a in result.agreement.tolist()]
-        return plain
+            found["cluster_agreement"] = result.agreement
+        return found
 
     def _repr_html_(self) -> str:
-        cells = [self.header, *self.rows(), *self.reference_rows()]
-        tags = ["th", *["td"] * (len(cells) - 1)]
         head, *body = (
-            "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row)
-            for tag, row in zip(tags, cells, strict=True)
+            "".join(f"<td>{escape(cell)}</td>" for cell in row)
+            for row in (self.header, *self.rows(), *self.reference_rows())
         )
+        head = head.replace("td>", "th>")
         rows = "".join(f"<tr>{row}</tr>" for row in body)
-        said = self.verdict().splitlines()
+        said = "<br>".join(map(escape, self.verdict().splitlines()))
+        notes = [*self.reading(), *self.notes]
         return (
-            f"<table><caption>{'<br>'.join(map(escape, said))}</caption>"
+            f"<table><caption>{said}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-            + "".join(
-                f"<p>{escape(note)}</p>" for note in [*self.reading(), *self.notes]
-            )
+            + "".join(f"<p>{escape(note)}</p>" for note in notes)
         )
 
 
 def _plain(value: Any) -> Any:
-    """Return a JSON-compatible value; None for NaN and infinity."""
-    if value is None or (isinstance(value, float) and not np.isfinite(value)):
-        return None
-    return value if isinstance(value, int | float | str) else str(value)
+    """Return JSON-compatible values; None for NaN and infinity."""
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not np.isfinite(value) else value

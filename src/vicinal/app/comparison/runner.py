@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from math import ceil
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
@@ -18,14 +17,11 @@ from vicinal.app.comparison.result import Comparison, MethodResult
 from vicinal.app.comparison.runs import (
     MANY_ROWS,
     REFERENCES,
-    FitBudget,
     Run,
     UnfitError,
-    fit_method,
     merge_warnings,
     run_method,
     run_reference,
-    subset,
 )
 from vicinal.app.comparison.scores import choose_score
 from vicinal.app.methods.registry import METHODS, resolve_methods
@@ -41,260 +37,7 @@ if TYPE_CHECKING:
     from vicinal.app.methods.registry import Method
     from vicinal.app.tables.inputs import Overrides
 
-__all__ = ["ComparisonRunner", "compare"]
-
-
-class ComparisonRunner:
-    """Runs methods on splits and collects the results.
-
-    Simple methods run first. With a deadline and many rows, each method of the first
-    split gets an equal share of the time left, and learns from as many rows as fit in
-    it; further splits follow only if no method was cut.
-
-    Parameters
-    ----------
-    setting : Setting
-        The data.
-    methods : list of Method
-        The methods to compare.
-    references : bool
-        Whether to run the reference models.
-    on_progress : callable
-        Called as ``on_progress(done, total, name)`` before each fit.
-    reference_splits : int, default=3
-        Number of splits for references, which need less precision.
-    reference_share : float, default=0.1
-        The part of the time left that gradient boosting may take.
-    max_test_rows : int, default=10_000
-        Limit of the test rows with a deadline. 10,000 rows distinguish half a point
-        from chance.
-    """
-
-    def __init__(
-        self,
-        setting: Setting,
-        methods: list[Method],
-        references: bool,
-        on_progress: Callable[[int, int, str], object],
-        reference_splits: int = 3,
-        reference_share: float = 0.1,
-        max_test_rows: int = 10_000,
-    ) -> None:
-        self.setting = setting
-        self.methods = methods
-        self.references = REFERENCES[setting.task] if references else ()
-        self.on_progress = on_progress
-        self.reference_splits = reference_splits
-        self.reference_share = reference_share
-        self.max_test_rows = max_test_rows
-        self.runs: dict[str, list[Run]] = {}
-        self.reference_runs: dict[str, list[Run]] = {}
-        self.failures: dict[str, UnfitError] = {}
-        self.tests: list[IntArray] = []
-        self.notes: list[str] = []
-
-    def run(self, n_splits: int, deadline: float = np.inf) -> None:
-        """Run every method on each split until the deadline.
-
-        Parameters
-        ----------
-        n_splits : int
-            Number of splits.
-        deadline : float
-            On the clock of `time.perf_counter`.
-        """
-        many = len(self.setting.X) > max(MANY_ROWS, 2 * self.setting.min_rows)
-        limited = many and bool(np.isfinite(deadline))
-        if limited:
-            self._limit_test_rows(deadline)
-        queue = sorted(self.methods, key=lambda method: method.complexity)
-        total = n_splits * len(queue)
-        total += min(n_splits, self.reference_splits) * len(self.references)
-        done, started = 0, time.perf_counter()
-        # Splits outside, methods inside: all methods see the same splits.
-        for number, (train, test) in enumerate(self.setting.splits(n_splits)):
-            now = time.perf_counter()
-            over = now + (now - started) / max(number, 1) > deadline
-            if number and (over or any(self._cuts(len(train)))):
-                self.notes.append(
-                    f"The time budget was enough for {number} of {n_splits} splits of "
-                    f"{len(train):,} training and {len(test):,} test rows."
-                )
-                break
-            self.setting.check_training_rows(train)
-            for position, method in enumerate(queue):
-                self.on_progress(done, total, method.name)
-                done += 1
-                share = None
-                if limited and not number:
-                    # The reference models get the share of one method.
-                    n_left = len(queue) - position + bool(self.references)
-                    share = max(deadline - time.perf_counter(), 0) / n_left
-                self._run(method, train, test, deadline, share)
-            if not self.able:
-                break
-            for name in self.references if number < self.reference_splits else ():
-                self.on_progress(done, total, name)
-                done += 1
-                now = time.perf_counter()
-                until = now + self.reference_share * (deadline - now)
-                run = run_reference(self.setting, name, train, test, until)
-                self.reference_runs.setdefault(name, []).append(run)
-            self.tests.append(test)
-        if self.tests:
-            self.notes += self._cuts(len(self.setting.X) - len(self.tests[0]))
-        self.on_progress(total, total, "done")
-
-    @property
-    def able(self) -> list[Method]:
-        """The methods that have not failed."""
-        return [one for one in self.methods if one.name not in self.failures]
-
-    def _run(
-        self,
-        method: Method,
-        train: IntArray,
-        test: IntArray,
-        deadline: float,
-        share: float | None,
-    ) -> None:
-        """Run a method on a split; a method that fails once is not run again."""
-        if method.name in self.failures:
-            return
-        if time.perf_counter() > deadline and self.runs and not self.tests:
-            late = UnfitError("the time budget was over before its turn.")
-            self.failures[method.name] = late
-            return
-        try:
-            budget = FitBudget(until=deadline)
-            if share is not None:
-                # A third of the time is for the k-NN search.
-                budget = self._fit_budget(method, train, 2 / 3 * share)
-            run = run_method(self.setting, method, train, test, budget)
-        except UnfitError as error:
-            self.failures[method.name] = error
-        else:
-            self.runs.setdefault(method.name, []).append(run)
-
-    def _limit_test_rows(self, deadline: float) -> None:
-        """Reduce the test rows so that k-NN takes at most a third of the time."""
-        s, n = self.setting, len(self.setting.X)
-        n_test = min(ceil(s.test_size * n), self.max_test_rows)
-        if s.task != "none":
-            rows = np.nan_to_num(s.X)
-            search = NearestNeighbors(algorithm="brute", n_jobs=s.n_jobs).fit(rows)
-            queries = rows[: max(MANY_ROWS // 10, 1)]
-            start = time.perf_counter()
-            search.kneighbors(queries)
-            now = time.perf_counter()
-            seconds = (now - start) / len(queries) * len(self.methods)
-            fewest = max(MANY_ROWS, s.min_rows)
-            n_test = min(n_test, max(int((deadline - now) / 3 / seconds), fewest))
-        if n_test < ceil(s.test_size * n):
-            self.setting = replace(s, test_size=n_test / n)
-
-    def _fit_budget(
-        self,
-        method: Method,
-        train: IntArray,
-        seconds: float,
-        pilot_sizes: Sequence[int] = (250, 250, 1000, 4000),
-    ) -> FitBudget:
-        """Return the number of rows from which a method learns in some seconds.
-
-        Pilot fits show the time as a power of the rows; the first of them may include
-        compilation. A method that chooses its solver gets all rows, because its
-        stochastic solver does not need more time for them and ends when it is over.
-        """
-        s, until = self.setting, time.perf_counter() + seconds
-        rows, taken, power = 0, 1.0, 0.0
-        for size in pilot_sizes:
-            too_slow = power and (size / rows) ** 2 * taken > seconds
-            if size > len(train) / 2 or too_slow:
-                break
-            pilot = subset(s, train, max(size, s.min_rows))
-            fitted, now, *_ = fit_method(s, method, pilot, until, pilot=True)
-            if fitted.get_params().get("metric__solver") == "auto":
-                return FitBudget(until=until)
-            now = max(now, 1e-4)
-            if 0 < rows < len(pilot):
-                growth = np.log(now / taken) / np.log(len(pilot) / rows)
-                power = float(np.clip(growth, 1, 2))
-            rows, taken = len(pilot), now
-        if not rows:
-            return FitBudget(until=until)
-        # Without a target, two halves are learned from as well.
-        left = (until - time.perf_counter()) / (2 if s.task == "none" else 1)
-        affordable = int(rows * (max(left, 0) / taken) ** (1 / (power or 2)))
-        return FitBudget(max(affordable, pilot_sizes[0], s.min_rows), until)
-
-    def _cuts(self, n_train: int) -> list[str]:
-        """Return a note for each method that the time budget has limited."""
-        notes = []
-        for method in self.able:
-            runs = self.runs[method.name]
-            rows = min(run.n_learned for run in runs)
-            if rows < n_train:
-                notes.append(
-                    f"{method.name} learned from {rows:,} of the {n_train:,} training "
-                    "rows, to stay within the time budget."
-                )
-            elif broken := sum(run.broken_off for run in runs):
-                notes.append(
-                    f"{method.name}: the time budget ended {broken} of {len(runs)} "
-                    "fits before they converged."
-                )
-        return notes
-
-    def result(self) -> Comparison:
-        """Return the comparison.
-
-        Raises
-        ------
-        ValueError
-            If no method could be used.
-        """
-        if not self.able:
-            name, error = next(iter(self.failures.items()))
-            raise ValueError(f"{name} cannot be used here: {error}") from error
-        references = self.reference_runs
-        setting = replace(
-            self.setting,
-            n_splits=len(self.tests),
-            tests=tuple(self.tests),
-            notes=(*self.setting.notes, *self.notes),
-            left_out=tuple((name, str(why)) for name, why in self.failures.items()),
-        )
-        return Comparison(
-            tuple(self._result(one.name, self.runs[one.name]) for one in self.able),
-            setting,
-            tuple(self._result(name, runs) for name, runs in references.items()),
-        )
-
-    def _result(self, name: str, runs: list[Run]) -> MethodResult:
-        stopped: list[tuple[Run, Any]] = []
-        others: list[tuple[Run, Any]] = []
-        for run in runs:
-            for w in run.issued:
-                kind = stopped if issubclass(w.category, ConvergenceWarning) else others
-                kind.append((run, w))
-        confusions = [run.confusion for run in runs if run.confusion is not None]
-        agreements = [run.agreement for run in runs if run.agreement is not None]
-        return MethodResult(
-            name=name,
-            n_components=np.array([run.n_components for run in runs]),
-            scores=np.array([run.score for run in runs]),
-            fit_seconds=np.array([run.fit_seconds for run in runs]),
-            query_seconds=np.array([run.query_seconds for run in runs]),
-            not_converged=len({id(run) for run, _ in stopped}),
-            convergence_warning="".join(merge_warnings(w for _, w in stopped[:1])),
-            warnings=merge_warnings((w for _, w in others), self.setting.classes),
-            confusion=sum(confusions[1:], confusions[0]) if confusions else None,
-            agreement=np.array(agreements) if agreements else None,
-            outcomes=tuple(run.outcome for run in runs),
-            n_learned=np.array([run.n_learned for run in runs]),
-            broken_off=sum(run.broken_off for run in runs),
-        )
+__all__ = ["compare"]
 
 
 def compare(
@@ -444,6 +187,159 @@ def compare(
     )
     setting.check_splits(n_splits)
     progress = on_progress or (lambda *_: None)
-    runner = ComparisonRunner(setting, resolved, references, progress)
-    runner.run(n_splits, np.inf if time_budget is None else started + time_budget)
-    return runner.result()
+    deadline = np.inf if time_budget is None else started + time_budget
+    names = REFERENCES[setting.task] if references else ()
+    return _run_splits(setting, resolved, names, n_splits, deadline, progress)
+
+
+def _run_splits(
+    setting: Setting,
+    methods: list[Method],
+    references: Sequence[str],
+    n_splits: int,
+    deadline: float,
+    on_progress: Callable[[int, int, str], object],
+) -> Comparison:
+    """Run every method on each split until the deadline.
+
+    Simple methods run first. With a deadline and many rows, each method of the first
+    split gets an equal share of the time left, and learns from as many rows as fit in
+    it. Further splits follow only if no method was cut. References run on the first
+    three splits, because they need less precision.
+    """
+    n = len(setting.X)
+    # A sample of the training rows needs a few of each class.
+    first_rows = max(MANY_ROWS, 4 * len(setting.classes))
+    limited = n > first_rows and bool(np.isfinite(deadline))
+    if limited:
+        # k-NN may take a third of the time; 10,000 test rows distinguish half a point.
+        seconds = _query_seconds(setting) * len(methods)
+        affordable = int((deadline - time.perf_counter()) / 3 / seconds)
+        n_test = max(min(10_000, affordable), first_rows)
+        setting = replace(setting, test_size=min(setting.test_size, n_test / n))
+    queue = sorted(methods, key=lambda method: method.complexity)
+    total = n_splits * len(queue) + min(n_splits, 3) * len(references)
+    runs: dict[str, list[Run]] = {}
+    reference_runs: dict[str, list[Run]] = {}
+    failures: dict[str, UnfitError] = {}
+    tests: list[IntArray] = []
+    notes: list[str] = []
+    done, started = 0, time.perf_counter()
+    # Splits outside, methods inside: all methods see the same splits.
+    for number, (train, test) in enumerate(setting.splits(n_splits)):
+        now = time.perf_counter()
+        over = now + (now - started) / max(number, 1) > deadline
+        if number and (over or _cut_notes(runs, len(train))):
+            notes.append(
+                f"The time budget was enough for {number} of {n_splits} splits of "
+                f"{len(train):,} training and {len(test):,} test rows."
+            )
+            break
+        setting.check_training_rows(train)
+        scaled: dict[Any, Any] = {}
+        for position, method in enumerate(turns := tuple(queue)):
+            on_progress(done, total, method.name)
+            done += 1
+            now = time.perf_counter()
+            if now > deadline and runs and not tests:
+                late = UnfitError("the time budget was over before its turn.")
+                failures[method.name] = late
+                queue.remove(method)
+                continue
+            limits: dict[str, Any] = {"until": deadline}
+            if limited and not number:
+                # The references get the share of one method, and the search of
+                # neighbors a third of each share.
+                share = (deadline - now) / (len(turns) - position + bool(references))
+                limits = {"until": now + 2 / 3 * share, "first_rows": first_rows}
+            try:
+                run = run_method(setting, method, train, test, scaled=scaled, **limits)
+                runs.setdefault(method.name, []).append(run)
+            except UnfitError as error:
+                # A method that fails once is not run again.
+                failures[method.name] = error
+                runs.pop(method.name, None)
+                queue.remove(method)
+        if not queue:
+            name, failure = next(iter(failures.items()))
+            raise ValueError(f"{name} cannot be used here: {failure}") from failure
+        for name in references if number < 3 else ():
+            on_progress(done, total, name)
+            done += 1
+            now = time.perf_counter()
+            until = now + 0.1 * (deadline - now)
+            run = run_reference(setting, name, train, test, until)
+            reference_runs.setdefault(name, []).append(run)
+        tests.append(test)
+    on_progress(total, total, "done")
+    notes += _cut_notes(runs, n - len(tests[0]))
+    setting = replace(
+        setting,
+        n_splits=len(tests),
+        tests=tuple(tests),
+        notes=(*setting.notes, *notes),
+        left_out=tuple((name, str(why)) for name, why in failures.items()),
+    )
+    classes = setting.classes
+    queue.sort(key=methods.index)
+    return Comparison(
+        tuple(_result(one.name, runs[one.name], classes) for one in queue),
+        setting,
+        tuple(_result(name, own, classes) for name, own in reference_runs.items()),
+    )
+
+
+def _query_seconds(setting: Setting) -> float:
+    """Return the time of one k-NN query among all rows."""
+    rows = np.nan_to_num(setting.X)
+    search = NearestNeighbors(algorithm="brute", n_jobs=setting.n_jobs).fit(rows)
+    search.kneighbors(rows[:10])  # starts the threads
+    start = time.perf_counter()
+    search.kneighbors(rows[:200])
+    return max(time.perf_counter() - start, 1e-4) / 200
+
+
+def _cut_notes(runs: dict[str, list[Run]], n_train: int) -> list[str]:
+    """Return a note for each method that the time budget has limited."""
+    notes = []
+    for name, own in runs.items():
+        rows = min(run.n_learned for run in own)
+        if rows < n_train:
+            notes.append(
+                f"{name} learned from {rows:,} of the {n_train:,} training rows, to "
+                "stay within the time budget."
+            )
+        elif broken := sum(run.broken_off for run in own):
+            notes.append(
+                f"{name}: the time budget ended {broken} of {len(own)} fits "
+                "before they converged."
+            )
+    return notes
+
+
+def _result(name: str, runs: list[Run], classes: Sequence[str]) -> MethodResult:
+    """Gather the runs of a method over the splits."""
+
+    def gathered(field: str) -> Any:
+        values = [getattr(run, field) for run in runs]
+        return None if values[0] is None else np.array(values)
+
+    issued = [(w, run) for run in runs for w in run.issued]
+    stopped = [one for one in issued if issubclass(one[0].category, ConvergenceWarning)]
+    others = [w for w, run in issued if (w, run) not in stopped]
+    confusions = gathered("confusion")
+    return MethodResult(
+        name=name,
+        n_components=gathered("n_components"),
+        scores=gathered("score"),
+        fit_seconds=gathered("fit_seconds"),
+        query_seconds=gathered("query_seconds"),
+        not_converged=len({id(run) for _, run in stopped}),
+        convergence_warning="".join(merge_warnings(w for w, _ in stopped[:1])),
+        warnings=merge_warnings(others, classes),
+        confusion=None if confusions is None else confusions.sum(axis=0),
+        agreement=gathered("agreement"),
+        outcomes=tuple(run.outcome for run in runs),
+        n_learned=gathered("n_learned"),
+        broken_off=sum(run.broken_off for run in runs),
+    )

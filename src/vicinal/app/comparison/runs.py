@@ -35,10 +35,9 @@ if TYPE_CHECKING:
 __all__ = [
     "MANY_ROWS",
     "REFERENCES",
-    "FitBudget",
     "Run",
     "UnfitError",
-    "fit_method",
+    "cluster_agreement",
     "merge_warnings",
     "run_method",
     "run_reference",
@@ -58,24 +57,6 @@ REFERENCES = {
 
 class UnfitError(ValueError):
     """A method cannot learn from these rows, or has no score."""
-
-
-@dataclass(frozen=True)
-class FitBudget:
-    """Limits of a fit.
-
-    Attributes
-    ----------
-    rows : int or None
-        The largest number of training rows to learn from; None is all. k-NN always
-        uses all training rows.
-    until : float
-        The time, on the clock of `time.perf_counter`, at which a fit that iterates
-        ends with its current map.
-    """
-
-    rows: int | None = None
-    until: float = np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +93,9 @@ def run_method(
     method: Method,
     train: IntArray,
     test: IntArray,
-    budget: FitBudget | None = None,
+    until: float = np.inf,
+    first_rows: int | None = None,
+    scaled: dict[Any, Any] | None = None,
 ) -> Run:
     """Fit a method on the training rows and score it on the test rows.
 
@@ -123,46 +106,64 @@ def run_method(
     method : Method
         The method.
     train, test : ndarray of int
-        The training and test rows.
-    budget : FitBudget, optional
-        Limits of the fit.
+        The training and test rows. k-NN always uses all training rows.
+    until : float
+        The time, on the clock of `time.perf_counter`, at which a fit that iterates
+        ends with its current map.
+    first_rows : int, optional
+        Number of rows to learn from at first; by default all. Fits from more rows
+        follow as long as they end in time even if the time of a fit grows with the
+        square of the rows. A method that chooses its solver gets all rows, because its
+        stochastic solver does not need more time for them.
+    scaled : dict, optional
+        Imputed and scaled rows of this split, shared by the methods.
 
     Raises
     ------
     UnfitError
         If the method cannot learn from these rows.
     """
-    budget = budget or FitBudget()
-    learned = train
-    if budget.rows is not None and budget.rows < len(train):
-        learned = subset(setting, train, budget.rows)
-    fitted, seconds, issued, over = fit_method(setting, method, learned, budget.until)
     X_test = setting.X[test]
     found: dict[str, Any] = {}
+    n_rows = len(train) if first_rows is None else min(first_rows, len(train))
     try:
+        while True:
+            rows = subset(setting, train, n_rows)
+            start = time.perf_counter()
+            fitted, seconds, issued, over = _fit(setting, method, rows, until, scaled)
+            now = time.perf_counter()
+            if over or len(rows) == len(train):
+                break
+            n_rows = len(train)
+            if fitted.get_params().get("metric__solver") != "auto":
+                # Without a target, two halves are learned from as well.
+                left = max(until - now, 0) / (2 if setting.target is None else 1)
+                affordable = int(len(rows) * np.sqrt(left / max(now - start, 1e-4)))
+                n_rows = min(affordable, len(train))
+                if n_rows < min(2 * len(rows), len(train)):
+                    break
         start = time.perf_counter()
         if setting.target is None:
             outcome = np.asarray(fitted.score_samples(X_test), dtype=np.float64)
             query = time.perf_counter() - start
             score = SCORES[setting.scored].of(None, outcome)
             n_components = fitted.transform(X_test[:1]).shape[1]
-            found["agreement"] = cluster_agreement(fitted, setting.X[learned], X_test)
+            found["agreement"] = cluster_agreement(fitted, setting.X[rows], X_test)
         else:
             Z = fitted.transform(setting.X[train])
             n_components = Z.shape[1]
-            kind = (
-                KNeighborsClassifier
-                if setting.task == "classification"
-                else KNeighborsRegressor
-            )
+            classes = setting.task == "classification"
+            kind = KNeighborsClassifier if classes else KNeighborsRegressor
             start = time.perf_counter()
             knn = kind(setting.n_neighbors, n_jobs=setting.n_jobs)
             knn.fit(Z, setting.target[train])
             predicted = predict(setting, knn, fitted.transform(X_test))
             outcome, score, found = judge(setting, test, predicted)
             query = time.perf_counter() - start
+    # IndexError: scikit-learn's LDA, if no class has any spread.
     except (ValueError, IndexError, ArithmeticError) as error:
-        raise UnfitError(_first_line(error)) from error
+        first_line = " ".join(str(error).partition("\n")[0].split())
+        raise UnfitError(first_line) from error
     if np.isnan(score):
         raise UnfitError("its score on the test rows is not a number.")
     return Run(
@@ -171,7 +172,7 @@ def run_method(
         fit_seconds=seconds,
         query_seconds=1000 * query / len(test),
         outcome=outcome,
-        n_learned=len(learned),
+        n_learned=len(rows),
         issued=issued,
         broken_off=over,
         **found,
@@ -184,60 +185,47 @@ def subset(setting: Setting, rows: IntArray, size: int) -> IntArray:
     return rows[stratified_rows(len(rows), size, codes)]
 
 
-def fit_method(
+def _fit(
     setting: Setting,
     method: Method,
     rows: IntArray,
-    until: float = np.inf,
-    pilot: bool = False,
+    until: float,
+    scaled: dict[Any, Any] | None,
 ) -> tuple[Pipeline, float, tuple[warnings.WarningMessage, ...], bool]:
     """Fit a method on some rows.
 
-    Parameters
-    ----------
-    setting : Setting
-        All rows.
-    method : Method
-        The method.
-    rows : ndarray of int
-        The rows to learn from.
-    until : float
-        As for `FitBudget`.
-    pilot : bool, default=False
-        Whether the fit estimates the time of one from more than `MANY_ROWS` rows.
-
-    Returns
-    -------
-    pipeline : Pipeline
-        The fitted pipeline.
-    seconds : float
-        The time of the fit.
-    issued : tuple of WarningMessage
-        Warnings for users; others are issued again.
-    over : bool
-        Whether the fit was ended by `until`.
+    Returns the fitted pipeline, the seconds without imputing and scaling, the warnings
+    for users (others are issued again), and whether the fit was ended by `until`.
     """
     X = setting.X[rows]
     y = None if setting.target is None else setting.target[rows]
-    start = time.perf_counter()
     deadline = _Deadline(until)
-    try:
-        pipeline = method.pipeline(
-            X, y, setting.n_components, setting.random_state, setting.n_jobs
-        )
-        params = pipeline.get_params()
-        can_stop = params.get("metric__callback", deadline) is None
-        if can_stop:
-            pipeline.set_params(metric__callback=deadline)
-        if params.get("metric__alpha") == "auto" and (pilot or len(X) > MANY_ROWS):
-            pipeline.set_params(metric__alpha=0.0)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            pipeline.fit(X, y)
-    # IndexError: scikit-learn's LDA, if no class has any spread.
-    except (ValueError, IndexError, ArithmeticError) as error:
-        raise UnfitError(_first_line(error)) from error
-    seconds = time.perf_counter() - start
+    pipeline = method.pipeline(
+        X, y, setting.n_components, setting.random_state, setting.n_jobs
+    )
+    params = pipeline.get_params()
+    can_stop = params.get("metric__callback", deadline) is None
+    if can_stop:
+        pipeline.set_params(metric__callback=deadline)
+    if params.get("metric__alpha") == "auto" and len(X) > MANY_ROWS:
+        pipeline.set_params(metric__alpha=0.0)
+    shared = {} if scaled is None else scaled
+    # Threads of BLAS slow down small work on busy cores a hundred times.
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        threadpool_limits(1, user_api="blas"),
+    ):
+        warnings.simplefilter("always")
+        key = method.scale, len(rows)
+        if key not in shared:
+            steps = pipeline[:-1]
+            shared[key] = steps, steps.fit_transform(X, y)
+        steps, Z = shared[key]
+        pipeline.steps[:-1] = steps.steps
+        start = time.perf_counter()
+        if not isinstance(pipeline[-1], str):
+            pipeline[-1].fit(Z, y)
+        seconds = time.perf_counter() - start
     if can_stop:
         pipeline.set_params(metric__callback=None)
     issued = [w for w in caught if issubclass(w.category, UserWarning | RuntimeWarning)]
@@ -248,10 +236,6 @@ def fit_method(
         # That it did not converge follows from the deadline.
         issued = [w for w in issued if not issubclass(w.category, ConvergenceWarning)]
     return pipeline, seconds, tuple(issued), deadline.over
-
-
-def _first_line(error: Exception) -> str:
-    return " ".join(str(error).partition("\n")[0].split())
 
 
 def predict(setting: Setting, model: Any, X: FloatArray) -> NDArray[Any]:
@@ -359,7 +343,6 @@ def cluster_agreement(
         if not Z.shape[1]:
             return float("nan")
         means = KMeans(min(n_clusters, len(half)), n_init=3, random_state=0)
-        # Threads slow down small work on busy cores.
         with warnings.catch_warnings(), threadpool_limits(1):
             # Some clusters are empty if there are fewer distinct rows.
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -393,17 +376,24 @@ def run_reference(
     """
     rows = subset(setting, train, max_rows)
     X, y = setting.X[rows], np.asarray(setting.target)[rows]
-    mean: float = 0
-    unit: float = 1
-    if setting.task == "regression":
-        # The squares of targets in small units would vanish.
+    mean: Any = 0
+    unit: Any = 1
+    if numeric := setting.task == "regression":
+        # The gradients of boosting are in single precision, too little for some units.
         mean, unit = y.mean(), y.std() or 1.0
         y = (y - mean) / unit
     start = time.perf_counter()
-    # Threads slow down small work on busy cores a hundred times.
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
-        model = _fit_reference(name, X, y, until)
+        model = _reference(name, numeric)
+        if name == "gradient boosting":
+            # With a deadline, ten trees at a time.
+            for n_trees in (100,) if np.isinf(until) else range(10, 101, 10):
+                model.set_params(max_iter=n_trees).fit(X, y)
+                if time.perf_counter() > until:
+                    break
+        else:
+            model.fit(X, y)
         seconds = time.perf_counter() - start
         start = time.perf_counter()
         predicted = mean + unit * predict(setting, model, setting.X[test])
@@ -412,35 +402,23 @@ def run_reference(
     return Run(0, score, seconds, query, outcome, len(rows), **found)
 
 
-def _fit_reference(name: str, X: FloatArray, y: NDArray[Any], until: float) -> Any:
-    from sklearn.dummy import DummyClassifier, DummyRegressor
+def _reference(name: str, numeric: bool) -> Any:
+    """Return an unfitted reference model; scikit-learn's parts are slow to import."""
+    if name in ("mean", "majority class"):
+        from sklearn.dummy import DummyClassifier, DummyRegressor
 
-    if name == "mean":
-        return DummyRegressor().fit(X, y)
-    if name == "majority class":
-        return DummyClassifier().fit(X, y)
+        return DummyRegressor() if numeric else DummyClassifier()
     if name == "gradient boosting":
-        from sklearn.ensemble import (
-            HistGradientBoostingClassifier,
-            HistGradientBoostingRegressor,
-        )
+        from sklearn import ensemble
 
-        numeric = y.dtype.kind == "f"
-        kind = (
-            HistGradientBoostingRegressor if numeric else HistGradientBoostingClassifier
-        )
-        model = kind(random_state=0, early_stopping=False, warm_start=True)
-        # With a deadline, ten trees at a time.
-        for n_trees in (100,) if np.isinf(until) else range(10, 101, 10):
-            model.set_params(max_iter=n_trees).fit(X, y)
-            if time.perf_counter() > until:
-                break
-        return model
+        kind = "Regressor" if numeric else "Classifier"
+        boosting = getattr(ensemble, f"HistGradientBoosting{kind}")
+        return boosting(random_state=0, early_stopping=False, warm_start=True)
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression, Ridge
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     fill = SimpleImputer(strategy="median", keep_empty_features=True)
-    last = Ridge() if name == "ridge regression" else LogisticRegression()
-    return make_pipeline(fill, StandardScaler(), last).fit(X, y)
+    last = Ridge() if numeric else LogisticRegression()
+    return make_pipeline(fill, StandardScaler(), last)

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -243,6 +244,7 @@ def bootstrap(
     return draws
 
 
+@dataclass(eq=False)
 class Evidence:
     """Intervals of scores and tests of their differences.
 
@@ -254,29 +256,22 @@ class Evidence:
         The data.
     references : sequence of MethodResult
         The reference models, on the first of these splits.
-    min_splits : int, default=5
-        Tests and intervals are over the test rows if there are fewer splits, which
-        have too few degrees of freedom.
     """
 
-    def __init__(
-        self,
-        results: Sequence[MethodResult],
-        setting: Setting,
-        references: Sequence[MethodResult] = (),
-        min_splits: int = 5,
-    ) -> None:
-        self.results = results
-        self.setting = setting
-        self.references = references
-        self.min_splits = min_splits
-        self.score = SCORES[setting.scored]
+    results: Sequence[MethodResult]
+    setting: Setting
+    references: Sequence[MethodResult] = ()
+
+    @property
+    def score(self) -> Score:
+        """The score of the comparison."""
+        return SCORES[self.setting.scored]
 
     @property
     def by_rows(self) -> bool:
-        """Whether the sample is the test rows instead of the splits."""
+        """Whether the sample is the test rows, because there are few splits."""
         known = all(one.outcomes for one in self.results)
-        return known and 0 < len(self.setting.tests) < self.min_splits
+        return known and 0 < len(self.setting.tests) < 5
 
     def interval(self, one: MethodResult) -> tuple[float, float]:
         """Return the 95 % interval of a mean score; NaN if it is unknown."""
@@ -314,9 +309,12 @@ class Evidence:
     def p_value(self, a: MethodResult, b: MethodResult) -> float:
         """Return the p-value of a paired test, not adjusted for other pairs."""
         setting = self.setting
+        counted = setting.scored == "accuracy"
         if not self.by_rows:
-            return p_value(a.scores - b.scores, setting.ratio, setting.step)
-        if len(setting.tests) == 1 and setting.scored == "accuracy":
+            # The smallest difference of two accuracies is one test row.
+            step = 1 / ceil(setting.test_size * len(setting.X)) if counted else 0.0
+            return p_value(a.scores - b.scores, setting.ratio, step)
+        if len(setting.tests) == 1 and counted:
             truth = np.asarray(setting.target)[setting.tests[0]]
             return mcnemar(a.outcomes[0] == truth, b.outcomes[0] == truth)
         return z_test(a.mean - b.mean, self.error(a, b))
@@ -366,16 +364,15 @@ class Evidence:
     @cached_property
     def _draws(self) -> dict[str, NDArray[np.float64]]:
         """Bootstrap replicates of the references, and of methods if rows are used."""
-        names = {one.name for one in self.results}
-        draws = {k: v for k, v in self._reference_draws.items() if k not in names}
+        names = [one.name for one in self.references]
+        draws = {name: self._reference_draws[name] for name in names}
         if self.by_rows:
             draws |= self._bootstrap(self.results, len(self.setting.tests))
         return draws
 
     @cached_property
     def _reference_draws(self) -> dict[str, NDArray[np.float64]]:
-        if not self.references:
-            return {}
+        """Replicates of methods and references on the splits of the references."""
         k = min(one.scores.size for one in self.references)
         return self._bootstrap([*self.results, *self.references], k)
 

@@ -15,14 +15,21 @@ if TYPE_CHECKING:
     from vicinal.app.comparison.result import Comparison, MethodResult
     from vicinal.app.comparison.statistics import Difference
 
-__all__ = ["complexity", "recommend", "used_test", "useful", "verdict"]
+__all__ = ["complexity", "recommend", "used_test", "useless", "verdict"]
 
-# The methods that learn no metric: the advice to use them, and their names in prose.
-_BASELINES = {
-    "euclidean": ("Use the features as they are", "raw features"),
-    "standardised": ("Standardise", "standardised features"),
-    "gaussian": ("One Gaussian is enough", "one Gaussian"),
-    "kernel-density": ("Use one bandwidth for all directions", "one bandwidth"),
+# The names of the methods that learn no metric, in prose.
+_SPOKEN = {
+    "euclidean": "raw features",
+    "standardised": "standardised features",
+    "gaussian": "one Gaussian",
+    "kernel-density": "one bandwidth",
+}
+_ADVICE = {
+    "euclidean": "Use the features as they are",
+    "standardised": "Standardise",
+    "whitened": "Whiten",
+    "gaussian": "One Gaussian is enough",
+    "kernel-density": "Use one bandwidth for all directions",
 }
 
 
@@ -97,28 +104,17 @@ def verdict(comparison: Comparison) -> str:
     comparison : Comparison
         The results.
     """
-    useless = _no_better_than_constant(comparison)
-    text = useless or _advice(comparison)
+    without = useless(comparison)
+    text = without or _advice(comparison, comparison[str(comparison.recommended)])
     reference = comparison.evidence.ahead_of_all()
     if reference is None or reference.name in ("majority class", "mean"):
         return text
     gain, error = comparison.evidence.against_reference(comparison.best, reference)
     return (
-        f"{text}; {'' if useless else 'but '}{reference.name}, which has no "
+        f"{text}; {'' if without else 'but '}{reference.name}, which has no "
         f"neighbours, is {_amount(comparison, -gain, 1.96 * error)} ahead of every "
         "metric: take it if only predictions count"
     )
-
-
-def useful(comparison: Comparison) -> bool:
-    """Return whether any metric predicts better than a constant does.
-
-    Parameters
-    ----------
-    comparison : Comparison
-        The results.
-    """
-    return not _no_better_than_constant(comparison)
 
 
 def used_test(comparison: Comparison) -> str:
@@ -140,9 +136,15 @@ def used_test(comparison: Comparison) -> str:
     return "bootstrap of the test rows"
 
 
-def _no_better_than_constant(comparison: Comparison) -> str:
-    """Return a sentence if no metric predicts better than a constant; else nothing."""
-    best = comparison.best
+def useless(comparison: Comparison) -> str:
+    """Return a sentence if no metric predicts better than a constant; else nothing.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The results.
+    """
+    best, score = comparison.best, comparison.evidence.score
     scored = f"{best.name} has {_scored(comparison, best)}, so do without neighbours"
     if comparison.setting.task == "regression":
         return "" if best.mean > 0 else f"No metric beats the mean: {scored}"
@@ -150,36 +152,27 @@ def _no_better_than_constant(comparison: Comparison) -> str:
         if reference.name == "majority class":
             gain, error = comparison.evidence.against_reference(best, reference)
             if gain <= max(0.0, error):
-                score = comparison.evidence.score
                 constant = f"{score.written(reference.mean)}{score.unit}"
                 return f"No metric beats the most frequent class ({constant}): {scored}"
     return ""
 
 
-def _advice(comparison: Comparison) -> str:
-    chosen = comparison[comparison.recommended]
+def _advice(comparison: Comparison, chosen: MethodResult) -> str:
     results, evidence = comparison.results, comparison.evidence
     if len(results) == 1:
         return f"{chosen.name}: {_scored(comparison, chosen)}"
     low, high = chosen.n_components.min(), chosen.n_components.max()
     number = f"{low}" if low == high else f"{low} to {high}"
     text = f"Use {chosen.name} in {number} dimension{'' if high == 1 else 's'}"
-    if chosen.name in _BASELINES:
-        text = _BASELINES[chosen.name][0]
-    elif chosen.name == "whitened":
-        text = "Whiten"
+    text = _ADVICE.get(chosen.name, text)
     rank = complexity(chosen.name)
     simpler = [one for one in results if complexity(one.name) < rank]
-    plain = [one for one in simpler if one.name in _BASELINES]
-    # The best baseline that the chosen method is measured against.
-    base = max(
-        plain or simpler,
-        key=lambda one: np.nan_to_num(one.mean, nan=-np.inf),
-        default=None,
-    )
-    if base is None:
+    plain = [one for one in simpler if one.name in _SPOKEN]
+    if not simpler:
         text += f": {_scored(comparison, chosen)}"
         return text + _more_complex(comparison, chosen, None)
+    # The best baseline that the chosen method is measured against.
+    base = max(plain or simpler, key=lambda one: one.rank)
     gain = _gain(comparison, chosen, base)
     sure = evidence.difference(chosen, base).significant
     if sure:
@@ -187,9 +180,9 @@ def _advice(comparison: Comparison) -> str:
     else:
         chance = _chance(comparison, chosen, base)
         text += f" as the better bet: {gain} ahead of {_spoken(base)}, {chance}"
-    raw = next((one for one in plain if one.name == "euclidean"), base)
     # With few rows, the times are dominated by overhead.
-    if len(comparison.setting.X) > MANY_ROWS and chosen.name not in _BASELINES:
+    if len(comparison.setting.X) > MANY_ROWS and chosen.name not in _SPOKEN:
+        raw = next((one for one in plain if one.name == "euclidean"), base)
         times = np.median(raw.query_seconds) / np.median(chosen.query_seconds)
         if times >= 2 and chosen.n_components.max() < raw.n_components.min():
             text += f", {times:.0f} × faster queries than raw"
@@ -209,16 +202,27 @@ def _more_complex(
     if not others:
         return more if unsure else ""
     if best is chosen or best.mean - chosen.mean < comparison.evidence.score.negligible:
-        too_few = _too_few_rows(comparison, others)
+        # The methods that learned from too few rows to be judged.
+        s = comparison.setting
+        n_train = len(s.X) - len(s.tests[0]) if s.tests else 0
+        few = [
+            one.name
+            for one in others
+            if one.n_learned is not None and one.n_learned.min() <= MANY_ROWS
+        ]
+        if few and n_train > 2 * MANY_ROWS:
+            return (
+                f"; time was too short to judge {', '.join(few)}, which learned from "
+                f"no more than {MANY_ROWS:,} of the {n_train:,} training rows"
+                f"{more if unsure else ''}"
+            )
         if unsure:
-            return too_few + more
-        left_out = any(
-            complexity(name) > rank for name, _ in comparison.setting.left_out
-        )
+            return more
+        left_out = any(complexity(name) > rank for name, _ in s.left_out)
         which = (
             "the more complex methods that ran" if left_out else "more complex methods"
         )
-        return too_few or f"; {which} do not improve on it"
+        return f"; {which} do not improve on it"
     proven = ""
     if unsure and comparison.evidence.difference(best, unsure).significant:
         proven = f", which is significantly better than {_spoken(unsure)},"
@@ -228,25 +232,8 @@ def _more_complex(
     )
 
 
-def _too_few_rows(comparison: Comparison, others: list[MethodResult]) -> str:
-    """Return the methods that learned from too few rows to be judged; else nothing."""
-    s = comparison.setting
-    n_train = len(s.X) - len(s.tests[0]) if s.tests else 0
-    names = [
-        one.name
-        for one in others
-        if one.n_learned is not None and one.n_learned.min() < MANY_ROWS
-    ]
-    if n_train <= 2 * MANY_ROWS or not names:
-        return ""
-    return (
-        f"; time was too short to judge {', '.join(names)}, which learned from fewer "
-        f"than {MANY_ROWS:,} of the {n_train:,} training rows"
-    )
-
-
 def _spoken(one: MethodResult) -> str:
-    return _BASELINES.get(one.name, ("", one.name))[1]
+    return _SPOKEN.get(one.name, one.name)
 
 
 def _chance(comparison: Comparison, one: MethodResult, other: MethodResult) -> str:

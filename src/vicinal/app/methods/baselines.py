@@ -2,7 +2,7 @@
 
 A one-hot encoded column of k values makes k features that vary together. Scaled one by
 one, they weigh as much as k features; whitened, as k - 1. `CategoryScaler` and
-`BesideCategories` give such a group the weight of one feature.
+`Whitening` give such a group the weight of one feature.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AutoScaler",
-    "BesideCategories",
     "CategoryScaler",
     "GaussianMetric",
     "KernelDensityMetric",
+    "Whitening",
     "leave_one_out",
     "one_hot_groups",
-    "whitening",
 ]
 
 
@@ -183,13 +182,11 @@ def leave_one_out(
     return float((majority(others) == y[rows]).mean())
 
 
-class BesideCategories(TransformerMixin, BaseEstimator):
+class Whitening(TransformerMixin, BaseEstimator):
     """Whiten numeric features and keep those of categories as they are.
 
-    Parameters
-    ----------
-    groups : list of slice
-        The features of each category, scaled by `CategoryScaler`.
+    Whitened, a category of k values would weigh as much as k - 1 numbers. Directions
+    without variance are dropped, because whitening would amplify rounding errors.
 
     Attributes
     ----------
@@ -197,30 +194,28 @@ class BesideCategories(TransformerMixin, BaseEstimator):
         The whitening map of the numeric features, followed by the categories.
     """
 
-    def __init__(self, groups: list[slice]) -> None:
-        self.groups = groups
-
     def fit(self, X: FloatArray, _y: Any = None) -> Self:
-        """Learn the whitening map."""
-        inside = np.zeros(X.shape[1], dtype=bool)
-        for group in self.groups:
-            inside[group] = True
-        identity = np.eye(X.shape[1])
-        others = whitening(X[:, ~inside]) @ identity[~inside]
-        self.components_ = np.concatenate([others, identity[inside]])
+        """Learn the whitening map of rows scaled by `CategoryScaler`."""
+        numeric = np.ones(X.shape[1], dtype=bool)
+        # Scaled, the features of a category have two values each, in place of 0 and 1.
+        low, size = X.min(axis=0), np.ptp(X, axis=0)
+        for group in one_hot_groups((X - low) / np.where(size > 0, size, 1)):
+            numeric[group] = False
+        others, categories = X[:, numeric], np.flatnonzero(~numeric)
+        rank = 0
+        if others.size:
+            rank = int(np.linalg.matrix_rank(others - others.mean(axis=0)))
+        self.components_ = np.zeros((rank + categories.size, X.shape[1]))
+        self.components_[rank + np.arange(categories.size), categories] = 1
+        if rank:
+            pca = PCA(rank, whiten=True, svd_solver="full").fit(others)
+            scaled = pca.components_ / np.sqrt(pca.explained_variance_)[:, None]
+            self.components_[:rank, numeric] = scaled
         return self
 
     def transform(self, X: FloatArray) -> FloatArray:
         """Return the whitened rows, in their dtype."""
         return X @ self.components_.T.astype(X.dtype)
-
-
-def whitening(X: FloatArray) -> FloatArray:
-    """Return the whitening map of X, of shape (rank, n_features)."""
-    if not X.shape[1] or not (rank := int(np.linalg.matrix_rank(X - X.mean(axis=0)))):
-        return np.empty((0, X.shape[1]))
-    pca = PCA(rank, whiten=True, svd_solver="full").fit(X)
-    return pca.components_ / np.sqrt(pca.explained_variance_)[:, None]
 
 
 class _DensityMetric(TransformerMixin, BaseEstimator):

@@ -15,14 +15,7 @@ if TYPE_CHECKING:
 
     from vicinal._typing import FloatArray
 
-__all__ = [
-    "Directions",
-    "LinearMap",
-    "affine_map",
-    "directions",
-    "feature_shares",
-    "linear_map",
-]
+__all__ = ["LinearMap", "affine_map", "directions", "feature_shares", "linear_map"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,29 +34,26 @@ class LinearMap:
 
 def linear_map(pipeline: Pipeline) -> LinearMap:
     """Return the linear map of a fitted pipeline of `Method.pipeline`."""
-    median: FloatArray = pipeline.named_steps["impute"].statistics_
-    D = median.size
-    scaler, metric = pipeline.named_steps["scale"], pipeline.named_steps["metric"]
-    plain = isinstance(scaler, str)
-    mean = np.zeros(D) if plain else scaler.mean_
-    scale = np.ones(D) if plain else scaler.scale_
-    return LinearMap(median, mean, scale, _components(metric, D))
-
-
-def _components(metric: Any, n_features: int) -> FloatArray:
-    if isinstance(metric, str):
-        return np.eye(n_features)
-    if hasattr(metric, "networks_"):
-        raise ValueError("a network is not a linear map, and has no matrix to keep.")
-    if isinstance(metric, LinearDiscriminantAnalysis):
-        return metric.scalings_[:, : metric.get_feature_names_out().size].T
+    steps = pipeline.named_steps
+    scaler, metric = steps["scale"], steps["metric"]
+    median: FloatArray = steps["impute"].statistics_
+    d = median.size
     ours = type(metric).__module__.startswith("vicinal.")
-    if not ours and not isinstance(metric, PCA):
-        return affine_map(metric, n_features)[0]
-    components: FloatArray = metric.components_
-    if isinstance(metric, PCA) and metric.whiten:
-        return components / np.sqrt(metric.explained_variance_)[:, None]
-    return components
+    mean, scale = np.zeros(d), np.ones(d)
+    if not isinstance(scaler, str):
+        mean, scale = scaler.mean_, scaler.scale_
+    components: FloatArray
+    if isinstance(metric, str):
+        components = np.eye(d)
+    elif hasattr(metric, "networks_"):
+        raise ValueError("a network is not a linear map, and has no matrix to keep.")
+    elif isinstance(metric, LinearDiscriminantAnalysis):
+        components = metric.scalings_[:, : metric.get_feature_names_out().size].T
+    elif ours or (isinstance(metric, PCA) and not metric.whiten):
+        components = metric.components_
+    else:
+        components, _ = affine_map(metric, d)
+    return LinearMap(median, mean, scale, components)
 
 
 def affine_map(
@@ -135,30 +125,14 @@ def feature_shares(components: FloatArray) -> FloatArray:
     >>> feature_shares(np.array([[3.0, 0.0], [0.0, 1.0]])).round(2).tolist()
     [0.9, 0.1]
     """
-    # In units of the largest entry, so that squares neither overflow nor vanish.
-    scaled = components / (np.abs(components).max(initial=0) or 1)
-    squares = np.square(scaled).sum(axis=0)
+    squares = np.square(components).sum(axis=0)
     return squares / (squares.sum() or 1)
 
 
-@dataclass(frozen=True, eq=False)
-class Directions:
-    """The first right singular vectors of a map.
-
-    Attributes
-    ----------
-    shares : ndarray of shape (n_directions,)
-        Share of each direction in the squared norm of the map.
-    loadings : ndarray of shape (n_directions, n_features)
-        Unit vectors; the largest entry of each is positive.
-    """
-
-    shares: FloatArray
-    loadings: FloatArray
-
-
-def directions(components: FloatArray, n_directions: int = 2) -> Directions:
-    """Return the directions that a map stretches most.
+def directions(
+    components: FloatArray, n_directions: int = 2
+) -> tuple[FloatArray, FloatArray]:
+    """Return the directions that a map stretches most: its right singular vectors.
 
     Parameters
     ----------
@@ -169,22 +143,23 @@ def directions(components: FloatArray, n_directions: int = 2) -> Directions:
 
     Returns
     -------
-    Directions
-        The first right singular vectors of A.
+    shares : ndarray of shape (n_directions,)
+        Share of each direction in the squared norm of the map.
+    loadings : ndarray of shape (n_directions, n_features)
+        Unit vectors; the largest entry of each is positive.
 
     Examples
     --------
     >>> import numpy as np
     >>> from vicinal.app.methods.linear_map import directions
-    >>> found = directions(np.array([[0.0, -2.0], [1.0, 0.0]]))
-    >>> found.shares.round(2).tolist(), found.loadings.round(2).tolist()
+    >>> shares, loadings = directions(np.array([[0.0, -2.0], [1.0, 0.0]]))
+    >>> shares.round(2).tolist(), loadings.round(2).tolist()
     ([0.8, 0.2], [[0.0, 1.0], [1.0, 0.0]])
     """
-    scaled = components / (np.abs(components).max(initial=0) or 1)
-    _, sizes, rows = np.linalg.svd(scaled, full_matrices=False)
+    _, sizes, rows = np.linalg.svd(components, full_matrices=False)
     kept = min(n_directions, int(np.count_nonzero(sizes)))
     rows = rows[:kept]
     signs = np.sign(rows[np.arange(kept), np.abs(rows).argmax(axis=1)])
+    shares = np.square(sizes[:kept]) / (np.square(sizes).sum() or 1)
     # Adding zero turns −0 into 0.
-    loadings = rows * signs[:, None] + 0.0
-    return Directions(np.square(sizes[:kept]) / (np.square(sizes).sum() or 1), loadings)
+    return shares, rows * signs[:, None] + 0.0

@@ -241,24 +241,6 @@ def _pca(request: FitRequest) -> Any:
     return PCA(0.95 if d is None else min(d, len(request.X)), svd_solver="full")
 
 
-def _whitened(request: FitRequest) -> Any:
-    import numpy as np
-    from sklearn.decomposition import PCA
-    from sklearn.impute import SimpleImputer
-    from sklearn.preprocessing import StandardScaler
-
-    from vicinal.app.methods.baselines import BesideCategories, one_hot_groups
-
-    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-    filled = imputer.fit_transform(request.X)
-    # Whitened, a category of k values would weigh as much as k - 1 numbers.
-    if groups := one_hot_groups(filled):
-        return BesideCategories(groups)
-    # Whitening a direction without variance would amplify rounding errors.
-    rank = np.linalg.matrix_rank(StandardScaler().fit_transform(filled))
-    return PCA(int(rank), whiten=True, svd_solver="full")
-
-
 # fmt: off
 _LABELED, _CLASSES, _NUMBERS, _NO_TARGET = TASKS[:2], TASKS[:1], TASKS[1:2], TASKS[2:]
 
@@ -266,7 +248,8 @@ register("euclidean", _features, "the features as they are", _LABELED,
          complexity=0, scale="none", default=True)
 register("standardised", _features, "each feature in its standard deviation", _LABELED,
          complexity=1, scale="standard", default=True)
-register("whitened", _whitened, "the Mahalanobis metric of all rows", _LABELED,
+register("whitened", estimator("vicinal.app.methods.baselines.Whitening"),
+         "the Mahalanobis metric of all rows", _LABELED,
          complexity=2, scale="standard", default=True)
 register("pca", _pca, "the directions of most variance", _LABELED,
          complexity=2, default=True)

@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vicinal._typing import IntArray
-    from vicinal.adapters import Change, RetrievalAdapter
+    from vicinal.adapters import RetrievalAdapter
 
 __all__ = ["adapter_page"]
 
 _NAMES = {"mrr": "reciprocal rank", "map": "average precision"}
+_SIDES = {"query": "queries are mapped", "both": "one map for both", "two": "two maps"}
 
 
 def adapter_page(
@@ -69,13 +70,14 @@ def adapter_page(
             "are held out."
         )
     evaluation = adapter.evaluation_
-    made = environment()
+    template = environment().get_template("adapter.html.j2")
     style = template_text("report.css")
     before, after = evaluation.before[score], evaluation.after[score]
     gains = after - before
     numbers = (
         np.arange(len(gains)) if evaluation.queries is None else evaluation.queries
     )
+    d, n_features = adapter.query_components_.shape
     order = np.argsort(-gains, kind="stable")
     wanted = _first_relevant(relevance)
 
@@ -84,9 +86,7 @@ def adapter_page(
         document = wanted.get(number)
         return {
             "query": _text(query_texts, number, "query"),
-            "document": None
-            if document is None
-            else _text(document_texts, document, "document"),
+            "document": _text(document_texts, document, "document"),
             "before": f"{before[place]:.3f}",
             "after": f"{after[place]:.3f}",
             "gain": f"{gains[place]:+.3f}",
@@ -94,37 +94,27 @@ def adapter_page(
 
     gained = [line(i) for i in order[:n_shown] if gains[i] > 0]
     lost = [line(i) for i in order[::-1][:n_shown] if gains[i] < 0]
-    text: str = made.get_template("adapter.html.j2").render(
+    text: str = template.render(
         title=short(title, 120),
         policy=policy(style, ""),
         style=style,
         verdict=_verdict(adapter),
-        facts=_facts(adapter),
-        scores=[_row(name, one) for name, one in evaluation.changes.items()],
+        facts=[
+            _SIDES[adapter.side],
+            f"{n_features:,} to {d:,} dimensions",
+            f"{adapter.metric_} metric",
+            f"penalty {adapter.alpha_:g}, temperature {adapter.temperature_:.3g}",
+        ],
+        changes=evaluation.changes,
+        names=_NAMES,
         measure=_NAMES.get(score, score),
-        counts=(
-            int((gains > 0).sum()),
-            int((gains < 0).sum()),
-            int((gains == 0).sum()),
-        ),
+        counts=[int(part.sum()) for part in (gains > 0, gains < 0, gains == 0)],
         gained=gained,
         lost=lost,
         command=None if command is None else short(command, 2000),
         versions=versions(),
     )
     return text
-
-
-def _row(name: str, change: Change) -> dict[str, Any]:
-    return {
-        "name": _NAMES.get(name, name),
-        "before": f"{change.before:.3f}",
-        "after": f"{change.after:.3f}",
-        "gain": f"{change.gain:+.3f}",
-        "interval": f"{change.low:+.3f} to {change.high:+.3f}",
-        "p": f"{change.p_value:.3g}",
-        "clear": change.low > 0 or change.high < 0,
-    }
 
 
 def _verdict(adapter: RetrievalAdapter) -> str:
@@ -140,21 +130,6 @@ def _verdict(adapter: RetrievalAdapter) -> str:
     return f"Learning does not help here, and the vectors stay as they are: {figures}"
 
 
-def _facts(adapter: RetrievalAdapter) -> list[str]:
-    d, n_features = adapter.query_components_.shape
-    sides = {
-        "query": "queries are mapped",
-        "both": "one map for both",
-        "two": "two maps",
-    }
-    return [
-        sides[adapter.side],
-        f"{n_features:,} to {d:,} dimensions",
-        f"{adapter.metric_} metric",
-        f"penalty {adapter.alpha_:g}, temperature {adapter.temperature_:.3g}",
-    ]
-
-
 def _first_relevant(relevance: Any) -> dict[int, int]:
     """Return the document of the highest grade of each query, the first of equals."""
     if relevance is None:
@@ -168,7 +143,9 @@ def _first_relevant(relevance: Any) -> dict[int, int]:
     return found
 
 
-def _text(texts: Sequence[str] | None, number: int, kind: str) -> str:
+def _text(texts: Sequence[str] | None, number: int | None, kind: str) -> str | None:
+    if number is None:
+        return None
     if texts is None:
         return f"{kind} {number}"
     return short(texts[number], 400) or f"{kind} {number}, an empty text"

@@ -137,7 +137,7 @@ def read_command(command: Any) -> Ran | None:
 
 
 def fit_command(
-    command: Any, method: str, target: str | None = None
+    command: Any, method: str | None, target: str | None = None
 ) -> list[str] | None:
     """Return the command that learns the recommended metric on the same table.
 
@@ -145,7 +145,7 @@ def fit_command(
     ----------
     command : object
         The arguments of ``vicinal compare DATA …``; for others the result is None.
-    method : str
+    method : str or None
         The method. The result is None unless it is one of `METHODS`.
     target : str, optional
         The column of the target, if the command does not name it.

@@ -115,23 +115,28 @@ def fit_metrics(
 def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
     X, target = rows.X, rows.target
     flat, messages = fit_pipeline(name, X, target, setting, min(2, X.shape[1]))
-    points = flat.transform(rows.X)
-    full = flat
+    in_plane = flat.transform(X)
+    full, points = flat, in_plane
     # A method with more than two dimensions now has not heeded that two were asked for.
     if points.shape[1] <= 2 and setting.n_components != 2:
         full, _ = fit_pipeline(name, X, target, setting, setting.n_components)
-    picture, caption = _picture(points)
-    points = full.transform(rows.X)
-    _check_points(points)
+        points = full.transform(X)
+    if not min(in_plane.shape[1], points.shape[1]):
+        raise ValueError("it found no direction that tells these rows apart.")
+    if not np.isfinite(in_plane).all() or not np.isfinite(points).all():
+        raise ValueError("it has no finite distances on these rows.")
+    picture, caption = _picture(in_plane)
     if _is_network(full):
         messages.append("Its map bends; features are those of the nearest linear one.")
     effective = getattr(full.named_steps["metric"], "effective_neighbors_", None)
+    n_listed = min(8, len(points) - 1)
+    nearest = NearestNeighbors(n_neighbors=n_listed, n_jobs=setting.n_jobs).fit(points)
     return FittedMetric(
         name=name,
         points=points,
         picture=picture,
         caption=" ".join([caption, *messages]),
-        neighbors=_neighbors(points, setting),
+        neighbors=nearest.kneighbors(return_distance=False),
         components=_in_standard_units(full, rows.X),
         effective_neighbors=None
         if effective is None
@@ -157,11 +162,8 @@ def fit_pipeline(
     n_components : int or None
         Dimensions, for the methods that reduce them.
     """
-    # A generator would have moved on since, and make each page another one.
-    seed = setting.random_state
-    seed = int(seed) if isinstance(seed, int | np.integer) else 0
     pipeline = setting.method(name).pipeline(
-        X, target, n_components, seed, setting.n_jobs
+        X, target, n_components, setting.random_state, setting.n_jobs
     )
     with warnings.catch_warnings(record=True) as caught:
         for kind in (UserWarning, RuntimeWarning):
@@ -176,17 +178,9 @@ def fit_pipeline(
     return pipeline, list(messages)
 
 
-def _check_points(points: FloatArray) -> None:
-    if not points.shape[1]:
-        raise ValueError("it found no direction that tells these rows apart.")
-    if not np.isfinite(points).all():
-        raise ValueError("it has no finite distances on these rows.")
-
-
 def _picture(points: FloatArray) -> tuple[FloatArray, str]:
     """Return points in the plane, and a sentence on how they came there."""
     n, d = points.shape
-    _check_points(points)
     points = points.astype(np.float64)
     if d == 1:
         # In the order of the rows' golden-ratio steps: even, and the same each time.
@@ -204,14 +198,6 @@ def _picture(points: FloatArray) -> tuple[FloatArray, str]:
         f"The first two principal components of {d} dimensions, "
         f"with {share:.0%} of the variance."
     )
-
-
-def _neighbors(points: FloatArray, setting: Setting, n_listed: int = 8) -> IntArray:
-    """Return the nearest other rows of each row."""
-    k = min(n_listed, len(points) - 1)
-    search = NearestNeighbors(n_neighbors=k, n_jobs=setting.n_jobs).fit(points)
-    nearest: Any = search.kneighbors(return_distance=False)
-    return nearest
 
 
 def _in_standard_units(pipeline: Pipeline, X: FloatArray) -> FloatArray:
@@ -253,11 +239,10 @@ def before_and_after(comparison: Comparison, shown: Sequence[str]) -> tuple[str,
         The recommended metric. If that is a plain one, the best learned metric, to
         show the difference. The same as `before` if there is no other.
     """
-    ranked = sorted(comparison.results, key=lambda result: -result.mean)
-    by_score = [result.name for result in ranked if result.name in shown]
-    by_score = by_score or list(shown)
+    ranked = [one.name for one in comparison.ranked() if one.name in shown]
+    by_score = ranked or list(shown)
     advised = comparison.recommended
-    if advised not in shown:
+    if advised is None or advised not in shown:
         advised = by_score[0]
     plain = [name for name in reversed(PLAIN) if name in shown]
     if advised not in PLAIN:

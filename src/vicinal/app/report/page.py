@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from vicinal.app.comparison import METHODS
-from vicinal.app.comparison.verdict import used_test, useful, verdict
+from vicinal.app.comparison.verdict import used_test, verdict
 from vicinal.app.report import sections
 from vicinal.app.report.commands import fit_command, read_command, shown_command
 from vicinal.app.report.fitted import before_and_after, fit_metrics, map_data
@@ -175,7 +175,8 @@ def page(
         data=None if data is None else as_json(data),
         left_out=[_sentence(short(one, 400)) for one in left_out],
         part=(len(rows.X), rows.of_all) if len(rows.X) < rows.of_all else None,
-        all_classes=rows.has_all_classes,
+        all_classes=bool(rows.classes)
+        and np.unique(np.asarray(rows.target)).size == len(rows.classes),
         task=setting.task,
         n_neighbors=setting.n_neighbors,
         n_splits=setting.n_splits,
@@ -191,11 +192,7 @@ def page(
         ],
         notes=[_sentence(short(one, 600)) for one in all_notes],
         command=shown_command(command),
-        fit=shown_command(
-            fit_command(command, comparison.recommended, target)
-            if useful(comparison)
-            else None
-        ),
+        fit=shown_command(fit_command(command, comparison.recommended, target)),
         code=sections.code(comparison, read_command(command)),
         versions=sections.versions(),
     )

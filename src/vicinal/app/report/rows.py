@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vicinal.app.comparison.data import stratified_rows
 from vicinal.app.methods.linear_map import feature_shares
 from vicinal.app.report.text import packed, readable, short
 
@@ -80,12 +81,6 @@ class DisplayedRows:
     of_all: int
     positions: IntArray
 
-    @property
-    def has_all_classes(self) -> bool:
-        """Whether there are classes, and a row of each is shown."""
-        known = set() if self.target is None else set(self.target.tolist())
-        return bool(self.classes) and len(known) == len(self.classes)
-
 
 def select_rows(
     setting: Setting,
@@ -111,19 +106,16 @@ def select_rows(
     ValueError
         If pixels and shape do not fit each other.
     """
-    n = len(setting.X)
-    # Numbered anew, to find the pixels of the rows that are left.
-    shown = replace(setting, rows=np.arange(n))
-    if n > max_points:
-        shown = shown.part(max_points)
-    kept = shown.rows
+    n, target = len(setting.X), setting.target
+    kept = stratified_rows(n, max_points, target if setting.classes else None)
+    X = setting.X[kept]
     pixels = _pixels(setting, image_shape, images)
     return DisplayedRows(
-        X=shown.X,
-        target=shown.target,
+        X=X,
+        target=None if target is None else target[kept],
         classes=list(setting.classes),
         numbers=setting.rows[kept],
-        pixels=None if pixels is None else _thumbnails(pixels[kept], shown.X),
+        pixels=None if pixels is None else _thumbnails(pixels[kept], X),
         of_all=n,
         positions=kept,
     )

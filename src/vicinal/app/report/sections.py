@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vicinal import __version__
-from vicinal.app.methods.linear_map import Directions, directions, feature_shares
+from vicinal.app.methods.linear_map import directions, feature_shares
 from vicinal.app.report.fitted import PLAIN, color_stops, in_view
 from vicinal.app.report.text import packed, readable, short
 
@@ -54,46 +54,33 @@ def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
 def table(comparison: Comparison) -> list[dict[str, Any]]:
     """Return the lines of the table of scores, the highest score first."""
     differences = {one.other: one for one in comparison.differences()}
-    advised = comparison.recommended
     lines = []
-    means = {
-        one.name: np.nan_to_num(one.mean, nan=-np.inf) for one in comparison.results
-    }
-    for cells in sorted(comparison.rows(), key=lambda cells: -means[cells[0]]):
-        name, dimensions, score, behind, *rest = cells
+    for name, dimensions, score, behind, *rest in comparison.rows():
         difference = differences.get(name)
-        lines.append(
-            {
-                "name": name,
-                "summary": comparison.setting.method(name).summary,
-                "advised": name == advised,
-                "dimensions": dimensions,
-                "score": score,
-                "behind": behind.rstrip(" *"),
-                "p": None if difference is None else _p(difference.p),
-                "real": difference is not None and difference.significant,
-                "best": difference is None,
-                "rest": rest,
-            }
-        )
+        line = {
+            "name": name,
+            "summary": comparison.setting.method(name).summary,
+            "advised": name == comparison.recommended,
+            "dimensions": dimensions,
+            "score": score,
+            "behind": behind.rstrip(" *"),
+            "best": difference is None,
+            "rest": rest,
+        }
+        if difference is not None:
+            p = difference.p
+            line["p"] = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+            line["real"] = difference.significant
+        lines.append(line)
     return lines
 
 
 def references(comparison: Comparison) -> list[dict[str, Any]]:
     """Return the lines of the reference methods, as in `table`."""
     return [
-        {
-            "name": name,
-            "summary": _REFERENCES.get(name, ""),
-            "score": score,
-            "rest": rest,
-        }
+        {"name": name, "summary": _REFERENCES[name], "score": score, "rest": rest}
         for name, _, score, _, *rest in comparison.reference_rows()
     ]
-
-
-def _p(value: float) -> str:
-    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
 
 
 def card(metric: FittedMetric, comparison: Comparison) -> dict[str, Any]:
@@ -129,8 +116,7 @@ def contributions(
     """Return the contributions of columns or pixels; the best metric first."""
     # Under standardised features, all of them count the same.
     drawn = [metric for metric in metrics if metric.name != "standardised"]
-    ranked = sorted(comparison.results, key=lambda result: -result.mean)
-    order = [result.name for result in ranked]
+    order = [result.name for result in comparison.ranked()]
     drawn.sort(key=lambda metric: order.index(metric.name))
     names = comparison.setting.feature_names
     pixels = rows.pixels
@@ -145,13 +131,11 @@ def contributions(
 
 def effective(metrics: Sequence[FittedMetric]) -> list[dict[str, Any]]:
     """Return histograms of the effective numbers of neighbours."""
-    drawn = []
-    for metric in metrics:
-        if metric.effective_neighbors is not None:
-            figure = histogram(metric.effective_neighbors)
-            if figure is not None:
-                drawn.append({"name": metric.name, **figure})
-    return drawn
+    return [
+        {"name": metric.name, **histogram(metric.effective_neighbors)}
+        for metric in metrics
+        if metric.effective_neighbors is not None and metric.effective_neighbors.size
+    ]
 
 
 def confusions(
@@ -209,9 +193,6 @@ def code(comparison: Comparison, ran: Ran | None = None) -> str:
         The command that compared: then the code reads the same file.
     """
     s = comparison.setting
-    seed = s.random_state
-    known = seed is None or isinstance(seed, int | np.integer)
-    seed = f"{seed}," if known else "None,  # a generator was given"
     names = ", ".join(f'"{result.name}"' for result in comparison.results)
     if ran is None:
         rows = f"    X,\n    {'None' if s.y is None else 'y'},\n"
@@ -225,7 +206,7 @@ def code(comparison: Comparison, ran: Ran | None = None) -> str:
         f'    task="{s.task}",\n    methods=[{names}],\n'
         f"    n_splits={s.n_splits},\n    test_size={s.test_size},\n"
         f"    n_neighbors={s.n_neighbors},\n    n_components={s.n_components},\n"
-        f"    random_state={seed}\n)\n"
+        f"    random_state={s.random_state},\n)\n"
         'result.to_html("report.html")'
     )
 
@@ -334,7 +315,7 @@ def contribution_bars(
     if not np.isfinite(by_feature).all() or not by_feature.any():
         return None
     share = columns.summed(by_feature)
-    main = _directions(metric)
+    parts, loadings = _directions(metric)
     order = np.argsort(-share, kind="stable")[:n_bars]
     order = order[[_percent(share[j]) != "0.0%" for j in order]]
     # Of a column with several features, those that pull to either side.
@@ -345,11 +326,11 @@ def contribution_bars(
                 for part in (row.clip(max=0), row.clip(min=0))
             ]
         )
-        for row in main.loadings
+        for row in loadings
     ]
     return {
         "name": metric.name,
-        "directions": [f"{part:.0%}" for part in main.shares],
+        "directions": [f"{part:.0%}" for part in parts],
         "rest": max(0, share.size - len(order)),
         "rest_share": _percent(max(0.0, 1 - float(share[order].sum()))),
         "bars": [
@@ -363,7 +344,7 @@ def contribution_bars(
                         *(round(float(size / (both.max() or 1)), 4) for size in own),
                         _loadings(row, names, columns.features(int(j))),
                     )
-                    for row, both in zip(main.loadings, sides, strict=True)
+                    for row, both in zip(loadings, sides, strict=True)
                     for own in [both[:, j]]
                 ],
             }
@@ -387,7 +368,7 @@ def contributions_by_pixel(
     share = feature_shares(metric.components)
     if pixels.of_features is None or not np.isfinite(share).all() or not share.any():
         return None
-    main = _directions(metric)
+    parts, loadings = _directions(metric)
 
     def picture(values: FloatArray, nothing: int) -> str:
         painted = np.full(pixels.shape[0] * pixels.shape[1], nothing)
@@ -401,15 +382,13 @@ def contributions_by_pixel(
         "share": picture(255 * share / share.max(), 0),
         "directions": [
             (f"{part:.0%}", picture(128 + 127 * row / np.abs(row).max(), 128))
-            for part, row in zip(main.shares, main.loadings, strict=True)
+            for part, row in zip(parts, loadings, strict=True)
         ],
     }
 
 
-def histogram(values: FloatArray, n_bins: int = 24) -> dict[str, Any] | None:
+def histogram(values: FloatArray, n_bins: int = 24) -> dict[str, Any]:
     """Return how often numbers from 1 upwards come, in bins of equal ratio."""
-    if not values.size:
-        return None
     # Perplexities are 1 or more; rounding may make them a little less.
     sizes = np.log10(np.maximum(values, 1.0))
     top = max(float(sizes.max()), 0.3)
@@ -475,11 +454,9 @@ def confusion(
     }
 
 
-def _directions(metric: FittedMetric) -> Directions:
+def _directions(metric: FittedMetric) -> tuple[FloatArray, FloatArray]:
     # A metric that has learned nothing but units has no directions of its own.
-    if metric.name in PLAIN:
-        return Directions(np.empty(0), np.empty((0, metric.components.shape[1])))
-    return directions(metric.components)
+    return directions(metric.components, 0 if metric.name in PLAIN else 2)
 
 
 def _percent(share: float) -> str:
@@ -533,47 +510,34 @@ def residual_figures(
     across = np.concatenate([predicted for _, predicted in found.values()])
     off = np.concatenate([truth - predicted for truth, predicted in found.values()])
     # A few far out would press the others together; they are drawn at the edge.
-    low, high = np.percentile(across, [0.5, 99.5])
+    low, high = map(float, np.percentile(across, [0.5, 99.5]))
     reach = float(np.percentile(np.abs(off), 99)) or 1.0
     low, high = (low, high) if high > low else (low - 1, high + 1)
-    return [
-        _residual_figure(name, truth, predicted, (float(low), float(high)), reach)
-        for name, (truth, predicted) in found.items()
-    ]
-
-
-def _residual_figure(
-    name: str,
-    truth: FloatArray,
-    predicted: FloatArray,
-    across: tuple[float, float],
-    reach: float,
-) -> dict[str, Any]:
     left, right, top, bottom = 62, 474, 10, 236  # of the frame in the template
 
     def x(values: Any) -> Any:
-        part = (np.asarray(values) - across[0]) / (across[1] - across[0])
-        return (left + part.clip(0, 1) * (right - left)).round(1)
+        part = (np.asarray(values) - low) / (high - low)
+        return (left + part.clip(0, 1) * (right - left)).round(1).tolist()
 
     def y(values: Any) -> Any:
         part = (np.asarray(values) + reach) / (2 * reach)
-        return (bottom - part.clip(0, 1) * (bottom - top)).round(1)
+        return (bottom - part.clip(0, 1) * (bottom - top)).round(1).tolist()
 
-    residual = truth - predicted
-    dots = zip(x(predicted).tolist(), y(residual).tolist(), strict=True)
-    half, most = np.percentile(np.abs(residual), [50, 90])
-    return {
-        "name": name,
-        "n": len(truth),
-        "dots": "".join(f"M{a:g} {b:g}h0" for a, b in dots),
-        "zero": float(y(0.0)),
-        "across": _marks(x, ticks(*across, about=4)),
-        "up": _marks(y, ticks(-reach, reach, about=4)),
-        "half": readable(float(half)),
-        "most": readable(float(most)),
-        "bias": readable(float(residual.mean()), 3),
-    }
-
-
-def _marks(place: Any, at: Sequence[float]) -> list[tuple[float, str]]:
-    return [(float(place(value)), readable(value)) for value in at]
+    figures = []
+    for name, (truth, predicted) in found.items():
+        residual = truth - predicted
+        half, most = np.percentile(np.abs(residual), [50, 90])
+        dots = zip(x(predicted), y(residual), strict=True)
+        figure = {
+            "name": name,
+            "n": len(truth),
+            "dots": "".join(f"M{a:g} {b:g}h0" for a, b in dots),
+            "zero": y(0.0),
+            "across": [(x(at), readable(at)) for at in ticks(low, high, about=4)],
+            "up": [(y(at), readable(at)) for at in ticks(-reach, reach, about=4)],
+            "half": readable(float(half)),
+            "most": readable(float(most)),
+            "bias": readable(float(residual.mean()), 3),
+        }
+        figures.append(figure)
+    return figures
