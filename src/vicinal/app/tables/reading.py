@@ -264,7 +264,9 @@ def _gather(opened: Source, limit: int | None) -> tuple[pl.DataFrame, int]:
         raise TableError(f"The limit of rows must be at least 1, not {limit}.")
     parts: list[pl.DataFrame] = []
     n_rows = n_bytes = 0
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = np.inf
+    if hasattr(os, "sysconf"):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     generator = np.random.default_rng(0)
     drawn = np.empty(0)
     for piece in opened.pieces():
