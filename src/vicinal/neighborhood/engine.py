@@ -329,19 +329,16 @@ def center(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     origin: FloatArray = points.mean(axis=0)
     Z = points - origin
     norms = squared_norms(Z)
-    if far_out(norms):
+    if norms.max(initial=0) > FAR_OUT:
         origin = np.median(points, axis=0).astype(points.dtype)
         Z = points - origin
         norms = squared_norms(Z)
     return Z, norms, origin
 
 
-def far_out(norms: FloatArray) -> bool:
-    """Return whether products would round some exponent −‖a − b‖² by over 1e-4.
-
-    Points that float32 does not resolve are in float64; see `float32_resolves`.
-    """
-    return bool(norms.max(initial=0) > 1e-4 / np.finfo(np.float64).eps)
+FAR_OUT = 1e-4 / np.finfo(np.float64).eps
+"""Squared norm at which products round an exponent −‖a − b‖² by about 1e-4. Points that
+float32 does not resolve are in float64; see `float32_resolves`."""
 
 
 def inner_products(
@@ -356,7 +353,7 @@ def inner_products(
     If a query is far out, −½ ‖q − z‖² from differences takes the place of the products,
     and the norms are 0.
     """
-    if not far_out(query_norms):
+    if query_norms.max(initial=0) <= FAR_OUT:
         np.matmul(Q, Z.T, out=block)
         return query_norms, norms
     from vicinal.neighborhood import kernels  # loads Numba
@@ -454,7 +451,7 @@ def laplacian_product(
 
     def visit(block: FloatArray, rows: slice, term: Any) -> None:
         weigh(block, rows)
-        if far_out(norms[which[rows]]):  # products would cancel
+        if norms[which[rows]].max() > FAR_OUT:  # products would cancel
             kernels.add_differences(-block, which[rows], Z, term)
             by_row[rows] = 0
             return
@@ -506,7 +503,7 @@ def scatter(
 
     def visit(block: FloatArray, rows: slice, term: Any) -> None:
         weigh(block, rows)
-        if far_out(norms[which[rows]]):  # products would cancel
+        if norms[which[rows]].max() > FAR_OUT:  # products would cancel
             kernels.add_differences(block, which[rows], X, term)
             by_row[rows] = 0
             return
