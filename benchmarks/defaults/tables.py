@@ -31,7 +31,7 @@ MOST_FEATURES = 1000
 MOST_ROWS = 10_000
 _NUMBERS = ("boston_housing", "talent_cpu_act")
 # Vectors of texts, or a table whose columns are not all numbers.
-_OTHER = ("cranfield", "talent_bank")
+_OTHER = ("cisi", "cranfield", "talent_bank")
 
 
 @dataclass(frozen=True, eq=False)
