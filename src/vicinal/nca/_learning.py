@@ -19,16 +19,16 @@ from vicinal.base.metric import Monitor, validate_data, warn_caller
 from vicinal.nca._initialization import (
     best_loss_scale,
     data_unit,
+    first_map,
+    is_diagonal,
     queries_of_all,
+    seed_of,
 )
 from vicinal.nca._problems import ClassProblem, Problem
 from vicinal.nca._schedules import EarlyStopping, held_out_accuracy, hold_out
 from vicinal.nca._selection import (
     SELECTION_ITERATIONS,
     Selected,
-    first_map,
-    is_diagonal,
-    seed_of,
     select,
     selected_start,
 )

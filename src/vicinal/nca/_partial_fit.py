@@ -10,15 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.nca._initialization import first_map, seed_of
 from vicinal.nca._learning import Run, make_objective, part_sizes
 from vicinal.nca._problems import MOST_ROWS, ClassProblem, class_prior
-from vicinal.nca._selection import (
-    Selected,
-    alpha_max,
-    first_map,
-    seed_of,
-    try_penalties,
-)
+from vicinal.nca._selection import Selected, alpha_max, try_penalties
 from vicinal.nca._stochastic import (
     BATCH_SIZE,
     N_REFERENCES,

@@ -1,4 +1,4 @@
-"""Initial map and penalty: by the parameters, or by predictions of held-out rows."""
+"""Start and penalty for alpha="auto": by predictions of held-out rows."""
 
 from dataclasses import dataclass
 from numbers import Integral
@@ -9,25 +9,23 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from vicinal._typing import FloatArray, IntArray
+from vicinal._typing import FloatArray
 from vicinal.base.metric import say
-from vicinal.base.selection import enough_components, ordered_by_size
+from vicinal.base.selection import ordered_by_size
 from vicinal.nca._initialization import (
-    FROM_THE_DATA,
+    annealed,
     best_loss_scale,
     candidate_diagonals,
     candidate_starts,
     data_unit,
-    diagonal_start,
-    initial_components,
-    rescale_init,
+    is_diagonal,
+    is_warm,
     scaled_starts,
+    shortened,
 )
 from vicinal.nca._problems import Fold, Problem
-from vicinal.nca._schedules import anneal
-from vicinal.nca._stochastic import Preconditioner
 from vicinal.neighborhood import effective_n_threads
-from vicinal.objectives.base import PairObjective, sample_indices
+from vicinal.objectives.base import sample_indices
 from vicinal.optimize import Ridge, maximize
 
 PENALTIES = (1.0, 0.1, 0.01, 0.0)
@@ -56,107 +54,6 @@ class Selected:
     init: str
     alpha: float
     components: FloatArray
-
-
-def first_map(
-    est: Any,
-    problem: Problem,
-    objective: PairObjective,
-    optimizer: Any,
-    alpha: float,
-    unit: float,
-) -> FloatArray:
-    """Return the initial map for the estimator's parameters."""
-    X, codes, d = problem.X, problem.codes, est.n_components
-    if is_warm(est, X):
-        if not is_diagonal(est):
-            return est.components_
-        if len(est.components_) == X.shape[1]:
-            return np.diag(est.components_).copy()
-    if d == "auto":
-        return shortened(est, problem)
-    if getattr(est, "anneal", False):
-        return annealed(est, problem, objective, alpha, unit)
-    basis = getattr(optimizer, "preconditioner", None)
-    if getattr(est, "form", "full") == "diagonal":
-        start = diagonal_start(est.init, X, unit)
-    elif basis is None:
-        start = start_of(est, X, codes, d, unit)
-    else:
-        return start_from_sample(est, problem, basis)
-    if basis is not None or not isinstance(est.init, str):
-        return start
-    rng = np.random.default_rng(seed_of(est))
-    return rescale_init(objective, start, rng, is_auto=est.init == "auto")
-
-
-def start_from_sample(est: Any, problem: Problem, basis: Preconditioner) -> FloatArray:
-    """Return the start for `init`, from the preconditioner's sample of the rows."""
-    points, labels, d = problem.X[basis.rows], problem.codes, est.n_components
-    if labels is not None:
-        labels = np.unique(labels[basis.rows], return_inverse=True)[1]
-    from_data = isinstance(est.init, str) and est.init in FROM_THE_DATA
-    if basis.projection is None or d is None or not from_data:
-        return start_of(est, points, labels, d)
-    within = start_of(est, points @ basis.projection, labels, d)
-    return within @ basis.projection.T
-
-
-def start_of(
-    est: Any, X: Any, codes: IntArray | None, d: int | None, unit: float = 1.0
-) -> FloatArray:
-    """Return the start for `init`."""
-    random_state = check_random_state(est.random_state)
-    threads = effective_n_threads(est.n_jobs)
-    return initial_components(est.init, X, codes, d, random_state, threads, unit)
-
-
-def shortened(est: Any, problem: Problem) -> FloatArray:
-    """Return the rows of a map of full rank that n_components="auto" keeps."""
-    full = clone(est).set_params(
-        n_components=None, callback=None, verbose=0, warm_start=False,
-        early_stopping=False,
-    )  # fmt: skip
-    if est.objective == "class-density":
-        full.set_params(class_prior=problem.prior)  # type: ignore[attr-defined]
-    full.fit(problem.X, problem.codes, problem.weights)
-    ordered = ordered_by_size(full.components_)
-    return ordered[: enough_components(problem.X, problem.codes, ordered)]
-
-
-def annealed(
-    est: Any, problem: Problem, objective: PairObjective, alpha: float, unit: float
-) -> FloatArray:
-    """Return a map of n_components rows, annealed from a map of full rank."""
-    X, d = problem.X, est.n_components
-    if d is None or d >= X.shape[1]:
-        raise ValueError(
-            f"anneal={est.anneal!r} reduces {X.shape[1]} dimensions: give a smaller "
-            "n_components."
-        )
-    full = start_of(est, X, problem.codes, None, unit)
-    if isinstance(est.init, str):
-        rng = np.random.default_rng(seed_of(est))
-        full = rescale_init(objective, full, rng, is_auto=est.init == "auto")
-    if len(full) < d:
-        raise ValueError(f"init has {len(full)} rows, fewer than n_components={d}.")
-    penalized = Ridge(objective, alpha * objective.n_points)
-    return anneal(penalized, full, d, X, est.anneal, unit)
-
-
-def is_warm(est: Any, X: Any) -> bool:
-    """Return whether to continue from the map of the last fit."""
-    if not (est.warm_start and hasattr(est, "components_")):
-        return False
-    if est.components_.shape[1] != X.shape[1]:
-        raise ValueError(
-            f"X has {X.shape[1]} features, but the map to start from "
-            f"(warm_start=True) has {est.components_.shape[1]}."
-        )
-    return True
-
-
-# --- selection of start and penalty on held-out rows
 
 
 def select(est: Any, problem: Problem) -> Selected:
@@ -293,13 +190,3 @@ def alpha_max(A: FloatArray) -> float:
     """Return the strongest penalty of the path for a start."""
     size = float(np.square(A).sum())
     return PENALTIES[0] / size if size > 0 else 0.0
-
-
-def is_diagonal(est: Any) -> bool:
-    """Return whether the map has one weight for each feature."""
-    return getattr(est, "form", "full") == "diagonal"
-
-
-def seed_of(est: Any) -> int:
-    """Draw a seed from the estimator's random_state."""
-    return int(check_random_state(est.random_state).randint(2**31 - 1))

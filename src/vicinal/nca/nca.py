@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import CallbackSupportMixin, LinearMetric, validate_data
-from vicinal.nca._initialization import STARTS, check_sparse_settings
+from vicinal.nca._initialization import STARTS, check_sparse_settings, is_warm
 from vicinal.nca._learning import (
     check_diagonal,
     learn,
@@ -24,7 +24,6 @@ from vicinal.nca._learning import (
 from vicinal.nca._partial_fit import learn_piece
 from vicinal.nca._problems import ClassProblem, MatchProblem, Problem, is_soft
 from vicinal.nca._schedules import ANNEALED
-from vicinal.nca._selection import is_warm
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives.nca import KINDS
 from vicinal.optimize import SOLVERS
