@@ -128,15 +128,16 @@ class ExactIndex:
         positions = np.empty((len(queries), k_found), dtype=np.intp)
         distances = np.empty(positions.shape, dtype=X.dtype)
         # Rounding errors of a score are at most (n_features + 2) eps |x| (|q| + |x|).
-        radius = np.linalg.norm(X, axis=1).max()
-        slack = (X.shape[1] + 2) * np.finfo(X.dtype).eps * radius
+        sizes = np.linalg.norm(X, axis=1)
+        slack = (X.shape[1] + 2) * np.finfo(X.dtype).eps * sizes
 
         def rank(rows: slice, block: FloatArray) -> None:
             for r, row in enumerate(block, start=rows.start):
                 q = queries[r]
-                least = row[np.argpartition(row, -k_found)[-k_found]]
-                least -= 2 * slack * (np.linalg.norm(q) + radius)
-                candidates = np.flatnonzero(row >= least)
+                error = slack * (np.linalg.norm(q) + sizes)
+                # At least k_found points have scores above this one.
+                least = np.partition(row - error, -k_found)[-k_found]
+                candidates = np.flatnonzero(row + error >= least)
                 exact = np.linalg.norm(X[candidates] - q, axis=1)
                 order = np.argsort(exact, kind="stable")[:k_found]
                 positions[r], distances[r] = candidates[order], exact[order]

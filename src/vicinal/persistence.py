@@ -191,7 +191,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     file = Path(path)
     if file.is_dir() or not file.exists():
         state = "is a folder" if file.is_dir() else "does not exist"
-        raise OSError(f"{file} {state}; name a saved model.")
+        kind = IsADirectoryError if file.is_dir() else FileNotFoundError
+        raise kind(f"{file} {state}; name a saved model.")
     try:
         with safetensors.safe_open(str(file), framework="numpy") as opened:
             metadata = opened.metadata() or {}
@@ -284,6 +285,8 @@ def from_parts(header: dict[str, Any], arrays: Arrays) -> Any:
     estimator = _decode(header["model"], arrays)
     _demand(isinstance(estimator, BaseEstimator), "it holds no estimator")
     check_is_fitted(estimator)
+    if hasattr(estimator, "_check_loaded"):
+        estimator._check_loaded()
     return estimator
 
 

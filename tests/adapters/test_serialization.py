@@ -12,6 +12,7 @@ from safetensors.numpy import save_file
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
+import vicinal
 from tests.adapters.data import turned
 from vicinal import LDG, NCA, save
 from vicinal._typing import FloatArray
@@ -83,18 +84,24 @@ def rewrite(path: Path, state: dict[str, Any], **arrays: Any) -> None:
         ({"metric_": None}, {}, "the metric"),
         ({"alpha_": -1.0}, {}, "alpha or temperature"),
         ({"alpha_": {"float": "inf"}}, {}, "alpha or temperature"),
-        ({"temperature_": "0"}, {}, "not a valid adapter"),
+        ({"temperature_": "0"}, {}, "not a model to trust"),
         ({"temperature_": {"float": "nan"}}, {}, "alpha or temperature"),
         ({"n_features_in_": 3}, {}, "the shapes"),
         ({}, {"query_components_": np.zeros((3, 8))}, "the shapes"),
         ({}, {"query_components_": np.full((8, 8), np.nan)}, "not finite"),
-        ({}, {"evaluation_.before.map": np.zeros(3)}, "not a valid adapter"),
+        ({}, {"evaluation_.before.map": np.zeros(3)}, "not a model to trust"),
         ({}, {"evaluation_.before.map": np.full(120, 2.0)}, "out of range"),
         ({}, {"evaluation_.after.map": np.full(120, np.inf)}, "out of range"),
         ({}, {"evaluation_.after.map": np.full(120, np.nan)}, "other queries"),
         ({}, {"evaluation_.queries": np.arange(3)}, "other queries"),
-        ({"evaluation_": 3}, {}, "not a valid adapter"),
-        ({"evaluation_": {"dict": {}}}, {}, "not a valid adapter"),
+        ({}, {"evaluation_.queries": np.zeros(120, dtype=int)}, "positions"),
+        ({}, {"evaluation_.queries": np.arange(120) - 1}, "positions"),
+        ({}, {"evaluation_.queries": np.arange(120.0)}, "positions"),
+        ({}, {"query_components_": np.zeros((8, 8), dtype=np.int32)}, "not floats"),
+        ({"is_adapted_": 1}, {}, "another type"),
+        ({"n_iter_": "\x1b[2J"}, {}, "another type"),
+        ({"evaluation_": 3}, {}, "not a model to trust"),
+        ({"evaluation_": {"dict": {}}}, {}, "not a model to trust"),
     ],
 )
 def test_invalid_files_are_refused(
@@ -102,8 +109,9 @@ def test_invalid_files_are_refused(
 ) -> None:
     save_adapter(path, fitted(alpha="auto"))
     rewrite(path, state, **arrays)
-    with pytest.raises(ValueError, match=words):
-        load_adapter(path)
+    for load in (load_adapter, vicinal.load):
+        with pytest.raises(ValueError, match=words):
+            load(path)
 
 
 def test_names_of_scores_cannot_control_the_terminal(path: Path) -> None:
@@ -113,9 +121,8 @@ def test_names_of_scores_cannot_control_the_terminal(path: Path) -> None:
     adapter.evaluation_ = Evaluation(
         {name: one.before["map"]}, {name: one.after["map"]}, queries=one.queries
     )
-    save_adapter(path, adapter)
     with pytest.raises(ValueError, match="the names of the scores"):
-        load_adapter(path)
+        save_adapter(path, adapter)
 
 
 def test_damaged_and_other_files_are_refused(path: Path) -> None:

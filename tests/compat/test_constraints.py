@@ -50,11 +50,9 @@ def test_messages_speak_of_chunks() -> None:
         lambda: Constraints(y).chunks(1000),
         lambda: metric_learn.RCA_Supervised(n_chunks=1000).fit(X, y),
     ):
-        with pytest.raises(
-            ValueError, match=r"n_chunklets=1000 .* 1 to 75 chunklets of 2"
-        ):
+        with pytest.raises(ValueError, match=r"1000 chunks of 2 points .* 1 to 75"):
             call()
-    with pytest.raises(ValueError, match="chunklet_size must be at least 2; got 1"):
+    with pytest.raises(ValueError, match="at least 2 points; got 1"):
         Constraints(y).chunks(10, 1)
     with pytest.raises(ValueError, match="not fractions"):
         Constraints([0.5, 1.5])

@@ -74,6 +74,32 @@ def test_work_within_work_ends() -> None:
     assert list(itertools.chain(*found)) == list(itertools.product(range(6), range(3)))
 
 
+def test_threads_that_wait_for_the_pool_within_work_end() -> None:
+    def outer(_: int) -> None:
+        inner = threading.Thread(target=lambda: list(map_in_order(abs, range(4), 2)))
+        inner.start()
+        inner.join(30)
+        assert not inner.is_alive()
+
+    list(map_in_order(outer, range(3), 2))
+
+
+def test_after_an_error_nothing_runs_on() -> None:
+    done = []
+
+    def work(part: int) -> None:
+        if part == 0:
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+        done.append(part)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(map_in_order(work, range(40), 3))
+    n_done = len(done)
+    time.sleep(0.2)
+    assert len(done) == n_done < 10
+
+
 def test_calls_share_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     threads._pool.cache_clear()
     started: list[threading.Thread] = []

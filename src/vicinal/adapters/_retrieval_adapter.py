@@ -412,6 +412,12 @@ class RetrievalAdapter(BaseEstimator):
         mapped: FloatArray = points @ components.T.astype(points.dtype, copy=False)
         return to_unit_length(mapped, kind) if self.metric_ == "cosine" else mapped
 
+    def _check_loaded(self) -> None:
+        """Raise ValueError if attributes from a file do not fit together."""
+        from vicinal.adapters._serialization import check_loaded
+
+        check_loaded(self)
+
     def rank(
         self, queries: ArrayLike, documents: ArrayLike, k: int = 10
     ) -> tuple[IntArray, FloatArray]:

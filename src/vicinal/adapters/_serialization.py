@@ -98,21 +98,19 @@ def load_adapter(path: str | os.PathLike[str]) -> RetrievalAdapter:
         raise ValueError(  # noqa: TRY004 -- of the file, not of an argument
             f"{name} is a model of another kind, not an adapter."
         )
-    try:
-        _check_adapter(adapter)
-        if hasattr(adapter, "evaluation_"):
-            _check_evaluation(adapter.evaluation_)
-    except (AttributeError, TypeError, ValueError) as error:
-        raise ValueError(f"{name} is not a valid adapter: {error}.") from error
     return adapter
 
 
-def _check_adapter(adapter: RetrievalAdapter) -> None:
+def check_loaded(adapter: RetrievalAdapter) -> None:
     """Raise ValueError if attributes from an untrusted file do not fit together."""
     A, B = adapter.query_components_, adapter.document_components_
     d = adapter.n_features_in_ if adapter.n_components is None else adapter.n_components
     if not A.shape == B.shape == (d, adapter.n_features_in_):
         raise ValueError("the shapes of the maps differ")
+    if not (A.dtype == B.dtype and A.dtype in (np.float32, np.float64)):
+        raise ValueError("the maps are not floats")
+    if not (type(adapter.is_adapted_) is bool and type(adapter.n_iter_) is int):
+        raise ValueError("an attribute has another type")
     if not (np.isfinite(A).all() and np.isfinite(B).all()):
         raise ValueError("the maps are not finite")
     if adapter.metric_ not in ("cosine", "euclidean"):
@@ -120,11 +118,20 @@ def _check_adapter(adapter: RetrievalAdapter) -> None:
     if not (0 <= adapter.alpha_ < np.inf and 0 < adapter.temperature_ < np.inf):
         raise ValueError("alpha or temperature is out of range")
     adapter._validate_params()
+    if hasattr(adapter, "evaluation_"):
+        _check_evaluation(adapter.evaluation_)
 
 
 def _check_evaluation(evaluation: Evaluation) -> None:
     """Raise ValueError if scores from an untrusted file cannot be printed."""
-    n_queries = len(np.asarray(evaluation.queries))
+    queries = np.asarray(evaluation.queries)
+    n_queries = len(queries)
+    distinct = queries.dtype.kind == "i" and len(np.unique(queries)) == n_queries
+    if not (distinct and queries.min(initial=0) >= 0):
+        raise ValueError("the positions of the queries")
+    seed = evaluation.seed
+    if not (seed is None or (type(seed) is int and 0 <= seed < 2**32)):
+        raise ValueError("the seed")
     if evaluation.before.keys() != evaluation.after.keys() or not all(
         re.fullmatch(r"[a-z]{1,20}(@[0-9]{1,9})?", name) for name in evaluation.before
     ):

@@ -77,8 +77,9 @@ def validate_data(estimator: Any, /, *arrays: Any, **options: Any) -> Any:
     values = X.data if issparse(X) else X
     if getattr(values, "dtype", np.dtype(int)).kind == "f" and values.size:
         largest = max(abs(float(values.max())), abs(float(values.min())))
-        # A map of small values is large, and has the type of X.
+        # A map of small values is large, and has the type of X. New rows may be small.
         least = max(1 / LARGEST_VALUE, 1e8 * float(np.finfo(values.dtype).tiny))
+        least = least if options.get("reset", True) else 0.0
         if largest > LARGEST_VALUE or 0 < largest < least:
             raise ValueError(
                 f"X has values of size {largest:.0e}, whose squares are out of the "

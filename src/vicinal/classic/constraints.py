@@ -174,15 +174,15 @@ def chunklets_from_labels(
     [-1, 1, 1, 0, 0]
     """
     if chunklet_size < 2:
-        raise ValueError(f"chunklet_size must be at least 2; got {chunklet_size}.")
+        raise ValueError(f"A chunk has at least 2 points; got {chunklet_size}.")
     codes = _codes(y)
     rng: RandomState = check_random_state(random_state)
     sizes = np.bincount(codes)
     per_class = sizes // chunklet_size
     if not 1 <= n_chunklets <= per_class.sum():
         raise ValueError(
-            f"n_chunklets={n_chunklets} is not possible: the classes have rows for 1 "
-            f"to {per_class.sum()} chunklets of {chunklet_size}."
+            f"{n_chunklets} chunks of {chunklet_size} points are not possible: the "
+            f"classes have rows for 1 to {per_class.sum()}."
         )
     # Each class is shuffled and cut into chunklets. The r-th chunklets of all classes,
     # in random order, come before the (r+1)-th.

@@ -4,7 +4,6 @@ The size of A is the only bandwidth of p_ij ∝ exp(−‖A x_i − A x_j‖²).
 if all points are equally near, or if only the nearest neighbor has any weight.
 """
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -86,8 +85,7 @@ def initial_components(
             f"most {n_features}, or None for all."
         )
     if init == "auto":
-        rows = _auto(X, codes, d, random_state, n_threads, unit)
-        return unit * rows
+        return _auto(X, codes, d, random_state, n_threads, unit)
     if init == "identity":
         return np.eye(d, n_features)
     if init == "random":
@@ -220,28 +218,21 @@ def _auto(
 ) -> FloatArray:
     """Choose as scikit-learn's NCA does, unless that start cannot be computed.
 
-    LDA needs more points than classes, and variance within a class. The result is for
-    X times the unit, since scikit-learn's tolerances are absolute.
+    LDA needs more points than classes, and variance within a class. In scikit-learn,
+    the size of PCA's rows and of the identity is fixed; here it follows the unit of X.
     """
     n, n_features = X.shape
     n_classes = 0 if codes is None else codes.max() + 1
     discriminant = d <= min(n_features, n_classes - 1) and n > n_classes
-    if discriminant and not issparse(X):
-        from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-
-        lda = LinearDiscriminantAnalysis(n_components=d)
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # collinear features
-            try:
-                rows: FloatArray = lda.fit(X * X.dtype.type(unit), codes).scalings_.T
-            except (ValueError, IndexError, np.linalg.LinAlgError):
-                rows = np.zeros((0, n_features))
-        rows = rows[:d].astype(np.float64)
-        if len(rows) == d and np.isfinite(rows).all() and rows.any(axis=1).all():
-            return rows
+    if codes is not None and discriminant and not issparse(X):
+        try:
+            # As in scikit-learn, classes are weighted by size, and whitened.
+            return discriminant_rows(X, codes, _within(X, codes, n_threads), d)
+        except ValueError:
+            pass
     if d < min(n_features, n):
-        return _pca(X, d, random_state, n_threads)
-    return np.eye(d, n_features)
+        return unit * _pca(X, d, random_state, n_threads)
+    return unit * np.eye(d, n_features)
 
 
 def _pca(
@@ -487,8 +478,10 @@ def data_unit(X: Any, counts: FloatArray) -> float:
 
     It is the root mean variance of the features that vary, without outliers, and scales
     with X. If all rows are equal, it is 1, or the size of the rows if that is larger,
-    since rounding may make them differ.
+    since rounding may make them differ. At most about 10,000 rows are used.
     """
+    step = -(-X.shape[0] // 10_000)
+    X, counts = X[::step], counts[::step]
     if issparse(X):  # not inspected row by row: outliers are not excluded
         X = X.astype(np.float64)
         largest = float(np.abs(X.data).max(initial=0))

@@ -329,16 +329,19 @@ def center(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     origin: FloatArray = points.mean(axis=0)
     Z = points - origin
     norms = squared_norms(Z)
-    if norms.max(initial=0) > FAR_OUT:
+    if norms.max(initial=0) > FAR_OUT[norms.dtype]:
         origin = np.median(points, axis=0).astype(points.dtype)
         Z = points - origin
         norms = squared_norms(Z)
     return Z, norms, origin
 
 
-FAR_OUT = 1e-4 / np.finfo(np.float64).eps
-"""Squared norm at which products round an exponent −‖a − b‖² by about 1e-4. Points that
-float32 does not resolve are in float64; see `float32_resolves`."""
+FAR_OUT: dict[Any, float] = {
+    np.dtype(np.float32): 0.1 / float(np.finfo(np.float32).eps),
+    np.dtype(np.float64): 1e-4 / float(np.finfo(np.float64).eps),
+}
+"""Squared norm at which products round an exponent −‖a − b‖² by about 0.1 in float32,
+and 1e-4 in float64, which has digits to spare."""
 
 
 def inner_products(
@@ -353,7 +356,7 @@ def inner_products(
     If a query is far out, −½ ‖q − z‖² from differences takes the place of the products,
     and the norms are 0.
     """
-    if query_norms.max(initial=0) <= FAR_OUT:
+    if query_norms.max(initial=0) <= FAR_OUT[Z.dtype]:
         np.matmul(Q, Z.T, out=block)
         return query_norms, norms
     from vicinal.neighborhood import kernels  # loads Numba
@@ -451,7 +454,7 @@ def laplacian_product(
 
     def visit(block: FloatArray, rows: slice, term: Any) -> None:
         weigh(block, rows)
-        if norms[which[rows]].max() > FAR_OUT:  # products would cancel
+        if norms[which[rows]].max() > FAR_OUT[norms.dtype]:  # products would cancel
             kernels.add_differences(-block, which[rows], Z, term)
             by_row[rows] = 0
             return
@@ -497,23 +500,26 @@ def scatter(
     d = X.shape[1]
     padded = _with_ones(X)
     by_row = np.empty((len(which), padded.shape[1]), dtype=X.dtype)
-    # L X of blocks that use differences, and the column sums of the others.
-    total = np.zeros((len(X), d + 1), dtype=np.float64)
+    # Column sums, after L X of the blocks that use differences, if there are any.
+    far_out = norms[which].max(initial=0) > FAR_OUT[norms.dtype]
+    total = np.zeros((len(X), d + 1 if far_out else 1), dtype=np.float64)
     weigh, values = _weigh(Z, norms, rule, which)
 
     def visit(block: FloatArray, rows: slice, term: Any) -> None:
         weigh(block, rows)
-        if norms[which[rows]].max() > FAR_OUT:  # products would cancel
+        if norms[which[rows]].max() > FAR_OUT[norms.dtype]:  # products would cancel
             kernels.add_differences(block, which[rows], X, term)
             by_row[rows] = 0
             return
         np.matmul(block, padded, out=by_row[rows])
-        term[:, d] += np.ones(len(block), dtype=block.dtype) @ block
+        term[:, -1] += np.ones(len(block), dtype=block.dtype) @ block
 
     for_each_block((len(which), len(Z)), Z.dtype, visit, n_threads, total)
-    half = total / 2
-    half[which, d] += by_row[:, d].astype(np.float64) / 2
-    weighted = half[:, d:] * X + half[:, :d]
+    total /= 2
+    total[which, -1] += by_row[:, d].astype(np.float64) / 2
+    weighted = total[:, -1:] * X
+    if far_out:
+        weighted += total[:, :-1]
     weighted[which] -= by_row[:, :d]
     one_half = back_project(weighted, X, n_threads)
     return WeightedPairs(values, one_half + one_half.T)

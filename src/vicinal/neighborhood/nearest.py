@@ -20,6 +20,7 @@ from vicinal.neighborhood.engine import (
     WeightedPairs,
     center,
     for_each_block,
+    inner_products,
     squared_norms,
 )
 from vicinal.neighborhood.threads import blocks, map_in_order, rows_per_block
@@ -386,12 +387,13 @@ def probabilities(
     from vicinal.neighborhood import kernels  # loads Numba
 
     Z, norms, _ = center(points)
-    block = Z[queries] @ Z.T
+    block = np.empty((len(queries), len(Z)), dtype=Z.dtype)
+    own_norms, all_norms = inner_products(block, Z[queries], norms[queries], Z, norms)
     # Weight of a point in its own sum, as in `kernels.to_distances_of`.
     itself = masses.self_log_offsets[queries] - masses.log_offsets[queries]
-    block[np.arange(len(queries)), queries] = norms[queries] - itself / 2
+    block[np.arange(len(queries)), queries] = own_norms - itself / 2
     sums = np.empty(len(block), dtype=block.dtype)
-    kernels.normalize(block, norms[queries], norms, masses.log_offsets, sums)
+    kernels.normalize(block, own_norms, all_norms, masses.log_offsets, sums)
     return block
 
 
@@ -476,11 +478,9 @@ def _search(
 
     def visit(block: FloatArray, rows: slice, _: Any) -> None:
         own = queries[rows]
-        np.matmul(Z[own], Z.T, out=block)
+        both = inner_products(block, Z[own], norms[own], Z, norms)
         of_class = classes.starts[own], classes.stops[own]
-        kernels.count_within(
-            block, norms[own], norms, radii[rows], *of_class, counts[rows]
-        )
+        kernels.count_within(block, *both, radii[rows], *of_class, counts[rows])
         if share is not None:
             columns = np.empty(int(counts[rows].sum()), dtype=np.int32)
             n = kernels.list_within(
@@ -600,11 +600,10 @@ def hinge_energies(
     query_norms = squared_norms(Q)
 
     def visit(block: FloatArray, rows: slice, _: Any) -> None:
-        np.matmul(Q[rows], Z.T, out=block)
+        both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
         kernels.energies(
-            block, query_norms[rows], norms, bounds, reach, n_neighbors, pull, push,
-            energies[rows],
-        )  # fmt: skip
+            block, *both, bounds, reach, n_neighbors, pull, push, energies[rows]
+        )
 
     for_each_block((len(Q), len(Z)), points.dtype, visit, n_threads)
     return energies

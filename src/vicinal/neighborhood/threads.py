@@ -11,7 +11,7 @@ A `threadpoolctl` limit alone cannot restore either if several threads limit BLA
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import lru_cache
 from numbers import Integral
@@ -124,7 +124,7 @@ def effective_n_threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         with _lock:
             before = [
-                (_own.before if per_thread else _process["before"]).get(k) or get()
+                (_own.before if per_thread else _process["before"]).get(k) or get() or 1
                 for k, (get, _, per_thread) in enumerate(_libraries())
             ]
         return max(1, min([cores, *before]))
@@ -154,26 +154,43 @@ def blocks(rows: slice, size: int) -> list[slice]:
 
 T = TypeVar("T")
 R = TypeVar("R")
-_POOL_NAME = "vicinal-pool"
 
 
 def map_in_order(
     work: Callable[[T], R], parts: Sequence[T], n_threads: int
 ) -> Iterator[R]:
-    """Yield work(part) of each part, in order, from at most n_threads threads."""
-    # A thread of the pool that waited for the pool could wait forever.
-    inside = threading.current_thread().name.startswith(_POOL_NAME)
+    """Yield work(part) of each part, in order, from at most n_threads threads.
+
+    The caller works, too: it takes parts that no other thread has begun, so that nested
+    calls cannot wait for each other. After an error or Ctrl-C, no further parts begin,
+    and those that have begun are finished first.
+    """
     with single_threaded_blas():
-        if inside or min(n_threads, len(parts)) < 2:
+        if min(n_threads, len(parts)) < 2:
             yield from map(work, parts)
-        else:
-            yield from _pool(n_threads).map(work, parts)
+            return
+        pool, own = _pool(n_threads - 1), {}
+        futures: dict[int, Future[R]] = {}
+        try:
+            for k, part in enumerate(parts):
+                futures[k] = pool.submit(work, part)
+            for k in range(len(parts)):
+                while k not in own and not futures[k].done():
+                    left = (j for j in futures if j not in own and futures[j].cancel())
+                    j = next(left, None)
+                    if j is None:
+                        break  # all parts have begun
+                    own[j] = work(parts[j])
+                future = futures.pop(k)
+                yield own.pop(k) if k in own else future.result()
+        finally:
+            wait([future for future in futures.values() if not future.cancel()])
 
 
 @lru_cache(maxsize=1)
 def _pool(n_threads: int) -> ThreadPoolExecutor:
     """Return persistent threads: starting one takes as long as a small mini-batch."""
-    return ThreadPoolExecutor(n_threads, _POOL_NAME, _limit_own_blas)
+    return ThreadPoolExecutor(n_threads, "vicinal", _limit_own_blas)
 
 
 def _limit_own_blas() -> None:

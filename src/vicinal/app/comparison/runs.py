@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from vicinal.app.comparison.data import stratified_rows
 from vicinal.app.comparison.scores import SCORES
+from vicinal.neighborhood import single_threaded_blas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -213,7 +214,7 @@ def _fit(
     # Threads of BLAS slow down small work on busy cores a hundred times.
     with (
         warnings.catch_warnings(record=True) as caught,
-        threadpool_limits(1, user_api="blas"),
+        single_threaded_blas(),
     ):
         warnings.simplefilter("always")
         key = method.scale, len(rows)
