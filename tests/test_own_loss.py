@@ -237,3 +237,9 @@ def test_mistakes_are_named() -> None:
         NCA(objective=StudentT).fit(X, y)
     with pytest.raises(ValueError, match="one value for each"):
         NCA(objective=TooShort()).fit(X, y)
+
+
+@pytest.mark.parametrize("wrong", [object(), int])
+def test_check_loss_asks_for_an_instance_with_both_methods(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="prepare and weigh"):
+        check_loss(wrong)

@@ -19,6 +19,7 @@ from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -289,3 +290,17 @@ def test_arrays_that_do_not_belong_together_predict_nothing(
     save_file(arrays, path, metadata)
     with pytest.raises(ValueError, match=r"\w"):
         vicinal.load(path).predict_proba(X)
+
+
+def test_a_search_is_saved_as_its_best_estimator(tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True)
+    search = GridSearchCV(NCAClassifier(2, max_iter=5), {"alpha": [0.01, 0.1]}, cv=2)
+    search.fit(X, y)
+    vicinal.save(tmp_path / "best.safetensors", search)
+    again = vicinal.load(tmp_path / "best.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(X), search.predict_proba(X))
+
+
+def test_a_missing_file_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        vicinal.load(tmp_path / "no.safetensors")

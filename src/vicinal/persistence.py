@@ -107,7 +107,8 @@ def save(path: str | os.PathLike[str], model: Any) -> None:
         A fitted estimator of vicinal, or a pipeline that ends with one after
         scikit-learn's scalers, `SimpleImputer` or `PCA`: saved whole, including the
         training points that its predictions need. A `callback`, and a `random_state`
-        that is a generator, are saved as None. Of another fitted estimator, or
+        that is a generator, are saved as None. Of a search, like `GridSearchCV`,
+        `best_estimator_` is saved. Of another fitted estimator, or
         pipeline, with a linear `transform`, only the transform is saved, by
         `vicinal.app.models.from_estimator`.
 
@@ -138,7 +139,7 @@ def save(path: str | os.PathLike[str], model: Any) -> None:
     True
     """
     pack = import_extra("safetensors.numpy", "cli").save
-    kind, model = _kind(model)
+    kind, model = _kind(getattr(model, "best_estimator_", model))
     module = import_module(_KINDS[kind])
     header, arrays = module.to_parts(model)
     arrays = {name: np.asarray(one, order="C") for name, one in arrays.items()}

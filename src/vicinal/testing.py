@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vicinal.objectives import NCAObjective
+from vicinal.objectives.base import PairLoss
 
 __all__ = ["check_loss"]
 
@@ -57,6 +58,11 @@ def check_loss(
     ...         return values
     >>> check_loss(Attraction())
     """
+    if isinstance(loss, type) or not isinstance(loss, PairLoss):
+        raise TypeError(
+            "loss must be an instance with the methods prepare and weigh, got "
+            f"{loss!r}."
+        )
     rng = np.random.default_rng(random_state)
     if X is None or y is None:
         X, y = rng.normal(size=(400, 4)), rng.integers(3, size=400)

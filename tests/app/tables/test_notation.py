@@ -145,3 +145,10 @@ def test_what_is_written_is_read(number: float, unit: str) -> None:
         read = frame.select(read_numbers(pl.col("x"), decimal + unit)).item()
         assert read == pytest.approx(number, abs=1e-9, rel=1e-12)
         assert decisive([text]) == decimal
+
+
+@pytest.mark.parametrize(("form", "cell"), [(",", "0.376"), (".", "0,376")])
+def test_no_thousands_begin_with_a_zero(form: str, cell: str) -> None:
+    """A model of decimal commas does not read 0.376 as 376, nor the other way round."""
+    values = pl.DataFrame({"a": [cell]}).select(read_numbers(pl.col("a"), form))
+    assert values["a"].to_list() == [None]

@@ -28,10 +28,10 @@ _UNIT = re.compile(rf"[{_SYMBOLS}%]|(?<![A-Za-z])(?:{_CODES})(?![A-Za-z])")
 NUMBER_FORM = re.compile(rf"(?:[.,](?:[{_SYMBOLS}%]|{_CODES})?)?")
 _BLANK = r" \u00a0\u202f'’"
 _GROUPS = {".": f",{_BLANK}", ",": f".{_BLANK}"}
-_POINT_GROUPS = re.compile(r"[+-]?\d{1,3}(?:\.\d{3})*")
+_POINT_GROUPS = re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d{1,3})")
 _PATTERNS = {
     sign: re.compile(
-        rf"^[+-]?(?:(?:\d{{1,3}}(?:[{groups}]\d{{3}})+|\d+)(?:[{sign}]\d*)?"
+        rf"^[+-]?(?:(?:[1-9]\d{{0,2}}(?:[{groups}]\d{{3}})+|\d+)(?:[{sign}]\d*)?"
         rf"|[{sign}]\d+)(?:[eE][+-]?\d+)?$"
     )
     for sign, groups in _GROUPS.items()
