@@ -96,8 +96,8 @@ array-like, default="auto"
         Optimizer. "stochastic" takes 12 steps per iteration (25 for "log" and
         "squared-error"), each on random points, so that its cost does not depend on
         the number of rows; it runs `max_iter` iterations and ignores `tol`. "auto" is
-        the cheaper of "lbfgs" and "stochastic": the latter from about ten thousand
-        rows on, for "log" from about seven thousand. An object with
+        "lbfgs" below 10,000 rows (7,000 for "log" and "squared-error") and "stochastic"
+        from there on. An object with
         `maximize(objective, start, callback)` is a custom solver, as those in
         `vicinal.optimize`; it has its own limits, and `max_iter` and `tol` do
         not apply.
