@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from scipy.optimize import OptimizeResult, minimize_scalar
+from scipy.optimize import OptimizeResult
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -220,7 +220,7 @@ def initial_map(
     estimator: Any,
     span: RowSpace,
     codes: IntArray,
-    value: Callable[[FloatArray], float],
+    gradient: Callable[[FloatArray], FloatArray],
     random_state: RandomState,
 ) -> FloatArray:
     """Return the initial map in coordinates; a named one is scaled to the best value.
@@ -233,9 +233,9 @@ def initial_map(
         The points.
     codes : ndarray of shape (n_samples,)
         Their classes, as integers from 0.
-    value : callable
-        Returns the objective at a map. It is concave in AᵀA, so that it has one
-        maximum along the ray of all multiples of a map.
+    gradient : callable
+        Returns the gradient of the objective at a map. The objective is concave in
+        AᵀA, so that its slope along the multiples of a map changes sign at most once.
     random_state : RandomState
         For init="random", and for the randomized PCA of large data.
     """
@@ -253,13 +253,23 @@ def initial_map(
     shape = len(codes), span.n_features
     d = checked_n_components(d, span.n_coordinates, f"X of shape {shape} allows")
     A = initial_components(init, span.coordinates, codes, d, random_state)
-    scale = minimize_scalar(
-        lambda exponent: -value(2.0**exponent * A),
-        bounds=(-20, 20),
-        method="bounded",
-        options={"xatol": 0.1},
-    )
-    scaled: FloatArray = 2.0**scale.x * A
+
+    def rises(exponent: float) -> bool:
+        """Return whether a larger multiple of the map is better than this one."""
+        return float((gradient(2.0**exponent * A) * A).sum()) > 0
+
+    up = rises(0)
+    step = 2.0 if up else -2.0
+    for end in step * np.arange(1, 21):
+        if rises(end) != up:
+            break
+    else:
+        return A  # no best scale
+    low, high = sorted((end - step, end))
+    for _ in range(6):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rises(middle) else (low, middle)
+    scaled: FloatArray = 2.0 ** ((low + high) / 2) * A
     return scaled
 
 

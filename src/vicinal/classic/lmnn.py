@@ -219,7 +219,7 @@ array-like, default="auto"
                 self,
                 span,
                 codes,
-                lambda A: some.value_and_gradient(A)[0],
+                lambda A: some.value_and_gradient(A)[1],
                 random_state,
             )
             problem: Any = objective

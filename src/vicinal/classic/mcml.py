@@ -165,7 +165,7 @@ array-like, default="auto"
                 self,
                 span,
                 codes,
-                lambda A: float(objective.terms(A, some).sum()),
+                lambda A: objective.terms_and_gradient(A, some)[1],
                 random_state,
             )
             fit_map(self, points, codes, span, objective, start)
