@@ -118,3 +118,25 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "usearch.index", None)
     with pytest.raises(ImportError, match=r"usearch: pip install 'vicinal\[ann\]'"):
         UsearchIndex().build(np.eye(3))
+
+
+def test_one_far_point_makes_no_others_candidates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Exact distances are computed of few points, whatever the largest one is."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 8)).astype(np.float32)
+    X[0] *= 1000
+    index = ExactIndex(n_jobs=1).build(X)
+    n_compared = []
+    norm = np.linalg.norm
+
+    def counted(x: Any, axis: Any = None) -> Any:
+        if axis == 1:
+            n_compared.append(len(x))
+        return norm(x, axis=axis)
+
+    monkeypatch.setattr("numpy.linalg.norm", counted)
+    found, _ = index.query(X[1:20], 5)
+    np.testing.assert_array_equal(found[:, 0], np.arange(1, 20))
+    assert max(n_compared[1:]) < 50
