@@ -192,8 +192,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     file = Path(path)
     if file.is_dir() or not file.exists():
         state = "is a folder" if file.is_dir() else "does not exist"
-        kind = IsADirectoryError if file.is_dir() else FileNotFoundError
-        raise kind(f"{file} {state}; name a saved model.")
+        error_type = IsADirectoryError if file.is_dir() else FileNotFoundError
+        raise error_type(f"{file} {state}; name a saved model.")
     try:
         with safetensors.safe_open(str(file), framework="numpy") as opened:
             metadata = opened.metadata() or {}

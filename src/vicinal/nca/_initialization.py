@@ -478,9 +478,9 @@ def data_unit(X: Any, counts: FloatArray) -> float:
 
     It is the root mean variance of the features that vary, without outliers, and scales
     with X. If all rows are equal, it is 1, or the size of the rows if that is larger,
-    since rounding may make them differ. At most about 10,000 rows are used.
+    since rounding may make them differ. At most about 2,500 rows are used.
     """
-    step = -(-X.shape[0] // 10_000)
+    step = -(-X.shape[0] // 2500)
     X, counts = X[::step], counts[::step]
     if issparse(X):  # not inspected row by row: outliers are not excluded
         X = X.astype(np.float64)
