@@ -181,8 +181,9 @@ def map_in_order(
                     if j is None:
                         break  # all parts have begun
                     own[j] = work(parts[j])
-                future = futures.pop(k)
-                yield own.pop(k) if k in own else future.result()
+                result = own.pop(k) if k in own else futures[k].result()
+                del futures[k]  # after the wait, which Ctrl-C may end
+                yield result
         finally:
             wait([future for future in futures.values() if not future.cancel()])
 

@@ -95,13 +95,15 @@ def fit(
                 from vicinal.app.tables.reading import read_table
 
                 threads = options.threads_of(jobs)
-                ask: Any = partial(options.ask_for_target, method=method)
-                if not needs_target(method):
-                    ask = lambda *_: None  # noqa: E731
+                ask = partial(options.ask_for_target, method=method)
                 said = options.overrides_of(drop, categorical, number, date, decimal)
                 table = read_table(data, limit=rows, overrides=said)
             prepared = prepare(
-                table, target=target, no_target=no_target, task=task, ask=ask
+                table,
+                target=target,
+                no_target=no_target,
+                task=task,
+                ask=ask if needs_target(method) else lambda *_: None,
             )
             print_decisions(prepared)
             with waiting(f"learning {method}") as say, warnings_printed():

@@ -331,9 +331,7 @@ def cluster_agreement(
     chosen = {
         f"metric__{name}": getattr(last, f"{name}_")
         for name, value in last.get_params(deep=False).items()
-        if isinstance(value, str)
-        and value in ("cv", "auto")
-        and hasattr(last, f"{name}_")
+        if isinstance(value, str) and value == "auto" and hasattr(last, f"{name}_")
     }
     labels = []
     for half in (X[::2], X[1::2]):
