@@ -7,6 +7,7 @@ all are there. They are dropped if versions or the scope have changed since.
 import json
 import os
 import platform
+import subprocess
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -59,14 +60,19 @@ def run(
     }
     if done:
         say(f"{experiment.name}: {len(done)} of {len(cases)} were run before")
-    started, before = time.monotonic(), len(done)
+    started, before, commit = time.monotonic(), len(done), current_commit()
     for number, case in enumerate(cases):
         if case in done:
             continue
         begun = time.monotonic()
         outcome = experiment.run(*case)
         spent = time.monotonic() - begun
-        done[case] = {"case": case, "seconds": round(spent, 2), "outcome": outcome}
+        done[case] = {
+            "case": case,
+            "seconds": round(spent, 2),
+            "commit": commit,
+            "outcome": outcome,
+        }
         state["runs"] = list(done.values())
         _write(kept, json.dumps(state))
         left = _left(started, len(done) - before, len(cases) - len(done))
@@ -108,6 +114,9 @@ def write_page(experiment: Experiment, state: dict[str, Any], pages: Path) -> Pa
         parts.append(f"![{experiment.title}]({experiment.name}.svg)")
     seconds = sum(one["seconds"] for one in state["runs"])
     versions = ", ".join(f"{name} {of}" for name, of in state["versions"].items())
+    commits = dict.fromkeys(one.get("commit", "") for one in state["runs"])
+    if named := ", ".join(commit for commit in commits if commit):
+        versions += f", at commit {named}"
     parts += [
         page.text.strip(),
         f"`{state['command']}`: {len(outcomes)} runs in {_duration(seconds)} on "
@@ -132,6 +141,18 @@ def redraw(experiment: Experiment, pages: Path = PAGES) -> Path:
     """
     text = (pages / f"{experiment.name}.json").read_text(encoding="utf-8")
     return write_page(experiment, json.loads(text), pages)
+
+
+def current_commit() -> str:
+    """Return the commit of this checkout, with "+" if files have changed since."""
+    found = subprocess.run(
+        ["git", "describe", "--always", "--abbrev=10", "--exclude=*", "--dirty=+"],  # noqa: S607
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return found.stdout.strip()
 
 
 def _begin(experiment: Experiment, scope: Scope) -> dict[str, Any]:
