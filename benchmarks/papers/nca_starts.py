@@ -28,7 +28,7 @@ def cases(scope: Scope) -> list[Case]:
         (name, d, seed)
         for name in (QUICK if scope.quick else DATA)
         for d in (2, min(5, classes_of(name)[0].shape[1] - 1))
-        for seed in scope.repeats(10)
+        for seed in scope.repeats(40)
     ]
 
 
@@ -70,7 +70,7 @@ EXPERIMENT = Experiment(
     title="NCA: which start",
     about="""
 1-NN after the default 50 iterations from each start, on nine small data sets at d = 2
-and 5; ten random splits of 70/30, ± a standard error.
+and 5; forty random splits of 70/30, ± a standard error.
 """,
     cases=cases,
     run=run,

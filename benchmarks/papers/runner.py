@@ -144,15 +144,19 @@ def redraw(experiment: Experiment, pages: Path = PAGES) -> Path:
 
 
 def current_commit() -> str:
-    """Return the commit of this checkout, with "+" if files have changed since."""
-    found = subprocess.run(
-        ["git", "describe", "--always", "--abbrev=10", "--exclude=*", "--dirty=+"],  # noqa: S607
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return found.stdout.strip()
+    """Return the commit of this checkout, with "+" if the code has changed since."""
+
+    def git(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(  # noqa: S603
+            ["git", *arguments],  # noqa: S607
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    changed = git("diff", "--quiet", "HEAD", "--", "src", "benchmarks").returncode
+    return git("rev-parse", "--short=10", "HEAD").stdout.strip() + "+" * bool(changed)
 
 
 def _begin(experiment: Experiment, scope: Scope) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The thesis' figure 3.4: dimensionality annealing on ionosphere."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -17,19 +19,24 @@ from benchmarks.papers.splits import accuracy, classes_of, leave_one_out, split_
 from benchmarks.speed.timing import table
 from vicinal import NCA
 
-WAYS = ("classical", "annealed")
+WAYS: dict[str, dict[str, Any]] = {
+    "classical": {},
+    "classical, LDA start": {"init": "lda"},
+    "annealed": {"anneal": True},
+}
+DRAWN = ("classical", "annealed")
 
 
 def cases(scope: Scope) -> list[Case]:
     """Return data, way and seed of each run."""
     name = "wine" if scope.quick else "ionosphere"
-    return [(name, way, seed) for way in WAYS for seed in scope.repeats(10)]
+    return [(name, way, seed) for way in WAYS for seed in scope.repeats(40)]
 
 
 def run(name: str, way: str, seed: int) -> Outcome:
     """Return scores of a map to the plane; of the first split also the points."""
     split = split_of(*classes_of(name), seed)
-    nca = NCA(2, anneal=way == "annealed", max_iter=200, random_state=seed)
+    nca = NCA(2, max_iter=200, random_state=seed, **WAYS[way])
     outcome: Outcome = {"test": accuracy(nca, split)}
     Z = nca.transform(split[0])
     outcome["leave-one-out"] = leave_one_out(Z, split[2])
@@ -55,13 +62,21 @@ def show(results: Results) -> Page:
 
     def draw() -> Figure:
         figure, axes = panels(1, 2, 3.0)
-        for ax, way in zip(axes[0], WAYS, strict=True):
+        for ax, way in zip(axes[0], DRAWN, strict=True):
             (first,) = results.at(name, way, 0)
             draw_points(ax, first["points"], first["labels"], f"{name}, {way}")
         return figure
 
     head = ["way to d = 2", "1-NN, training rows left out (%)", "1-NN, test rows (%)"]
-    return Page(table(head, rows), draw)
+    annealed = results.values("test", name, "annealed")
+    gains = ", ".join(
+        f"{mean_and_error(annealed - results.values('test', name, way), factor=100)} "
+        f"against {way}"
+        for way in WAYS
+        if way != "annealed"
+    )
+    text = f"Annealing gains, in points of test accuracy, paired by split: {gains}."
+    return Page(f"{table(head, rows)}\n\n{text}", draw)
 
 
 EXPERIMENT = Experiment(
@@ -70,8 +85,9 @@ EXPERIMENT = Experiment(
     about="""
 The thesis anneals: it learns a map of full rank, presses its rows to nothing one by
 one, and finds the picture of ionosphere that is left more pleasing than that of NCA
-straight to two dimensions. Here both are also measured, over ten splits of 70/30; the
-pictures show the training rows of the first.
+straight to two dimensions. Here both are also measured, over forty splits of 70/30,
+beside NCA from the start of LDA; the pictures show the training rows of the first
+split.
 """,
     cases=cases,
     run=run,
