@@ -26,12 +26,8 @@ from vicinal.lca.em import (
     MStep,
     OnIteration,
     Sampling,
-    Start,
-    expectation_of,
-    form_of,
-    mapped,
+    expectation,
     stochastic_em,
-    to_float32_if_safe,
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives.base import sample_indices
@@ -56,13 +52,13 @@ class ClusterLCA(vicinal.lca.LCA):
     def _em(
         self,
         data: ScaledData,
-        model: MStep,
-        start: Start,
+        m_step: MStep,
+        start: EMResult,
         on_iteration: OnIteration,
         seed: Any = None,
     ) -> EMResult:
         if not isinstance(data, ChunkedData):
-            return super()._em(data, model, start, on_iteration, seed)
+            return super()._em(data, m_step, start, on_iteration, seed)
         tasks = data.chunks.tasks
         batch_size = int(self.batch_size or 4 * QUERIES_PER_TASK)
         n_references = int(self.n_references or N_REFERENCES)
@@ -80,26 +76,23 @@ class ClusterLCA(vicinal.lca.LCA):
         )
         seed = int(data.rng.integers(2**31))
 
-        def one_pass(
-            kernel: Kernel, C: FloatArray, weight: float
-        ) -> tuple[Kernel, FloatArray, float]:
+        def one_pass(state: EMResult) -> EMResult:
             for _ in range(n_updates):
                 shares = pool.next()
                 size, step = -(-batch_size // len(shares)), (seed, pool.n_calls)
                 parts = tasks.map(
                     local_scatter,
                     [
-                        (share, size, n_references, (*step, k), kernel)
+                        (share, size, n_references, (*step, k), state.kernel)
                         for k, share in enumerate(shares)
                     ],
                 )
                 total, n = tasks.reduce(add_each, parts)
-                C, weight = sampling.averaged(C, weight, total / n, 1 / n_updates)
-                kernel = model.fit(C)
-            return kernel, C, weight
+                state = sampling.step(m_step, state, total / n, 1 / n_updates)
+            return state
 
         return stochastic_em(
-            model,
+            m_step,
             data.U,
             start,
             sampling,
@@ -138,8 +131,7 @@ def local_scatter(
     n, others = len(locations), others[~np.isin(others, locations)]
     with freed_memory_kept(), single_threaded_blas():
         points = X[np.concatenate([locations, others])]
-        Y = to_float32_if_safe(mapped(points, kernel, 1))
-        C = expectation_of(Y, kernel, 1, np.arange(n)).C
+        C = expectation(points, kernel, 1, np.arange(n), narrow=True).C
     return n * C, n
 
 
@@ -223,15 +215,14 @@ offset_, n_features_in_, feature_names_in_
         self
         """
         with self._fitting(X, labeled=False, kind=ClusterLCA) as (local, chunks):
-            n, n_features = chunks.shape
-            form = form_of(self.covariance, self.n_components, n_features)
+            n, isotropic = chunks.shape[0], local._isotropic
             rng = np.random.default_rng(
                 check_random_state(self.random_state).randint(2**31 - 1)
             )
             drawn = chunks.tasks.result(draw_sample(chunks, min(n, N_KERNELS), rng))
             if n <= N_KERNELS:
                 data = ScaledData.build(
-                    drawn.X, form.isotropic, self.n_jobs, (X, y), self.alpha == "auto"
+                    drawn.X, isotropic, self.n_jobs, (X, y), self.alpha == "auto"
                 )
             else:
                 centering = Centering.of(chunks)
@@ -239,7 +230,7 @@ offset_, n_features_in_, feature_names_in_
                 units = Scaler.of_moments(
                     centering.origin.astype(np.float64),
                     np.sqrt(np.diagonal(covariance)),
-                    form.isotropic,
+                    isotropic,
                     chunks.dtype,
                 )
                 data = ChunkedData(
@@ -251,7 +242,7 @@ offset_, n_features_in_, feature_names_in_
                     chunks=chunks,
                     rng=rng,
                 )
-            local._learn(data, form)
+            local._learn(data)
         return self
 
     def score_samples(self, X: Any) -> Any:

@@ -233,9 +233,8 @@ def local_em(
         kernels = LocalKernels(V, matrices)
         seen = kernels.expectation(n_threads)
         curve.append(height(seen.log_sums))
-        converged = curve[-1] - curve[-2] < tol
         result = replace(shared, curve=curve, converged=True, local_kernels=kernels)
-        if on_iteration(result) or converged:
+        if on_iteration(result) or curve[-1] - curve[-2] < tol:
             return result
     return replace(result, converged=False)
 
