@@ -27,6 +27,7 @@ from vicinal.lca.em import (
     OnIteration,
     Sampling,
     expectation,
+    never_stop,
     stochastic_em,
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
@@ -54,7 +55,7 @@ class ClusterLCA(vicinal.lca.LCA):
         data: ScaledData,
         m_step: MStep,
         start: EMResult,
-        on_iteration: OnIteration,
+        on_iteration: OnIteration = never_stop,
         seed: Any = None,
     ) -> EMResult:
         if not isinstance(data, ChunkedData):

@@ -30,6 +30,7 @@ from vicinal.lca.em import (
     Sampling,
     directions_below,
     exact_em,
+    never_stop,
     sampling_of,
     stochastic_em,
 )
@@ -130,7 +131,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         data: ScaledData,
         m_step: MStep,
         start: EMResult,
-        on_iteration: OnIteration,
+        on_iteration: OnIteration = never_stop,
         seed: Any = None,
     ) -> EMResult:
         """Run EM over all pairs or mini-batches; a seed replaces `random_state`."""

@@ -312,6 +312,8 @@ class EMResult:
         0, C_L was not estimated from local neighborhoods and counts as one batch.
     curve : list of float
         The penalized mean leave-one-out log-likelihood of the scaled points.
+    log_means : ndarray of shape (n_samples,) or None, default=None
+        log mean_{j≠i} exp(−d²_ij) of each point at that kernel, of exact EM.
     converged : bool, default=True
         Whether the last gain was below tol, or a callback stopped EM.
     local_kernels : LocalKernels or None, default=None
@@ -322,12 +324,18 @@ class EMResult:
     local_scatter: FloatArray
     weight: float = 1.0
     curve: list[float] = field(default_factory=list)
+    log_means: Any = None
     converged: bool = True
     local_kernels: Any = None
 
 
 OnIteration = Callable[[EMResult], bool]
 """Called after each iteration with the current state; True stops."""
+
+
+def never_stop(_: EMResult) -> bool:
+    """Continue until the last iteration."""
+    return False
 
 
 def exact_em(
@@ -338,7 +346,7 @@ def exact_em(
     max_iter: int,
     tol: float,
     n_threads: int,
-    on_iteration: OnIteration,
+    on_iteration: OnIteration = never_stop,
 ) -> EMResult:
     """Alternate eq. 3 and 4 over all pairs; the curve never falls.
 
@@ -366,7 +374,7 @@ def exact_em(
         kernel = m_step.fit(seen.C)
         seen = expectation(U, kernel, n_threads)
         curve.append(objective(seen.log_means, kernel))
-        result = EMResult(kernel, seen.C, curve=curve)
+        result = EMResult(kernel, seen.C, 1.0, curve, seen.log_means)
         if on_iteration(result) or curve[-1] - curve[-2] < tol:
             return result
     return replace(result, converged=False)

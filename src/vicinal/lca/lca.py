@@ -26,6 +26,7 @@ from vicinal.lca.em import (
     MStep,
     OnIteration,
     form_of,
+    never_stop,
 )
 from vicinal.neighborhood import single_threaded_blas
 
@@ -297,7 +298,7 @@ default="full"
         data: ScaledData,
         m_step: MStep,
         start: EMResult,
-        on_iteration: OnIteration,
+        on_iteration: OnIteration = never_stop,
         seed: Any = None,
     ) -> EMResult:
         """Run EM; for one covariance per point, after EM for the shared one."""
@@ -310,7 +311,7 @@ default="full"
                 "Use 'full', or fewer points or features."
             )
         return local_em(
-            super()._em(data, m_step, start, lambda _: False),
+            super()._em(data, m_step, start),
             data.U,
             self.smoothing,
             max_iter=self.max_iter,

@@ -536,7 +536,7 @@ class LCAGauss(ParzenMetric):
         seed = check_random_state(self.random_state).randint(2**31 - 1)
 
         def run(start: EMResult) -> EMResult:
-            return self._em(data, m_step, start, lambda _: False, seed)
+            return self._em(data, m_step, start, seed=seed)
 
         first = run(start)
         C, d = first.local_scatter, data.U.shape[1]
