@@ -11,10 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 import vicinal.lca
+from vicinal._signatures import init_like
 from vicinal._typing import FloatArray
 from vicinal.base.metric import LinearMetric
 from vicinal.dask._chunks import Centering, add_each
-from vicinal.dask._estimator import DaskMixin, init_like
+from vicinal.dask._estimator import DaskMixin
 from vicinal.dask._sampling import QUERIES_PER_TASK, Pool, Share, draw_sample
 from vicinal.dask._tasks import freed_memory_kept
 from vicinal.lca.data import ScaledData, Scaler
@@ -198,7 +199,7 @@ offset_, n_features_in_, feature_names_in_
         "client": "no_validation",
     }
 
-    __init__ = init_like(vicinal.lca.LCA, without=("smoothing",))
+    __init__ = init_like(vicinal.lca.LCA, without=("smoothing",), client=None)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
