@@ -28,7 +28,6 @@ from vicinal.lca.em import (
     OnIteration,
     Sampling,
     expectation,
-    never_stop,
     stochastic_em,
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
@@ -56,7 +55,7 @@ class ClusterLCA(vicinal.lca.LCA):
         data: ScaledData,
         m_step: MStep,
         start: EMResult,
-        on_iteration: OnIteration = never_stop,
+        on_iteration: OnIteration | None = None,
         seed: Any = None,
     ) -> EMResult:
         if not isinstance(data, ChunkedData):

@@ -30,7 +30,6 @@ from vicinal.lca.em import (
     Sampling,
     directions_below,
     exact_em,
-    never_stop,
     sampling_of,
     stochastic_em,
 )
@@ -131,7 +130,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         data: ScaledData,
         m_step: MStep,
         start: EMResult,
-        on_iteration: OnIteration = never_stop,
+        on_iteration: OnIteration | None = None,
         seed: Any = None,
     ) -> EMResult:
         """Run EM over all pairs or mini-batches; a seed replaces `random_state`."""

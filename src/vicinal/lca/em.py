@@ -17,7 +17,6 @@ from sklearn.utils.random import sample_without_replacement
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
     NeighborWeights,
-    Rule,
     back_project,
     float32_resolves,
     project,
@@ -115,9 +114,9 @@ def expectation(
     Y = project_resolvable(U, kernel.map * np.sqrt(0.5), n_threads)
     if narrow:
         Y = narrowed(Y)[0]
-    values, S = scatter(
-        Y[:, :q], _responsibilities(Y), n_threads, queries, None if q == d else Y
-    )
+    ones = np.ones(len(Y))
+    rule = responsibilities(NeighborWeights.build(ones, ones, Y.dtype))
+    values, S = scatter(Y[:, :q], rule, n_threads, queries, None if q == d else Y)
     C = kernel.inverse @ (2 * S / len(values)) @ kernel.inverse.T
     return Expectation(values.astype(np.float64) - np.log(len(Y) - 1), (C + C.T) / 2)
 
@@ -142,7 +141,9 @@ def log_means(
     if not kernel.n_local:
         return np.zeros(len(U) if queries is None else len(queries))
     Z = project_resolvable(U, kernel.map[: kernel.n_local] * np.sqrt(0.5), n_threads)
-    rule = _responsibilities(Z, counts)
+    ones = np.ones(len(Z))
+    weights = ones if counts is None else counts
+    rule = responsibilities(NeighborWeights.build(ones, weights, Z.dtype))
     sums = row_values(Z, rule, n_threads, queries).astype(np.float64)
     if counts is None:
         return sums - np.log(len(U) - 1)
@@ -175,12 +176,6 @@ def project_resolvable(
             if float32_resolves(Z - Z.mean(axis=0)):
                 return Z
     return project(U, components, n_threads)
-
-
-def _responsibilities(Z: FloatArray, counts: FloatArray | None = None) -> Rule:
-    ones = np.ones(len(Z))
-    weights = ones if counts is None else counts
-    return responsibilities(NeighborWeights.build(ones, weights, Z.dtype))
 
 
 # M-step
@@ -333,11 +328,6 @@ OnIteration = Callable[[EMResult], bool]
 """Called after each iteration with the current state; True stops."""
 
 
-def never_stop(_: EMResult) -> bool:
-    """Continue until the last iteration."""
-    return False
-
-
 def exact_em(
     m_step: MStep,
     U: FloatArray,
@@ -346,7 +336,7 @@ def exact_em(
     max_iter: int,
     tol: float,
     n_threads: int,
-    on_iteration: OnIteration = never_stop,
+    on_iteration: OnIteration | None = None,
 ) -> EMResult:
     """Alternate eq. 3 and 4 over all pairs; the curve never falls.
 
@@ -364,7 +354,7 @@ def exact_em(
         EM stops when an iteration gains less, in nats per point.
     n_threads : int
         Number of threads.
-    on_iteration : callable
+    on_iteration : callable or None, default=None
         Called after each iteration; True stops.
     """
     kernel = start.kernel
@@ -375,7 +365,8 @@ def exact_em(
         seen = expectation(U, kernel, n_threads)
         curve.append(objective(seen.log_means, kernel))
         result = EMResult(kernel, seen.C, 1.0, curve, seen.log_means)
-        if on_iteration(result) or curve[-1] - curve[-2] < tol:
+        stopped = on_iteration is not None and on_iteration(result)
+        if stopped or curve[-1] - curve[-2] < tol:
             return result
     return replace(result, converged=False)
 
@@ -504,7 +495,7 @@ def stochastic_em(
     tol: float,
     rng: RandomState,
     n_threads: int,
-    on_iteration: OnIteration,
+    on_iteration: OnIteration | None = None,
     one_pass: Callable[[EMResult], EMResult] | None = None,
 ) -> EMResult:
     """Average the local covariances of mini-batches (eq. 7); an iteration is a pass.
@@ -543,9 +534,9 @@ def stochastic_em(
     for _ in range(max_iter):
         state = update(state)
         curve.append(height(state.kernel))
-        small_gain = curve[-1] - curve[-2] < tol
-        stopped = on_iteration(replace(state, curve=curve))
-        if converged := stopped or small_gain:
+        result = replace(state, curve=curve)
+        stopped = on_iteration is not None and on_iteration(result)
+        if converged := stopped or curve[-1] - curve[-2] < tol:
             break
     kernel, C = state.kernel, state.local_scatter
     if sampling.rescale and sampling.n_references < n:

@@ -26,7 +26,6 @@ from vicinal.lca.em import (
     MStep,
     OnIteration,
     form_of,
-    never_stop,
 )
 from vicinal.neighborhood import single_threaded_blas
 
@@ -298,7 +297,7 @@ default="full"
         data: ScaledData,
         m_step: MStep,
         start: EMResult,
-        on_iteration: OnIteration = never_stop,
+        on_iteration: OnIteration | None = None,
         seed: Any = None,
     ) -> EMResult:
         """Run EM; for one covariance per point, after EM for the shared one."""
