@@ -9,7 +9,7 @@ from tests.lca.oracles import log_normals
 from vicinal import LCA, LCAGauss
 from vicinal._typing import FloatArray
 from vicinal.lca.data import DuplicateRows, ScaledData
-from vicinal.lca.em import Kernel
+from vicinal.lca.em import EMResult, Kernel
 
 rng = np.random.default_rng(0)
 ROWS = rng.normal(size=(120, 3))
@@ -107,4 +107,4 @@ def test_five_columns_of_few_values_are_named_at_most(
     kernel = Kernel(100 * np.eye(n_columns), narrow, n_columns, 0.0, 0.0, 0)
     message = rf"few values of these columns: {listed}\. The density"
     with pytest.warns(ConvergenceWarning, match=message):
-        LCA()._warn_of_data(data, kernel, n_held=0)
+        LCA()._warn_of_data(data, EMResult(kernel, narrow), np.ones(n_columns))

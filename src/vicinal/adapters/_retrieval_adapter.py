@@ -1,6 +1,7 @@
 """The adapter: linear maps of queries and documents, learned from relevance."""
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal._typing import FloatArray, IntArray
 from vicinal.adapters._evaluation import Evaluation, check_k, score_vectors
 from vicinal.adapters._objective import MiniBatches, RetrievalObjective
-from vicinal.adapters._selection import HeldOutQueries, Solve
+from vicinal.adapters._selection import HeldOutQueries
 from vicinal.adapters._validation import (
     check_data,
     check_vectors,
@@ -29,7 +30,7 @@ from vicinal.adapters._validation import (
 from vicinal.base.metric import warn_caller
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.neighbors import nearest
-from vicinal.optimize import LBFGS, Ridge, Stochastic, solution
+from vicinal.optimize import Ridge, Stochastic, maximize, solution
 
 # Multiplications of an evaluation over all documents above which the closed form or
 # mini-batches are used; see "Large collections" in docs/adapters.md.
@@ -230,9 +231,8 @@ class RetrievalAdapter(BaseEstimator):
                 n_jobs=self.n_jobs,
             )
             temperatures = self._temperatures(objective, start)
-            solve = self._solver(
-                start, sampled=Q.size * len(X) > MAX_PRODUCTS, seed=seed
-            )
+            sampled = Q.size * len(X) > MAX_PRODUCTS
+            solve = partial(self._solve, center=start, sampled=sampled, seed=seed)
             alpha, temperature = self.alpha, temperatures[0]
             evaluation, is_adapted = None, True
             if alpha == "auto":
@@ -313,29 +313,29 @@ class RetrievalAdapter(BaseEstimator):
         # Lower temperatures emphasize the first ranks.
         return [factor * float(np.exp(found.x)) for factor in (0.5, 1.0, 0.25)]
 
-    def _solver(self, center: FloatArray, *, sampled: bool, seed: int) -> Solve:
-        """Return a solver of the objective minus alpha ‖A − center‖² for each query."""
-
-        def never_stop(*_: Any) -> bool:
-            return False
-
-        def solve(
-            objective: RetrievalObjective, alpha: float, init: FloatArray
-        ) -> OptimizeResult:
-            if not sampled:
-                ridge = Ridge(objective, alpha * len(objective.queries), center)
-                return LBFGS(self.max_iter, self.tol).maximize(ridge, init, never_stop)
-            if objective.side == "query" and objective.unit_length:
-                found = objective.closed_form(alpha)
-                return solution(found, 1, [], "converged", "closed form")
-            batches = MiniBatches(
-                objective, alpha, center, self.batch_size, self.n_candidates
-            )
-            # The largest step is a twentieth of a typical entry of the map.
-            adam = Stochastic(self.max_iter, seed, steps=10, first_step=0.05)
-            return adam.maximize(batches, init, never_stop)
-
-        return solve
+    def _solve(
+        self,
+        objective: RetrievalObjective,
+        alpha: float,
+        init: FloatArray,
+        *,
+        center: FloatArray,
+        sampled: bool,
+        seed: int,
+    ) -> OptimizeResult:
+        """Maximize the objective minus alpha ‖A − center‖² per query, from init."""
+        if not sampled:
+            ridge = Ridge(objective, alpha * len(objective.queries), center)
+            return maximize(ridge, init, max_iter=self.max_iter, tol=self.tol)
+        if objective.side == "query" and objective.unit_length:
+            found = objective.closed_form(alpha)
+            return solution(found, 1, [], "converged", "closed form")
+        batches = MiniBatches(
+            objective, alpha, center, self.batch_size, self.n_candidates
+        )
+        # The largest step is a twentieth of a typical entry of the map.
+        adam = Stochastic(self.max_iter, seed, steps=10, first_step=0.05)
+        return adam.maximize(batches, init, lambda *_: False)
 
     def _report(self, evaluation: Evaluation) -> None:
         """Warn if learning does not help, or print the gain."""

@@ -1,6 +1,5 @@
 """Parts that several of the classic methods share."""
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
@@ -17,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import RowSpace, mean, span_of
-from vicinal.base.metric import Monitor, unscale_components, warn_caller
+from vicinal.base.metric import Monitor, say, unscale_components, warn_caller
 from vicinal.base.selection import (
     checked_n_components,
     held_out,
@@ -316,13 +315,10 @@ def maximize(estimator: Any, objective: Objective, start: FloatArray) -> Optimiz
 
     def report(_: FloatArray, curve: list[float]) -> bool:
         if estimator.verbose:
-            name = type(estimator).__name__
-            sys.stdout.write(f"[{name}] {len(curve) - 1:>10} {curve[-1]:>16.6e}\n")
-            sys.stdout.flush()
+            say(estimator, f"{len(curve) - 1:>10} {curve[-1]:>16.6e}")
         return False
 
-    solver = LBFGS(max_iter=estimator.max_iter, tol=estimator.tol)
-    return solver.maximize(objective, start, report)
+    return LBFGS(estimator.max_iter, estimator.tol).maximize(objective, start, report)
 
 
 def set_solution(estimator: Any, solution: OptimizeResult) -> None:

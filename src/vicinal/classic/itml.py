@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from vicinal import optimize
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.selection import held_out, one_standard_error_choice
 from vicinal.classic._shared import (
@@ -22,7 +23,6 @@ from vicinal.classic._shared import (
 from vicinal.classic.constraints import default_n_pairs, random_pairs
 from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
 from vicinal.neighborhood import back_project, effective_n_threads, project
-from vicinal.optimize import LBFGS
 
 # Candidates of gamma="auto"; 0, the prior, is tried as well.
 GAMMAS = (0.001, 0.01, 0.1, 1.0)
@@ -333,9 +333,7 @@ def _gamma_path(near: FloatArray, far: FloatArray) -> list[FloatArray]:
     maps: list[FloatArray] = [np.eye(near.shape[1])]
     for gamma in GAMMAS:
         objective = LogDetObjective(near, far, gamma, effective_n_threads(None))
-        solver = LBFGS(max_iter=20, tol=1e-3)
-        solution = solver.maximize(objective, maps[-1], lambda *_: False)
-        maps.append(solution.x)
+        maps.append(optimize.maximize(objective, maps[-1], max_iter=20, tol=1e-3).x)
     return maps[1:]
 
 

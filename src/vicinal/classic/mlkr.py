@@ -1,12 +1,8 @@
 """Metric learning for kernel regression."""
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from vicinal._typing import FloatArray
+from vicinal._signatures import init_like
 from vicinal.nca import NCARegressor
 
 
@@ -54,36 +50,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         if name not in ("objective", "width")
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        init: str | ArrayLike = "auto",
-        solver: str = "auto",
-        batch_size: int | str = "auto",
-        n_references: int | str = "auto",
-        alpha: float | str = "auto",
-        warm_start: bool = False,
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_components,
-            objective="squared-error",
-            init=init,
-            solver=solver,
-            batch_size=batch_size,
-            n_references=n_references,
-            alpha=alpha,
-            warm_start=warm_start,
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-            verbose=verbose,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+    objective: ClassVar[str] = "squared-error"  # type: ignore[misc]
+    width: ClassVar[str] = "auto"  # type: ignore[misc]
+
+    __init__ = init_like(NCARegressor, without=("objective", "width"))

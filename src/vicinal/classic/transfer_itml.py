@@ -4,11 +4,11 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 
+from vicinal._signatures import init_like
 from vicinal._typing import FLOATS
 from vicinal.base.linalg import source_of
 from vicinal.base.metric import (
@@ -86,24 +86,7 @@ class TransferITML(LearnsFromClasses, LinearMetric):
         "gamma": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(
-        self,
-        gamma: float = 1.0,
-        *,
-        prior: str = "identity",
-        n_constraints: int | str = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.prior = prior
-        self.n_constraints = n_constraints
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
+    __init__ = init_like(ITML, without=("bounds", "preprocessor"), gamma=1.0)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

@@ -1,10 +1,8 @@
 """The base of the estimators on Dask: the client, lazy results, the local estimator."""
 
-import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from inspect import Parameter
 from typing import Any, ClassVar, Self
 
 import dask.dataframe
@@ -18,36 +16,6 @@ from vicinal.base.metric import unchanged_on_error, validate_data
 from vicinal.dask._chunks import Chunks, check_whole_rows, find_chunks, is_collection
 from vicinal.dask._tasks import tasks_of
 from vicinal.neighborhood import single_threaded_blas
-
-
-def init_like(
-    local: type[BaseEstimator], *, without: Sequence[str] = (), **more: Any
-) -> Callable[..., None]:
-    """Return an `__init__` with the parameters of a local estimator, and `client`.
-
-    Parameters
-    ----------
-    local : type
-        The class of the local estimator.
-    without : sequence of str, default=()
-        Its parameters that do not apply to chunks of rows.
-    **more
-        Further parameters with their defaults.
-    """
-    known = inspect.signature(local.__init__)
-    kept = [one for name, one in known.parameters.items() if name not in without]
-    for name, default in {**more, "client": None}.items():
-        kept.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default))
-    signature = known.replace(parameters=kept)
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        bound = signature.bind(self, *args, **kwargs)
-        bound.apply_defaults()
-        del bound.arguments["self"]
-        vars(self).update(bound.arguments)
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__
 
 
 class DaskMixin:

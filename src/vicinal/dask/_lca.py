@@ -11,10 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 import vicinal.lca
+from vicinal._signatures import init_like
 from vicinal._typing import FloatArray
 from vicinal.base.metric import LinearMetric
 from vicinal.dask._chunks import Centering, add_each
-from vicinal.dask._estimator import DaskMixin, init_like
+from vicinal.dask._estimator import DaskMixin
 from vicinal.dask._sampling import QUERIES_PER_TASK, Pool, Share, draw_sample
 from vicinal.dask._tasks import freed_memory_kept
 from vicinal.lca.data import ScaledData, Scaler
@@ -26,12 +27,8 @@ from vicinal.lca.em import (
     MStep,
     OnIteration,
     Sampling,
-    Start,
-    expectation_of,
-    form_of,
-    mapped,
+    expectation,
     stochastic_em,
-    to_float32_if_safe,
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives.base import sample_indices
@@ -56,13 +53,13 @@ class ClusterLCA(vicinal.lca.LCA):
     def _em(
         self,
         data: ScaledData,
-        model: MStep,
-        start: Start,
-        on_iteration: OnIteration,
+        m_step: MStep,
+        start: EMResult,
+        on_iteration: OnIteration | None = None,
         seed: Any = None,
     ) -> EMResult:
         if not isinstance(data, ChunkedData):
-            return super()._em(data, model, start, on_iteration, seed)
+            return super()._em(data, m_step, start, on_iteration, seed)
         tasks = data.chunks.tasks
         batch_size = int(self.batch_size or 4 * QUERIES_PER_TASK)
         n_references = int(self.n_references or N_REFERENCES)
@@ -80,26 +77,23 @@ class ClusterLCA(vicinal.lca.LCA):
         )
         seed = int(data.rng.integers(2**31))
 
-        def one_pass(
-            kernel: Kernel, C: FloatArray, weight: float
-        ) -> tuple[Kernel, FloatArray, float]:
+        def one_pass(state: EMResult) -> EMResult:
             for _ in range(n_updates):
                 shares = pool.next()
                 size, step = -(-batch_size // len(shares)), (seed, pool.n_calls)
                 parts = tasks.map(
                     local_scatter,
                     [
-                        (share, size, n_references, (*step, k), kernel)
+                        (share, size, n_references, (*step, k), state.kernel)
                         for k, share in enumerate(shares)
                     ],
                 )
                 total, n = tasks.reduce(add_each, parts)
-                C, weight = sampling.averaged(C, weight, total / n, 1 / n_updates)
-                kernel = model.fit(C)
-            return kernel, C, weight
+                state = sampling.step(m_step, state, total / n, 1 / n_updates)
+            return state
 
         return stochastic_em(
-            model,
+            m_step,
             data.U,
             start,
             sampling,
@@ -138,8 +132,7 @@ def local_scatter(
     n, others = len(locations), others[~np.isin(others, locations)]
     with freed_memory_kept(), single_threaded_blas():
         points = X[np.concatenate([locations, others])]
-        Y = to_float32_if_safe(mapped(points, kernel, 1))
-        C = expectation_of(Y, kernel, 1, np.arange(n)).C
+        C = expectation(points, kernel, 1, np.arange(n), narrow=True).C
     return n * C, n
 
 
@@ -205,7 +198,7 @@ offset_, n_features_in_, feature_names_in_
         "client": "no_validation",
     }
 
-    __init__ = init_like(vicinal.lca.LCA, without=("smoothing",))
+    __init__ = init_like(vicinal.lca.LCA, without=("smoothing",), client=None)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
@@ -223,15 +216,14 @@ offset_, n_features_in_, feature_names_in_
         self
         """
         with self._fitting(X, labeled=False, kind=ClusterLCA) as (local, chunks):
-            n, n_features = chunks.shape
-            form = form_of(self.covariance, self.n_components, n_features)
+            n, isotropic = chunks.shape[0], local._isotropic
             rng = np.random.default_rng(
                 check_random_state(self.random_state).randint(2**31 - 1)
             )
             drawn = chunks.tasks.result(draw_sample(chunks, min(n, N_KERNELS), rng))
             if n <= N_KERNELS:
                 data = ScaledData.build(
-                    drawn.X, form.isotropic, self.n_jobs, (X, y), self.alpha == "auto"
+                    drawn.X, isotropic, self.n_jobs, (X, y), self.alpha == "auto"
                 )
             else:
                 centering = Centering.of(chunks)
@@ -239,7 +231,7 @@ offset_, n_features_in_, feature_names_in_
                 units = Scaler.of_moments(
                     centering.origin.astype(np.float64),
                     np.sqrt(np.diagonal(covariance)),
-                    form.isotropic,
+                    isotropic,
                     chunks.dtype,
                 )
                 data = ChunkedData(
@@ -251,7 +243,7 @@ offset_, n_features_in_, feature_names_in_
                     chunks=chunks,
                     rng=rng,
                 )
-            local._learn(data, form)
+            local._learn(data)
         return self
 
     def score_samples(self, X: Any) -> Any:

@@ -10,11 +10,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 import vicinal.ldg
+from vicinal._signatures import init_like
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import axes_of_scatter
 from vicinal.base.metric import LinearMetric
 from vicinal.dask._chunks import Centering, add_each, row_blocks
-from vicinal.dask._estimator import DaskMixin, init_like
+from vicinal.dask._estimator import DaskMixin
 from vicinal.dask._sampling import Rows, draw_sample
 from vicinal.ldg.eigenproblem import EigenProblem
 from vicinal.ldg.local_gaussians import ClassPoints, Scatters, scatters
@@ -81,7 +82,10 @@ n_features_in_, feature_names_in_
     }
 
     __init__ = init_like(
-        vicinal.ldg.LDG, without=("refine", "max_iter", "tol"), n_references="auto"
+        vicinal.ldg.LDG,
+        without=("refine", "max_iter", "tol"),
+        n_references="auto",
+        client=None,
     )
 
     @_fit_context(prefer_skip_nested_validation=True)

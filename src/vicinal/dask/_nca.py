@@ -13,9 +13,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 import vicinal.nca
+from vicinal._signatures import init_like
 from vicinal._typing import FloatArray
 from vicinal.base.metric import LinearMetric
-from vicinal.dask._estimator import DaskMixin, init_like
+from vicinal.dask._estimator import DaskMixin
 from vicinal.dask._sampling import (
     POOL_BYTES,
     QUERIES_PER_TASK,
@@ -122,7 +123,7 @@ n_features_in_, feature_names_in_
         "client": "no_validation",
     }
 
-    __init__ = init_like(vicinal.nca.NCA, without=_NEEDS_ALL_ROWS)
+    __init__ = init_like(vicinal.nca.NCA, without=_NEEDS_ALL_ROWS, client=None)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:
@@ -186,7 +187,9 @@ callback, verbose, random_state, n_jobs, client
     _local = vicinal.nca.NCAClassifier
     _parameter_constraints: ClassVar[dict[str, Any]] = NCA._parameter_constraints
 
-    __init__ = init_like(vicinal.nca.NCAClassifier, without=_NEEDS_ALL_ROWS)
+    __init__ = init_like(
+        vicinal.nca.NCAClassifier, without=_NEEDS_ALL_ROWS, client=None
+    )
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any) -> Self:

@@ -198,7 +198,7 @@ def local_em(
     max_iter: int,
     tol: float,
     n_threads: int,
-    on_iteration: OnIteration,
+    on_iteration: OnIteration | None = None,
 ) -> EMResult:
     """Alternate eq. 3 and Σ_j = (Σ_i λ_ij v_ij v_ijᵀ + s I) / (Σ_i λ_ij + s).
 
@@ -233,9 +233,9 @@ def local_em(
         kernels = LocalKernels(V, matrices)
         seen = kernels.expectation(n_threads)
         curve.append(height(seen.log_sums))
-        converged = curve[-1] - curve[-2] < tol
         result = replace(shared, curve=curve, converged=True, local_kernels=kernels)
-        if on_iteration(result) or converged:
+        stopped = on_iteration is not None and on_iteration(result)
+        if stopped or curve[-1] - curve[-2] < tol:
             return result
     return replace(result, converged=False)
 

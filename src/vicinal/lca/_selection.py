@@ -20,7 +20,7 @@ from vicinal.lca.density import (
     mix,
     mixture_weight,
 )
-from vicinal.lca.em import CovarianceMStep, Form, MStep, expectation, objective
+from vicinal.lca.em import CovarianceMStep, EMResult, Form, MStep, exact_em
 
 RIDGES = (1.0, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, LEAST_RIDGE)
 """The path, in units of the features' variances."""
@@ -48,7 +48,7 @@ class Fold:
         )
 
     def run(
-        self, m_step: MStep, C: FloatArray, max_iter: int = 6
+        self, m_step: MStep, C: FloatArray, max_iter: int = 5
     ) -> tuple[FloatArray, FloatArray]:
         """Run a few steps of EM from a local scatter.
 
@@ -61,23 +61,23 @@ class Fold:
             background and with the best. The least weight bounds the loss from a
             single point far from all kernels.
         """
-        before = -np.inf
-        for _ in range(max_iter):
-            kernel = m_step.fit(C)
-            seen = expectation(self.U, kernel, self.n_threads)
-            C, height = seen.C, objective(seen.log_means, kernel)
-            if height - before < SMALL_GAIN:
-                break
-            before = height
+        result = exact_em(
+            m_step,
+            self.U,
+            EMResult(m_step.fit(C), C),
+            max_iter=max_iter,
+            tol=SMALL_GAIN,
+            n_threads=self.n_threads,
+        )
         n, d = self.U.shape
         units = Scaler(np.zeros(d), np.ones(d), np.zeros(d, bool))
-        density = ParzenDensity(units=units, kernel=kernel, U=self.U)
-        loo = density.normalized(seen.log_means, self.U, self.n_threads)
+        density = ParzenDensity(units=units, kernel=result.kernel, U=self.U)
+        loo = density.normalized(result.log_means, self.U, self.n_threads)
         best = mixture_weight(loo, self.background.loo_scores)
         parzen = density.kernel_log_density(self.held_out, self.n_threads)
         gaussian = self.background.log_density(self.held_out)
         scores = [mix(parzen, gaussian, w).mean() for w in (1 / (n + 2), best)]
-        return C, np.array(scores)
+        return result.local_scatter, np.array(scores)
 
 
 class RidgePath:

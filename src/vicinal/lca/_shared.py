@@ -1,12 +1,11 @@
 """The base of LCA and LCAGauss: EM with callbacks, and the fitted density."""
 
-from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import OutlierMixin
+from sklearn.base import OutlierMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -29,13 +28,12 @@ from vicinal.lca.em import (
     MStep,
     OnIteration,
     Sampling,
-    Start,
     directions_below,
     exact_em,
     sampling_of,
     stochastic_em,
 )
-from vicinal.neighborhood import effective_n_threads
+from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 
 at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
@@ -44,7 +42,7 @@ at_least_zero = Interval(Real, 0, None, closed="left")
 class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
     """Base of the estimators that maximize the leave-one-out likelihood by EM.
 
-    A subclass implements `fit`, `partial_fit`, `_start` and `_attributes_of`.
+    A subclass implements `fit`, `_m_step`, `_start` and `_components_of`.
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -65,6 +63,8 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
     }
     # The names of the ridge parameters.
     _alphas: ClassVar[tuple[str, ...]] = ()
+    # Whether all features share one unit.
+    _isotropic: bool = False
     # Fitted attributes that depend on the parameters; a new fit removes them.
     _optional: ClassVar[tuple[str, ...]] = (
         "objective_curve_",
@@ -92,15 +92,31 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
 
     # Fitting
 
+    def _m_step(self, data: ScaledData, alphas: dict[str, float]) -> MStep:
+        """Return the M-step with the fitted ridges."""
+        raise NotImplementedError
+
     def _start(
         self, data: ScaledData, m_step: Any, C: FloatArray | None = None
-    ) -> Start:
+    ) -> EMResult:
         """Return the start of EM, given the C_L of the chosen ridge, if any."""
+        raise NotImplementedError
+
+    def _components_of(self, data: ScaledData, kernel: Kernel) -> dict[str, Any]:
+        """Return the fitted attributes for a kernel."""
         raise NotImplementedError
 
     def _attributes_of(self, data: ScaledData, result: EMResult) -> dict[str, Any]:
         """Return the fitted attributes for the state of EM."""
-        raise NotImplementedError
+        return self._components_of(data, result.kernel) | {
+            "n_iter_": len(result.curve) - 1,
+            "objective_curve_": np.array(result.curve) - data.units.log_unit,
+            "_density": ParzenDensity(
+                units=data.units, kernel=result.kernel, U=data.U, rtol=self.rtol
+            ),
+            "_local_scatter": result.local_scatter,
+            "_weight": result.weight,
+        }
 
     def _sampling(self, data: ScaledData) -> Sampling | None:
         """Return the samples of mini-batches; None if all pairs are used."""
@@ -113,8 +129,8 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         self,
         data: ScaledData,
         m_step: MStep,
-        start: Start,
-        on_iteration: OnIteration,
+        start: EMResult,
+        on_iteration: OnIteration | None = None,
         seed: Any = None,
     ) -> EMResult:
         """Run EM over all pairs or mini-batches; a seed replaces `random_state`."""
@@ -126,43 +142,40 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         rng = check_random_state(self.random_state if seed is None else seed)
         return stochastic_em(m_step, data.U, start, sampling, rng=rng, **options)
 
-    def _monitored(
+    def _monitored_em(
         self,
         data: ScaledData,
-        start: Start,
-        run: Callable[[OnIteration], EMResult],
+        m_step: MStep,
+        start: EMResult,
         chosen: dict[str, Any],
     ) -> EMResult:
         """Run EM with callbacks; with warm_start, keep the latest state after Ctrl-C.
 
         Parameters
         ----------
-        data : ScaledData
-            The points.
-        start : Start
-            The start of EM.
-        run : callable
-            EM, given its `on_iteration`.
+        data, m_step, start
+            As for `_em`.
         chosen : dict
             The fitted attributes that EM does not change.
         """
-        latest = EMResult(start.kernel, start.local_scatter, [], converged=False)
+        latest = start
 
         def attributes() -> dict[str, Any]:
             return chosen | self._attributes_of(data, latest)
 
-        first = attributes()["components_"]
+        first = self._components_of(data, start.kernel)["components_"]
         monitor = Monitor(self, *data.given, first, lambda _: attributes())
 
         def on_iteration(result: EMResult) -> bool:
             nonlocal latest
             latest = result
-            found = attributes()
-            return monitor(found["components_"], found["objective_curve_"].tolist())
+            components = self._components_of(data, result.kernel)["components_"]
+            curve = np.array(result.curve) - data.units.log_unit
+            return monitor(components, curve.tolist())
 
         try:
             with monitor:
-                latest = run(on_iteration)
+                latest = self._em(data, m_step, start, on_iteration)
         except KeyboardInterrupt:
             if self.warm_start and latest.curve:
                 self._set(attributes(), data)
@@ -174,9 +187,21 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         attributes: dict[str, Any],
         data: ScaledData,
         result: EMResult,
-        n_held: int | None = None,
+        ridge: FloatArray | None = None,
     ) -> Self:
-        """Set the fitted attributes; warn of the fit and of the data."""
+        """Set the fitted attributes; warn of the fit and of the data.
+
+        Parameters
+        ----------
+        attributes : dict
+            The fitted attributes.
+        data : ScaledData
+            The points.
+        result : EMResult
+            The end of EM.
+        ridge : ndarray of shape (n_features,) or None, default=None
+            The ridge that "auto" chose, in scaled units; None if it was given.
+        """
         self._set(attributes, data)
         if not result.converged:
             warn_caller(
@@ -184,7 +209,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
                 "raise max_iter or tol.",
                 ConvergenceWarning,
             )
-        self._warn_of_data(data, result.kernel, n_held)
+        self._warn_of_data(data, result, ridge)
         return self
 
     def _set(self, attributes: dict[str, Any], data: ScaledData) -> None:
@@ -196,7 +221,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
             self.__dict__.pop(name, None)
         self._contamination = self.contamination
         self._cache = {}
-        self.__dict__.update({"_weight": 1.0} | attributes)
+        self.__dict__.update(attributes)
 
     def _previous(self, data: ScaledData) -> tuple[FloatArray, FloatArray] | None:
         """Return map and C_L of the last fit in the units of this; None if not warm."""
@@ -212,71 +237,71 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         C = self._local_scatter / np.outer(scales, scales)
         return self._density.kernel.map * scales, C
 
-    def _partial_fit(
-        self,
-        X: ArrayLike,
-        isotropic: bool,
-        make_m_step: Callable[[ScaledData, dict[str, float]], MStep],
-    ) -> Self:
-        """Add points, and update C_L with them as locations (eq. 7).
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Add points to the density, and update the metric by them (eq. 7).
+
+        The new points are the locations, `batch_size` of them in an update, and
+        `n_references` random points of all so far are their neighbors.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The new points.
-        isotropic : bool
-            As for `Scaler.of`.
-        make_m_step : callable
-            The M-step for all points so far, and the fitted ridges.
+            New points; at least two in the first call.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
         """
+        if getattr(self, "covariance", None) == "local":
+            raise ValueError(
+                "partial_fit cannot learn a covariance for each point: use another "
+                "covariance than 'local'."
+            )
         first = not hasattr(self, "components_")
-        points = validate_data(
-            self, X, dtype=FLOATS, reset=first, ensure_min_samples=1 + first
-        )
-        if first:
-            data = ScaledData.build(points, isotropic, self.n_jobs, (X, None))
-        else:
-            units = self._density.units
-            U = np.concatenate([self._density.U, units.transform(points)])
-            data = ScaledData.of(units, U, self.n_jobs, (X, None))
-        # There are no points to hold out: "auto" is a small ridge.
-        given = {f"{name}_": getattr(self, name) for name in self._alphas}
-        alphas = {k: 1e-3 if v == "auto" else float(v) for k, v in given.items()}
-        n = len(data.U)
-        m_step = make_m_step(data, alphas)
-        sampling = sampling_of(self, data.U.shape)
-        if first:
-            kernel, C, _ = self._start(data, m_step)
-            weight = sampling.weight_of_start(n)
-        else:
-            kernel, C = self._density.kernel, self._local_scatter
-            weight = self._weight
-        rng = check_random_state(self.random_state)
-        new = rng.permutation(np.arange(n - len(points), n))
-        kernel, C, weight = sampling.update(
-            m_step, data.U, kernel, C, weight, new, rng, data.n_threads
-        )
-        result = EMResult(kernel, C, [], converged=True)
-        fitted = alphas | self._attributes_of(data, result) | {"_weight": weight}
-        del fitted["objective_curve_"]
-        fitted["n_iter_"] = 1 if first else self.n_iter_ + 1
-        return self._store(fitted, data, result)
+        with self._unchanged_on_error(), single_threaded_blas():
+            points = validate_data(
+                self, X, dtype=FLOATS, reset=first, ensure_min_samples=1 + first
+            )
+            if first:
+                data = ScaledData.build(points, self._isotropic, self.n_jobs, (X, y))
+            else:
+                units = self._density.units
+                U = np.concatenate([self._density.U, units.transform(points)])
+                data = ScaledData.of(units, U, self.n_jobs, (X, y))
+            # There are no points to hold out: "auto" is a small ridge.
+            given = {f"{name}_": getattr(self, name) for name in self._alphas}
+            alphas = {k: 1e-3 if v == "auto" else float(v) for k, v in given.items()}
+            m_step = self._m_step(data, alphas)
+            if first:
+                start = self._start(data, m_step)
+            else:
+                start = EMResult(
+                    self._density.kernel, self._local_scatter, self._weight
+                )
+            rng, n = check_random_state(self.random_state), len(data.U)
+            new = rng.permutation(np.arange(n - len(points), n))
+            sampling = sampling_of(self, data.U.shape)
+            result = sampling.update(m_step, data.U, start, new, rng, data.n_threads)
+            fitted = alphas | self._attributes_of(data, result)
+            del fitted["objective_curve_"]
+            fitted["n_iter_"] = 1 if first else self.n_iter_ + 1
+            return self._store(fitted, data, result)
 
     def _warn_of_data(
-        self, data: ScaledData, kernel: Kernel, n_held: int | None = None
+        self, data: ScaledData, result: EMResult, ridge: FloatArray | None
     ) -> None:
         """Warn once of all properties of the data that make the density unreliable.
 
-        Parameters
-        ----------
-        data : ScaledData
-            The points.
-        kernel : Kernel
-            The fitted kernel.
-        n_held : int or None, default=None
-            The number of directions in which the ridge of "auto" keeps the kernel from
-            collapsing; None if the ridge was given.
+        `ridge` is as for `_store`.
         """
+        kernel, n_held = result.kernel, 0
+        if ridge is not None and 0 < (least := float(ridge.min())) <= 2 * LEAST_RIDGE:
+            # The directions in which the ridge keeps the kernel from collapsing.
+            held = result.local_scatter + np.diag(ridge)
+            n_held = directions_below(held, 2 * least)
         alphas, reasons = " and ".join(self._alphas), []
         if n := kernel.n_floored or n_held:
             kept = "There a small ridge determines its width"
@@ -290,7 +315,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
                 "columns of few values, constant or collinear columns, and fewer rows "
                 f"than columns. {kept}. Drop duplicates, or {remedy}."
             )
-        if n_held is not None and len(few := _columns_of_few_values(data.U, kernel)):
+        if ridge is not None and len(few := _columns_of_few_values(data.U, kernel)):
             names = getattr(self, "feature_names_in_", np.arange(data.U.shape[1]))
             listed = ", ".join(str(name) for name in names[few[:5]])
             if len(few) > 5:
@@ -393,11 +418,10 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
                 rows = rng.choice(len(U), N_EXACT // 10, replace=False)
                 U = U[rows]
             if self._contamination == "auto":
-                scores = (
-                    self.loo_score_samples_
-                    if rows is None
-                    else (density.leave_one_out(n_threads, rows))
-                )
+                if rows is None:
+                    scores = self.loo_score_samples_
+                else:
+                    scores = density.leave_one_out(n_threads, rows)
                 lower, upper = np.percentile(scores, [25, 75])
                 offset = lower - 1.5 * (upper - lower)
             else:
@@ -518,11 +542,3 @@ def _columns_of_few_values(U: FloatArray, kernel: Kernel) -> list[int]:
         if few and width < np.median(np.diff(values)) / 4:
             found.append(j)
     return found
-
-
-def n_held_by(ridge: FloatArray, C: FloatArray) -> int:
-    """Return the number of directions in which a least ridge exceeds C_L."""
-    least = float(ridge.min())
-    if not 0 < least <= 2 * LEAST_RIDGE:
-        return 0
-    return directions_below(C + np.diag(ridge), 2 * least)

@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,7 +17,6 @@ from sklearn.utils.random import sample_without_replacement
 from vicinal._typing import FloatArray, IntArray
 from vicinal.neighborhood import (
     NeighborWeights,
-    Rule,
     back_project,
     float32_resolves,
     project,
@@ -83,7 +82,12 @@ class Expectation(NamedTuple):
 
 
 def expectation(
-    U: FloatArray, kernel: Kernel, n_threads: int, queries: IntArray | None = None
+    U: FloatArray,
+    kernel: Kernel,
+    n_threads: int,
+    queries: IntArray | None = None,
+    *,
+    narrow: bool = False,
 ) -> Expectation:
     """Compute the responsibilities (eq. 3) and the local scatter C_L (eq. 4).
 
@@ -97,22 +101,22 @@ def expectation(
         Number of threads.
     queries : ndarray of int or None, default=None
         The points whose local covariances are averaged; None is all.
+    narrow : bool, default=False
+        Whether to compute in float32 if it resolves the distances. This halves the
+        time of a mini-batch; rounding is far below the sampling error.
     """
-    if not kernel.n_local and queries is None:  # all responsibilities are equal
+    d, q = len(kernel.map), kernel.n_local
+    if not q and queries is None:  # all responsibilities are equal
         centered = U - U.mean(axis=0, dtype=np.float64)
         C = back_project(centered, centered, n_threads) * (2 / (len(U) - 1))
         return Expectation(np.zeros(len(U)), C)
-    return expectation_of(mapped(U, kernel, n_threads), kernel, n_threads, queries)
-
-
-def expectation_of(
-    Y: FloatArray, kernel: Kernel, n_threads: int, queries: IntArray | None = None
-) -> Expectation:
-    """Do the E-step for points that are already `mapped`."""
-    d, q = len(kernel.map), kernel.n_local
-    values, S = scatter(
-        Y[:, :q], _responsibilities(Y), n_threads, queries, None if q == d else Y
-    )
+    # With the factor √½, exp(−½ (x − y)ᵀΣ⁻¹(x − y)) is exp(−d²).
+    Y = project_resolvable(U, kernel.map * np.sqrt(0.5), n_threads)
+    if narrow:
+        Y = narrowed(Y)[0]
+    ones = np.ones(len(Y))
+    rule = responsibilities(NeighborWeights.build(ones, ones, Y.dtype))
+    values, S = scatter(Y[:, :q], rule, n_threads, queries, None if q == d else Y)
     C = kernel.inverse @ (2 * S / len(values)) @ kernel.inverse.T
     return Expectation(values.astype(np.float64) - np.log(len(Y) - 1), (C + C.T) / 2)
 
@@ -137,18 +141,15 @@ def log_means(
     if not kernel.n_local:
         return np.zeros(len(U) if queries is None else len(queries))
     Z = project_resolvable(U, kernel.map[: kernel.n_local] * np.sqrt(0.5), n_threads)
-    rule = _responsibilities(Z, counts)
+    ones = np.ones(len(Z))
+    weights = ones if counts is None else counts
+    rule = responsibilities(NeighborWeights.build(ones, weights, Z.dtype))
     sums = row_values(Z, rule, n_threads, queries).astype(np.float64)
     if counts is None:
         return sums - np.log(len(U) - 1)
     own = counts if queries is None else counts[queries]
     # The weights in the engine are relative to the largest.
     return sums + np.log(counts.max()) - np.log(counts.sum() - own)
-
-
-def mapped(U: FloatArray, kernel: Kernel, n_threads: int) -> FloatArray:
-    """Map the points so that exp(−½ (x − y)ᵀΣ⁻¹(x − y)) is exp(−d²)."""
-    return project_resolvable(U, kernel.map * np.sqrt(0.5), n_threads)
 
 
 def narrowed(*arrays: FloatArray) -> tuple[FloatArray, ...]:
@@ -165,14 +166,6 @@ def narrowed(*arrays: FloatArray) -> tuple[FloatArray, ...]:
     return narrow if all(map(float32_resolves, narrow)) else arrays
 
 
-def to_float32_if_safe(Y: FloatArray) -> FloatArray:
-    """Convert mapped points to float32 if it resolves their distances.
-
-    This halves the time of a mini-batch; rounding is far below the sampling error.
-    """
-    return narrowed(Y)[0]
-
-
 def project_resolvable(
     U: FloatArray, components: FloatArray, n_threads: int
 ) -> FloatArray:
@@ -183,12 +176,6 @@ def project_resolvable(
             if float32_resolves(Z - Z.mean(axis=0)):
                 return Z
     return project(U, components, n_threads)
-
-
-def _responsibilities(Z: FloatArray, counts: FloatArray | None = None) -> Rule:
-    ones = np.ones(len(Z))
-    weights = ones if counts is None else counts
-    return responsibilities(NeighborWeights.build(ones, weights, Z.dtype))
 
 
 # M-step
@@ -211,11 +198,6 @@ class Form:
 
     name: str
     rank: int = 0
-
-    @property
-    def isotropic(self) -> bool:
-        """Whether the form depends on the relative scales of the features."""
-        return self.name in ("spherical", "low-rank")
 
     def n_parameters(self, d: int) -> int:
         """Return the number of free parameters for d features."""
@@ -310,29 +292,24 @@ def directions_below(C: FloatArray, least: float) -> int:
 # EM
 
 
-class Start(NamedTuple):
-    """The start of EM."""
-
-    kernel: Kernel
-    local_scatter: FloatArray
-    """C_L, which mini-batches are averaged with (eq. 7)."""
-    learned: bool
-    """Whether C_L was estimated from local neighborhoods, or is a substitute."""
-
-
 @dataclass(frozen=True, eq=False)
 class EMResult:
-    """The state of EM after its last iteration.
+    """The state of EM: its start, or the result of some iterations.
 
     Attributes
     ----------
     kernel : Kernel
-        The last kernel.
+        The current kernel.
     local_scatter : ndarray of shape (n_features, n_features)
         C_L of eq. 4 or 7 at that kernel.
+    weight : float, default=1.0
+        The mass of past mini-batches in C_L. At 1, its maximum, averaging is eq. 7; at
+        0, C_L was not estimated from local neighborhoods and counts as one batch.
     curve : list of float
         The penalized mean leave-one-out log-likelihood of the scaled points.
-    converged : bool
+    log_means : ndarray of shape (n_samples,) or None, default=None
+        log mean_{j≠i} exp(−d²_ij) of each point at that kernel, of exact EM.
+    converged : bool, default=True
         Whether the last gain was below tol, or a callback stopped EM.
     local_kernels : LocalKernels or None, default=None
         One covariance for each point, with covariance="local".
@@ -340,8 +317,10 @@ class EMResult:
 
     kernel: Kernel
     local_scatter: FloatArray
-    curve: list[float]
-    converged: bool
+    weight: float = 1.0
+    curve: list[float] = field(default_factory=list)
+    log_means: Any = None
+    converged: bool = True
     local_kernels: Any = None
 
 
@@ -352,12 +331,12 @@ OnIteration = Callable[[EMResult], bool]
 def exact_em(
     m_step: MStep,
     U: FloatArray,
-    start: Start,
+    start: EMResult,
     *,
     max_iter: int,
     tol: float,
     n_threads: int,
-    on_iteration: OnIteration,
+    on_iteration: OnIteration | None = None,
 ) -> EMResult:
     """Alternate eq. 3 and 4 over all pairs; the curve never falls.
 
@@ -367,7 +346,7 @@ def exact_em(
         The M-step.
     U : ndarray of shape (n_samples, n_features)
         The points.
-    start : Start
+    start : EMResult
         The first kernel; the local scatter is not used.
     max_iter : int
         Maximum number of M-steps.
@@ -375,7 +354,7 @@ def exact_em(
         EM stops when an iteration gains less, in nats per point.
     n_threads : int
         Number of threads.
-    on_iteration : callable
+    on_iteration : callable or None, default=None
         Called after each iteration; True stops.
     """
     kernel = start.kernel
@@ -385,11 +364,11 @@ def exact_em(
         kernel = m_step.fit(seen.C)
         seen = expectation(U, kernel, n_threads)
         curve.append(objective(seen.log_means, kernel))
-        converged = curve[-1] - curve[-2] < tol
-        result = EMResult(kernel, seen.C, curve, converged=True)
-        if on_iteration(result) or converged:
+        result = EMResult(kernel, seen.C, 1.0, curve, seen.log_means)
+        stopped = on_iteration is not None and on_iteration(result)
+        if stopped or curve[-1] - curve[-2] < tol:
             return result
-    return EMResult(kernel, seen.C, curve, converged=False)
+    return replace(result, converged=False)
 
 
 def objective(log_means: FloatArray, kernel: Kernel) -> float:
@@ -455,46 +434,40 @@ class Sampling:
         """Return Ĉ_L, the mean local covariance at a batch of locations."""
         C = np.zeros_like(kernel.map)
         for rows, n_locations in self.groups(batch, len(U), rng):
-            Y = to_float32_if_safe(mapped(U[rows], kernel, n_threads))
-            seen = expectation_of(Y, kernel, n_threads, np.arange(n_locations))
+            own = np.arange(n_locations)
+            seen = expectation(U[rows], kernel, n_threads, own, narrow=True)
             C += seen.C * (n_locations / len(batch))
         return C
 
-    def averaged(
-        self, C: FloatArray, weight: float, seen: FloatArray, part: float
-    ) -> tuple[FloatArray, float]:
-        """Average C_L with Ĉ_L of a batch that is a part of a pass; see `update`."""
+    def step(
+        self, m_step: MStep, state: EMResult, seen: FloatArray, part: float
+    ) -> EMResult:
+        """Average C_L with that of a batch, a part of a pass (eq. 7); fit the kernel.
+
+        A start that was not learned has a small weight, so that C_L is the mean of the
+        batches seen so far until a pass or two are done.
+        """
         kept = self.discount**part
-        before, weight = kept * weight, kept * weight + (1 - kept)
-        return (before * C + (1 - kept) * seen) / weight, weight  # eq. 7 at weight 1
+        before = kept * (state.weight or 1 - kept)
+        weight = before + (1 - kept)
+        C = (before * state.local_scatter + (1 - kept) * seen) / weight
+        return EMResult(m_step.fit(C), C, weight)
 
     def update(
         self,
         m_step: MStep,
         U: FloatArray,
-        kernel: Kernel,
-        C: FloatArray,
-        weight: float,
+        state: EMResult,
         locations: IntArray,
         rng: RandomState,
         n_threads: int,
-    ) -> tuple[Kernel, FloatArray, float]:
-        """Update C_L at the locations, a batch at a time; return kernel, C_L, weight.
-
-        The weight is the mass of past batches in C_L. At 1, its maximum, this is eq. 7.
-        A start that was not learned has a small weight, so that C_L is the mean of the
-        batches seen so far until a pass or two are done.
-        """
+    ) -> EMResult:
+        """Update C_L and the kernel at the locations, a batch at a time."""
         n_batches = -(-len(locations) // self.batch_size)
         for batch in np.array_split(locations, n_batches):
-            seen = self.scatter(U, kernel, batch, rng, n_threads)
-            C, weight = self.averaged(C, weight, seen, len(batch) / len(U))
-            kernel = m_step.fit(C)
-        return kernel, C, weight
-
-    def weight_of_start(self, n: int) -> float:
-        """Return the weight of a C_L that was not learned: that of one batch."""
-        return 1 - self.discount ** (min(self.batch_size, n) / n)
+            seen = self.scatter(U, state.kernel, batch, rng, n_threads)
+            state = self.step(m_step, state, seen, len(batch) / len(U))
+        return state
 
 
 def sampling_of(estimator: Any, shape: tuple[int, ...]) -> Sampling:
@@ -512,22 +485,18 @@ def sampling_of(estimator: Any, shape: tuple[int, ...]) -> Sampling:
     return Sampling(B, N, estimator.discount, estimator.rescale)
 
 
-OnePass = Callable[[Kernel, FloatArray, float], tuple[Kernel, FloatArray, float]]
-"""Updates a kernel, C_L and its weight by a pass through the data."""
-
-
 def stochastic_em(
     m_step: MStep,
     U: FloatArray,
-    start: Start,
+    start: EMResult,
     sampling: Sampling,
     *,
     max_iter: int,
     tol: float,
     rng: RandomState,
     n_threads: int,
-    on_iteration: OnIteration,
-    one_pass: OnePass | None = None,
+    on_iteration: OnIteration | None = None,
+    one_pass: Callable[[EMResult], EMResult] | None = None,
 ) -> EMResult:
     """Average the local covariances of mini-batches (eq. 7); an iteration is a pass.
 
@@ -538,7 +507,7 @@ def stochastic_em(
     ----------
     m_step, U, max_iter, tol, n_threads, on_iteration
         As for `exact_em`.
-    start : Start
+    start : EMResult
         The first kernel and C_L.
     sampling : Sampling
         Batches and references.
@@ -549,11 +518,8 @@ def stochastic_em(
     """
     n = len(U)
 
-    def over_all_rows(
-        kernel: Kernel, C: FloatArray, weight: float
-    ) -> tuple[Kernel, FloatArray, float]:
-        order = rng.permutation(n)
-        return sampling.update(m_step, U, kernel, C, weight, order, rng, n_threads)
+    def over_all_rows(state: EMResult) -> EMResult:
+        return sampling.update(m_step, U, state, rng.permutation(n), rng, n_threads)
 
     update = over_all_rows if one_pass is None else one_pass
     judges = sample_without_replacement(n, min(n, N_JUDGES), random_state=rng)
@@ -564,20 +530,18 @@ def stochastic_em(
         found = [log_means(V, kernel, n_threads, np.arange(k)) for V, k in judged]
         return objective(np.concatenate(found), kernel)
 
-    kernel, C, learned = start
-    weight = 1.0 if learned else sampling.weight_of_start(n)
-    curve = [height(kernel)]
-    converged = False
+    state, curve = start, [height(start.kernel)]
     for _ in range(max_iter):
-        kernel, C, weight = update(kernel, C, weight)
-        curve.append(height(kernel))
-        small_gain = curve[-1] - curve[-2] < tol
-        stopped = on_iteration(EMResult(kernel, C, curve, converged=True))
-        if converged := stopped or small_gain:
+        state = update(state)
+        curve.append(height(state.kernel))
+        result = replace(state, curve=curve)
+        stopped = on_iteration is not None and on_iteration(result)
+        if converged := stopped or curve[-1] - curve[-2] < tol:
             break
+    kernel, C = state.kernel, state.local_scatter
     if sampling.rescale and sampling.n_references < n:
         kernel, C = _rescale(m_step, U, kernel, C, judges[: N_JUDGES // 2], n_threads)
-    return EMResult(kernel, C, curve, converged)
+    return EMResult(kernel, C, curve=curve, converged=converged)
 
 
 def _rescale(
@@ -597,8 +561,7 @@ def _rescale(
     the density of all points (section 5.2).
     """
     for _ in range(max_iter):
-        Y = to_float32_if_safe(mapped(U, kernel, n_threads))
-        seen = expectation_of(Y, kernel, n_threads, locations)
+        seen = expectation(U, kernel, n_threads, locations, narrow=True)
         A = kernel.map[: kernel.n_local]
         now, before = (float(np.sum((A @ M) * A)) for M in (seen.C, C))
         if not (now > 0 and before > 0):  # no Parzen directions, or duplicates only

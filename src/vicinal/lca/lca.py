@@ -1,7 +1,6 @@
 """Local component analysis: the estimator."""
 
 from collections.abc import Callable
-from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -16,20 +15,16 @@ from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import unscale_components, validate_data, warn_caller
 from vicinal.lca._local_covariance import LocalDensity, local_em
 from vicinal.lca._selection import choose_ridge
-from vicinal.lca._shared import (
-    ParzenMetric,
-    at_least_one,
-    at_least_zero,
-    n_held_by,
-)
+from vicinal.lca._shared import ParzenMetric, at_least_one, at_least_zero
 from vicinal.lca.data import ScaledData
 from vicinal.lca.density import ParzenDensity
 from vicinal.lca.em import (
     CovarianceMStep,
     EMResult,
     Form,
+    Kernel,
+    MStep,
     OnIteration,
-    Start,
     form_of,
 )
 from vicinal.neighborhood import single_threaded_blas
@@ -240,33 +235,27 @@ default="full"
         # on the cores that the engine needs.
         with self._unchanged_on_error(), single_threaded_blas():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            form = form_of(self.covariance, self.n_components, points.shape[1])
-            distinct = self.alpha == "auto"
-            data = ScaledData.build(
-                points, form.isotropic, self.n_jobs, (X, y), distinct
+            return self._learn(
+                ScaledData.build(
+                    points, self._isotropic, self.n_jobs, (X, y), self.alpha == "auto"
+                )
             )
-            return self._learn(data, form)
 
-    def _learn(self, data: ScaledData, form: Form) -> Self:
+    def _learn(self, data: ScaledData) -> Self:
         """Choose ν, run EM, and set the fitted attributes."""
-        automatic, alpha, C = self.alpha == "auto", self.alpha, None
-        if automatic:
+        form, alpha, C = self._form(data), self.alpha, None
+        if automatic := alpha == "auto":
             alpha, C = choose_ridge(data, form, self.cv, self.random_state)
-        m_step = CovarianceMStep(form, data.ridge(float(alpha), automatic))
-        start = self._start(data, m_step, C)
-        if self.covariance == "local":
-            run = self._local_em(data, m_step, start)
-        else:
-            run = partial(self._em, data, m_step, start)
         chosen = {"alpha_": float(alpha)}
-        result = self._monitored(data, start, run, chosen)
+        m_step = self._m_step(data, chosen)
+        start = self._start(data, m_step, C)
+        result = self._monitored_em(data, m_step, start, chosen)
         fitted = chosen | self._attributes_of(data, result)
         if not automatic:
             return self._store(fitted, data, result)
         density: ParzenDensity = fitted["_density"].with_background(data)
         fitted |= {"_density": density, "background_weight_": density.weight}
-        n_held = n_held_by(m_step.ridge, result.local_scatter)
-        self._store(fitted, data, result, n_held)
+        self._store(fitted, data, result, m_step.ridge)
         if density.learned_nothing(form.n_parameters(data.U.shape[1])):
             warn_caller(
                 "LCA learned nothing local: its kernels predict left-out points "
@@ -278,67 +267,50 @@ default="full"
             )
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: ArrayLike, y: None = None) -> Self:  # noqa: ARG002
-        """Add points to the density, and update the metric by them (eq. 7).
+    @property
+    def _isotropic(self) -> bool:  # type: ignore[override]
+        return self.covariance in ("spherical", "low-rank")
 
-        The new points are the locations, `batch_size` of them in an update, and
-        `n_references` random points of all so far are their neighbors.
+    def _form(self, data: ScaledData) -> Form:
+        return form_of(self.covariance, self.n_components, data.U.shape[1])
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New points; at least two in the first call.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        if self.covariance == "local":
-            raise ValueError(
-                "partial_fit cannot learn a covariance for each point: use another "
-                "covariance than 'local'."
-            )
-        with self._unchanged_on_error(), single_threaded_blas():
-            first = not hasattr(self, "components_")
-            n_features = np.shape(X)[-1] if first else self.n_features_in_
-            form = form_of(self.covariance, self.n_components, n_features)
-            return self._partial_fit(
-                X,
-                form.isotropic,
-                lambda data, alphas: CovarianceMStep(
-                    form, data.ridge(alphas["alpha_"], self.alpha == "auto")
-                ),
-            )
+    def _m_step(self, data: ScaledData, alphas: dict[str, float]) -> CovarianceMStep:
+        """Return the M-step with the fitted ridge."""
+        ridge = data.ridge(alphas["alpha_"], self.alpha == "auto")
+        return CovarianceMStep(self._form(data), ridge)
 
     def _start(
         self, data: ScaledData, m_step: CovarianceMStep, C: FloatArray | None = None
-    ) -> Start:
+    ) -> EMResult:
         """Start from the last fit, from a known C_L, or from the data's covariance."""
         previous = self._previous(data)
         if previous is None:
             C = data.covariance if C is None else C
-            return Start(m_step.fit(C), C, learned=False)
+            return EMResult(m_step.fit(C), C, weight=0.0)
         A, C = previous
         inverse = np.linalg.inv(A)
         # The last fit may have been of another form.
-        return Start(m_step.kernel(inverse @ inverse.T), C, learned=True)
+        return EMResult(m_step.kernel(inverse @ inverse.T), C)
 
-    def _local_em(
-        self, data: ScaledData, m_step: CovarianceMStep, start: Start
-    ) -> Callable[[OnIteration], EMResult]:
-        """Return EM for one covariance per point, after EM for the shared one."""
+    def _em(
+        self,
+        data: ScaledData,
+        m_step: MStep,
+        start: EMResult,
+        on_iteration: OnIteration | None = None,
+        seed: Any = None,
+    ) -> EMResult:
+        """Run EM; for one covariance per point, after EM for the shared one."""
+        if self.covariance != "local":
+            return super()._em(data, m_step, start, on_iteration, seed)
         n, d = data.U.shape
         if n * d * d > 10**8:  # 0.8 GB
             raise ValueError(
                 f"covariance='local' would keep {n} matrices of {d} × {d}: too much. "
                 "Use 'full', or fewer points or features."
             )
-        shared = self._em(data, m_step, start, lambda _: False)
-        return lambda on_iteration: local_em(
-            shared,
+        return local_em(
+            super()._em(data, m_step, start),
             data.U,
             self.smoothing,
             max_iter=self.max_iter,
@@ -347,25 +319,27 @@ default="full"
             on_iteration=on_iteration,
         )
 
-    def _attributes_of(self, data: ScaledData, result: EMResult) -> dict[str, Any]:
-        """Return the fitted attributes for the state of EM."""
-        kernel, local = result.kernel, result.local_kernels
+    def _components_of(self, data: ScaledData, kernel: Kernel) -> dict[str, Any]:
+        """Return the fitted attributes for a kernel."""
         # The symmetric root of Σ⁻¹.
         variances, axes = eigh(kernel.map.T @ kernel.map)
         root = (axes * np.sqrt(np.maximum(variances, 0))) @ axes.T
-        shared: dict[str, Any] = {"units": data.units, "kernel": kernel, "U": data.U}
         spread = data.units.scale[:, None] * kernel.inverse
-        attributes = {
+        return {
             "components_": unscale_components(root, data.units.scale, data.U.dtype),
             "covariance_": spread @ spread.T,
-            "n_iter_": len(result.curve) - 1,
-            "objective_curve_": np.array(result.curve) - data.units.log_unit,
-            "_local_scatter": result.local_scatter,
         }
-        if local is None:
-            return attributes | {"_density": ParzenDensity(**shared, rtol=self.rtol)}
+
+    def _attributes_of(self, data: ScaledData, result: EMResult) -> dict[str, Any]:
+        """Return the fitted attributes for the state of EM."""
+        attributes = super()._attributes_of(data, result)
+        if (local := result.local_kernels) is None:
+            return attributes
+        spread = data.units.scale[:, None] * result.kernel.inverse
         covariances = spread @ local.covariances @ spread.T
         if data.duplicates is not None:
             covariances = covariances[data.duplicates.group]
-        density = LocalDensity(**shared, kernels=local)
+        density = LocalDensity(
+            units=data.units, kernel=result.kernel, U=data.U, kernels=local
+        )
         return attributes | {"covariances_": covariances, "_density": density}

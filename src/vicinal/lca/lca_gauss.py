@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -17,14 +17,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import unscale_components, validate_data, warn_caller
 from vicinal.lca._selection import Fold, choose_split_ridge
-from vicinal.lca._shared import ParzenMetric, at_least_zero, n_held_by
+from vicinal.lca._shared import ParzenMetric, at_least_zero
 from vicinal.lca.data import ScaledData
-from vicinal.lca.density import Background, ParzenDensity
+from vicinal.lca.density import Background
 from vicinal.lca.em import (
     FLOOR,
     EMResult,
     Kernel,
-    Start,
     directions_below,
     expectation,
     inverse_root,
@@ -412,13 +411,11 @@ class LCAGauss(ParzenMetric):
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
             data = ScaledData.build(points, False, self.n_jobs, (X, y), automatic)
             alphas, n_gaussian, C = self._choose_alphas(data)
-            m_step = self._m_step(data, alphas, n_gaussian)
+            m_step = replace(self._m_step(data, alphas), n_gaussian=n_gaussian)
             start = self._start(data, m_step, C)
             if self.search and self.n_gaussian == "auto":
-                found = self._search(data, m_step, start)
-                start = Start(found.kernel, found.local_scatter, learned=True)
-            run = partial(self._em, data, m_step, start)
-            result = self._monitored(data, start, run, alphas)
+                start = self._search(data, m_step, start)
+            result = self._monitored_em(data, m_step, start, alphas)
             fitted = alphas | self._attributes_of(data, result)
             if not automatic:
                 return self._store(fitted, data, result)
@@ -437,8 +434,7 @@ class LCAGauss(ParzenMetric):
                     "So all directions are Gaussian, and transform returns no columns: "
                     "set n_gaussian to a number to have some."
                 )
-            n_held = n_held_by(m_step.ridge, result.local_scatter)
-            self._store(fitted, data, result, n_held)
+            self._store(fitted, data, result, m_step.ridge)
             if nothing:
                 warn_caller(
                     "LCAGauss learned nothing local: its kernels predict left-out "
@@ -447,31 +443,6 @@ class LCAGauss(ParzenMetric):
                     ConvergenceWarning,
                 )
         return self
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: ArrayLike, y: None = None) -> Self:  # noqa: ARG002
-        """Add points to the density, and update the metric by them (eq. 7).
-
-        The new points are the locations, `batch_size` of them in an update, and
-        `n_references` random points of all so far are their neighbors.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            New points; at least two in the first call.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
-        with self._unchanged_on_error(), single_threaded_blas():
-            return self._partial_fit(
-                X,
-                False,
-                lambda data, alphas: self._m_step(data, alphas, self._n_given(data)),
-            )
 
     def _n_given(self, data: ScaledData) -> int | None:
         """Return the given number of Gaussian directions; None leaves it to EM."""
@@ -516,37 +487,37 @@ class LCAGauss(ParzenMetric):
         }
         return alphas, n_gaussian, C
 
-    def _m_step(
-        self, data: ScaledData, alphas: dict[str, float], n_gaussian: int | None
-    ) -> ProductMStep:
-        """Return the M-step with these ridges."""
+    def _m_step(self, data: ScaledData, alphas: dict[str, float]) -> ProductMStep:
+        """Return the M-step with the fitted ridges."""
         of_global = data.ridge(alphas["alpha_global_"], self.alpha_global == "auto")
         of_local = data.ridge(alphas["alpha_local_"], self.alpha_local == "auto")
         if self.alpha_local == self.alpha_global == "auto":
             # A constant feature is Gaussian: an eigenvalue just above 1.
             constant = data.units.constant
             of_local[constant] = of_global[constant] * (1 + 1e-6)
-        return ProductMStep.build(data.covariance, of_global, of_local, n_gaussian)
+        return ProductMStep.build(
+            data.covariance, of_global, of_local, self._n_given(data)
+        )
 
     def _start(
         self, data: ScaledData, m_step: ProductMStep, C: FloatArray | None = None
-    ) -> Start:
+    ) -> EMResult:
         """Start from the last fit, from a known C_L, or from kernels everywhere."""
         previous = self._previous(data)
-        warm, d = previous is not None, data.U.shape[1]
+        weight, d = float(previous is not None), data.U.shape[1]
         if previous is not None:
             A, C = previous
             q = self._density.kernel.n_local
             log_det = np.linalg.slogdet(A)[1]
             kernel = m_step.kernel(A, np.linalg.inv(A), q, log_det)
         elif C is not None:
-            return Start(m_step.fit(C), C, learned=False)
+            return EMResult(m_step.fit(C), C, weight)
         else:
             A, inverse, log_det = m_step.root
             q, C = d, data.covariance
             kernel = m_step.kernel(A, inverse, q, log_det, m_step.n_floored)
         if m_step.n_gaussian in (None, d - q):
-            return Start(kernel, C, learned=warm)
+            return EMResult(kernel, C, weight)
         # The number of Gaussian directions changes: C_L of the kernel gives the best.
         sampling, n_threads = self._sampling(data), data.n_threads
         if sampling is None:
@@ -555,15 +526,17 @@ class LCAGauss(ParzenMetric):
             rng = check_random_state(self.random_state)
             order = rng.permutation(len(data.U))
             C = sampling.scatter(data.U, kernel, order, rng, n_threads)
-        return Start(m_step.fit(C), C, learned=warm)
+        return EMResult(m_step.fit(C), C, weight)
 
-    def _search(self, data: ScaledData, m_step: ProductMStep, start: Start) -> EMResult:
+    def _search(
+        self, data: ScaledData, m_step: ProductMStep, start: EMResult
+    ) -> EMResult:
         """Return the result of LCA-Gauss-Red: a golden-section search (section 4)."""
         # With mini-batches, all candidates are judged by the same points.
         seed = check_random_state(self.random_state).randint(2**31 - 1)
 
-        def run(start: Start) -> EMResult:
-            return self._em(data, m_step, start, lambda _: False, seed)
+        def run(start: EMResult) -> EMResult:
+            return self._em(data, m_step, start, seed=seed)
 
         first = run(start)
         C, d = first.local_scatter, data.U.shape[1]
@@ -573,29 +546,23 @@ class LCAGauss(ParzenMetric):
         def height(n_gaussian: int) -> float:
             if n_gaussian not in known:
                 # C_L is not that of the moved kernel, and would move it back.
-                moved = Start(m_step.fit(C, n_gaussian), C, learned=False)
+                moved = EMResult(m_step.fit(C, n_gaussian), C, weight=0.0)
                 known[n_gaussian] = run(moved)
             return known[n_gaussian].curve[-1]
 
         golden_section(height, fewest, d)
-        return max(known.values(), key=lambda result: result.curve[-1])
+        best = max(known.values(), key=lambda result: result.curve[-1])
+        return replace(best, curve=[])
 
-    def _attributes_of(self, data: ScaledData, result: EMResult) -> dict[str, Any]:
-        """Return the fitted attributes for the state of EM."""
-        kernel, q = result.kernel, result.kernel.n_local
+    def _components_of(self, data: ScaledData, kernel: Kernel) -> dict[str, Any]:
+        """Return the fitted attributes for a kernel."""
         A = unscale_components(kernel.map, data.units.scale, data.U.dtype)
-        density = ParzenDensity(
-            units=data.units, kernel=kernel, U=data.U, rtol=self.rtol
-        )
+        local, gaussian = np.split(A, [kernel.n_local])
         return {
-            "components_": A[:q],
-            "local_components_": A[:q],
-            "gaussian_components_": A[q:],
-            "n_gaussian_": len(A) - q,
-            "n_iter_": len(result.curve) - 1,
-            "objective_curve_": np.array(result.curve) - data.units.log_unit,
-            "_density": density,
-            "_local_scatter": result.local_scatter,
+            "components_": local,
+            "local_components_": local,
+            "gaussian_components_": gaussian,
+            "n_gaussian_": len(gaussian),
         }
 
 

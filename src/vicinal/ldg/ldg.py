@@ -37,7 +37,7 @@ from vicinal.ldg.selection import (
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives.nca import check_class_prior
-from vicinal.optimize import SOLVERS
+from vicinal.optimize import maximize
 
 
 class LDG(LearnsFromClasses, LinearMetric):
@@ -311,9 +311,9 @@ default="empirical"
             wanted = max(1, grow_dimension(Z, sample.codes, sample.n_threads))
         solution: OptimizeResult | None = None
         if objective is not None and problem.rank > wanted:
-            solver = SOLVERS["lbfgs"](max_iter=self.max_iter, tol=self.tol)
-            start = found[:, :wanted].T
-            solution = solver.maximize(objective, start, lambda *_: False)
+            solution = maximize(
+                objective, found[:, :wanted].T, max_iter=self.max_iter, tol=self.tol
+            )
             subspace = orthonormal(solution.x.T)
             values, found = problem.ordered_in(gamma, subspace)
         components = complete_rows(to_features(found), wanted).astype(points.dtype)

@@ -1,7 +1,7 @@
 """Base class of the estimators with metric-learn's names and parameters."""
 
 from collections.abc import Callable
-from inspect import Parameter, Signature
+from inspect import Parameter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.utils import ClassifierTags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from vicinal._signatures import init_of
 from vicinal._typing import FloatArray
 from vicinal.base.metric import LinearMetric, warn_caller
 
@@ -103,15 +104,9 @@ class BaseMetricLearner(LinearMetric):
         known = DEFAULTS | (defaults or {})
         values = cls._defaults = {name: known.get(name) for name in parameters.split()}
         kind = Parameter.POSITIONAL_OR_KEYWORD
-        each = [Parameter(name, kind, default=value) for name, value in values.items()]
-        signature = Signature(each)
-
-        def init(self: Any, *args: Any, **kwargs: Any) -> None:
-            vars(self).update(values | signature.bind(*args, **kwargs).arguments)
-
-        # scikit-learn's get_params reads the names from here.
-        init.__signature__ = Signature([Parameter("self", kind), *each])  # type: ignore[attr-defined]
-        cls.__init__ = init  # type: ignore[method-assign]
+        cls.__init__ = init_of(  # type: ignore[method-assign]
+            Parameter(name, kind, default=value) for name, value in values.items()
+        )
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and labels.
