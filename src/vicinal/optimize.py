@@ -63,6 +63,10 @@ StopReason: TypeAlias = Literal[
 """
 
 
+SUCCESS: tuple[StopReason, ...] = ("converged", "callback")
+"""Reasons after which more iterations are not needed."""
+
+
 def solution(
     components: FloatArray,
     n_iter: int,
@@ -78,7 +82,7 @@ def solution(
         curve=curve,
         reason=reason,
         message=message,
-        success=reason in ("converged", "callback"),
+        success=reason in SUCCESS,
     )
 
 
@@ -205,8 +209,12 @@ class LBFGS:
         elif not (np.isfinite(result.fun) and np.isfinite(result.jac).all()):
             reason = "not_finite"
         reason, message = stopped or (reason, str(result.message))
-        components = result.x.reshape(start.shape)
-        return solution(components, int(result.nit), curve, reason, message)
+        result.update(
+            x=result.x.reshape(start.shape), jac=-result.jac.reshape(start.shape),
+            fun=curve[-1], curve=curve,
+            reason=reason, message=message, success=reason in SUCCESS,
+        )  # fmt: skip
+        return result
 
 
 @dataclass(frozen=True)
@@ -1044,8 +1052,7 @@ def maximize(
     """
     if isinstance(solver, str):
         solver = SOLVERS[solver](max_iter=max_iter, tol=tol)
-    if callback is None:
-        callback = _never_stop
+    callback = callback or (lambda *_: False)
     size = float(np.abs(start).max(initial=0)) / unit
     if size > 0 and not 0.01 <= size <= 100:
         unit *= power_of_two(size)
@@ -1065,7 +1072,3 @@ def maximize(
     result.setdefault("success", True)
     result.setdefault("reason", "converged" if result.success else "max_iter")
     return result
-
-
-def _never_stop(_: FloatArray, __: list[float]) -> bool:
-    return False

@@ -71,7 +71,7 @@ def learn(
     alpha = float(est.alpha) if selected is None else selected.alpha
     objective = make_objective(est, train)
     unit = 1 / data_unit(train.X, train.weights)
-    optimizer = make_optimizer(est, train, alpha, unit)
+    optimizer = make_optimizer(est, train, alpha)
     if selected is None:
         start = first_map(est, train, objective, optimizer, alpha, unit)
     else:
@@ -91,13 +91,39 @@ def learn(
         *problem.given,
         start,
         lambda A: est._attributes_of(problem, A),
-        optimizer.describe(problem.X.shape[1]) if est.verbose else "",
+        _description(est, optimizer, problem.X.shape[1]) if est.verbose else "",
         stochastic,
     )
     watch = monitor if stopper is None else stopper.watch(monitor)
     try:
         with monitor:
-            result = optimizer.maximize(objective, start, watch)
+            if optimizer is None:
+                penalty = alpha * objective.n_points
+                target: Any = Ridge(objective, penalty) if alpha else objective
+                how = {
+                    "solver": "lbfgs" if est.solver == "auto" else est.solver,
+                    "max_iter": est.max_iter,
+                    "tol": est.tol,
+                    "unit": unit,
+                }
+                if selected is not None:  # maps were judged after as many iterations
+                    how["max_iter"] = min(SELECTION_ITERATIONS, est.max_iter)
+                if isinstance(objective, TruncatedNCA) and objective.may_truncate:
+                    rounds = Refreshed(
+                        objective.refresh, objective.is_stale, how,
+                        objective.list_lifetime,
+                    )  # fmt: skip
+                    result = rounds.maximize(target, start, watch)
+                else:
+                    result = maximize(target, start, callback=watch, **how)
+                if selected is not None and result.reason == "max_iter" and result.nit:
+                    result.update(
+                        reason="converged",
+                        success=True,
+                        message="as many iterations as were judged on held-out rows",
+                    )
+            else:
+                result = optimizer.maximize(objective, start, watch)
     except KeyboardInterrupt:
         if est.warm_start and monitor.n_iter:  # keep the current map
             A = monitor.components
@@ -137,7 +163,7 @@ class Run:
             found["validation_curve_"] = np.array(self.stopper.curve)
         perplexities = np.full(len(problem.kept), np.nan, dtype=problem.X.dtype)
         queries = None
-        if not isinstance(self.optimizer, ExactOptimizer):
+        if self.optimizer is not None:  # not a solver over all pairs
             rng = np.random.default_rng(self.optimizer.seed)
             queries = queries_of_all(objective, rng)
         perplexities[problem.kept] = objective.effective_neighbors(A, queries)
@@ -176,8 +202,13 @@ def store(est: Any, attributes: dict[str, Any]) -> None:
     vars(est).update(attributes)
 
 
-def map_attributes(components: FloatArray, dtype: Any) -> dict[str, Any]:
+def map_attributes(
+    est: Any,  # noqa: ARG001  a method of the estimators
+    problem: Problem,
+    components: FloatArray,
+) -> dict[str, Any]:
     """Return the fitted attributes of a map, or of the diagonal of a map."""
+    dtype = problem.X.dtype
     if components.ndim == 2:
         return {"components_": components.astype(dtype)}
     # The sign of a weight does not change distances.
@@ -214,65 +245,6 @@ def make_objective(est: Any, problem: Problem) -> PairObjective:
 
 
 @dataclass(frozen=True)
-class ExactOptimizer:
-    """Optimizer with sums over all pairs, or over lists of neighbors.
-
-    Parameters
-    ----------
-    solver : str or Solver
-        A name in `vicinal.optimize.SOLVERS`, or a solver.
-    max_iter, tol : int, float
-        Limits of a solver that is given by name.
-    alpha : float
-        Penalty per point.
-    unit : float
-        Unit of the map's entries.
-    planned : bool, default=False
-        Whether reaching max_iter is expected.
-    """
-
-    solver: Any
-    max_iter: int
-    tol: float
-    alpha: float
-    unit: float
-    planned: bool = False
-
-    def describe(self, _: int) -> str:
-        """Return a line for `verbose`."""
-        known = isinstance(self.solver, str)
-        return f"solver {self.solver if known else type(self.solver).__name__}"
-
-    def maximize(
-        self, objective: PairObjective, start: FloatArray, callback: Any
-    ) -> OptimizeResult:
-        """Maximize from a start; see `vicinal.optimize.Solver`."""
-        how: dict[str, Any] = {
-            "solver": self.solver,
-            "unit": self.unit,
-            "max_iter": self.max_iter,
-            "tol": self.tol,
-        }
-        target = objective
-        if self.alpha:
-            target = Ridge(objective, self.alpha * objective.n_points)  # type: ignore[assignment]
-        if isinstance(objective, TruncatedNCA) and objective.may_truncate:
-            rounds = Refreshed(
-                objective.refresh, objective.is_stale, how, objective.list_lifetime
-            )
-            result = rounds.maximize(target, start, callback)
-        else:
-            result = maximize(target, start, callback=callback, **how)
-        if self.planned and result.get("reason") == "max_iter" and result.nit:
-            result.update(
-                reason="converged",
-                success=True,
-                message="as many iterations as were judged on the rows held out",
-            )
-        return result
-
-
-@dataclass(frozen=True)
 class NoOptimization:
     """Optimizer that keeps the start, because no learned map predicts better.
 
@@ -298,23 +270,22 @@ class NoOptimization:
         return solution(start, 1, curve, "converged", self.describe(0))
 
 
-def make_optimizer(est: Any, problem: Problem, alpha: float, unit: float) -> Any:
-    """Return the optimizer for `solver` and the size of the data."""
+def make_optimizer(est: Any, problem: Problem, alpha: float) -> Any:
+    """Return the optimizer for `solver` and the size of the data.
+
+    None is a solver of `vicinal.optimize` over all pairs, or over lists of neighbors.
+    """
     if np.isinf(alpha):
         return NoOptimization(seed_of(est))
-    solver = est.solver
     n, D = problem.X.shape
-    if isinstance(solver, str) and solver == "auto":
-        exact = getattr(est, "n_neighbors", "all") != "all"
-        exact |= bool(getattr(est, "anneal", False))
+    if est.solver == "auto":
         two_phases = problem.loss in ("expected", "class-density")
-        few = n < STOCHASTIC_FROM[0 if two_phases else 1]
-        solver = "lbfgs" if exact or few else "stochastic"
-    if not isinstance(solver, str) or solver != "stochastic":
-        # Each map of the path was judged after this number of iterations.
-        planned = est.alpha == "auto"
-        max_iter = min(SELECTION_ITERATIONS, est.max_iter) if planned else est.max_iter
-        return ExactOptimizer(solver, max_iter, est.tol, alpha, unit, planned)
+        needs_pairs = getattr(est, "n_neighbors", "all") != "all"
+        needs_pairs |= bool(getattr(est, "anneal", False))
+        if needs_pairs or n < STOCHASTIC_FROM[0 if two_phases else 1]:
+            return None
+    elif est.solver != "stochastic":
+        return None
     seed = seed_of(est)
     d = int(est.n_components) if isinstance(est.n_components, Integral) else D
     preconditioner = Preconditioner.find(
@@ -323,6 +294,17 @@ def make_optimizer(est: Any, problem: Problem, alpha: float, unit: float) -> Any
     return StochasticOptimizer(
         preconditioner, *part_sizes(est, n), est.max_iter, alpha, seed
     )
+
+
+def _description(est: Any, optimizer: Any, n_features: int) -> str:
+    """Return a description of the optimization for `verbose`."""
+    if optimizer is not None:
+        description: str = optimizer.describe(n_features)
+        return description
+    if est.solver == "auto":
+        return "solver lbfgs"
+    known = isinstance(est.solver, str)
+    return f"solver {est.solver if known else type(est.solver).__name__}"
 
 
 def part_sizes(est: Any, n: int) -> tuple[int | None, int | None]:
@@ -356,7 +338,7 @@ def _held_out_score(
 
 def warn_unless_learned(est: Any, result: OptimizeResult) -> None:
     """Warn if the fit did not converge or learned nothing."""
-    if result.get("success", True):
+    if result.success:
         return
     begun, ended = result.curve[0], result.curve[-1]
     # A smaller gain, relative to the objective, is rounding error.
