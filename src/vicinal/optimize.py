@@ -1009,11 +1009,11 @@ SOLVERS: dict[str, Any] = {
 def maximize(
     objective: Objective,
     start: FloatArray,
+    callback: OnIteration | None = None,
     *,
     solver: Any = "lbfgs",
     max_iter: int = 50,
     tol: float = 1e-5,
-    callback: OnIteration | None = None,
     unit: float = 1.0,
 ) -> OptimizeResult:
     """Maximize an objective from a start.
@@ -1024,12 +1024,12 @@ def maximize(
         Objective with `value_and_gradient`.
     start : ndarray
         Initial map, of any shape.
+    callback : callable, optional
+        Called after each iteration with the map and the curve so far; True stops.
     solver : str or Solver, default="lbfgs"
         A name in `SOLVERS`, or an object with `maximize(objective, start, callback)`.
     max_iter, tol : int, float
         Limits of a solver that is given by name.
-    callback : callable, optional
-        Called after each iteration with the map and the curve so far; True stops.
     unit : float, default=1.0
         Unit of the map's entries for the solver, a power of two. Tolerances and first
         steps assume entries between 0.01 and 100 in this unit; otherwise, the unit of

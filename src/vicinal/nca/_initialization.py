@@ -22,7 +22,6 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import (
     covariance,
     discriminant_rows,
-    filled,
     mean,
     relevant_components,
     spread,
@@ -84,37 +83,21 @@ def initial_components(
             f"most {n_features}, or None for all."
         )
     is_auto = init == "auto"
+    plain = "pca" if d < min(n, n_features) else "identity"
     if is_auto:
         # As scikit-learn's NCA, whose LDA needs more points than classes.
         n_classes = 0 if codes is None else int(codes.max()) + 1
-        plain = "pca" if d < min(n, n_features) else "identity"
         discriminant = d <= min(n_features, n_classes - 1) and n > n_classes
         init = "lda" if discriminant and not issparse(X) else plain
-    if init in ("lda", "rca") and codes is None:
-        raise ValueError(f"init={init!r} needs classes; use 'pca' or 'whiten' here.")
-    if init == "rca":
-        return relevant_components(X, codes, d, n_threads=n_threads)
-    if init == "lda":
-        within = spread(X, codes, n_threads=n_threads)
-        if len(within.variances) and is_auto:  # classes weighted by size, whitened
-            return discriminant_rows(X, codes, within, d)
-        if len(within.variances):  # eq. 3.16 and 3.17: equal weights, unit length
-            rows = discriminant_rows(X, codes, within, d, class_weight="equal")
-            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-            return rows / np.where(lengths > 0, lengths, 1.0)
-        if not is_auto:
-            raise ValueError(
-                "init='lda' finds no direction: no class has points that differ; use "
-                "init='pca' or 'identity'."
-            )
+    if init in ("lda", "rca"):
+        start = _from_classes(init, X, codes, d, n_threads, is_auto)
+        if start is not None:
+            return start
         init = plain
     if init == "random":
         return random_state.standard_normal(size=(d, n_features))
-    if init == "whiten":  # S^(−1/2), or principal components of unit variance
-        total = spread(X, n_threads=n_threads)
-        if d == n_features:
-            return total.inverse_root()
-        return filled(total.whitening().T[::-1][:d], d)
+    if init == "whiten":
+        return _whiten(X, d, n_threads)
     # Lanczos, for sparse X, cannot find all directions.
     if init == "identity" or (issparse(X) and d >= min(n, n_features)):
         start = np.eye(d, n_features)
@@ -122,6 +105,47 @@ def initial_components(
         start = _pca(X, d, random_state, n_threads)
     # The size of these two is fixed in scikit-learn; here it follows the unit of X.
     return unit * start if is_auto else start
+
+
+def _from_classes(
+    init: str,
+    X: FloatArray,
+    codes: IntArray | None,
+    d: int,
+    n_threads: int,
+    is_auto: bool,
+) -> FloatArray | None:
+    """Return "lda" or "rca"; None for "auto" if no class has points that differ.
+
+    In eq. 3.16 and 3.17 of the thesis, classes have equal weights and rows unit length;
+    "auto", as scikit-learn, weights classes by size, and whitens them.
+    """
+    if codes is None:
+        raise ValueError(f"init={init!r} needs classes; use 'pca' or 'whiten' here.")
+    if init == "rca":
+        return relevant_components(X, codes, d, n_threads=n_threads)
+    within = spread(X, codes, n_threads=n_threads)
+    if not len(within.variances):
+        if is_auto:
+            return None
+        raise ValueError(
+            "init='lda' finds no direction: no class has points that differ; use "
+            "init='pca' or 'identity'."
+        )
+    if is_auto:
+        return discriminant_rows(X, codes, within, d)
+    rows = discriminant_rows(X, codes, within, d, class_weight="equal")
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1.0)
+
+
+def _whiten(X: FloatArray, d: int, n_threads: int) -> FloatArray:
+    """Return S^(−1/2), or at low rank the principal components, of unit variance."""
+    total = spread(X, n_threads=n_threads)
+    if d == X.shape[1]:
+        return total.inverse_root()
+    rows = total.whitening().T[::-1][:d]
+    return np.pad(rows, ((0, d - len(rows)), (0, 0)))
 
 
 def candidate_starts(
@@ -338,7 +362,7 @@ def first_map(
     if getattr(est, "anneal", False):
         return annealed(est, problem, objective, alpha, unit)
     basis = getattr(optimizer, "preconditioner", None)
-    if is_diagonal(est):
+    if getattr(est, "form", "full") == "diagonal":
         start = diagonal_start(est.init, X, unit)
     elif basis is None:
         start = start_of(est, X, codes, d, unit)

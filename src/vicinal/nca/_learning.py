@@ -5,6 +5,7 @@ All estimators of this folder use these functions; `est` is the estimator.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -95,35 +96,13 @@ def learn(
         stochastic,
     )
     watch = monitor if stopper is None else stopper.watch(monitor)
+    solve = optimizer.maximize if optimizer else exact_solver(est, objective, unit)
+    target: Any = objective
+    if optimizer is None and alpha:
+        target = Ridge(objective, alpha * objective.n_points)
     try:
         with monitor:
-            if optimizer is None:
-                penalty = alpha * objective.n_points
-                target: Any = Ridge(objective, penalty) if alpha else objective
-                how = {
-                    "solver": "lbfgs" if est.solver == "auto" else est.solver,
-                    "max_iter": est.max_iter,
-                    "tol": est.tol,
-                    "unit": unit,
-                }
-                if selected is not None:  # maps were judged after as many iterations
-                    how["max_iter"] = min(SELECTION_ITERATIONS, est.max_iter)
-                if isinstance(objective, TruncatedNCA) and objective.may_truncate:
-                    rounds = Refreshed(
-                        objective.refresh, objective.is_stale, how,
-                        objective.list_lifetime,
-                    )  # fmt: skip
-                    result = rounds.maximize(target, start, watch)
-                else:
-                    result = maximize(target, start, callback=watch, **how)
-                if selected is not None and result.reason == "max_iter" and result.nit:
-                    result.update(
-                        reason="converged",
-                        success=True,
-                        message="as many iterations as were judged on held-out rows",
-                    )
-            else:
-                result = optimizer.maximize(objective, start, watch)
+            result = solve(target, start, watch)
     except KeyboardInterrupt:
         if est.warm_start and monitor.n_iter:  # keep the current map
             A = monitor.components
@@ -134,6 +113,9 @@ def learn(
     if problem.targets is not None and est.alpha == "auto":
         # The penalty shrinks the map; the scale that predicts best is larger.
         result.x = best_loss_scale(problem.scale_objective(), result.x)
+    if selected is not None and result.reason == "max_iter" and result.nit:
+        message = "as many iterations as were judged on held-out rows"
+        result.update(reason="converged", success=True, message=message)
     run.finish(result)
     return result
 
@@ -307,6 +289,20 @@ def _description(est: Any, optimizer: Any, n_features: int) -> str:
     return f"solver {est.solver if known else type(est.solver).__name__}"
 
 
+def exact_solver(
+    est: Any, objective: PairObjective, unit: float
+) -> Callable[..., OptimizeResult]:
+    """Return `vicinal.optimize.maximize` with the estimator's settings."""
+    solver = "lbfgs" if est.solver == "auto" else est.solver
+    how = {"solver": solver, "max_iter": est.max_iter, "tol": est.tol, "unit": unit}
+    if est.alpha == "auto":  # each map was judged after this number of iterations
+        how["max_iter"] = min(SELECTION_ITERATIONS, est.max_iter)
+    if isinstance(objective, TruncatedNCA) and objective.may_truncate:
+        refresh, is_stale = objective.refresh, objective.is_stale
+        return Refreshed(refresh, is_stale, how, objective.list_lifetime).maximize
+    return partial(maximize, **how)
+
+
 def part_sizes(est: Any, n: int) -> tuple[int | None, int | None]:
     """Return the numbers of queries and references of a step; None is "auto"."""
     references = n if est.n_references == "all" else est.n_references
@@ -365,9 +361,10 @@ def warn_unless_learned(est: Any, result: OptimizeResult) -> None:
 
 def check_diagonal(est: Any, n_features: int) -> None:
     """Raise ValueError if a diagonal map is to reduce the dimension."""
-    diagonal = getattr(est, "form", "full") == "diagonal"
-    if diagonal and est.n_components not in (None, n_features):
+    if est.n_components not in (None, n_features):
         raise ValueError(
             "form='diagonal' keeps all features: n_components must be None, not "
             f"{est.n_components!r}."
         )
+    if getattr(est, "anneal", False):
+        raise ValueError("form='diagonal' keeps all features: use anneal=False.")

@@ -363,10 +363,6 @@ matrix of shape (n_samples, n_samples)
             )
         if self.form == "diagonal":
             check_diagonal(self, X.shape[1])
-            if self.anneal:
-                raise ValueError(
-                    "form='diagonal' keeps all features: use anneal=False."
-                )
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(

@@ -179,7 +179,8 @@ verbose, random_state, n_jobs
                 self, X, dtype=FLOATS, ensure_min_samples=2
             )
             matrix = check_pairs(pairs, len(points), weights)
-            check_diagonal(self, points.shape[1])
+            if self.form == "diagonal":
+                check_diagonal(self, points.shape[1])
             points, offset = center_float32(points)
             n = len(points)
             problem = PairProblem(

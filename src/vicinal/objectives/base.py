@@ -95,7 +95,6 @@ class PairLoss(Protocol):
 
 def custom_rule(loss: PairLoss, data: Any, weight: FloatArray) -> Rule:
     """Return the engine's rule for a `PairLoss`; the term of a row is weighted."""
-
     from vicinal.neighborhood import kernels  # loads Numba
 
     def kernel(

@@ -135,9 +135,9 @@ default="expected"
         self.kind = kind
         mass_of_one = np.ones(len(order))
         if prior is not None and kind == "class-density":
-            if class_sizes is None:
-                class_sizes = np.bincount(self._codes, weights=counts)
-            mass_of_one = (prior / class_sizes)[self._codes]
+            of_these = np.bincount(self._codes, weights=counts)
+            mass_of_one = prior / (of_these if class_sizes is None else class_sizes)
+            mass_of_one = mass_of_one[self._codes]
         super().__init__(points, order, counts, mass_of_one, n_jobs)
 
     def subset(self, points: IntArray) -> Self:
