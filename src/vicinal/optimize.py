@@ -63,6 +63,10 @@ StopReason: TypeAlias = Literal[
 """
 
 
+SUCCESS: tuple[StopReason, ...] = ("converged", "callback")
+"""Reasons after which more iterations are not needed."""
+
+
 def solution(
     components: FloatArray,
     n_iter: int,
@@ -78,7 +82,7 @@ def solution(
         curve=curve,
         reason=reason,
         message=message,
-        success=reason in ("converged", "callback"),
+        success=reason in SUCCESS,
     )
 
 
@@ -205,8 +209,12 @@ class LBFGS:
         elif not (np.isfinite(result.fun) and np.isfinite(result.jac).all()):
             reason = "not_finite"
         reason, message = stopped or (reason, str(result.message))
-        components = result.x.reshape(start.shape)
-        return solution(components, int(result.nit), curve, reason, message)
+        result.update(
+            x=result.x.reshape(start.shape), jac=-result.jac.reshape(start.shape),
+            fun=curve[-1], curve=curve,
+            reason=reason, message=message, success=reason in SUCCESS,
+        )  # fmt: skip
+        return result
 
 
 @dataclass(frozen=True)
@@ -1001,11 +1009,11 @@ SOLVERS: dict[str, Any] = {
 def maximize(
     objective: Objective,
     start: FloatArray,
+    callback: OnIteration | None = None,
     *,
     solver: Any = "lbfgs",
     max_iter: int = 50,
     tol: float = 1e-5,
-    callback: OnIteration | None = None,
     unit: float = 1.0,
 ) -> OptimizeResult:
     """Maximize an objective from a start.
@@ -1016,12 +1024,12 @@ def maximize(
         Objective with `value_and_gradient`.
     start : ndarray
         Initial map, of any shape.
+    callback : callable, optional
+        Called after each iteration with the map and the curve so far; True stops.
     solver : str or Solver, default="lbfgs"
         A name in `SOLVERS`, or an object with `maximize(objective, start, callback)`.
     max_iter, tol : int, float
         Limits of a solver that is given by name.
-    callback : callable, optional
-        Called after each iteration with the map and the curve so far; True stops.
     unit : float, default=1.0
         Unit of the map's entries for the solver, a power of two. Tolerances and first
         steps assume entries between 0.01 and 100 in this unit; otherwise, the unit of
@@ -1044,8 +1052,7 @@ def maximize(
     """
     if isinstance(solver, str):
         solver = SOLVERS[solver](max_iter=max_iter, tol=tol)
-    if callback is None:
-        callback = _never_stop
+    callback = callback or (lambda *_: False)
     size = float(np.abs(start).max(initial=0)) / unit
     if size > 0 and not 0.01 <= size <= 100:
         unit *= power_of_two(size)
@@ -1065,7 +1072,3 @@ def maximize(
     result.setdefault("success", True)
     result.setdefault("reason", "converged" if result.success else "max_iter")
     return result
-
-
-def _never_stop(_: FloatArray, __: list[float]) -> bool:
-    return False

@@ -27,7 +27,9 @@ def test_validated_data_give_the_same_bits(kind: str) -> None:
     counts = np.random.default_rng(1).uniform(0.5, 3, size=50)
     A = 0.4 * np.random.default_rng(2).normal(size=(2, 4))
     checked = TargetObjective(X, t, kind, width=2.0, sample_weight=counts)
-    known = TargetObjective.from_validated(X, t, kind, 2.0, counts, None)
+    known = TargetObjective(
+        X, t, kind, width=2.0, sample_weight=counts, check_input=False
+    )
     value, gradient = checked.value_and_gradient(A)
     assert known.value_and_gradient(A)[0] == value
     np.testing.assert_array_equal(known.value_and_gradient(A)[1], gradient)

@@ -20,7 +20,6 @@ from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.metric import unscale_components, validate_data
 from vicinal.neighborhood.threads import (
     SMALL,
-    blocks,
     map_in_order,
     rows_per_block,
     single_threaded_blas,
@@ -238,11 +237,13 @@ def covariance(
         term: FloatArray = residuals.T @ residuals
         return term
 
-    size_of_block = rows_per_block(n, 8 * n_features)
-    parts = blocks(slice(0, n), max(size_of_block, n_features))
-    n_threads = n_threads if n * n_features**2 > SMALL else 1
-    for term in map_in_order(square, parts, n_threads):
-        product += term
+    size_of_block = max(rows_per_block(n, 8 * n_features), n_features)
+    parts = list(gen_batches(n, size_of_block))
+    alone = n_threads == 1 or n * n_features**2 <= SMALL
+    with single_threaded_blas():
+        terms = map(square, parts) if alone else map_in_order(square, parts, n_threads)
+        for term in terms:
+            product += term
     return product / n, units
 
 
@@ -324,12 +325,10 @@ def discriminant_rows(
             rest -= directions.T @ (directions @ rest)
             if np.linalg.norm(rest) > smallest:
                 directions = np.vstack([directions, rest / np.linalg.norm(rest)])
-    return filled((white @ directions.T).T, d)
-
-
-def filled(rows: FloatArray, d: int) -> FloatArray:
-    """Return d rows, padded with zeros if the data have fewer dimensions."""
-    return np.vstack([rows, np.zeros((d - len(rows), rows.shape[1]))])
+    # Zeros, if the data have fewer dimensions.
+    rows = np.zeros((d, X.shape[1]))
+    rows[: len(directions)] = (white @ directions.T).T
+    return rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -229,7 +229,8 @@ class Monitor:
 
     def __enter__(self) -> Self:
         self._context.call_on_fit_task_begin(**self._data)
-        self._begin_task()
+        self._task = self._context.subcontext(task_name="iteration")
+        self._task.call_on_fit_task_begin(**self._data)
         if self._estimator.verbose:
             if self._how:
                 say(self._estimator, self._how)
@@ -267,7 +268,8 @@ class Monitor:
             except StopIteration:
                 stop = True
         if not stop and self.n_iter < self._estimator.max_iter:
-            self._begin_task()
+            self._task = self._context.subcontext(task_name="iteration")
+            self._task.call_on_fit_task_begin(**self._data)
         return stop
 
     def __exit__(
@@ -285,10 +287,6 @@ class Monitor:
             self._context.call_on_fit_task_end(
                 **self._data, reconstruction_attributes=self._as_if_fitted
             )
-
-    def _begin_task(self) -> None:
-        self._task = self._context.subcontext(task_name="iteration")
-        self._task.call_on_fit_task_begin(**self._data)
 
     def _as_if_fitted(self) -> dict[str, Any]:
         """Return the attributes that make a copy of the estimator usable."""
@@ -370,8 +368,9 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     components_: FloatArray
     _unchanged_on_error = unchanged_on_error
-    # Formats of sparse X that fit supports.
+    # Formats of sparse X that fit supports, and whether it needs y.
     _accept_sparse: ClassVar[list[str] | bool] = False
+    _requires_y: ClassVar[bool] = False
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Map the points to the space in which the learned distance is Euclidean.
@@ -450,6 +449,7 @@ class LinearMetric(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         tags.input_tags.sparse = bool(self._accept_sparse)
+        tags.target_tags.required |= self._requires_y
         return tags
 
     @property

@@ -365,9 +365,10 @@ def steps_of_share(
     kind, sizes, prior, batch_size, n_references, alpha, report = batches
     rows = share.rows
     with freed_memory_kept(), single_threaded_blas():
-        objective = NCAObjective.from_codes(
-            rows.X, rows.codes, kind, np.ones(len(rows)), prior, 1, sizes
-        )
+        objective = NCAObjective(
+            rows.X, rows.codes, kind, sample_weight=np.ones(len(rows)),
+            class_prior=prior, n_jobs=1, class_sizes=sizes, check_input=False,
+        )  # fmt: skip
         sampler = MinibatchSampler(
             objective, batch_size, n_references, alpha, share.basis, report
         )

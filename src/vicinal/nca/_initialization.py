@@ -20,10 +20,8 @@ from sklearn.utils import check_array, check_random_state
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import (
-    Spread,
     covariance,
     discriminant_rows,
-    filled,
     mean,
     relevant_components,
     spread,
@@ -84,23 +82,70 @@ def initial_components(
             f"n_components={d} is more than the {n_features} features of X; choose at "
             f"most {n_features}, or None for all."
         )
-    if init == "auto":
-        return _auto(X, codes, d, random_state, n_threads, unit)
-    if init == "identity":
-        return np.eye(d, n_features)
+    is_auto = init == "auto"
+    plain = "pca" if d < min(n, n_features) else "identity"
+    if is_auto:
+        # As scikit-learn's NCA, whose LDA needs more points than classes.
+        n_classes = 0 if codes is None else int(codes.max()) + 1
+        discriminant = d <= min(n_features, n_classes - 1) and n > n_classes
+        init = "lda" if discriminant and not issparse(X) else plain
+    if init in ("lda", "rca"):
+        start = _from_classes(init, X, codes, d, n_threads, is_auto)
+        if start is not None:
+            return start
+        init = plain
     if init == "random":
         return random_state.standard_normal(size=(d, n_features))
-    if init == "pca":
-        # Lanczos, for sparse X, cannot find all directions.
-        if issparse(X) and d >= min(n, n_features):
-            return np.eye(d, n_features)
-        return _pca(X, d, random_state, n_threads)
     if init == "whiten":
         return _whiten(X, d, n_threads)
+    # Lanczos, for sparse X, cannot find all directions.
+    if init == "identity" or (issparse(X) and d >= min(n, n_features)):
+        start = np.eye(d, n_features)
+    else:
+        start = _pca(X, d, random_state, n_threads)
+    # The size of these two is fixed in scikit-learn; here it follows the unit of X.
+    return unit * start if is_auto else start
+
+
+def _from_classes(
+    init: str,
+    X: FloatArray,
+    codes: IntArray | None,
+    d: int,
+    n_threads: int,
+    is_auto: bool,
+) -> FloatArray | None:
+    """Return "lda" or "rca"; None for "auto" if no class has points that differ.
+
+    In eq. 3.16 and 3.17 of the thesis, classes have equal weights and rows unit length;
+    "auto", as scikit-learn, weights classes by size, and whitens them.
+    """
     if codes is None:
         raise ValueError(f"init={init!r} needs classes; use 'pca' or 'whiten' here.")
-    start = _lda if init == "lda" else relevant_components
-    return start(X, codes, d, n_threads=n_threads)
+    if init == "rca":
+        return relevant_components(X, codes, d, n_threads=n_threads)
+    within = spread(X, codes, n_threads=n_threads)
+    if not len(within.variances):
+        if is_auto:
+            return None
+        raise ValueError(
+            "init='lda' finds no direction: no class has points that differ; use "
+            "init='pca' or 'identity'."
+        )
+    if is_auto:
+        return discriminant_rows(X, codes, within, d)
+    rows = discriminant_rows(X, codes, within, d, class_weight="equal")
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1.0)
+
+
+def _whiten(X: FloatArray, d: int, n_threads: int) -> FloatArray:
+    """Return S^(−1/2), or at low rank the principal components, of unit variance."""
+    total = spread(X, n_threads=n_threads)
+    if d == X.shape[1]:
+        return total.inverse_root()
+    rows = total.whitening().T[::-1][:d]
+    return np.pad(rows, ((0, d - len(rows)), (0, 0)))
 
 
 def candidate_starts(
@@ -208,33 +253,6 @@ def _given(init: ArrayLike, n_features: int, n_components: int | None) -> FloatA
     return components
 
 
-def _auto(
-    X: FloatArray,
-    codes: IntArray | None,
-    d: int,
-    random_state: RandomState,
-    n_threads: int,
-    unit: float,
-) -> FloatArray:
-    """Choose as scikit-learn's NCA does, unless that start cannot be computed.
-
-    LDA needs more points than classes, and variance within a class. In scikit-learn,
-    the size of PCA's rows and of the identity is fixed; here it follows the unit of X.
-    """
-    n, n_features = X.shape
-    n_classes = 0 if codes is None else codes.max() + 1
-    discriminant = d <= min(n_features, n_classes - 1) and n > n_classes
-    if codes is not None and discriminant and not issparse(X):
-        try:
-            # As in scikit-learn, classes are weighted by size, and whitened.
-            return discriminant_rows(X, codes, _within(X, codes, n_threads), d)
-        except ValueError:
-            pass
-    if d < min(n_features, n):
-        return unit * _pca(X, d, random_state, n_threads)
-    return unit * np.eye(d, n_features)
-
-
 def _pca(
     X: FloatArray, d: int, random_state: RandomState, n_threads: int
 ) -> FloatArray:
@@ -260,37 +278,6 @@ def _pca(
         rows = eigh(C, subset_by_index=span, overwrite_a=True)[1].T[::-1]
     largest = rows[np.arange(d), np.abs(rows).argmax(axis=1)]
     return rows * np.where(largest < 0, -1.0, 1.0)[:, None]
-
-
-def _lda(X: FloatArray, codes: IntArray, d: int, n_threads: int = 1) -> FloatArray:
-    """Return the LDA directions of eq. 3.16 and 3.17 of the thesis, of unit length.
-
-    Each class has the same weight in the scatter between classes. Beyond the number of
-    classes minus one, the rows are directions within the classes, in descending order
-    of variance.
-    """
-    within = _within(X, codes, n_threads)
-    rows = discriminant_rows(X, codes, within, d, class_weight="equal")
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1.0)
-
-
-def _within(X: FloatArray, codes: IntArray, n_threads: int) -> Spread:
-    within = spread(X, codes, n_threads=n_threads)
-    if not len(within.variances):
-        raise ValueError(
-            "init='lda' finds no direction: no class has points that differ; use "
-            "init='pca' or 'identity'."
-        )
-    return within
-
-
-def _whiten(X: FloatArray, d: int, n_threads: int = 1) -> FloatArray:
-    """Return S^(−1/2), or at low rank the principal components, of unit variance."""
-    total = spread(X, n_threads=n_threads)
-    if d == X.shape[1]:
-        return total.inverse_root()
-    return filled(total.whitening().T[::-1][:d], d)
 
 
 def _linear(

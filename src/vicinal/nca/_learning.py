@@ -5,6 +5,7 @@ All estimators of this folder use these functions; `est` is the estimator.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -71,7 +72,7 @@ def learn(
     alpha = float(est.alpha) if selected is None else selected.alpha
     objective = make_objective(est, train)
     unit = 1 / data_unit(train.X, train.weights)
-    optimizer = make_optimizer(est, train, alpha, unit)
+    optimizer = make_optimizer(est, train, alpha)
     if selected is None:
         start = first_map(est, train, objective, optimizer, alpha, unit)
     else:
@@ -91,13 +92,17 @@ def learn(
         *problem.given,
         start,
         lambda A: est._attributes_of(problem, A),
-        optimizer.describe(problem.X.shape[1]) if est.verbose else "",
+        _description(est, optimizer, problem.X.shape[1]) if est.verbose else "",
         stochastic,
     )
     watch = monitor if stopper is None else stopper.watch(monitor)
+    solve = optimizer.maximize if optimizer else exact_solver(est, objective, unit)
+    target: Any = objective
+    if optimizer is None and alpha:
+        target = Ridge(objective, alpha * objective.n_points)
     try:
         with monitor:
-            result = optimizer.maximize(objective, start, watch)
+            result = solve(target, start, watch)
     except KeyboardInterrupt:
         if est.warm_start and monitor.n_iter:  # keep the current map
             A = monitor.components
@@ -108,6 +113,9 @@ def learn(
     if problem.targets is not None and est.alpha == "auto":
         # The penalty shrinks the map; the scale that predicts best is larger.
         result.x = best_loss_scale(problem.scale_objective(), result.x)
+    if selected is not None and result.reason == "max_iter" and result.nit:
+        message = "as many iterations as were judged on held-out rows"
+        result.update(reason="converged", success=True, message=message)
     run.finish(result)
     return result
 
@@ -137,7 +145,7 @@ class Run:
             found["validation_curve_"] = np.array(self.stopper.curve)
         perplexities = np.full(len(problem.kept), np.nan, dtype=problem.X.dtype)
         queries = None
-        if not isinstance(self.optimizer, ExactOptimizer):
+        if self.optimizer is not None:  # not a solver over all pairs
             rng = np.random.default_rng(self.optimizer.seed)
             queries = queries_of_all(objective, rng)
         perplexities[problem.kept] = objective.effective_neighbors(A, queries)
@@ -176,8 +184,13 @@ def store(est: Any, attributes: dict[str, Any]) -> None:
     vars(est).update(attributes)
 
 
-def map_attributes(components: FloatArray, dtype: Any) -> dict[str, Any]:
+def map_attributes(
+    est: Any,  # noqa: ARG001  a method of the estimators
+    problem: Problem,
+    components: FloatArray,
+) -> dict[str, Any]:
     """Return the fitted attributes of a map, or of the diagonal of a map."""
+    dtype = problem.X.dtype
     if components.ndim == 2:
         return {"components_": components.astype(dtype)}
     # The sign of a weight does not change distances.
@@ -214,65 +227,6 @@ def make_objective(est: Any, problem: Problem) -> PairObjective:
 
 
 @dataclass(frozen=True)
-class ExactOptimizer:
-    """Optimizer with sums over all pairs, or over lists of neighbors.
-
-    Parameters
-    ----------
-    solver : str or Solver
-        A name in `vicinal.optimize.SOLVERS`, or a solver.
-    max_iter, tol : int, float
-        Limits of a solver that is given by name.
-    alpha : float
-        Penalty per point.
-    unit : float
-        Unit of the map's entries.
-    planned : bool, default=False
-        Whether reaching max_iter is expected.
-    """
-
-    solver: Any
-    max_iter: int
-    tol: float
-    alpha: float
-    unit: float
-    planned: bool = False
-
-    def describe(self, _: int) -> str:
-        """Return a line for `verbose`."""
-        known = isinstance(self.solver, str)
-        return f"solver {self.solver if known else type(self.solver).__name__}"
-
-    def maximize(
-        self, objective: PairObjective, start: FloatArray, callback: Any
-    ) -> OptimizeResult:
-        """Maximize from a start; see `vicinal.optimize.Solver`."""
-        how: dict[str, Any] = {
-            "solver": self.solver,
-            "unit": self.unit,
-            "max_iter": self.max_iter,
-            "tol": self.tol,
-        }
-        target = objective
-        if self.alpha:
-            target = Ridge(objective, self.alpha * objective.n_points)  # type: ignore[assignment]
-        if isinstance(objective, TruncatedNCA) and objective.may_truncate:
-            rounds = Refreshed(
-                objective.refresh, objective.is_stale, how, objective.list_lifetime
-            )
-            result = rounds.maximize(target, start, callback)
-        else:
-            result = maximize(target, start, callback=callback, **how)
-        if self.planned and result.get("reason") == "max_iter" and result.nit:
-            result.update(
-                reason="converged",
-                success=True,
-                message="as many iterations as were judged on the rows held out",
-            )
-        return result
-
-
-@dataclass(frozen=True)
 class NoOptimization:
     """Optimizer that keeps the start, because no learned map predicts better.
 
@@ -298,23 +252,22 @@ class NoOptimization:
         return solution(start, 1, curve, "converged", self.describe(0))
 
 
-def make_optimizer(est: Any, problem: Problem, alpha: float, unit: float) -> Any:
-    """Return the optimizer for `solver` and the size of the data."""
+def make_optimizer(est: Any, problem: Problem, alpha: float) -> Any:
+    """Return the optimizer for `solver` and the size of the data.
+
+    None is a solver of `vicinal.optimize` over all pairs, or over lists of neighbors.
+    """
     if np.isinf(alpha):
         return NoOptimization(seed_of(est))
-    solver = est.solver
     n, D = problem.X.shape
-    if isinstance(solver, str) and solver == "auto":
-        exact = getattr(est, "n_neighbors", "all") != "all"
-        exact |= bool(getattr(est, "anneal", False))
+    if est.solver == "auto":
         two_phases = problem.loss in ("expected", "class-density")
-        few = n < STOCHASTIC_FROM[0 if two_phases else 1]
-        solver = "lbfgs" if exact or few else "stochastic"
-    if not isinstance(solver, str) or solver != "stochastic":
-        # Each map of the path was judged after this number of iterations.
-        planned = est.alpha == "auto"
-        max_iter = min(SELECTION_ITERATIONS, est.max_iter) if planned else est.max_iter
-        return ExactOptimizer(solver, max_iter, est.tol, alpha, unit, planned)
+        needs_pairs = getattr(est, "n_neighbors", "all") != "all"
+        needs_pairs |= bool(getattr(est, "anneal", False))
+        if needs_pairs or n < STOCHASTIC_FROM[0 if two_phases else 1]:
+            return None
+    elif est.solver != "stochastic":
+        return None
     seed = seed_of(est)
     d = int(est.n_components) if isinstance(est.n_components, Integral) else D
     preconditioner = Preconditioner.find(
@@ -323,6 +276,31 @@ def make_optimizer(est: Any, problem: Problem, alpha: float, unit: float) -> Any
     return StochasticOptimizer(
         preconditioner, *part_sizes(est, n), est.max_iter, alpha, seed
     )
+
+
+def _description(est: Any, optimizer: Any, n_features: int) -> str:
+    """Return a description of the optimization for `verbose`."""
+    if optimizer is not None:
+        description: str = optimizer.describe(n_features)
+        return description
+    if est.solver == "auto":
+        return "solver lbfgs"
+    known = isinstance(est.solver, str)
+    return f"solver {est.solver if known else type(est.solver).__name__}"
+
+
+def exact_solver(
+    est: Any, objective: PairObjective, unit: float
+) -> Callable[..., OptimizeResult]:
+    """Return `vicinal.optimize.maximize` with the estimator's settings."""
+    solver = "lbfgs" if est.solver == "auto" else est.solver
+    how = {"solver": solver, "max_iter": est.max_iter, "tol": est.tol, "unit": unit}
+    if est.alpha == "auto":  # each map was judged after this number of iterations
+        how["max_iter"] = min(SELECTION_ITERATIONS, est.max_iter)
+    if isinstance(objective, TruncatedNCA) and objective.may_truncate:
+        refresh, is_stale = objective.refresh, objective.is_stale
+        return Refreshed(refresh, is_stale, how, objective.list_lifetime).maximize
+    return partial(maximize, **how)
 
 
 def part_sizes(est: Any, n: int) -> tuple[int | None, int | None]:
@@ -356,7 +334,7 @@ def _held_out_score(
 
 def warn_unless_learned(est: Any, result: OptimizeResult) -> None:
     """Warn if the fit did not converge or learned nothing."""
-    if result.get("success", True):
+    if result.success:
         return
     begun, ended = result.curve[0], result.curve[-1]
     # A smaller gain, relative to the objective, is rounding error.
@@ -383,9 +361,10 @@ def warn_unless_learned(est: Any, result: OptimizeResult) -> None:
 
 def check_diagonal(est: Any, n_features: int) -> None:
     """Raise ValueError if a diagonal map is to reduce the dimension."""
-    diagonal = getattr(est, "form", "full") == "diagonal"
-    if diagonal and est.n_components not in (None, n_features):
+    if est.n_components not in (None, n_features):
         raise ValueError(
             "form='diagonal' keeps all features: n_components must be None, not "
             f"{est.n_components!r}."
         )
+    if getattr(est, "anneal", False):
+        raise ValueError("form='diagonal' keeps all features: use anneal=False.")

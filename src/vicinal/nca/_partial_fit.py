@@ -13,7 +13,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.nca._initialization import first_map, seed_of
 from vicinal.nca._learning import Run, make_objective, part_sizes
 from vicinal.nca._problems import MOST_ROWS, ClassProblem, class_prior
-from vicinal.nca._selection import Selected, alpha_max, try_penalties
+from vicinal.nca._selection import Selected, alpha_max, select
 from vicinal.nca._stochastic import (
     BATCH_SIZE,
     N_REFERENCES,
@@ -163,7 +163,7 @@ def _penalty(
     known = getattr(est, "_n_selected", 0)
     if known and (known >= MOST_ROWS or n_seen < 2 * known):
         return Selected(est.init_, est.alpha_, est.components_), known
-    selected = try_penalties(clone(est), problem)
+    selected = select(clone(est), problem)
     alpha = min(selected.alpha, alpha_max(selected.components))
     return replace(selected, alpha=alpha), n_seen
 

@@ -146,17 +146,20 @@ class ClassProblem(Problem):
             warn_caller(
                 f"y has one class only, {classes[present[0]]!s}; nothing is learned."
             )
+        prior = None
+        if est.class_prior is not None or est.objective == "class-density":
+            prior = class_prior(est, classes, present, codes, weights)
         points, offset = center_float32(points)
         return cls(
             points, weights, kept, (X, y), est.objective, est.n_jobs, offset, codes,
-            prior=class_prior(est, classes, present, codes, weights),
-            classes=classes[present],
+            prior=prior, classes=classes[present],
         )  # fmt: skip
 
     def objective(self) -> NCAObjective:
-        return NCAObjective.from_codes(
-            self.X, self.codes, self.loss, self.weights, self.prior, self.n_jobs
-        )
+        return NCAObjective(
+            self.X, self.codes, self.loss, sample_weight=self.weights,
+            class_prior=self.prior, n_jobs=self.n_jobs, check_input=False,
+        )  # fmt: skip
 
     def subproblem(self, rows: IntArray) -> Self:
         present, codes = np.unique(self.codes[rows], return_inverse=True)
@@ -228,9 +231,10 @@ class RegressionProblem(Problem):
         )  # fmt: skip
 
     def objective(self) -> TargetObjective:
-        return TargetObjective.from_validated(
-            self.X, self.targets, self.loss, self.width, self.weights, self.n_jobs
-        )
+        return TargetObjective(
+            self.X, self.targets, self.loss, width=self.width,
+            sample_weight=self.weights, n_jobs=self.n_jobs, check_input=False,
+        )  # fmt: skip
 
     def scale_objective(self) -> TargetObjective:
         # Predictions minimize the squared error, whichever objective is optimized.
@@ -313,14 +317,6 @@ class MatchProblem(Problem):
         )
 
 
-def is_soft(y: Any) -> bool:
-    """Return whether y is a match matrix or has a column for each class."""
-    if issparse(y):
-        return True
-    shape = y.shape if hasattr(y, "shape") else np.asarray(y, dtype=object).shape
-    return len(shape) == 2 and shape[1] > 1
-
-
 def class_prior(
     est: Any,
     classes: NDArray[Any],
@@ -347,7 +343,10 @@ def _positive_rows(
     X: Any, sample_weight: ArrayLike | None, *labels: Any
 ) -> tuple[Any, tuple[Any, ...], FloatArray, NDArray[np.bool_]]:
     """Return the rows of positive weight; a weight of 0 is equivalent to no row."""
-    weights = check_sample_weight(sample_weight, X)
+    if sample_weight is None:
+        weights = np.ones(X.shape[0])
+    else:
+        weights = check_sample_weight(sample_weight, X)
     kept = weights > 0
     if not kept.all():
         X, weights = X[kept], weights[kept]

@@ -57,17 +57,15 @@ class Selected:
 
 
 def select(est: Any, problem: Problem) -> Selected:
-    """Return the start and penalty that predict best."""
+    """Return the start and penalty that predict held-out rows best.
+
+    Paths of penalties, from strong to none, are fitted from each candidate start.
+    """
     if is_warm(est, problem.X) and hasattr(est, "alpha_"):
         # The map was learned from the rows that would judge it.
         A = est.components_
         alpha = alpha_max(A) if np.isinf(est.alpha_) else est.alpha_
         return Selected("warm", alpha, A)
-    return try_penalties(est, problem)
-
-
-def try_penalties(est: Any, problem: Problem) -> Selected:
-    """Fit paths of penalties from each start, and score them on held-out rows."""
     folds = problem.folds()
     if not folds:  # too few rows: the first start with a moderate penalty
         name, A = next(iter(candidates(est, problem).items()))

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
 from vicinal._typing import FloatArray
-from vicinal.nca._learning import map_queries
+from vicinal.nca._learning import map_attributes, map_queries
 from vicinal.nca.nca import NCA
 from vicinal.neighborhood import NeighborWeights, effective_n_threads
 from vicinal.objectives.nca import vote
@@ -135,7 +135,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
 
     def _attributes_of(self, problem: Any, components: FloatArray) -> dict[str, Any]:
         """Return the fitted attributes of a map, including the points that vote."""
-        state = super()._attributes_of(problem, components)
+        state = map_attributes(self, problem, components)
         points = problem.mapped(state["components_"])
         return state | {"_offset": problem.offset} | self._voters(problem, points)
 

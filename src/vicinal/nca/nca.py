@@ -22,7 +22,7 @@ from vicinal.nca._learning import (
     warn_unless_learned,
 )
 from vicinal.nca._partial_fit import learn_piece
-from vicinal.nca._problems import ClassProblem, MatchProblem, Problem, is_soft
+from vicinal.nca._problems import ClassProblem, MatchProblem
 from vicinal.nca._schedules import ANNEALED
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives.nca import KINDS
@@ -238,6 +238,8 @@ default=False
     }
 
     _accept_sparse: ClassVar[list[str] | bool] = ["csr"]
+    _requires_y: ClassVar[bool] = True
+    _attributes_of = map_attributes
     # Fitted attributes of some settings only; a refit with other settings removes them.
     _optional_attributes: ClassVar[tuple[str, ...]] = (
         "feature_weights_",
@@ -320,15 +322,15 @@ matrix of shape (n_samples, n_samples)
         self
         """
         with self._unchanged_on_error(), single_threaded_blas():
-            problem: Problem
-            if is_soft(y) and not is_classifier(self):
-                problem = MatchProblem.validate(self, X, y, sample_weight)
-                check_diagonal(self, problem.X.shape[1])
-            else:
-                problem = ClassProblem.validate(self, X, y, sample_weight)
-                self._check_settings(problem.X)
+            shape = np.shape(y) if hasattr(y, "shape") else np.asarray(y, object).shape
+            soft = issparse(y) or (len(shape) == 2 and shape[1] > 1)
+            kind: type[ClassProblem | MatchProblem]
+            kind = MatchProblem if soft and not is_classifier(self) else ClassProblem
+            problem = kind.validate(self, X, y, sample_weight)
+            self._check_settings(problem.X)
             result = learn(self, problem)
-        warn_unless_learned(self, result)
+        if not result.success:
+            warn_unless_learned(self, result)
         return self
 
     def _check_settings(self, X: Any) -> None:
@@ -359,13 +361,8 @@ matrix of shape (n_samples, n_samples)
             raise ValueError(
                 "n_components='auto' cannot be combined with form='diagonal' or anneal."
             )
-        check_diagonal(self, X.shape[1])
-        if self.form == "diagonal" and self.anneal:
-            raise ValueError("form='diagonal' keeps all features: use anneal=False.")
-
-    def _attributes_of(self, problem: Any, components: FloatArray) -> dict[str, Any]:
-        """Return the fitted attributes of a map."""
-        return map_attributes(components, problem.X.dtype)
+        if self.form == "diagonal":
+            check_diagonal(self, X.shape[1])
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -433,8 +430,3 @@ matrix of shape (n_samples, n_samples)
         check_is_fitted(self)
         typical = float(np.nanmedian(self.effective_neighbors_))
         return max(1, 2 * round((typical - 1) / 2) + 1)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

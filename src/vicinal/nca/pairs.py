@@ -116,6 +116,8 @@ verbose, random_state, n_jobs
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
     _optional_attributes: ClassVar[tuple[str, ...]] = ("feature_weights_",)
+    _requires_y: ClassVar[bool] = True
+    _attributes_of = map_attributes
 
     def __init__(
         self,
@@ -177,7 +179,8 @@ verbose, random_state, n_jobs
                 self, X, dtype=FLOATS, ensure_min_samples=2
             )
             matrix = check_pairs(pairs, len(points), weights)
-            check_diagonal(self, points.shape[1])
+            if self.form == "diagonal":
+                check_diagonal(self, points.shape[1])
             points, offset = center_float32(points)
             n = len(points)
             problem = PairProblem(
@@ -185,14 +188,6 @@ verbose, random_state, n_jobs
                 self.normalization, self.n_jobs, offset, labels=matrix,
             )  # fmt: skip
             result = learn(self, problem)
-        warn_unless_learned(self, result)
+        if not result.success:
+            warn_unless_learned(self, result)
         return self
-
-    def _attributes_of(self, problem: Any, components: FloatArray) -> dict[str, Any]:
-        """Return the fitted attributes of a map."""
-        return map_attributes(components, problem.X.dtype)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

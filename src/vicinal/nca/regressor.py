@@ -170,7 +170,8 @@ verbose, random_state, n_jobs
         with self._unchanged_on_error(), single_threaded_blas():
             problem = RegressionProblem.validate(self, X, y, sample_weight)
             result = learn(self, problem)
-        warn_unless_learned(self, result)
+        if not result.success:
+            warn_unless_learned(self, result)
         return self
 
     def _attributes_of(

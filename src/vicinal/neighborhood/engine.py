@@ -37,6 +37,7 @@ from vicinal.neighborhood.threads import (
     back_project,
     map_in_order,
     rows_per_block,
+    single_threaded_blas,
 )
 
 # --- rules: weights and values of the pairs, one function for each loss
@@ -104,17 +105,15 @@ class NeighborWeights:
 class Rule(NamedTuple):
     """Edge weights and values of the rows of a block of pairs.
 
-    A compiled kernel is called with the block of inner products ⟨z_i, z_j⟩, the columns
-    of the rows' own points, their squared norms, `query_args` of these rows, the
-    columns' squared norms, `reference_args`, and an array for the rows' values; it
-    overwrites the block with the weights v_ij. A function is called with the block of
-    squared distances and the rows' positions, overwrites the block with the derivatives
-    of each row's value, and returns the values.
+    The kernel is called with the block of inner products ⟨z_i, z_j⟩, the columns of the
+    rows' own points, their squared norms, `query_args` of these rows, the columns'
+    squared norms, `reference_args`, and an array for the rows' values. It overwrites
+    the block with the weights v_ij.
 
     Attributes
     ----------
     kernel : str or callable
-        Name of a compiled kernel, or a function.
+        Name of a compiled kernel, or a function with its arguments.
     query_args : tuple of ndarray
         Arguments of the kernel with one entry for each row.
     reference_args : tuple of ndarray
@@ -306,7 +305,7 @@ def for_each_block(
     size = rows_per_block(n_rows, n_columns * dtype.itemsize)
     per_term = size * -(-n_rows // (size * N_PARTITIONS))
 
-    def work(first: int) -> FloatArray | None:
+    def work(first: int) -> Any:
         block = np.empty((size, n_columns), dtype=dtype)
         term = None if total is None else np.zeros_like(total)
         last = min(first + per_term, n_rows)
@@ -315,9 +314,13 @@ def for_each_block(
             visit(block[: stop - start], slice(start, stop), term)
         return term
 
-    for term in map_in_order(work, range(0, n_rows, per_term), n_threads):
-        if total is not None and term is not None:
-            total += term
+    parts = range(0, n_rows, per_term)
+    with single_threaded_blas():
+        alone = n_threads == 1 or len(parts) < 2
+        terms = map(work, parts) if alone else map_in_order(work, parts, n_threads)
+        for term in terms:
+            if total is not None:
+                total += term
 
 
 def center(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -445,21 +448,30 @@ def laplacian_product(
     from vicinal.neighborhood import kernels  # loads Numba
 
     Z, norms, _ = center(points)
-    which = np.arange(len(Z)) if queries is None else queries
-    d = Z.shape[1]
-    padded = _with_ones(Z)
+    n, d = Z.shape
+    which = np.arange(n) if queries is None else queries
+    values = np.empty(len(which), dtype=Z.dtype)
+    # A column of ones sums rows and columns; the others are padding for fast BLAS.
+    padded = np.zeros((n, -(-(d + 1) // 4) * 4), dtype=Z.dtype)
+    padded[:, :d] = Z
+    padded[:, d] = 1
     by_row = np.empty((len(which), padded.shape[1]), dtype=Z.dtype)
     both = np.zeros_like(padded)
-    weigh, values = _weigh(Z, norms, rule, which)
+    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
 
     def visit(block: FloatArray, rows: slice, term: Any) -> None:
-        weigh(block, rows)
+        own = rows if queries is None else queries[rows]  # a slice does not copy
+        norms_of, all_norms = inner_products(block, Z[own], norms[own], Z, norms)
+        kernel(
+            block, which[rows], norms_of, *[known[own] for known in rule.query_args],
+            all_norms, *rule.reference_args, values[rows],
+        )  # fmt: skip
         if norms[which[rows]].max() > FAR_OUT[norms.dtype]:  # products would cancel
             kernels.add_differences(-block, which[rows], Z, term)
             by_row[rows] = 0
             return
         np.matmul(block, padded, out=by_row[rows])
-        term += block.T @ padded[which[rows]]
+        term += block.T @ padded[own]
 
     for_each_block((len(which), len(Z)), Z.dtype, visit, n_threads, both)
     both[which] += by_row
@@ -496,17 +508,25 @@ def scatter(
 
     Z, norms, _ = center(points)
     X = Z if scattered is None else center(scattered)[0]
-    which = np.arange(len(Z)) if queries is None else queries
-    d = X.shape[1]
-    padded = _with_ones(X)
+    n, d = X.shape
+    which = np.arange(n) if queries is None else queries
+    values = np.empty(len(which), dtype=Z.dtype)
+    padded = np.zeros((n, -(-(d + 1) // 4) * 4), dtype=X.dtype)
+    padded[:, :d] = X
+    padded[:, d] = 1
     by_row = np.empty((len(which), padded.shape[1]), dtype=X.dtype)
     # Column sums, after L X of the blocks that use differences, if there are any.
     far_out = norms[which].max(initial=0) > FAR_OUT[norms.dtype]
-    total = np.zeros((len(X), d + 1 if far_out else 1), dtype=np.float64)
-    weigh, values = _weigh(Z, norms, rule, which)
+    total = np.zeros((n, d + 1 if far_out else 1), dtype=np.float64)
+    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
 
     def visit(block: FloatArray, rows: slice, term: Any) -> None:
-        weigh(block, rows)
+        own = rows if queries is None else queries[rows]
+        norms_of, all_norms = inner_products(block, Z[own], norms[own], Z, norms)
+        kernel(
+            block, which[rows], norms_of, *[known[own] for known in rule.query_args],
+            all_norms, *rule.reference_args, values[rows],
+        )  # fmt: skip
         if norms[which[rows]].max() > FAR_OUT[norms.dtype]:  # products would cancel
             kernels.add_differences(block, which[rows], X, term)
             by_row[rows] = 0
@@ -532,50 +552,23 @@ def row_values(
     queries: IntArray | None = None,
 ) -> FloatArray:
     """Return the rule's values alone; parameters as for `laplacian_product`."""
-    Z, norms, _ = center(points)
-    which = np.arange(len(Z)) if queries is None else queries
-    weigh, values = _weigh(Z, norms, rule, which)
-    for_each_block((len(which), len(Z)), Z.dtype, weigh, n_threads)
-    return values
-
-
-def _weigh(
-    Z: FloatArray, norms: FloatArray, rule: Rule, queries: IntArray
-) -> tuple[Callable[..., None], FloatArray]:
-    """Return a function that weights the rows of a block, and the array of values."""
     from vicinal.neighborhood import kernels  # loads Numba
 
-    values = np.empty(len(queries), dtype=Z.dtype)
-    # A slice of all points in their order is a view; an index array would copy them.
-    everyone = np.array_equal(queries, np.arange(len(Z)))
-    compiled = isinstance(rule.kernel, str)
-    kernel = getattr(kernels, rule.kernel) if compiled else rule.kernel
+    Z, norms, _ = center(points)
+    which = np.arange(len(Z)) if queries is None else queries
+    values = np.empty(len(which), dtype=Z.dtype)
+    kernel = rule.kernel if callable(rule.kernel) else getattr(kernels, rule.kernel)
 
-    def weigh(block: FloatArray, rows: slice, _: Any = None) -> None:
-        own = queries[rows]
-        which = rows if everyone else own
-        own_norms, all_norms = inner_products(block, Z[which], norms[which], Z, norms)
-        if compiled:
-            args = [known[which] for known in rule.query_args]
-            kernel(
-                block, own, own_norms, *args, all_norms, *rule.reference_args,
-                values[rows],
-            )  # fmt: skip
-        else:
-            kernels.squared_distances(block, own_norms, all_norms)
-            block[np.arange(len(block)), own] = 0  # not rounding
-            values[rows] = kernel(block, own)
+    def visit(block: FloatArray, rows: slice, _: Any) -> None:
+        own = rows if queries is None else queries[rows]
+        norms_of, all_norms = inner_products(block, Z[own], norms[own], Z, norms)
+        kernel(
+            block, which[rows], norms_of, *[known[own] for known in rule.query_args],
+            all_norms, *rule.reference_args, values[rows],
+        )  # fmt: skip
 
-    return weigh, values
-
-
-def _with_ones(Z: FloatArray) -> FloatArray:
-    """Append a column of ones, which sums rows and columns, padded for fast BLAS."""
-    n, d = Z.shape
-    padded = np.zeros((n, -(-(d + 1) // 4) * 4), dtype=Z.dtype)
-    padded[:, :d] = Z
-    padded[:, d] = 1
-    return padded
+    for_each_block((len(which), len(Z)), Z.dtype, visit, n_threads)
+    return values
 
 
 def average(

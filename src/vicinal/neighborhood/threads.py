@@ -66,8 +66,12 @@ def single_threaded_blas() -> Iterator[None]:
     """Limit BLAS to one thread, since the engine has its own threads.
 
     BLAS has one thread while any thread is inside, and the previous number after the
-    last has left. Limits that are set by other means in the meantime are kept.
+    last has left. Limits that are set by other means in the meantime are kept. Inside
+    of another limit of the same thread, it does nothing.
     """
+    if _own.depth:
+        yield
+        return
     with _lock:
         for k, (get, change, per_thread) in enumerate(_libraries()):
             if not (_own.depth if per_thread else _process["holders"]):

@@ -95,18 +95,27 @@ class PairLoss(Protocol):
 
 def custom_rule(loss: PairLoss, data: Any, weight: FloatArray) -> Rule:
     """Return the engine's rule for a `PairLoss`; the term of a row is weighted."""
+    from vicinal.neighborhood import kernels  # loads Numba
 
-    def kernel(distances: FloatArray, rows: IntArray) -> FloatArray:
-        values = loss.weigh(distances, rows, data)
-        if np.shape(values) != (len(rows),):
+    def kernel(
+        block: FloatArray,
+        rows: IntArray,
+        norms_of: FloatArray,
+        norms: FloatArray,
+        values: FloatArray,
+    ) -> None:
+        kernels.squared_distances(block, norms_of, norms)
+        block[range(len(rows)), rows] = 0  # not rounding
+        found = loss.weigh(block, rows, data)
+        if np.shape(found) != (len(rows),):
             raise ValueError(
                 f"{type(loss).__name__}.weigh must return one value for each of "
-                f"{len(rows)} rows, got shape {np.shape(values)}; see "
+                f"{len(rows)} rows, got shape {np.shape(found)}; see "
                 "vicinal.testing.check_loss."
             )
-        distances *= weight[rows, None]
-        distances[range(len(rows)), rows] = 0
-        return values
+        values[:] = found
+        block *= weight[rows, None]
+        block[range(len(rows)), rows] = 0
 
     return Rule(kernel)
 

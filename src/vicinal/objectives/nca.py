@@ -8,7 +8,6 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array, issparse
-from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
@@ -76,6 +75,12 @@ default="expected"
     n_jobs : int or None, default=None
         Number of threads; None uses as many as BLAS would. The result does not
         depend on it.
+    class_sizes : ndarray of shape (n_classes,) or None, default=None
+        Number of points of each class in the full data, for "class-density", if X is a
+        subset; None if it is the full data.
+    check_input : bool, default=True
+        False skips the validation: y has class codes from 0, `sample_weight` and
+        `class_prior` are arrays without zeros, or `class_prior` is None.
 
     See Also
     --------
@@ -102,86 +107,38 @@ default="expected"
 
     def __init__(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
+        X: Any,
+        y: Any,
         kind: Any = "expected",
         *,
-        sample_weight: ArrayLike | None = None,
-        class_prior: ArrayLike | str | None = None,
+        sample_weight: Any = None,
+        class_prior: Any = None,
         n_jobs: int | None = None,
+        class_sizes: FloatArray | None = None,
+        check_input: bool = True,
     ) -> None:
-        if not isinstance(kind, PairLoss) and kind not in _RULES:
-            raise ValueError(f"kind must be one of {sorted(_RULES)}, got {kind!r}.")
-        points, labels = check_X_y(
-            X, y, dtype=FLOATS, accept_sparse="csr", ensure_min_samples=2
-        )
-        check_classification_targets(labels)
-        counts = _check_sample_weight(
-            sample_weight, points, dtype=np.float64, ensure_non_negative=True
-        )
-        if not counts.all():
-            kept = counts > 0
-            points, labels, counts = points[kept], labels[kept], counts[kept]
-        codes = LabelEncoder().fit_transform(labels)
-        sizes = np.bincount(codes, weights=counts).astype(np.float64)
-        prior = check_class_prior(class_prior, sizes)
-        self._build(points, codes, counts, kind, prior, n_jobs)
-
-    @classmethod
-    def from_codes(
-        cls,
-        X: FloatArray,
-        codes: IntArray,
-        kind: Any,
-        counts: FloatArray,
-        prior: FloatArray | None,
-        n_jobs: int | None,
-        sizes: FloatArray | None = None,
-    ) -> Self:
-        """Build from validated arrays.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features)
-            The points, float32 or float64.
-        codes : ndarray of shape (n_samples,)
-            Class codes from 0. Each class must occur, unless `sizes` is given.
-        kind : str
-            As for `NCAObjective`.
-        counts : ndarray of shape (n_samples,)
-            Number of points that each row represents, all positive.
-        prior : ndarray of shape (n_classes,) or None
-            p(c) of "class-density".
-        n_jobs : int or None
-            Number of threads.
-        sizes : ndarray of shape (n_classes,) or None, default=None
-            Numbers of points of each class in the full data, if these points are a
-            subset; None if they are the full data.
-        """
-        objective = cls.__new__(cls)
-        objective._build(X, codes, counts, kind, prior, n_jobs, sizes)
-        return objective
-
-    def _build(
-        self,
-        X: FloatArray,
-        codes: IntArray,
-        counts: FloatArray,
-        kind: Any,
-        prior: FloatArray | None,
-        n_jobs: int | None,
-        sizes: FloatArray | None = None,
-    ) -> None:
+        points, codes, counts, prior = X, y, sample_weight, class_prior
+        if check_input:
+            if not isinstance(kind, PairLoss) and kind not in _RULES:
+                raise ValueError(f"kind must be one of {sorted(_RULES)}, got {kind!r}.")
+            points, labels = check_X_y(
+                X, y, dtype=FLOATS, accept_sparse="csr", ensure_min_samples=2
+            )
+            check_classification_targets(labels)
+            points, labels, counts = _positive_rows(points, labels, sample_weight)
+            codes = np.unique(labels, return_inverse=True)[1]
+            sizes = np.bincount(codes, weights=counts).astype(np.float64)
+            prior = check_class_prior(class_prior, sizes)
         # The rules need the points of each class to be contiguous.
         order = np.argsort(codes, kind="stable")
-        codes, counts = codes[order], counts[order]
-        mass_of_one = np.ones(len(codes))
-        if prior is not None and kind == "class-density":
-            of_these = np.bincount(codes, weights=counts)
-            mass_of_one = (prior / (of_these if sizes is None else sizes))[codes]
-        super().__init__(X, order, counts, mass_of_one, n_jobs)
-        self._codes = codes
+        self._codes, counts = codes[order], counts[order]
         self.kind = kind
+        mass_of_one = np.ones(len(order))
+        if prior is not None and kind == "class-density":
+            of_these = np.bincount(self._codes, weights=counts)
+            mass_of_one = prior / (of_these if class_sizes is None else class_sizes)
+            mass_of_one = mass_of_one[self._codes]
+        super().__init__(points, order, counts, mass_of_one, n_jobs)
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective restricted to some points; see `PairObjective`."""
@@ -232,6 +189,17 @@ default="expected"
         Q = form.project(queries, A.astype(Z.dtype), self._n_threads)
         masses, n_classes = self._masses(Z.dtype), int(self._codes.max()) + 1
         return vote(Q, Z, self._codes, n_classes, masses, self._n_threads)
+
+
+def _positive_rows(
+    X: Any, y: NDArray[Any], sample_weight: ArrayLike | None
+) -> tuple[Any, NDArray[Any], FloatArray]:
+    """Return the rows of positive weight, their labels and weights."""
+    counts = _check_sample_weight(
+        sample_weight, X, dtype=np.float64, ensure_non_negative=True
+    )
+    kept = counts > 0
+    return (X, y, counts) if kept.all() else (X[kept], y[kept], counts[kept])
 
 
 def vote(
@@ -425,6 +393,9 @@ class TargetObjective(PairObjective):
         ignored.
     n_jobs : int or None, default=None
         Number of threads; None uses as many as BLAS would.
+    check_input : bool, default=True
+        False skips the validation: y has float64 targets, `sample_weight` is an array
+        without zeros, and `kind` may be a `PairLoss`.
 
     See Also
     --------
@@ -443,61 +414,34 @@ class TargetObjective(PairObjective):
 
     def __init__(
         self,
-        X: ArrayLike,
-        y: ArrayLike,
-        kind: str = "soft-match",
+        X: Any,
+        y: Any,
+        kind: Any = "soft-match",
         *,
         width: float = 1.0,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: Any = None,
         n_jobs: int | None = None,
+        check_input: bool = True,
     ) -> None:
-        if kind not in _TARGET_RULES:
-            raise ValueError(
-                f"kind must be one of {sorted(_TARGET_RULES)}, got {kind!r}."
+        points, targets, counts = X, y, sample_weight
+        if check_input:
+            if kind not in _TARGET_RULES:
+                raise ValueError(
+                    f"kind must be one of {sorted(_TARGET_RULES)}, got {kind!r}."
+                )
+            if not width > 0:
+                raise ValueError(f"width must be above 0, got {width}.")
+            points, targets = check_X_y(
+                X, y, dtype=FLOATS, y_numeric=True, ensure_min_samples=2
             )
-        if not width > 0:
-            raise ValueError(f"width must be above 0, got {width}.")
-        points, targets = check_X_y(
-            X, y, dtype=FLOATS, y_numeric=True, ensure_min_samples=2
-        )
-        counts = _check_sample_weight(
-            sample_weight, points, dtype=np.float64, ensure_non_negative=True
-        )
-        if not counts.all():
-            kept = counts > 0
-            points, targets, counts = points[kept], targets[kept], counts[kept]
-        self._build(points, targets.astype(np.float64), kind, width, counts, n_jobs)
-
-    @classmethod
-    def from_validated(
-        cls,
-        X: FloatArray,
-        targets: FloatArray,
-        kind: Any,
-        width: float,
-        counts: FloatArray,
-        n_jobs: int | None,
-    ) -> Self:
-        """Build from validated points, float64 targets and counts."""
-        objective = cls.__new__(cls)
-        objective._build(X, targets, kind, width, counts, n_jobs)
-        return objective
-
-    def _build(
-        self,
-        X: FloatArray,
-        targets: FloatArray,
-        kind: Any,
-        width: float,
-        counts: FloatArray,
-        n_jobs: int | None,
-    ) -> None:
+            targets = targets.astype(np.float64)
+            points, targets, counts = _positive_rows(points, targets, sample_weight)
         # Only differences matter, and those of large numbers lose digits.
         targets = targets - targets.mean()
         self._targets = targets / (np.sqrt(2) * width if kind == "soft-match" else 1.0)
         self._kind = kind
-        n = len(X)
-        super().__init__(X, np.arange(n), counts, np.ones(n), n_jobs)
+        n = len(points)
+        super().__init__(points, np.arange(n), counts, np.ones(n), n_jobs)
 
     def subset(self, points: IntArray) -> Self:
         """Return the objective restricted to some points; see `PairObjective`."""
