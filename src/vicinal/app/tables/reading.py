@@ -96,6 +96,8 @@ class Table:
         Decimal sign of numbers like ``1,234``.
     is_decimal_known : bool
         Whether the user or some cells determine `decimal`.
+    padded : tuple of str
+        Columns of integers with leading zeros.
     """
 
     name: str
@@ -107,6 +109,7 @@ class Table:
     names: tuple[str, ...] = ()
     decimal: str = "."
     is_decimal_known: bool = True
+    padded: tuple[str, ...] = ()
 
     def part(self, kept: NDArray[np.bool_]) -> Table:
         """Return some rows; text in other rows no longer spoils numbers.
@@ -184,6 +187,11 @@ def read_table(
         number=asked.number,
     )
     commas = [name for name, form in cells.forms.items() if form.startswith(",")]
+    if cells.contrary:
+        shown = listed(cells.contrary, length=None)
+        sign = "a point" if asked.decimal == "," else "a comma"
+        said = f"the decimal sign in {shown} is clearly {sign}, and is read so"
+        notes.append(Note(said, kind="decimal", column=cells.contrary[0]))
     if cells.unsure:
         notes.append(decimal_note(cells.unsure, cells.decimal))
     elif commas:
@@ -198,6 +206,7 @@ def read_table(
         tuple(sorted(names)),
         cells.decimal,
         cells.is_decimal_known,
+        cells.padded,
     )
 
 
