@@ -50,6 +50,17 @@ def test_whole_numbers_as_classes(tmp_path: Path) -> None:
     assert set(found.truth) == {"0", "1"}
 
 
+def test_missing_cells_are_counted(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.csv")
+    rows = [f"{i % 7},{'rgb'[i % 3]},{'ab'[i % 2]}" for i in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,colour,y", *rows]))
+    model = learn(prepare(path, target="y"), "lda")
+    assert predict_file(model, path, path, tmp_path / "o.csv").n_missing == 0
+    (tmp_path / "new.csv").write_text("x,colour,y\n1,,a\n,r,\nNA,?,b\n")
+    new = predict_file(model, str(tmp_path / "new.csv"), path, tmp_path / "o.csv")
+    assert new.n_missing == 4
+
+
 def test_what_cannot_be_predicted_from() -> None:
     model = learn(prepare("iris"), "lda")
     with pytest.raises(ValueError, match="iris has only 150 rows with a target"):

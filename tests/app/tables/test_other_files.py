@@ -73,6 +73,24 @@ def test_bad_json(tmp_path: Path, content: bytes, expected: str) -> None:
     assert expected in message(tmp_path / "t.jsonl", content)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.json", "[" + '{"a":' * 1000 + "1" + "}" * 1000 + "]"),
+        ("t.jsonl", '{"a":' * 1000 + "1" + "}" * 1000),
+        ("t.jsonl", '{"a":' + "[" * 1000 + "1" + "]" * 1000 + "}"),
+        ("t.jsonl", "\n".join(f'{{"k{i}": {i}}}' for i in range(100_000))),
+    ],
+    ids=["objects", "object", "lists", "keys"],
+)
+def test_small_json_that_fills_a_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str
+) -> None:
+    monkeypatch.setattr("vicinal.app.tables.isolated.SECONDS", 1.0)
+    monkeypatch.setattr("vicinal.app.tables.isolated.SECONDS_EACH", 1e-6)
+    assert "cannot be read as JSON" in message(tmp_path / name, content.encode())
+
+
 def test_json_with_vectors_and_objects(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     lines = [

@@ -23,7 +23,11 @@ def message(path: Path, content: bytes | None = None) -> str:
 
 
 def workbook(
-    path: Path, rows: list[list[str]], sheets: int = 1, empty: int = 0
+    path: Path,
+    rows: list[list[str]],
+    sheets: int = 1,
+    empty: int = 0,
+    more: str = "",
 ) -> Path:
     """Write the least that is an Excel file, each cell as text or a number."""
 
@@ -37,7 +41,7 @@ def workbook(
     main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
     office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006"
-    body = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+    body = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows) + more
     numbers = range(1, sheets + 1)
     listed = "".join(
         f'<sheet name="S{i}" sheetId="{i}" r:id="rId{i}"/>' for i in numbers
@@ -72,7 +76,7 @@ def test_excel_without_the_extra(
 ) -> None:
     path = workbook(tmp_path / "t.xlsx", [["a"], ["1"]])
     monkeypatch.setattr(
-        "vicinal.app.tables.reading.find_spec",
+        "vicinal.app.tables.isolated.find_spec",
         lambda name: None if name == "fastexcel" else True,
     )
     assert "pip install 'vicinal[excel]'" in message(path)
@@ -159,3 +163,14 @@ def test_small_numbers_keep_their_digits(tmp_path: Path) -> None:
 def test_a_header_without_rows(tmp_path: Path) -> None:
     pytest.importorskip("fastexcel")
     assert "no rows" in message(workbook(tmp_path / "t.xlsx", [["size", "n"]]))
+
+
+@pytest.mark.parametrize("place", ["XFD1048576", "ZZZZ1", "A99999999999"])
+def test_a_cell_far_from_the_table_does_not_end_the_process(
+    tmp_path: Path, place: str
+) -> None:
+    pytest.importorskip("fastexcel")
+    far = f'<row><c r="{place}"><v>1</v></c></row>'
+    path = workbook(tmp_path / "t.xlsx", [["size", "n"], ["1", "2"]], more=far)
+    assert path.stat().st_size < 3000
+    assert "cannot be read as a workbook" in message(path)

@@ -188,6 +188,9 @@ def predict(
         typer.echo(
             f"{counted(found.n_rows, 'row')} predicted: {printable(output, None)}"
         )
+        if found.n_missing:
+            cells = counted(found.n_missing, "missing cell")
+            typer.echo(f"note: {cells} in the columns of the model filled")
         if found.truth:
             typer.echo(score_line(found, learned.task))
             if is_same_file(data, among):

@@ -321,6 +321,8 @@ class Predicted:
         The number of rows that were predicted.
     truth, predicted : list
         The targets and the predictions of the rows whose target is known.
+    n_missing : int
+        The number of missing cells in the columns that the model uses.
 
     See Also
     --------
@@ -336,6 +338,7 @@ class Predicted:
     n_rows: int = 0
     truth: list[Any] = field(default_factory=list)
     predicted: list[Any] = field(default_factory=list)
+    n_missing: int = 0
 
 
 def predict_file(
@@ -403,6 +406,10 @@ def predict_file(
 
     def predicted(piece: pl.DataFrame) -> pl.DataFrame:
         new = predictor.columns(piece)
+        cells = clean(model.columns.kept_part(piece))
+        outcome.n_missing += sum(
+            int(np.isnan(values).sum()) for _, values in model.columns.read(cells)
+        )
         targets = _known_targets(piece, model, predictor.decimal)
         for truth, value in zip(targets, new.get_column("predicted"), strict=True):
             if truth is not None:

@@ -80,6 +80,10 @@ class Cells:
         Whether the user or some cells determine `decimal`.
     unsure : tuple of str
         Columns of numbers like ``1,234``, if `decimal` is not known.
+    contrary : tuple of str
+        Columns that are clearly written with the other sign than the user stated.
+    padded : tuple of str
+        Columns of integers with leading zeros.
     """
 
     frame: pl.DataFrame
@@ -87,6 +91,8 @@ class Cells:
     decimal: str = "."
     is_decimal_known: bool = True
     unsure: tuple[str, ...] = ()
+    contrary: tuple[str, ...] = ()
+    padded: tuple[str, ...] = ()
 
 
 def typed(
@@ -143,12 +149,16 @@ def typed(
     for i in odd:
         # The cells that are not plain numbers, wherever they are.
         samples[i] = sample(columns[i].filter(floats[i].is_null()).drop_nulls())
+    zeros = frame.select(pl.nth(i).str.contains(r"^0\d").any() for i in whole)
+    padded = [names[int(one)] for one in zeros.columns if zeros[one][0]]
     for i in whole:
         columns[i] = integers[i]
     for i in fractions:
         columns[i] = floats[i]
 
-    chosen, unsure, sign, known = _choose_forms(samples, fractions, decimal, likely)
+    chosen, unsure, sign, known, contrary = _choose_forms(
+        samples, fractions, decimal, likely
+    )
     forms = {}
     for form in {*chosen.values()}:
         own = [i for i, one in chosen.items() if one == form]
@@ -172,6 +182,8 @@ def typed(
         sign,
         known,
         tuple(names[i] for i in unsure if i in forms),
+        tuple(names[i] for i in contrary if columns[i].dtype != pl.String),
+        tuple(padded),
     )
 
 
@@ -180,7 +192,7 @@ def _choose_forms(
     fractions: list[int],
     decimal: str | None,
     likely: str,
-) -> tuple[dict[int, str], list[int], str, bool]:
+) -> tuple[dict[int, str], list[int], str, bool, list[int]]:
     """Choose the notation of the columns of numbers, given some cells of each.
 
     Returns
@@ -193,6 +205,8 @@ def _choose_forms(
         The decimal sign of the table.
     known : bool
         Whether the user or some cells determine it.
+    contrary : list of int
+        Columns whose cells contradict `decimal`.
     """
     evidence = {i: decisive(samples[i]) for i in fractions}
     possible = {i: possible_forms(x) for i, x in samples.items() if i not in evidence}
@@ -215,7 +229,10 @@ def _choose_forms(
         # In such a table, 12.500 is twelve thousand and five hundred.
         grouped = (i for i in fractions if grouped_by_points(samples[i]))
         chosen |= {i: "," for i in grouped if not evidence[i]}
-    return chosen, unsure, sign, known
+    contrary = [
+        i for i, one in evidence.items() if decimal and one not in ("", decimal)
+    ]
+    return chosen, unsure, sign, known, contrary
 
 
 def _parse(
@@ -322,8 +339,8 @@ def mixed_cells(
     Returns
     -------
     Mixed or None
-        None if more than half of the cells are something else, or all cells are
-        numbers or dates.
+        None if more than half of the cells are something else, unless they are all
+        equal; or if all cells are numbers or dates.
 
     Examples
     --------
@@ -346,8 +363,10 @@ def mixed_cells(
             continue
         read = _is_read(present, kind, form)
         n_read = int(read.sum())
-        if len(present) <= 2 * n_read < 2 * len(present):
-            others = present.filter(~read).unique(maintain_order=True).to_list()
+        others = present.filter(~read).unique(maintain_order=True).to_list()
+        # One repeated token, such as "k. A.", may fill most cells.
+        most = 2 * n_read >= len(present) or (len(others) == 1 and n_read >= min_cells)
+        if others and most:
             shown = listed(others, limit=2, length=20)
             return Mixed(kind, form, n_read, len(present), shown, is_sure)
     return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -29,7 +30,7 @@ from vicinal.app.tables.cells import (
     yes_or_no,
 )
 from vicinal.app.tables.inputs import DATE_FORM, Overrides
-from vicinal.app.tables.names import TableError, counted, near, printable
+from vicinal.app.tables.names import TableError, counted, listed, near, printable
 from vicinal.app.tables.notation import (
     NUMBER_FORM,
     RARE_DATES,
@@ -68,6 +69,8 @@ class Decision:
         Field of `Overrides` that the user may want: if most cells of a column that is
         left out, or of categories, are numbers or dates; or if dates can be read in two
         ways. It is not stored.
+    unread : float
+        The share of the other cells in that case. It is not stored.
     """
 
     column: str
@@ -76,6 +79,7 @@ class Decision:
     form: str = ""
     asked: bool = False
     option: str = field(default="", compare=False)
+    unread: float = field(default=0.0, compare=False)
 
     @property
     def kept(self) -> bool:
@@ -171,7 +175,9 @@ def _kind_of_text(
         reason = f"{n_distinct:,} distinct values, more than {max_categories}"
     elif 2 * n_distinct > n:
         kind, reason = "text", f"{n_distinct:,} distinct values in {n:,} rows"
-    return Decision(name, kind, _join(reason, str(mixed or "")), option=option)
+    unread = 1 - mixed.n_read / mixed.n_cells if mixed else 0.0
+    reason = _join(reason, str(mixed or ""))
+    return Decision(name, kind, reason, option=option, unread=unread)
 
 
 def _all_yes_or_no(present: pl.Series) -> bool:
@@ -382,19 +388,77 @@ class Columns:
         """
         result = np.empty((frame.height, len(self.kept_indexes)), dtype=self.dtype)
         start = 0
-        for one, column in self._kept_columns(frame):
+        for one, values in self.read(frame):
+            part = values if values.ndim == 2 else values[:, None]
             if one.kind == "category":
-                part = _indicators(column, self.categories[one.column])
-            elif one.kind == "vector":
-                part = vectors(column, self.lengths[one.column])
-            else:
-                part = _READERS[one.kind](column, one.form, asked=one.asked)[:, None]
+                part = _indicators(values, self.categories[one.column])
             result[:, start : start + part.shape[1]] = part
             start += part.shape[1]
         return result
 
+    def read(self, frame: pl.DataFrame) -> Iterator[tuple[Decision, FloatArray]]:
+        """Read the kept columns, each as one array, before they are encoded.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            As for `encode`.
+
+        Yields
+        ------
+        decision : Decision
+            The kind of the column.
+        values : ndarray of shape (n_rows,), or (n_rows, length) of vectors
+            Numbers, days of dates, 0 and 1 of yes/no, or the position of a category
+            in `categories`, -1 if it is unknown. NaN if missing.
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> frame = pl.DataFrame({"colour": ["red", None, "blue", "red", "blue"]})
+        >>> columns = Columns.learn(frame, target=None)
+        >>> [(one.kind, values.tolist()) for one, values in columns.read(frame)]
+        [('category', [1.0, nan, 0.0, 1.0, 0.0])]
+        """
+        for one, column in self._kept_columns(frame):
+            if one.kind == "category":
+                yield one, _codes(column, self.categories[one.column])
+            elif one.kind == "vector":
+                yield one, vectors(column, self.lengths[one.column])
+            else:
+                yield one, _READERS[one.kind](column, one.form, asked=one.asked)
+
+    def _warn_of_points(self, frame: pl.DataFrame) -> None:
+        """Warn if a model of decimal commas may get a table of decimal points."""
+        texts = {
+            one.column: unnamed(column)[1]
+            for one, column in self._kept_columns(frame)
+            if one.form.startswith(",") and column.dtype == pl.String
+        }
+        if any(
+            column.str.contains(",", literal=True).any() for column in texts.values()
+        ):
+            return
+        pointed = {
+            name: cells[0]
+            for name, column in texts.items()
+            if len(cells := column.filter(column.str.contains(r"\d\.\d{3}(?:\D|$)")))
+        }
+        if pointed:
+            cell = next(iter(pointed.values()))
+            warnings.warn(
+                f"{printable(cell)!r} is read as {printable(cell.replace('.', ''))}, "
+                "because the model was learned from decimal commas and no cell of "
+                f"{listed(pointed)} has one.",
+                UserWarning,
+                stacklevel=3,
+            )
+
     def kept_part(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return the columns that `encode` needs, in the order of the decisions.
+        """Return the columns of a new table that `encode` needs, in their order.
+
+        Warns if the model was learned from decimal commas, and points that it takes
+        for separators of thousands may be decimal points.
 
         Parameters
         ----------
@@ -411,6 +475,7 @@ class Columns:
         ValueError
             If a column does not exist.
         """
+        self._warn_of_points(frame)
         decisions, columns = zip(*self._kept_columns(frame), strict=True)
         result = pl.DataFrame(columns)
         # polars would rename a column without a name to column_0.
@@ -437,7 +502,7 @@ class Columns:
         """Return everything as JSON can hold it, for `from_dict`."""
         decisions = [asdict(one) for one in self.decisions]
         for one in decisions:
-            del one["option"]
+            del one["option"], one["unread"]
         return {
             "decisions": decisions,
             "categories": {name: list(x) for name, x in self.categories.items()},
@@ -508,20 +573,22 @@ def _values(column: pl.Series) -> tuple[str, ...]:
     return (*values, "") if len(values) > 2 and column.null_count() else values
 
 
-def _indicators(column: pl.Series, values: tuple[str, ...]) -> FloatArray:
-    """Return one feature for two categories, and one each for more."""
-    text = as_names(unnamed(column)[1])
+def _codes(column: pl.Series, values: tuple[str, ...]) -> FloatArray:
+    """Return the position of each cell among the categories; NaN if missing."""
     names = [value for value in values if value]
-    # One pass over the text: the category of each row, or -1.
+    text = as_names(unnamed(column)[1])
     codes = text.replace_strict(
         names, list(range(len(names))), default=-1, return_dtype=pl.Int64
     ).to_numpy()
-    missing = text.is_null().to_numpy()
+    return np.where(text.is_null().to_numpy(), np.nan, codes)
+
+
+def _indicators(codes: FloatArray, values: tuple[str, ...]) -> FloatArray:
+    """Return one feature for two categories, and one each for more."""
     if len(values) == 2:
-        known = (codes >= 0) & ~missing
-        return np.where(known, codes, np.nan)[:, None]
-    codes = np.where(missing, len(values) - 1 if values[-1] == "" else -1, codes)
-    result = np.zeros((len(codes), len(values)))
-    (rows,) = np.nonzero(codes >= 0)
-    result[rows, codes[rows].astype(np.intp)] = 1
-    return result
+        return np.where(codes >= 0, codes, np.nan)[:, None]
+    gap = len(values) - 1 if values[-1] == "" else -1
+    return np.asarray(
+        np.where(np.isnan(codes), gap, codes)[:, None] == np.arange(len(values)),
+        dtype=np.float64,
+    )

@@ -178,16 +178,29 @@ class Note(str):
         Name of a field of `Overrides` or of a parameter of `prepare`; may be empty.
     value : str
         The value to give to that option; may be empty.
+    kind : str
+        The kind of a hint, such as "leak": see `vicinal.app.tables.hints`.
+    column : str
+        The column of a hint.
     """
 
-    __slots__ = ("option", "value")
+    __slots__ = ("column", "kind", "option", "value")
     option: str
     value: str
+    kind: str
+    column: str
 
-    def __new__(cls, text: str, option: str = "", value: str = "") -> Note:
-        """Attach the option to the text."""
+    def __new__(
+        cls,
+        text: str,
+        option: str = "",
+        value: str = "",
+        kind: str = "",
+        column: str = "",
+    ) -> Note:
+        """Attach the fields to the text."""
         note = super().__new__(cls, text)
-        note.option, note.value = option, value
+        note.option, note.value, note.kind, note.column = option, value, kind, column
         return note
 
 

@@ -5,7 +5,8 @@ tables are read in the same way.
 
 - Numbers (`3,14`, `1,234.50`, `$12.30`, `7 %`): empty for the notation that every
   program writes (`-1.5e3`); else the decimal sign, followed by the unit of each cell:
-  `","`, `"."`, `".$"`, `",€"`, `".%"`.
+  `","`, `"."`, `".$"`, `",€"`, `".%"`. In `".k"`, cells may end in k, M or B
+  (`12.5k`).
 - Dates: empty for ISO 8601, else a format of `datetime.strptime`.
 """
 
@@ -25,7 +26,10 @@ _CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
 _SYMBOLS = "$€£¥₹₽₩₺₪₫฿₴₦₱"
 _UNIT = re.compile(rf"[{_SYMBOLS}%]|(?<![A-Za-z])(?:{_CODES})(?![A-Za-z])")
 #: Forms of numbers that a file may state.
-NUMBER_FORM = re.compile(rf"(?:[.,](?:[{_SYMBOLS}%]|{_CODES})?)?")
+NUMBER_FORM = re.compile(rf"(?:[.,](?:[{_SYMBOLS}%k]|{_CODES})?)?")
+#: Numbers in thousands, millions or billions.
+SCALED = r"^[+-]?\d[\d.,]*\s?[kKmMbB]$"
+_SCALES = {"k": 1e3, "m": 1e6, "b": 1e9}
 _BLANK = r" \u00a0\u202f'’"
 _GROUPS = {".": f",{_BLANK}", ",": f".{_BLANK}"}
 _POINT_GROUPS = re.compile(r"[+-]?(?:[1-9]\d{0,2}(?:\.\d{3})+|\d{1,3})")
@@ -145,6 +149,11 @@ def number_form(
     >>> number_form(["2,793", "n/a"], sign=","), number_form(["red"])
     ((',', False), None)
     """
+    scaled = sum(re.match(SCALED, one) is not None for one in cells)
+    if scaled and 2 * scaled >= len(cells):
+        bare = [re.sub(r"\s?[kKmMbB]$", "", one) for one in cells]
+        form, is_sure = number_form(bare, sign, decimal) or ("", True)
+        return (form or ".") + "k", is_sure
     readable = {one: found for one in cells if (found := possible_forms([one]))}
     counts = Counter(form for forms in readable.values() for form in forms)
     plain = sum(map(_is_plain, cells))
@@ -189,6 +198,10 @@ def read_numbers(text: pl.Expr, form: str) -> pl.Expr:
     if not form:
         return text.cast(pl.Float64, strict=False)
     sign, unit = form[0], form[1:]
+    if unit == "k":
+        end = text.str.extract(r"([kKmMbB])$").str.to_lowercase()
+        factor = end.replace_strict(_SCALES, default=1.0, return_dtype=pl.Float64)
+        return read_numbers(text.str.replace(r"\s?[kKmMbB]$", ""), sign) * factor
     bare = text.str.replace_all("−", "-", literal=True)
     if unit:
         bare = pl.when(bare.str.contains(unit, literal=True)).then(

@@ -22,6 +22,7 @@ from vicinal.app.tables.cells import (
     unnamed,
 )
 from vicinal.app.tables.columns import Columns, Decision, kind_of
+from vicinal.app.tables.hints import column_hints, target_hints
 from vicinal.app.tables.inputs import (
     Overrides,
     check_features,
@@ -175,6 +176,7 @@ def prepare(
         if not (read.is_decimal_sure or table.is_decimal_known):
             notes.append(decimal_note([column.name], table.decimal))
         y, found = read.values, read.task
+        notes += target_hints(column.name, column, found, task is not None)
         if not read.kept.all():
             table, rows = table.part(read.kept), rows[read.kept]
     columns = Columns.learn(
@@ -182,6 +184,7 @@ def prepare(
     )
     _check_columns(table, columns)
     notes += spoiled_columns(columns.decisions)
+    notes += column_hints(table.frame, columns.decisions, y, table.padded)
     X = columns.encode(table.frame)
     check_features(X, columns.feature_names)
     return Prepared(
@@ -274,8 +277,10 @@ def spoiled_columns(decisions: Iterable[Decision]) -> list[str]:
     for kind in ("number", "date"):
         names = [printable(one.column) for one in spoiled if one.option == kind]
         if names:
+            worst = max(one.unread for one in spoiled if one.option == kind)
+            share = "a few cells" if worst <= 0.1 else f"up to {worst:.0%} of the cells"
             said = (
-                f"Not used as {kind}s, because a few cells are not {kind}s: "
+                f"Not used as {kind}s, because {share} are not {kind}s: "
                 f"{', '.join(names)}. Name them as {kind}s to take those cells as "
                 "missing."
             )

@@ -8,17 +8,11 @@ from __future__ import annotations
 
 import glob
 import os
-import subprocess
-import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile, is_zipfile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,15 +20,9 @@ from numpy.typing import NDArray
 from vicinal._typing import IntArray
 from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import clean, typed
-from vicinal.app.tables.delimited import (
-    check_expansion,
-    line_of,
-    name_columns,
-    open_delimited,
-    open_text,
-    pieces_of,
-)
+from vicinal.app.tables.delimited import line_of, open_delimited, pieces_of
 from vicinal.app.tables.inputs import Overrides, is_frame
+from vicinal.app.tables.isolated import is_arrow_stream, read_isolated
 from vicinal.app.tables.names import (
     CellError,
     Note,
@@ -108,6 +96,8 @@ class Table:
         Decimal sign of numbers like ``1,234``.
     is_decimal_known : bool
         Whether the user or some cells determine `decimal`.
+    padded : tuple of str
+        Columns of integers with leading zeros.
     """
 
     name: str
@@ -119,6 +109,7 @@ class Table:
     names: tuple[str, ...] = ()
     decimal: str = "."
     is_decimal_known: bool = True
+    padded: tuple[str, ...] = ()
 
     def part(self, kept: NDArray[np.bool_]) -> Table:
         """Return some rows; text in other rows no longer spoils numbers.
@@ -196,6 +187,11 @@ def read_table(
         number=asked.number,
     )
     commas = [name for name, form in cells.forms.items() if form.startswith(",")]
+    if cells.contrary:
+        shown = listed(cells.contrary, length=None)
+        sign = "a point" if asked.decimal == "," else "a comma"
+        said = f"the decimal sign in {shown} is clearly {sign}, and is read so"
+        notes.append(Note(said, kind="decimal", column=cells.contrary[0]))
     if cells.unsure:
         notes.append(decimal_note(cells.unsure, cells.decimal))
     elif commas:
@@ -210,6 +206,7 @@ def read_table(
         tuple(sorted(names)),
         cells.decimal,
         cells.is_decimal_known,
+        cells.padded,
     )
 
 
@@ -364,12 +361,16 @@ def _open_file(path: Path) -> Source:
         return Source(path.name, lambda: _array_pieces(path))
     if suffix == ".parquet":
         return Source(path.name, lambda: _lazy_pieces(path, pl.scan_parquet))
-    if suffix in (".arrow", ".feather", ".ipc"):
-        return _open_arrow(path)
-    if suffix in (".json", ".jsonl", ".ndjson"):
-        return Source(path.name, lambda: iter([_read_json(path)]))
-    if suffix in (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"):
-        frame, notes = _read_excel(path)
+    kinds = {
+        "arrow": (".arrow", ".feather", ".ipc"),
+        "json": (".json", ".jsonl", ".ndjson"),
+        "workbook": (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"),
+    }
+    kind = next((kind for kind, endings in kinds.items() if suffix in endings), None)
+    if kind is not None:
+        frame, notes = read_isolated(path, kind)
+        if kind == "arrow" and not is_arrow_stream(path):
+            return Source(path.name, lambda: _lazy_pieces(path, pl.scan_ipc))
         return Source(path.name, lambda: iter([frame]), notes=tuple(notes))
     file = open_delimited(path)
     return Source(
@@ -389,47 +390,6 @@ def _open_dataset(dataset: Dataset) -> Source:
     frame = pl.DataFrame(np.ascontiguousarray(dataset.X), schema=names, orient="row")
     frame = frame.with_columns(pl.Series(target, dataset.y))
     return Source(dataset.name, lambda: iter([frame]), target=target)
-
-
-_TRIAL = """
-import glob, sys
-import polars as pl
-path, is_stream, rows = sys.argv[1], *map(int, sys.argv[2:])
-if is_stream:
-    pl.read_ipc_stream(path)
-else:
-    lazy = pl.scan_ipc(glob.escape(path))
-    size = max(1, min(rows, 80 * rows // max(1, len(lazy.collect_schema()))))
-    for start in range(0, lazy.select(pl.len()).collect().item(), size):
-        lazy.slice(start, size).collect()
-"""
-
-
-@lru_cache(maxsize=8)
-def _try_arrow(path: Path, is_stream: bool, size: int, _changed: int) -> None:
-    """Read an Arrow file in another process: on some damage, polars aborts or hangs."""
-    # -P: no imports from this folder.
-    command = [sys.executable, "-P", "-c", _TRIAL, str(path), str(int(is_stream))]
-    try:
-        # At most a minute, and a second for each megabyte.
-        subprocess.run(  # noqa: S603
-            [*command, str(size)],
-            capture_output=True,
-            check=True,
-            timeout=60 + path.stat().st_size / 1e6,
-        )
-    except subprocess.SubprocessError as error:
-        message = f"{path.name} is damaged and cannot be read; copy it again."
-        raise TableError(message) from error
-
-
-def _open_arrow(path: Path) -> Source:
-    with path.open("rb") as file:
-        is_stream = file.read(6) != b"ARROW1"
-    _try_arrow(path, is_stream, PIECE, path.stat().st_mtime_ns)
-    if is_stream:
-        return Source(path.name, lambda: iter([pl.read_ipc_stream(path)]))
-    return Source(path.name, lambda: _lazy_pieces(path, pl.scan_ipc))
 
 
 def _piece_size(width: int) -> int:
@@ -476,22 +436,6 @@ def _damage_reported(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _read_json(path: Path) -> pl.DataFrame:
-    """Read a list of objects, or one object on each line."""
-    text = b"".join(open_text(path).chunks()).strip()
-    if not text:
-        raise TableError(f"{path.name} is empty; it needs an object for each row.")
-    try:
-        read = pl.read_json if text.startswith(b"[") else pl.read_ndjson
-        return read(text, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        first = str(error).strip().partition("\n")[0]
-        raise TableError(
-            f"{path.name} cannot be read as JSON ({first}); it needs an object like "
-            '{"a": 1, "b": "x"} on each line, or a list of them.'
-        ) from error
-
-
 def _array_pieces(path: Path) -> Iterator[pl.DataFrame]:
     """Read an `.npy` file of two dimensions, or of records."""
     try:
@@ -523,69 +467,6 @@ def _native(column: Any) -> Any:
     half = column.dtype == np.float16
     dtype = np.dtype("f4") if half else column.dtype.newbyteorder("=")
     return np.ascontiguousarray(column.astype(dtype, copy=False))
-
-
-def _read_excel(path: Path) -> tuple[pl.DataFrame, list[str]]:
-    """Read the first sheet of a workbook that has cells; return notes on it, too."""
-    if find_spec("fastexcel") is None:
-        raise TableError(
-            f"Reading {path.name} needs an extra: pip install 'vicinal[excel]'; or "
-            "save its table as CSV."
-        )
-    import fastexcel
-
-    try:
-        if is_zipfile(path):
-            with ZipFile(path) as archive:
-                size = sum(one.file_size for one in archive.infolist())
-            check_expansion(path, size, ratio=200)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return _read_sheet(fastexcel.read_excel(str(path)), path)
-    except TableError:
-        raise
-    except Exception as error:
-        first = str(error).strip().partition("\n")[0]
-        raise TableError(
-            f"{path.name} cannot be read as a workbook ({first}); save its table as "
-            "CSV."
-        ) from error
-
-
-def _read_sheet(book: Any, path: Path) -> tuple[pl.DataFrame, list[str]]:
-    sheets = book.sheet_names
-    for name in sheets:
-        head = book.load_sheet(name, header_row=None, n_rows=20, dtypes="string")
-        cells = head.to_polars().rows()
-        rows = [[str(cell or "").strip() for cell in row] for row in cells]
-        if any(map(any, rows)):
-            break
-    else:
-        raise TableError(f"{path.name} is empty; it needs a row of names and rows.")
-    notes = []
-    if len(sheets) > 1:
-        which = "the first" if name == sheets[0] else "the first with cells,"
-        notes.append(f"sheet {name!r}, {which} of {len(sheets)}")
-    # The table begins at the first row with more than half of the cells of the widest.
-    filled = [sum(map(bool, row)) for row in rows]
-    start = next(i for i, n in enumerate(filled) if 2 * n > max(filled))
-    if start:
-        above = "row" if start == 1 else f"{start} rows"
-        notes.append(f"the {above} above the table left out")
-    names, header, more = name_columns(rows[start:], "row")
-    start += int(header)
-    frame = book.load_sheet(name, header_row=None, skip_rows=start).to_polars()
-    # Workbooks have no integers.
-    columns = [
-        one.cast(pl.Int64)
-        if one.dtype.is_float()
-        and (one.is_null() | (one == one.round(0))).all()
-        and one.is_finite().all()
-        and (one.abs() < 2**53).all()
-        else one
-        for one in frame.iter_columns()
-    ]
-    return pl.DataFrame(columns, schema=names), [*notes, *more]
 
 
 def to_polars(table: Any) -> pl.DataFrame:
