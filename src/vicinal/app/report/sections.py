@@ -10,7 +10,7 @@ import numpy as np
 
 from vicinal import __version__
 from vicinal.app.methods.linear_map import directions, feature_shares
-from vicinal.app.report.fitted import PLAIN, color_stops, in_view
+from vicinal.app.report.fitted import PLAIN, color_stops, in_view, view_of
 from vicinal.app.report.text import packed, readable, short
 
 if TYPE_CHECKING:
@@ -83,20 +83,38 @@ def references(comparison: Comparison) -> list[dict[str, Any]]:
     ]
 
 
-def card(metric: FittedMetric, comparison: Comparison) -> dict[str, Any]:
-    """Return the texts around the map of a metric."""
-    compared = [result.name for result in comparison.results]
-    known = metric.name in compared
-    outside = int((np.abs(in_view(metric.picture) - 0.5) > 0.55).any(axis=1).sum())
-    rows = "1 row lies" if outside == 1 else f"{outside} rows lie"
-    further = f" {rows} further out; zoom out to see." if outside else ""
-    return {
-        "name": metric.name,
-        "summary": comparison.setting.method(metric.name).summary,
-        "caption": short(metric.caption, 400) + further,
-        "score": comparison.score(metric.name) if known else "not compared",
-        "advised": metric.name == comparison.recommended,
-    }
+def cards(
+    metrics: Sequence[FittedMetric], rows: DisplayedRows, comparison: Comparison
+) -> list[dict[str, Any]]:
+    """Return the texts around the maps of the metrics."""
+    compared = {result.name for result in comparison.results}
+    unit = comparison.evidence.score.unit or f" {comparison.measure}"
+    found = []
+    for index, metric in enumerate(metrics):
+        known = metric.name in compared
+        score = f"{comparison.score(metric.name)}{unit}" if known else "not compared"
+        seen = f"{len(rows.crowd):,} held-out rows, unseen in learning"
+        said = [f"{seen} (held-out score {score})." if known else f"{seen}."]
+        said.append(short(metric.caption, 400))
+        if (effective := metric.effective_neighbors) is not None and effective.size:
+            half = f"{np.median(effective):.1f}"
+            said.append(f"Half of the rows have {half} effective neighbours or fewer.")
+        off = np.abs(in_view(metric.picture) - 0.5) > (0.55, view_of(metric.picture)[2])
+        if outside := int(off.any(axis=1).sum()):
+            lie = "1 row lies" if outside == 1 else f"{outside} rows lie"
+            said.append(f"{lie} further out; zoom out to see.")
+        found.append(
+            {
+                "name": metric.name,
+                "index": index,
+                "summary": comparison.setting.method(metric.name).summary,
+                "seen": seen,
+                "caption": " ".join(said),
+                "score": score,
+                "advised": metric.name == comparison.recommended,
+            }
+        )
+    return found
 
 
 def legend(rows: DisplayedRows) -> dict[str, Any] | None:
@@ -129,15 +147,6 @@ def contributions(
     return {"heats": [], "bars": [one for one in bars if one], "sided": sided}
 
 
-def effective(metrics: Sequence[FittedMetric]) -> list[dict[str, Any]]:
-    """Return histograms of the effective numbers of neighbours."""
-    return [
-        {"name": metric.name, **histogram(metric.effective_neighbors)}
-        for metric in metrics
-        if metric.effective_neighbors is not None and metric.effective_neighbors.size
-    ]
-
-
 def confusions(
     comparison: Comparison, rows: DisplayedRows, pair: Sequence[str]
 ) -> list[dict[str, Any]]:
@@ -158,28 +167,6 @@ def residuals(comparison: Comparison, pair: Sequence[str]) -> list[dict[str, Any
         name: held_out_predictions(comparison, name) for name in dict.fromkeys(pair)
     }
     return residual_figures({name: one for name, one in found.items() if one})
-
-
-def pair(
-    comparison: Comparison, shown: Sequence[str], names: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Return the texts above the two maps at the top of the page."""
-    compared = [one.name for one in comparison.results]
-    return [
-        {
-            "name": name,
-            "index": list(shown).index(name),
-            "summary": comparison.setting.method(name).summary,
-            "score": _scored(comparison, name) if name in compared else "not compared",
-            "advised": name == comparison.recommended,
-        }
-        for name in dict.fromkeys(filter(None, names))
-    ]
-
-
-def _scored(comparison: Comparison, name: str) -> str:
-    unit = comparison.evidence.score.unit or f" {comparison.measure}"
-    return comparison.score(name) + unit
 
 
 def code(comparison: Comparison, ran: Ran | None = None) -> str:
@@ -245,7 +232,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 def dots(comparison: Comparison) -> dict[str, Any] | None:
     """Return the scores with their 95 % intervals, on a scale from 0 to 1.
 
-    Reference methods are drawn if they lie on the scale of the others.
+    The axis covers all of them, reference methods included.
 
     Parameters
     ----------
@@ -258,10 +245,9 @@ def dots(comparison: Comparison) -> dict[str, Any] | None:
         for one in (*comparison.results, *comparison.references)
         if np.isfinite(one.mean)
     ]
-    compared = [ends for one, ends in known if one in comparison.results]
-    if not compared:
+    if not known:
         return None
-    low, high = min(ends[0] for ends in compared), max(ends[1] for ends in compared)
+    low, high = min(ends[0] for _, ends in known), max(ends[1] for _, ends in known)
     margin = 0.04 * (high - low) or abs(high) or 1.0
     # The axis does not exceed the range of the score.
     low = max(low - margin, score.factor * score.least)
@@ -281,7 +267,6 @@ def dots(comparison: Comparison) -> dict[str, Any] | None:
                 "score": comparison.score(one.name),
             }
             for one, ends in known
-            if low <= score.factor * one.mean <= high
         ],
     }
 
@@ -384,25 +369,6 @@ def contributions_by_pixel(
             (f"{part:.0%}", picture(128 + 127 * row / np.abs(row).max(), 128))
             for part, row in zip(parts, loadings, strict=True)
         ],
-    }
-
-
-def histogram(values: FloatArray, n_bins: int = 24) -> dict[str, Any]:
-    """Return how often numbers from 1 upwards come, in bins of equal ratio."""
-    # Perplexities are 1 or more; rounding may make them a little less.
-    sizes = np.log10(np.maximum(values, 1.0))
-    top = max(float(sizes.max()), 0.3)
-    counts, _ = np.histogram(sizes, bins=n_bins, range=(0.0, top))
-    marks = [m * 10**e for e in range(int(top) + 1) for m in (1, 2, 5)]
-    return {
-        "bars": (counts / counts.max()).round(4).tolist(),
-        "ticks": [
-            (round(float(np.log10(mark) / top), 4), f"{mark:,}")
-            for mark in marks
-            if np.log10(mark) <= top + 1e-9
-        ],
-        "median": f"{np.median(values):.1f}",
-        "median_at": round(float(np.median(sizes)) / top, 4),
     }
 
 
