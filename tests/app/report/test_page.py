@@ -297,7 +297,7 @@ def passengers_page(**options: Any) -> str:
 def test_values_and_names_of_a_table() -> None:
     data = data_of(passengers_page(target="survived"))
     assert data["names"] == [
-        f"Passenger {i}" for i in np.sort(comparisons.passengers().setting.tests[0])
+        f"Passenger {i}" for i in comparisons.shown_rows(comparisons.passengers())
     ]
     names = [one["name"] for one in data["columns"]]
     # One for each column of the table, whatever features they became.
