@@ -117,6 +117,9 @@ def test_what_the_page_says() -> None:
     read = Read(text)
     assert comparison.verdict()[1:] in read.text
     assert "effective neighbours or fewer" in read.text
+    advised = str(comparison.recommended)
+    score = comparison.score(advised)
+    assert f"Use {advised}: held-out accuracy {score} %, against " in read.text
     for result in comparison.results:
         assert comparison.score(result.name) in read.text
         assert METHODS[result.name].summary in read.text
@@ -215,6 +218,7 @@ def test_nothing_is_recommended_if_no_metric_helps() -> None:
     X, y = rng.normal(size=(200, 3)), (np.arange(200) % 10 > 2).astype(int)
     result = compare(X, y, methods="euclidean lda", n_splits=6)
     text = page(result, command=["vicinal", "compare", "noise.csv"])
+    assert '<p class="verdict">Do without neighbours: no metric predicts' in text
     assert "so do without neighbours" in text
     assert "recommended</span>" not in text
     assert "vicinal fit" not in text

@@ -400,7 +400,7 @@ def _cells(
         target = rows.crowd_target[inside]
         if rows.classes:
             votes = np.zeros((at.size, len(rows.classes)), dtype=np.uint32)
-            np.add.at(votes, (of_points, target), 1)
+            np.add.at(votes, (of_points, target.astype(int)), 1)
             found["codes"] = packed(votes.argmax(axis=1), "u2")
         else:
             means = np.bincount(of_points, target) / counts

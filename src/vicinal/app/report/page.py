@@ -164,6 +164,7 @@ def page(
         policy=policy(style, script),
         style=style,
         script=script,
+        headline=sections.headline(comparison, pair),
         verdict=_sentence(verdict(comparison)),
         facts=sections.facts(comparison, rows),
         header=comparison.header,

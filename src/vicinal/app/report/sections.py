@@ -31,6 +31,34 @@ _REFERENCES = {
 }
 
 
+def headline(comparison: Comparison, pair: Sequence[str]) -> str:
+    """Return the sentence at the top of the page.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The scores.
+    pair : sequence of str
+        The metrics before and after; one of them is recommended, or none.
+    """
+    name = comparison.recommended
+    if name is None:
+        return "Do without neighbours: no metric predicts better than a constant."
+    plain = {
+        "euclidean": "the features as they are",
+        "standardised": "standardised features",
+    }
+    unit = comparison.evidence.score.unit
+    measure = comparison.measure.removesuffix(" (%)")
+    text = f"Use {plain.get(name, name)}: held-out {measure} "
+    text += f"{comparison.score(name)}{unit}"
+    compared = {one.name for one in comparison.results}
+    for other in compared.intersection(pair) - {name}:
+        score = f"{comparison.score(other)}{unit}"
+        text += f", against {score} with {plain.get(other, other)}"
+    return f"{text}."
+
+
 def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
     """Return short facts on the data and the comparison."""
     s = comparison.setting
@@ -157,16 +185,6 @@ def confusions(
         for name in dict.fromkeys(pair)
         if name in compared and (counts := comparison[name].confusion) is not None
     ]
-
-
-def residuals(comparison: Comparison, pair: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the residuals of numeric predictions, before and after."""
-    if comparison.setting.task != "regression":
-        return []
-    found = {
-        name: held_out_predictions(comparison, name) for name in dict.fromkeys(pair)
-    }
-    return residual_figures({name: one for name, one in found.items() if one})
 
 
 def code(comparison: Comparison, ran: Ran | None = None) -> str:
@@ -429,81 +447,61 @@ def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
 
 
-def held_out_predictions(
-    comparison: Comparison, name: str, max_dots: int = 1500
-) -> tuple[FloatArray, FloatArray] | None:
-    """Return the predictions of a metric for the test rows of the first split.
+def residuals(
+    comparison: Comparison, pair: Sequence[str], max_dots: int = 1500
+) -> list[dict[str, Any]]:
+    """Return the residuals of the test rows of the first split, on the same axes.
 
     Parameters
     ----------
     comparison : Comparison
-        A comparison with a numeric target.
-    name : str
-        The metric.
+        The predictions; without a numeric target, there are no residuals.
+    pair : sequence of str
+        The metrics; those that were not compared are left out.
     max_dots : int, default=1500
         The largest number of rows; of more, a random part.
-
-    Returns
-    -------
-    tuple of two ndarray or None
-        The targets and their predictions; None if the metric was not compared, or
-        its predictions were not kept.
     """
-    compared = {result.name: result for result in comparison.results}
     setting = comparison.setting
-    if name not in compared or not setting.tests or not compared[name].outcomes:
-        return None
-    truth = np.asarray(setting.target, dtype=np.float64)[setting.tests[0]]
-    predicted = np.asarray(compared[name].outcomes[0], dtype=np.float64)
-    if len(truth) > max_dots:
-        part = np.random.RandomState(0).permutation(len(truth))[:max_dots]
-        truth, predicted = truth[part], predicted[part]
-    return truth, predicted
-
-
-def residual_figures(
-    found: dict[str, tuple[FloatArray, FloatArray]],
-) -> list[dict[str, Any]]:
-    """Return the coordinates of residuals, for all metrics on the same axes.
-
-    Parameters
-    ----------
-    found : dict of str to tuple of two ndarray
-        For each metric, numbers and their predictions.
-    """
-    if not found:
+    predicted = {
+        one.name: np.asarray(one.outcomes[0], dtype=np.float64)
+        for name in dict.fromkeys(pair)
+        for one in comparison.results
+        if one.name == name and one.outcomes
+    }
+    if setting.task != "regression" or not setting.tests or not predicted:
         return []
-    across = np.concatenate([predicted for _, predicted in found.values()])
-    off = np.concatenate([truth - predicted for truth, predicted in found.values()])
+    truth = np.asarray(setting.target, dtype=np.float64)[setting.tests[0]]
+    part = np.random.RandomState(0).permutation(len(truth))[:max_dots]
+    off = {name: (truth - one)[part] for name, one in predicted.items()}
     # A few far out would press the others together; they are drawn at the edge.
+    across = np.concatenate([one[part] for one in predicted.values()])
     low, high = map(float, np.percentile(across, [0.5, 99.5]))
-    reach = float(np.percentile(np.abs(off), 99)) or 1.0
     low, high = (low, high) if high > low else (low - 1, high + 1)
+    reach = float(np.percentile(np.abs(np.concatenate(list(off.values()))), 99)) or 1.0
     left, right, top, bottom = 62, 474, 10, 236  # of the frame in the template
 
     def x(values: Any) -> Any:
-        part = (np.asarray(values) - low) / (high - low)
-        return (left + part.clip(0, 1) * (right - left)).round(1).tolist()
+        places = np.interp(values, [low, high], [left, right])
+        return places.round(1).tolist()
 
     def y(values: Any) -> Any:
-        part = (np.asarray(values) + reach) / (2 * reach)
-        return (bottom - part.clip(0, 1) * (bottom - top)).round(1).tolist()
+        places = np.interp(values, [-reach, reach], [bottom, top])
+        return places.round(1).tolist()
 
-    figures = []
-    for name, (truth, predicted) in found.items():
-        residual = truth - predicted
-        half, most = np.percentile(np.abs(residual), [50, 90])
-        dots = zip(x(predicted), y(residual), strict=True)
-        figure = {
+    return [
+        {
             "name": name,
-            "n": len(truth),
-            "dots": "".join(f"M{a:g} {b:g}h0" for a, b in dots),
+            "n": len(part),
+            "dots": "".join(
+                f"M{a:g} {b:g}h0"
+                for a, b in zip(x(predicted[name][part]), y(one), strict=True)
+            ),
             "zero": y(0.0),
             "across": [(x(at), readable(at)) for at in ticks(low, high, about=4)],
             "up": [(y(at), readable(at)) for at in ticks(-reach, reach, about=4)],
-            "half": readable(float(half)),
-            "most": readable(float(most)),
-            "bias": readable(float(residual.mean()), 3),
+            "half": readable(float(np.percentile(np.abs(one), 50))),
+            "most": readable(float(np.percentile(np.abs(one), 90))),
+            "bias": readable(float(one.mean()), 3),
         }
-        figures.append(figure)
-    return figures
+        for name, one in off.items()
+    ]
