@@ -1,3 +1,6 @@
+from dataclasses import replace
+from typing import cast
+
 import numpy as np
 import pytest
 
@@ -5,7 +8,7 @@ from tests.app.report import comparisons
 from vicinal.app.comparison import Comparison, MethodResult, Setting
 from vicinal.app.report.fitted import FittedMetric
 from vicinal.app.report.rows import select_rows
-from vicinal.app.report.sections import cards, table
+from vicinal.app.report.sections import cards, code, facts, table
 
 
 @pytest.mark.parametrize(
@@ -44,3 +47,15 @@ def test_the_table_marks_what_is_recommended_and_what_is_best() -> None:
     assert lines[0]["name"] == best.name
     assert [line["name"] for line in lines if line["best"]] == [best.name]
     assert {line["name"] for line in lines} == {one.name for one in comparison.results}
+
+
+def test_a_vote_that_was_chosen_is_named() -> None:
+    comparison = comparisons.wine()
+    assert facts(comparison, select_rows(comparison.setting, 9, None, None))[-1] == (
+        "3-NN"
+    )
+    chosen = replace(comparison.setting, n_neighbors=cast("int", "auto"))
+    other = replace(comparison, setting=chosen)
+    said = facts(other, select_rows(chosen, 9, None, None))[-1]
+    assert said == "neighbours chosen on the training rows"
+    assert "n_neighbors='auto'," in code(other)

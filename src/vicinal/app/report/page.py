@@ -184,7 +184,7 @@ def page(
         all_classes=bool(rows.classes)
         and np.unique(np.asarray(rows.target)).size == len(rows.classes),
         task=setting.task,
-        n_neighbors=setting.n_neighbors,
+        voter=sections.voter(comparison),
         n_splits=setting.n_splits,
         target=short(target or "target", 60),
         legend=sections.legend(rows),

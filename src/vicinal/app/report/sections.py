@@ -59,6 +59,12 @@ def headline(comparison: Comparison, pair: Sequence[str]) -> str:
     return f"{text}."
 
 
+def voter(comparison: Comparison) -> str:
+    """Return the rule that predicts: k-NN, or a vote chosen for each metric."""
+    k = comparison.setting.n_neighbors
+    return f"{k}-NN" if isinstance(k, int) else "neighbours chosen on the training rows"
+
+
 def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
     """Return short facts on the data and the comparison."""
     s = comparison.setting
@@ -69,7 +75,7 @@ def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
     }
     given = "" if s.n_given == len(s.X) else f" of {s.n_given:,}"
     splits = "1 random split" if s.n_splits == 1 else f"{s.n_splits} random splits"
-    scored = [] if s.task == "none" else [f"{s.n_neighbors}-NN"]
+    scored = [] if s.task == "none" else [voter(comparison)]
     return [
         f"{len(s.X):,}{given} rows",
         "1 feature" if s.X.shape[1] == 1 else f"{s.X.shape[1]:,} features",
@@ -126,8 +132,11 @@ def cards(
         said.append(short(metric.caption, 400))
         if (effective := metric.effective_neighbors) is not None and effective.size:
             half = f"{np.median(effective):.1f}"
-            said.append(f"Half of the rows have {half} effective neighbours or fewer.")
-        off = np.abs(in_view(metric.picture) - 0.5) > (0.55, view_of(metric.picture)[2])
+            said.append(
+                f"Half of the training rows have {half} effective neighbours or fewer."
+            )
+        edge = 0.55 * np.array([1.0, view_of(metric.picture)[2]])
+        off = np.abs(in_view(metric.picture) - 0.5) > edge
         if outside := int(off.any(axis=1).sum()):
             lie = "1 row lies" if outside == 1 else f"{outside} rows lie"
             said.append(f"{lie} further out; zoom out to see.")
@@ -210,7 +219,7 @@ def code(comparison: Comparison, ran: Ran | None = None) -> str:
         f"result = compare(\n{rows}"
         f'    task="{s.task}",\n    methods=[{names}],\n'
         f"    n_splits={s.n_splits},\n    test_size={s.test_size},\n"
-        f"    n_neighbors={s.n_neighbors},\n    n_components={s.n_components},\n"
+        f"    n_neighbors={s.n_neighbors!r},\n    n_components={s.n_components},\n"
         f"    random_state={s.random_state},\n)\n"
         'result.to_html("report.html")'
     )
