@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -106,3 +107,11 @@ def test_a_folder_in_which_nothing_can_be_written() -> None:
 def test_a_check_leaves_nothing(tmp_path: Path) -> None:
     check_writable(tmp_path / "a.txt")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    goal = tmp_path / "a.txt"
+    full = OSError(errno.ENOSPC, "No space left on device")
+    expected = rf"a\.txt could not be written: {full.strerror}\."
+    with pytest.raises(OSError, match=expected), atomic_write(goal):
+        raise full

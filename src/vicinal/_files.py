@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from contextlib import contextmanager
@@ -122,8 +123,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
             # Renamed before its bytes are on the disk, it could be found empty.
             os.fsync(file.fileno())
         temporary.replace(goal)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        full = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+        if isinstance(error, OSError) and error.errno in full:
+            # The system names no file, or the temporary one.
+            raise OSError(f"{path} could not be written: {error.strerror}.") from error
         raise
     finally:
         _unfinished.discard(temporary)

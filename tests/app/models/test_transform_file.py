@@ -227,3 +227,34 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     assert float(outcome.stdout) < 0.8 * table_in_mb
     written = pl.scan_parquet(tmp_path / "out.parquet")
     assert written.select(pl.len()).collect().item() == n
+
+
+@pytest.mark.parametrize("name", ["X.npy\0", "../../x", "a/b", "a\\b"])
+def test_names_that_no_member_of_an_archive_can_have(tmp_path: Path, name: str) -> None:
+    frame = rows()
+    learned = model(frame)
+    path = tmp_path / "in.parquet"
+    frame.with_columns(pl.lit("u").alias(name)).write_parquet(path)
+    with pytest.raises(ValueError, match=r"cannot be kept in o\.npz"):
+        transform_file(learned, str(path), tmp_path / "o.npz", keep_all=True)
+    assert [one.name for one in tmp_path.iterdir()] == ["in.parquet"]
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_an_archive_has_one_temporary_file_for_its_owner_only(tmp_path: Path) -> None:
+    frame = rows()
+    path = tmp_path / "in.parquet"
+    frame.write_parquet(path)
+    seen: set[tuple[str, int]] = set()
+
+    def look(_: int) -> None:
+        beside = [one for one in tmp_path.iterdir() if one != path]
+        seen.update((one.name, one.stat().st_mode & 0o777) for one in beside)
+
+    out = tmp_path / "o.npz"
+    transform_file(model(frame), str(path), out, keep=["name"], on_rows=look)
+    # `remove_unfinished` knows the file of `atomic_write`, and no other.
+    assert [mode for _, mode in seen] == [0o600]
+    with np.load(out) as found:
+        assert sorted(found) == ["X", "name", "names"]
+        np.testing.assert_allclose(found["X"], model(frame).transform(frame))

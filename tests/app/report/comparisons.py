@@ -57,6 +57,11 @@ def labels(comparison: Comparison) -> NDArray[Any]:
     return comparison.setting.y
 
 
+def shown_rows(comparison: Comparison) -> NDArray[np.integer[Any]]:
+    """Return the rows of its page: the test rows of the first split."""
+    return np.sort(comparison.setting.tests[0])
+
+
 HOSTILE = "<script>document.title='broken'</script>\"'&\u202e\x07"
 
 

@@ -28,8 +28,10 @@ def nearest(name: str, row: int) -> list[int]:
     setting = comparisons.wine().setting
     labels = comparisons.labels(comparisons.wine())
     codes = np.unique(labels, return_inverse=True)[1]
-    metric = METHODS[name].pipeline(setting.X, codes).fit(setting.X, codes)
-    search = NearestNeighbors(n_neighbors=8).fit(metric.transform(setting.X))
+    shown = comparisons.shown_rows(comparisons.wine())
+    X, codes = np.delete(setting.X, shown, axis=0), np.delete(codes, shown)
+    metric = METHODS[name].pipeline(X, codes).fit(X, codes)
+    search = NearestNeighbors(n_neighbors=8).fit(metric.transform(setting.X[shown]))
     found = search.kneighbors(return_distance=False)[row]
     return [int(j) for j in found]
 
@@ -39,7 +41,8 @@ def test_click_a_point_and_read_its_neighbours(opened: Any) -> None:
     row = lonely_row(page, 0)
     click(page, 0, row)
     assert page.locator("body").get_attribute("data-chosen") == str(row)
-    assert f"Row {row}" in page.inner_text("#chosen")
+    shown = comparisons.shown_rows(comparisons.wine())
+    assert f"Row {shown[row]}" in page.inner_text("#chosen")
     page.select_option("#before", label="euclidean")
     assert listed(page, "before") == nearest("euclidean", row)
     page.select_option("#after", label="lda")
@@ -47,7 +50,7 @@ def test_click_a_point_and_read_its_neighbours(opened: Any) -> None:
     page.select_option("#after", label="nca")
     assert listed(page, "after") == nearest("nca", row)
     # The marks tell which of them share its class.
-    y = comparisons.labels(comparisons.wine())
+    y = comparisons.labels(comparisons.wine())[shown]
     same = [bool(y[j] == y[row]) for j in nearest("euclidean", row)]
     marks = page.locator("#near-before .mark").all_inner_texts()
     assert [mark == "✓" for mark in marks] == same
@@ -78,13 +81,13 @@ def test_hidden_classes_disappear_from_all_maps(opened: Any) -> None:
         canvases = page.locator(".map canvas").all()
         return {canvas.get_attribute("data-visible") for canvas in canvases}
 
-    assert visible() == {"178"}
+    assert visible() == {"54"}
     toggle = page.get_by_role("button", name="class_1").first
     toggle.click()
-    assert visible() == {str(178 - 71)}
+    assert visible() == {str(54 - 21)}
     assert toggle.get_attribute("aria-pressed") == "false"
     toggle.click()
-    assert visible() == {"178"}
+    assert visible() == {"54"}
     page.click("#hide-all")
     assert visible() == {"0"}
     # What cannot be seen cannot be chosen either.
@@ -94,7 +97,7 @@ def test_hidden_classes_disappear_from_all_maps(opened: Any) -> None:
     canvas.press("Enter")
     assert page.locator("body").get_attribute("data-chosen") == "-1"
     page.click("#show-all")
-    assert visible() == {"178"}
+    assert visible() == {"54"}
 
 
 def test_zoom_by_buttons_and_wheel_and_moving(opened: Any) -> None:
@@ -150,7 +153,8 @@ def test_all_of_it_by_keyboard(opened: Any) -> None:
     assert there != start
     places = [page.evaluate("i => vicinal.position(2, i)", i) for i in (start, there)]
     assert places[1][0] > places[0][0]
-    assert f"row {there}" in page.inner_text("#tip")
+    called = comparisons.shown_rows(comparisons.wine())[there]
+    assert f"row {called}" in page.inner_text("#tip")
     page.keyboard.press("Enter")
     assert page.locator("body").get_attribute("data-chosen") == str(there)
     page.locator("#before").select_option(label="euclidean")
@@ -213,10 +217,11 @@ def test_a_reached_point_that_is_hidden_cannot_be_chosen(opened: Any) -> None:
 
 def test_a_point_under_the_pointer_tells_its_row(opened: Any) -> None:
     page = opened("wine")
-    row = lonely_row(page, 0)
+    place = lonely_row(page, 0)
+    row = comparisons.shown_rows(comparisons.wine())[place]
     canvas = page.locator(".map canvas").first
     canvas.scroll_into_view_if_needed()
-    x, y = page.evaluate("i => vicinal.position(0, i)", row)
+    x, y = page.evaluate("i => vicinal.position(0, i)", place)
     canvas.hover(position={"x": x + 1, "y": y + 1})
     tip = page.locator("#tip")
     assert tip.is_visible()
@@ -265,7 +270,8 @@ def test_thumbnails_show_the_pixels(opened: Any) -> None:
     gray = thumb.evaluate(
         "c => Array.from(c.getContext('2d').getImageData(0, 0, 8, 8).data)"
     )
-    expected = comparisons.digits().setting.X[row] * 255 / 16
+    shown = comparisons.shown_rows(comparisons.digits())
+    expected = comparisons.digits().setting.X[shown[row]] * 255 / 16
     np.testing.assert_allclose(gray[::4], expected, atol=0.5)
     assert page.locator("#near-after canvas.thumb").count() == 8
 

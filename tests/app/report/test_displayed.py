@@ -4,17 +4,33 @@ import numpy as np
 import pytest
 
 from tests.app.report import comparisons
+from vicinal.app.comparison import Setting
 from vicinal.app.report.rows import select_rows
 
 
-def test_all_rows_are_shown_where_there_are_few() -> None:
+def test_the_rows_of_the_page_are_held_out() -> None:
     setting = comparisons.wine().setting
     rows = select_rows(setting, 1000, None, None)
-    np.testing.assert_array_equal(rows.X, setting.X)
+    test = np.sort(setting.tests[0])
+    np.testing.assert_array_equal(rows.X, setting.X[test])
+    np.testing.assert_array_equal(rows.crowd, rows.X)
+    np.testing.assert_array_equal(rows.train, np.delete(setting.X, test, axis=0))
     assert setting.y is not None
     assert rows.target is not None
-    assert [rows.classes[code] for code in rows.target] == setting.y.tolist()
+    assert [rows.classes[code] for code in rows.target] == setting.y[test].tolist()
     assert rows.pixels is None
+
+
+def test_many_rows_become_points_to_click_and_a_crowd() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(5000, 3)), np.arange(5000) % 2
+    setting = Setting(X, y, "classification", np.arange(5000), 5000, list("abc"))
+    setting = replace(setting, target=y, classes=("a", "b"))
+    rows = select_rows(setting, 100, None, None, max_crowd=1200, max_train=700)
+    assert (len(rows.X), len(rows.crowd), rows.n_held_out) == (100, 1200, 1500)
+    assert len(rows.train) == 700
+    np.testing.assert_array_equal(rows.crowd[rows.shown], rows.X)
+    assert not set(rows.train[:, 0]).intersection(rows.crowd[:, 0])
 
 
 def test_a_part_has_all_classes_and_the_given_row_numbers() -> None:
@@ -23,7 +39,7 @@ def test_a_part_has_all_classes_and_the_given_row_numbers() -> None:
     setting = replace(setting, rows=2 * setting.rows)
     rows = select_rows(setting, 30, None, None)
     assert len(rows.X) == 30
-    assert rows.of_all == 178
+    assert rows.n_held_out == 54
     assert rows.target is not None
     assert set(rows.target.tolist()) == {0, 1, 2}
     np.testing.assert_array_equal(rows.X, setting.X[rows.numbers // 2])
@@ -65,7 +81,7 @@ def test_large_pictures_become_small_ones() -> None:
     images[:, :40] = 1.0  # the first line of each
     pixels = select_rows(setting, 200, (70, 40), images).pixels
     assert pixels is not None
-    assert pixels.thumbnails.shape == (178, 24, 14)
+    assert pixels.thumbnails.shape == (54, 24, 14)
     # Means of 3 × 3 pixels, one line of which is white.
     assert pixels.thumbnails[0, 0].tolist() == [85] * 14
     assert not pixels.thumbnails[0, 1:].any()

@@ -30,7 +30,14 @@ def by_splits(comparison: Comparison) -> Comparison:
 def metric(components: object, name: str = "nca") -> FittedMetric:
     nothing = np.zeros((0, 2))
     return FittedMetric(
-        name, nothing, nothing, "", np.zeros((0, 1), int), np.array(components), None
+        name,
+        nothing,
+        nothing,
+        nothing,
+        "",
+        np.zeros((0, 1), int),
+        np.array(components),
+        None,
     )
 
 
@@ -108,6 +115,19 @@ def test_one_split_has_no_interval_and_no_score_no_dot() -> None:
     assert figures.dots(replace(comparison, results=tuple(none))) is None
 
 
+def test_the_axis_covers_the_references() -> None:
+    comparison = comparisons.wine()
+    constant, *others = comparison.references
+    low = replace(constant, scores=np.array([0.01, 0.02, 0.03]))
+    drawn = figures.dots(replace(comparison, references=(low, *others)))
+    assert drawn is not None
+    known = (*comparison.results, *comparison.references)
+    assert [line["name"] for line in drawn["lines"]] == [one.name for one in known]
+    places = {line["name"]: line["at"] for line in drawn["lines"]}
+    assert min(places, key=lambda name: places[name]) == low.name
+    assert 0 <= min(places.values()) < max(places.values()) <= 1
+
+
 def test_features_in_the_order_of_their_shares() -> None:
     drawn = drawn_of(metric([[1.0, 3.0, 0.0], [0.0, 0.0, 2.0]]), list("abc"))
     assert drawn is not None
@@ -166,23 +186,6 @@ def test_pixels_that_were_left_out_are_not_heard() -> None:
     assert drawn["share"] == "/wBA"
     assert drawn["directions"] == [("100%", "/4BA")] or drawn["directions"] == [
         ("100%", "/4BB")
-    ]
-
-
-def test_the_histogram_counts_all() -> None:
-    values = np.array([0.9999, 1.0, 1.0, 2.0, 100.0])
-    drawn = figures.histogram(values, n_bins=2)
-    assert drawn is not None
-    assert drawn["bars"] == [1.0, 0.25]
-    assert drawn["median"] == "1.0"
-    assert [text for _, text in drawn["ticks"]] == [
-        "1",
-        "2",
-        "5",
-        "10",
-        "20",
-        "50",
-        "100",
     ]
 
 

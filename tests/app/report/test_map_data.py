@@ -3,14 +3,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
 from tests.app.report import comparisons
 from vicinal.app.report.fitted import (
+    FittedMetric,
+    _cells,
     before_and_after,
     color_stops,
     fit_metrics,
     in_view,
     map_data,
+    view_of,
 )
 from vicinal.app.report.rows import select_rows
 
@@ -63,18 +67,47 @@ def test_classes_rows_and_neighbours_are_packed() -> None:
     comparison = comparisons.wine()
     setting = replace(comparison.setting, rows=comparison.setting.rows + 70_000)
     data = data_of(replace(comparison, setting=setting))
-    np.testing.assert_array_equal(unpacked(data["rows"], "u4"), setting.rows)
+    shown = np.sort(setting.tests[0])
+    np.testing.assert_array_equal(unpacked(data["rows"], "u4"), setting.rows[shown])
     names = [data["classes"][code] for code in unpacked(data["codes"], "u2")]
     assert setting.y is not None
-    assert names == setting.y.tolist()
-    near = unpacked(data["methods"][0]["near"], "u4").reshape(178, 8)
-    assert (near != np.arange(178)[:, None]).all()
-    assert unpacked(data["methods"][0]["xy"], "f4").size == 2 * 178
+    assert names == setting.y[shown].tolist()
+    near = unpacked(data["methods"][0]["near"], "u4").reshape(54, 8)
+    assert (near != np.arange(54)[:, None]).all()
+    assert unpacked(data["methods"][0]["xy"], "f4").size == 2 * 54
+
+
+def test_panels_are_as_high_as_the_points_need() -> None:
+    flat = np.random.RandomState(0).rand(200, 2) * [4, 2]
+    assert view_of(flat)[2] == pytest.approx(0.5, abs=0.02)
+    assert view_of(flat * [1, 0])[2] == 0.3
+    assert view_of(flat[:, ::-1])[2] == 1
+
+
+@pytest.mark.parametrize("kind", ["class", "number", "none"])
+def test_the_density_counts_all_held_out_rows(kind: str) -> None:
+    picture = np.array([[0.0, 0.0], [1.0, 1.0]])
+    crowd = np.array([[0.0, 0.0], [0.001, 0.0], [0.002, 0.0], [0.9, 0.9], [9.0, 9.0]])
+    target = {"class": np.array([0, 1, 1, 0, 0]), "number": np.arange(5.0)}.get(kind)
+    rows = select_rows(comparisons.wine().setting, 2, None, None)
+    rows = replace(
+        rows, classes=["a", "b"] * (kind == "class"), crowd=crowd, crowd_target=target
+    )
+    none = np.zeros((2, 1))
+    metric = FittedMetric("lda", none, crowd, picture, "", none.astype(int), none, None)
+    cells = _cells(metric, rows, n_bins=10)
+    assert cells is not None
+    assert unpacked(cells["at"], "u2").tolist() == [0, 99]
+    assert unpacked(cells["shade"], "u1").tolist() == [255, 127]
+    if kind == "class":
+        assert unpacked(cells["codes"], "u2").tolist() == [1, 0]
+    elif kind == "number":
+        assert unpacked(cells["values"], "f4").tolist() == [1, 3]
 
 
 def test_clusters_where_there_is_no_target() -> None:
     data = data_of(comparisons.irises())
-    assert sum(data["counts"]) == 150
+    assert sum(data["counts"]) == 45
     assert len(data["classes"]) == 8
     assert data["methods"][data["before"]]["name"] == "standardised"
 
@@ -86,7 +119,9 @@ def test_colours_go_by_rank_where_a_few_numbers_are_far_larger() -> None:
     stops, by_rank = color_stops(skewed)
     assert by_rank
     np.testing.assert_allclose(stops, np.exp([0, 2.5, 5, 7.5, 10]))
-    assert data_of(comparisons.diabetes())["stops"][0] == 25
+    comparison = comparisons.diabetes()
+    shown = comparisons.labels(comparison)[comparison.setting.tests[0]]
+    assert data_of(comparison)["stops"][0] == shown.min()
 
 
 def test_targets_are_shown_as_they_are_in_the_file() -> None:
@@ -94,4 +129,5 @@ def test_targets_are_shown_as_they_are_in_the_file() -> None:
     y = comparisons.labels(comparison) + 1_234_567.1
     setting = replace(comparison.setting, y=y, target=y)
     shown = data_of(replace(comparison, setting=setting))["values"]
-    assert shown[:2] == [1234718.1, 1234642.1]
+    expected = y[np.sort(setting.tests[0])]
+    assert shown == [round(value, 1) for value in expected.tolist()]

@@ -116,6 +116,10 @@ def test_what_the_page_says() -> None:
     )
     read = Read(text)
     assert comparison.verdict()[1:] in read.text
+    assert "effective neighbours or fewer" in read.text
+    advised = str(comparison.recommended)
+    score = comparison.score(advised)
+    assert f"Use {advised}: held-out accuracy {score} %, against " in read.text
     for result in comparison.results:
         assert comparison.score(result.name) in read.text
         assert METHODS[result.name].summary in read.text
@@ -125,13 +129,13 @@ def test_what_the_page_says() -> None:
     assert "random_state=0" in read.text
     for note in comparison.notes:
         assert read.text.count(note) == 1
-    assert {"features", "reach", "confusion", "columns"} <= read.ids
+    assert {"features", "confusion", "columns"} <= read.ids
 
 
 def test_the_data_of_the_maps() -> None:
     data = data_of(page(comparisons.wine()))
-    assert (data["n"], data["k"], data["kind"]) == (178, 8, "class")
-    assert data["counts"] == [59, 71, 48]
+    assert (data["n"], data["k"], data["kind"]) == (54, 8, "class")
+    assert data["counts"] == [18, 21, 15]
     assert [method["name"] for method in data["methods"]] == comparisons.METHODS
     shown = (comparisons.METHODS[data["before"]], comparisons.METHODS[data["after"]])
     assert shown == before_and_after(comparisons.wine(), comparisons.METHODS)
@@ -141,16 +145,21 @@ def test_the_data_of_the_maps() -> None:
 
 
 def test_a_part_of_the_rows_is_said_to_be_one() -> None:
-    text = page(comparisons.wine(), max_points=60)
-    assert "60 of 178 rows" in Read(text).text
-    assert data_of(text)["n"] == 60
-    assert "with all classes in it" in Read(text).text
-    assert "A random part is shown" not in Read(page(comparisons.wine())).text
+    text = page(comparisons.wine(), max_points=30)
+    assert "learned from 124 training rows" in Read(text).text
+    assert "54 of its 54 held-out rows" in Read(text).text
+    assert "30 of them, a random part with all classes in it" in Read(text).text
+    assert data_of(text)["n"] == 30
+    assert data_of(text)["methods"][0]["cells"]
+    whole = page(comparisons.wine())
+    assert "a random part" not in Read(whole).text
+    assert data_of(whole)["methods"][0]["cells"] is None
+    assert "54 held-out rows, unseen in learning (held-out score" in Read(whole).text
 
 
 def test_two_rows_cannot_show_three_classes() -> None:
     read = Read(page(comparisons.wine(), max_points=2))
-    assert "2 of 178 rows; neighbours" in read.text
+    assert "2 of them, a random part, are points" in read.text
 
 
 def test_pictures_of_pixels() -> None:
@@ -209,6 +218,7 @@ def test_nothing_is_recommended_if_no_metric_helps() -> None:
     X, y = rng.normal(size=(200, 3)), (np.arange(200) % 10 > 2).astype(int)
     result = compare(X, y, methods="euclidean lda", n_splits=6)
     text = page(result, command=["vicinal", "compare", "noise.csv"])
+    assert '<p class="verdict">Do without neighbours: no metric predicts' in text
     assert "so do without neighbours" in text
     assert "recommended</span>" not in text
     assert "vicinal fit" not in text
@@ -290,7 +300,9 @@ def passengers_page(**options: Any) -> str:
 
 def test_values_and_names_of_a_table() -> None:
     data = data_of(passengers_page(target="survived"))
-    assert data["names"][:2] == ["Passenger 0", "Passenger 1"]
+    assert data["names"] == [
+        f"Passenger {i}" for i in comparisons.shown_rows(comparisons.passengers())
+    ]
     names = [one["name"] for one in data["columns"]]
     # One for each column of the table, whatever features they became.
     assert sorted(names) == ["age", "port", "sex"]
@@ -353,13 +365,16 @@ def test_a_page_of_fifty_thousand_rows_has_less_than_three_megabytes() -> None:
         target=y,
         rows=np.arange(n),
         n_given=n,
+        tests=(),
         feature_names=[f"measurement {j}" for j in range(30)],
     )
     frame = {name: X[:, j] for j, name in enumerate(setting.feature_names)}
     frame["name"] = np.array([f"a rather long name of row {i:,}" for i in range(n)])
     called = SimpleNamespace(column="name", kind="identifier", reason="")
-    text = page(replace(comparison, setting=setting), frame=frame, decisions=[called])
+    large = replace(comparison, setting=setting, references=())
+    text = page(large, frame=frame, decisions=[called])
     assert data_of(text)["n"] == 1500
+    assert "15,000 of its 15,000 held-out rows" in Read(text).text
     assert len(text.encode()) < 3_000_000
 
 
@@ -385,7 +400,7 @@ def test_a_table_that_was_compared_by_its_name(tmp_path: Path) -> None:
         n_splits=2,
     )
     data = data_of(result.to_html())
-    assert data["names"] == table["name"]
+    assert data["names"] == [table["name"][i] for i in np.sort(result.setting.tests[0])]
     assert sorted(one["name"] for one in data["columns"]) == ["age", "port", "sex"]
     assert data["target"] == "survived"
 

@@ -1,44 +1,55 @@
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.app.report import comparisons
-from vicinal.app.report.sections import held_out_predictions, residual_figures
+from vicinal.app.comparison import Comparison
+from vicinal.app.report.sections import residuals
+
+
+def predicting(**predictions: Any) -> Comparison:
+    """A comparison with these predictions of 0, 1, 2, ... for its first rows."""
+    comparison = comparisons.diabetes()
+    n = len(next(iter(predictions.values())))
+    setting = replace(
+        comparison.setting,
+        tests=(np.arange(n),),
+        target=np.arange(len(comparison.setting.X), dtype=float),
+    )
+    results = tuple(
+        replace(comparison.results[0], name=name, outcomes=(np.asarray(one, float),))
+        for name, one in predictions.items()
+    )
+    return replace(comparison, results=results, setting=setting)
 
 
 def test_predictions_are_those_of_the_comparison() -> None:
     comparison = comparisons.diabetes()
-    setting = comparison.setting
-    found = held_out_predictions(comparison, "standardised")
-    assert found is not None
-    truth, predicted = found
-    np.testing.assert_array_equal(
-        truth, comparisons.labels(comparison)[setting.tests[0]]
-    )
-    score = (
-        1 - np.square(truth - predicted).sum() / np.square(truth - truth.mean()).sum()
-    )
+    truth = comparisons.labels(comparison)[comparison.setting.tests[0]]
+    off = truth - comparison["standardised"].outcomes[0]
+    score = 1 - np.square(off).sum() / np.square(truth - truth.mean()).sum()
     assert comparison["standardised"].scores[0] == pytest.approx(score)
+    (figure,) = residuals(comparison, ["standardised", "standardised"])
+    assert float(figure["half"]) == pytest.approx(np.median(np.abs(off)), rel=1e-3)
 
 
 def test_nothing_where_nothing_was_predicted() -> None:
     comparison = comparisons.diabetes()
-    assert held_out_predictions(comparison, "lda") is None
+    assert residuals(comparison, ["lda"]) == []
+    assert residuals(comparisons.wine(), ["lda"]) == []
     bare = [replace(one, outcomes=()) for one in comparison.results]
-    bare_one = replace(comparison, results=tuple(bare))
-    assert held_out_predictions(bare_one, "nca") is None
-    assert residual_figures({}) == []
-    few = held_out_predictions(comparison, "nca", max_dots=20)
-    assert few is not None
-    assert len(few[0]) == len(few[1]) == 20
+    assert residuals(replace(comparison, results=tuple(bare)), ["nca"]) == []
+    (few,) = residuals(comparison, ["nca"], max_dots=20)
+    assert few["n"] == few["dots"].count("M") == 20
 
 
 def test_figures_share_their_axes_and_hold_all_dots() -> None:
     truth = np.arange(100.0)
-    near, far = truth + 1, truth[::-1].copy()
+    far = truth[::-1].copy()
     far[3] = 1e6
-    one, other = residual_figures({"near": (truth, near), "far": (truth, far)})
+    one, other = residuals(predicting(near=truth + 1, far=far), ["near", "far"])
     assert (one["across"], one["up"]) == (other["across"], other["up"])
     assert (one["half"], one["bias"]) == ("1", "-1")
     for figure in (one, other):
@@ -50,5 +61,5 @@ def test_figures_share_their_axes_and_hold_all_dots() -> None:
 
 
 def test_one_prediction_for_all() -> None:
-    (figure,) = residual_figures({"same": (np.arange(5.0), np.full(5, 2.0))})
+    (figure,) = residuals(predicting(same=np.full(5, 2.0)), ["same"])
     assert figure["n"] == 5

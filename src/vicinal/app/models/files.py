@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -544,6 +546,12 @@ def write_rows(
     _check_kept(first.columns, kept, made.columns)
     if suffix == ".npz":
         _check_kept(first.columns, kept, ["X", "names"])
+        for name in kept:
+            if any(sign in name for sign in "/\\\0"):
+                raise ValueError(
+                    f"Column {name!r} cannot be kept in {goal.name}: the name of an "
+                    "array has no slash, backslash or NUL; write to .parquet or .csv."
+                )
     if kept and suffix == ".npy":
         raise ValueError(
             f"{goal.name} holds one array, and no column beside it; write to .npz, "
@@ -633,31 +641,34 @@ def _write_arrays(rows: _Rows, new: pl.Schema, temporary: Path, suffix: str) -> 
     """Write the new columns as one array X; in npz, kept columns beside it."""
     dtype = "<f4" if all(kind == pl.Float32 for kind in new.dtypes()) else "<f8"
     kept: dict[str, list[Any]] = {name: [] for name in rows.kept}
-    plain = temporary if suffix == ".npy" else temporary.with_suffix(".X.npy")
     header = {"descr": dtype, "fortran_order": False}
-    try:
-        with plain.open("wb") as file:
-            # Written again at the end: NumPy leaves room for a larger number of rows.
-            write_header = np.lib.format.write_array_header_1_0
-            write_header(file, {**header, "shape": (0, len(new))})
-            for piece in rows():
-                block = piece[:, len(kept) :].to_numpy()
-                file.write(np.ascontiguousarray(block, dtype).tobytes())
-                for name, values in kept.items():
-                    values.extend(piece.get_column(name).to_list())
-            file.seek(0)
-            write_header(file, {**header, "shape": (rows.done, len(new))})
+    # The rows of an archive wait in a file without a name, which no signal leaves.
+    with (
+        temporary.open("wb")
+        if suffix == ".npy"
+        else tempfile.TemporaryFile(dir=temporary.parent)
+    ) as file:
+        # Written again at the end: NumPy leaves room for a larger number of rows.
+        write_header = np.lib.format.write_array_header_1_0
+        write_header(file, {**header, "shape": (0, len(new))})
+        for piece in rows():
+            block = piece[:, len(kept) :].to_numpy()
+            file.write(np.ascontiguousarray(block, dtype).tobytes())
+            for name, values in kept.items():
+                values.extend(piece.get_column(name).to_list())
+        file.seek(0)
+        write_header(file, {**header, "shape": (rows.done, len(new))})
         if suffix == ".npy":
             return
-        arrays = {"X": np.load(plain, mmap_mode="r"), "names": _array(new.names())}
+        file.seek(0)
+        arrays = {"names": _array(new.names())}
         arrays |= {name: _array(values) for name, values in kept.items()}
         with zipfile.ZipFile(temporary, "w", allowZip64=True) as archive:
+            with archive.open("X.npy", "w", force_zip64=True) as to:
+                shutil.copyfileobj(file, to)
             for name, array in arrays.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as to:
                     np.lib.format.write_array(to, array, allow_pickle=False)
-    finally:
-        if suffix == ".npz":
-            plain.unlink(missing_ok=True)
 
 
 def _array(values: list[Any]) -> NDArray[Any]:

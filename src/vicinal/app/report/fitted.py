@@ -33,6 +33,7 @@ __all__ = [
     "fit_metrics",
     "in_view",
     "map_data",
+    "view_of",
 ]
 
 # Metrics that learn units alone.
@@ -51,8 +52,10 @@ class FittedMetric:
         The name of the method.
     points : ndarray of shape (n_shown, n_components)
         The rows under it, in as many dimensions as were compared.
+    crowd : ndarray of shape (n_crowd, 2)
+        All held-out rows in the plane.
     picture : ndarray of shape (n_shown, 2)
-        The rows in the plane.
+        The shown ones among them.
     caption : str
         How the plane was obtained.
     neighbors : ndarray of int of shape (n_shown, n_listed)
@@ -60,11 +63,12 @@ class FittedMetric:
     components : ndarray of shape (n_components, n_features)
         The map of features in units of their standard deviations.
     effective_neighbors : ndarray of shape (n_known,) or None
-        The effective number of neighbors of each row, if the method has one.
+        The effective number of neighbors of each training row, if it is known.
     """
 
     name: str
     points: FloatArray
+    crowd: FloatArray
     picture: FloatArray
     caption: str
     neighbors: IntArray
@@ -113,19 +117,19 @@ def fit_metrics(
 
 
 def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
-    X, target = rows.X, rows.target
+    X, target = rows.train, rows.train_target
     flat, messages = fit_pipeline(name, X, target, setting, min(2, X.shape[1]))
     in_plane = flat.transform(X)
-    full, points = flat, in_plane
+    full = flat
     # A method with more than two dimensions now has not heeded that two were asked for.
-    if points.shape[1] <= 2 and setting.n_components != 2:
+    if in_plane.shape[1] <= 2 and setting.n_components != 2:
         full, _ = fit_pipeline(name, X, target, setting, setting.n_components)
-        points = full.transform(X)
+    points, crowd = full.transform(rows.X), flat.transform(rows.crowd)
     if not min(in_plane.shape[1], points.shape[1]):
         raise ValueError("it found no direction that tells these rows apart.")
-    if not np.isfinite(in_plane).all() or not np.isfinite(points).all():
+    if not all(np.isfinite(one).all() for one in (in_plane, crowd, points)):
         raise ValueError("it has no finite distances on these rows.")
-    picture, caption = _picture(in_plane)
+    crowd, caption = _picture(crowd, in_plane)
     if _is_network(full):
         messages.append("Its map bends; features are those of the nearest linear one.")
     effective = getattr(full.named_steps["metric"], "effective_neighbors_", None)
@@ -134,10 +138,11 @@ def _learned(name: str, rows: DisplayedRows, setting: Setting) -> FittedMetric:
     return FittedMetric(
         name=name,
         points=points,
-        picture=picture,
+        crowd=crowd,
+        picture=crowd[rows.shown],
         caption=" ".join([caption, *messages]),
         neighbors=nearest.kneighbors(return_distance=False),
-        components=_in_standard_units(full, rows.X),
+        components=_in_standard_units(full, X),
         effective_neighbors=None
         if effective is None
         else effective[np.isfinite(effective)],
@@ -178,23 +183,26 @@ def fit_pipeline(
     return pipeline, list(messages)
 
 
-def _picture(points: FloatArray) -> tuple[FloatArray, str]:
-    """Return points in the plane, and a sentence on how they came there."""
+def _picture(points: FloatArray, learned: FloatArray) -> tuple[FloatArray, str]:
+    """Return points in the plane of the training rows, and a sentence on that plane.
+
+    The widest direction is horizontal: a metric does not change if its map is rotated.
+    """
     n, d = points.shape
-    points = points.astype(np.float64)
     if d == 1:
         # In the order of the rows' golden-ratio steps: even, and the same each time.
         height = np.modf(np.arange(n) * 0.6180339887498949)[0] - 0.5
         spread = float(np.ptp(points)) or 1.0
         caption = "Learned in one dimension; the height of a point means nothing."
         return np.column_stack([points[:, 0], spread / 3 * height]), caption
-    if d == 2:
-        return points, "Learned in two dimensions."
     # scikit-learn's rule for large data: a full SVD would take seconds for images.
     solver = "covariance_eigh" if d <= 1000 else "randomized"
-    kept = PCA(2, svd_solver=solver, random_state=0).fit(points)
+    kept = PCA(2, svd_solver=solver, random_state=0).fit(learned.astype(np.float64))
+    picture = kept.transform(points.astype(np.float64))
+    if d == 2:
+        return picture, "Learned in two dimensions."
     share = float(np.nansum(kept.explained_variance_ratio_))
-    return kept.transform(points), (
+    return picture, (
         f"The first two principal components of {d} dimensions, "
         f"with {share:.0%} of the variance."
     )
@@ -293,7 +301,9 @@ def map_data(
             {
                 "name": metric.name,
                 "xy": packed(in_view(metric.picture), "f4"),
+                "aspect": view_of(metric.picture)[2],
                 "near": packed(metric.neighbors, "u4"),
+                "cells": _cells(metric, rows),
             }
             for metric in metrics
         ],
@@ -330,23 +340,72 @@ def color_stops(target: FloatArray) -> tuple[list[float], bool]:
     return (quartiles if by_rank else even).tolist(), by_rank
 
 
-def in_view(picture: FloatArray) -> FloatArray:
-    """Return points in units of the first view, which goes from 0 to 1.
+def view_of(picture: FloatArray) -> tuple[FloatArray, float, float]:
+    """Return the first view of a map: its middle, its size, and its height by width.
 
     It shows all points, or most of them if a few outliers would shrink the others to
-    a dot.
+    a dot. The panel is as high as the points need, from 0.3 to 1 of its width.
+
+    Parameters
+    ----------
+    picture : ndarray of shape (n_shown, 2)
+        Points in the plane.
+    """
+    ends = np.array([picture.min(axis=0), picture.max(axis=0)])
+    inner = np.percentile(picture, [0.5, 99.5], axis=0)
+    sides, inner_sides = np.ptp(ends, axis=0), np.ptp(inner, axis=0)
+    if inner_sides.any() and sides.max() > 2 * inner_sides.max():
+        ends, sides = inner, 1.1 * inner_sides
+    size = float(sides.max()) or 1.0
+    aspect = round(float(min(max(sides[1] / size, 0.3), 1.0)), 3)
+    return ends.mean(axis=0), size, aspect
+
+
+def in_view(picture: FloatArray, points: FloatArray | None = None) -> FloatArray:
+    """Return points in units of the first view, which goes from 0 to 1.
 
     Parameters
     ----------
     picture : ndarray of shape (n_shown, 2)
         Both axes in one unit, before and after.
+    points : ndarray of shape (n_samples, 2), optional
+        Other points in the view of `picture`.
     """
-    low, high = picture.min(axis=0), picture.max(axis=0)
-    inner = np.percentile(picture, [0.5, 99.5], axis=0)
-    size, inner_size = float((high - low).max()), float(np.ptp(inner, axis=0).max())
-    if inner_size and size > 2 * inner_size:
-        (low, high), size = inner, 1.1 * inner_size
-    return (picture - (low + high) / 2) / (size or 1.0) + 0.5
+    middle, size, _ = view_of(picture)
+    return ((picture if points is None else points) - middle) / size + 0.5
+
+
+def _cells(
+    metric: FittedMetric, rows: DisplayedRows, n_bins: int = 96
+) -> dict[str, str] | None:
+    """Return the density of the held-out rows on a grid, if not all are shown.
+
+    A cell has its place, the logarithm of its count, and the commonest class or the
+    mean number of its rows; without a target, nothing.
+    """
+    if len(rows.crowd) == len(rows.X):
+        return None
+    places = np.floor(in_view(metric.picture, metric.crowd) * n_bins)
+    inside = ((places >= 0) & (places < n_bins)).all(axis=1)
+    at, of_points, counts = np.unique(
+        (places[inside] @ [1, n_bins]).astype(int),
+        return_inverse=True,
+        return_counts=True,
+    )
+    found = {
+        "at": packed(at, "u2"),
+        "shade": packed(255 * np.log1p(counts) / np.log1p(counts.max()), "u1"),
+    }
+    if rows.crowd_target is not None:
+        target = rows.crowd_target[inside]
+        if rows.classes:
+            votes = np.zeros((at.size, len(rows.classes)), dtype=np.uint32)
+            np.add.at(votes, (of_points, target.astype(int)), 1)
+            found["codes"] = packed(votes.argmax(axis=1), "u2")
+        else:
+            means = np.bincount(of_points, target) / counts
+            found["values"] = packed(means, "f4")
+    return found
 
 
 def _colors(

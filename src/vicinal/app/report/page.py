@@ -53,9 +53,9 @@ def page(
 ) -> str:
     """Return a comparison as a self-contained HTML page.
 
-    The metrics are learned once more, on the rows that the page shows: in two
-    dimensions for the maps, and as they were compared for the neighbours. The scores
-    are the comparison's, from rows that were held out.
+    The metrics are learned once more, from training rows of the first split: in two
+    dimensions for the maps, and as they were compared for the neighbours. The maps and
+    the neighbours show the test rows of that split, which the metrics have not seen.
 
     Parameters
     ----------
@@ -89,7 +89,8 @@ def page(
     command : str or sequence of str, optional
         The command that made the page, or its arguments, which are quoted here.
     max_points : int, default=1500
-        The largest number of rows to show; of more, a random part with all classes.
+        The largest number of rows to click; of more, a random part with all classes.
+        The maps shade the density of up to 100,000.
     on_progress : callable, optional
         Called after each metric as ``on_progress(done, total, method)``.
 
@@ -156,12 +157,14 @@ def page(
             names_of_rows(rows, row_names, frame, decisions),
             target=short(target or "target", 60),
         )
+    maps = sections.cards(metrics, rows, comparison)
     all_notes = dict.fromkeys([*comparison.notes, *notes])
     text: str = template.render(
         title=short(title or setting.name, 120),
         policy=policy(style, script),
         style=style,
         script=script,
+        headline=sections.headline(comparison, pair),
         verdict=_sentence(verdict(comparison)),
         facts=sections.facts(comparison, rows),
         header=comparison.header,
@@ -170,20 +173,22 @@ def page(
         test=used_test(comparison),
         dots=sections.dots(comparison),
         measure=comparison.measure,
-        maps=[sections.card(one, comparison) for one in metrics],
-        pair=sections.pair(comparison, list(shown), pair),
+        maps=maps,
+        pair=[
+            one for name in dict.fromkeys(pair) for one in maps if one["name"] == name
+        ],
         data=None if data is None else as_json(data),
         left_out=[_sentence(short(one, 400)) for one in left_out],
-        part=(len(rows.X), rows.of_all) if len(rows.X) < rows.of_all else None,
+        rows=rows,
+        n_shown=len(rows.X),
         all_classes=bool(rows.classes)
         and np.unique(np.asarray(rows.target)).size == len(rows.classes),
         task=setting.task,
-        n_neighbors=setting.n_neighbors,
+        voter=sections.voter(comparison),
         n_splits=setting.n_splits,
         target=short(target or "target", 60),
         legend=sections.legend(rows),
         **sections.contributions(metrics, rows, comparison, sources),
-        effective=sections.effective(metrics),
         confusions=sections.confusions(comparison, rows, pair),
         residuals=sections.residuals(comparison, pair),
         decisions=[

@@ -53,12 +53,12 @@ class Pixels:
 
 @dataclass(frozen=True, eq=False)
 class DisplayedRows:
-    """The rows of the page.
+    """The rows of the page: held-out rows, and the training rows of its metrics.
 
     Attributes
     ----------
     X : ndarray of shape (n_shown, n_features)
-        The features; missing values are NaN.
+        The features of the rows to click; missing values are NaN.
     target : ndarray of shape (n_shown,) or None
         Classes as integers from 0, numbers as float64.
     classes : list of str
@@ -67,10 +67,14 @@ class DisplayedRows:
         The numbers of the rows among those given to the comparison.
     pixels : Pixels or None
         The images, if rows are images.
-    of_all : int
-        The number of compared rows.
     positions : ndarray of int of shape (n_shown,)
-        The positions of the rows among these.
+        The positions of the rows among the compared ones.
+    crowd, crowd_target : ndarray of shape (n_crowd, n_features) and (n_crowd,)
+        The held-out rows of the maps. `shown` are the positions of `X` among them.
+    train, train_target : ndarray of shape (n_train, n_features) and (n_train,)
+        The rows that the metrics of the page learn from.
+    n_held_out : int
+        The number of held-out rows.
     """
 
     X: FloatArray
@@ -78,8 +82,13 @@ class DisplayedRows:
     classes: list[str]
     numbers: IntArray
     pixels: Pixels | None
-    of_all: int
     positions: IntArray
+    shown: IntArray
+    crowd: FloatArray
+    crowd_target: IntArray | FloatArray | None
+    train: FloatArray
+    train_target: IntArray | FloatArray | None
+    n_held_out: int
 
 
 def select_rows(
@@ -87,37 +96,59 @@ def select_rows(
     max_points: int,
     image_shape: tuple[int, int] | None,
     images: ArrayLike | None,
+    *,
+    max_crowd: int = 100_000,
+    max_train: int = 1500,
 ) -> DisplayedRows:
-    """Choose the rows of the page: all, or a random part with all classes.
+    """Choose the rows of the page: test rows of the first split, and training rows.
 
     Parameters
     ----------
     setting : Setting
         Of the comparison.
     max_points : int
-        The largest number of rows, except that two of each class are always shown.
+        The largest number of rows to click, except that two of each class are always
+        among them.
     image_shape : tuple of two int or None
         Height and width, if rows are images.
     images : array-like of shape (n_samples, height * width) or None
         Their pixels; by default the features are.
+    max_crowd : int, default=100_000
+        The largest number of rows on the maps.
+    max_train : int, default=1500
+        The largest number of rows to learn from: the page has two fits of each method.
 
     Raises
     ------
     ValueError
         If pixels and shape do not fit each other.
     """
-    n, target = len(setting.X), setting.target
-    kept = stratified_rows(n, max_points, target if setting.classes else None)
-    X = setting.X[kept]
+    target = setting.target
     pixels = _pixels(setting, image_shape, images)
+
+    def part(rows: IntArray, size: int) -> IntArray:
+        codes = target[rows] if setting.classes and target is not None else None
+        return rows[stratified_rows(len(rows), size, codes)]
+
+    held_out = setting.tests[0] if setting.tests else next(setting.splits(1))[1]
+    held_out = np.sort(held_out)
+    crowd = part(held_out, max_crowd)
+    kept = part(crowd, max_points)
+    train = part(np.setdiff1d(np.arange(len(setting.X)), held_out), max_train)
+    X = setting.X[kept]
     return DisplayedRows(
         X=X,
         target=None if target is None else target[kept],
         classes=list(setting.classes),
         numbers=setting.rows[kept],
         pixels=None if pixels is None else _thumbnails(pixels[kept], X),
-        of_all=n,
         positions=kept,
+        shown=np.searchsorted(crowd, kept),
+        crowd=setting.X[crowd],
+        crowd_target=None if target is None else target[crowd],
+        train=setting.X[train],
+        train_target=None if target is None else target[train],
+        n_held_out=len(held_out),
     )
 
 

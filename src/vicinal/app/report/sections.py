@@ -10,7 +10,7 @@ import numpy as np
 
 from vicinal import __version__
 from vicinal.app.methods.linear_map import directions, feature_shares
-from vicinal.app.report.fitted import PLAIN, color_stops, in_view
+from vicinal.app.report.fitted import PLAIN, color_stops, in_view, view_of
 from vicinal.app.report.text import packed, readable, short
 
 if TYPE_CHECKING:
@@ -31,6 +31,40 @@ _REFERENCES = {
 }
 
 
+def headline(comparison: Comparison, pair: Sequence[str]) -> str:
+    """Return the sentence at the top of the page.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The scores.
+    pair : sequence of str
+        The metrics before and after; one of them is recommended, or none.
+    """
+    name = comparison.recommended
+    if name is None:
+        return "Do without neighbours: no metric predicts better than a constant."
+    plain = {
+        "euclidean": "the features as they are",
+        "standardised": "standardised features",
+    }
+    unit = comparison.evidence.score.unit
+    measure = comparison.measure.removesuffix(" (%)")
+    text = f"Use {plain.get(name, name)}: held-out {measure} "
+    text += f"{comparison.score(name)}{unit}"
+    compared = {one.name for one in comparison.results}
+    for other in compared.intersection(pair) - {name}:
+        score = f"{comparison.score(other)}{unit}"
+        text += f", against {score} with {plain.get(other, other)}"
+    return f"{text}."
+
+
+def voter(comparison: Comparison) -> str:
+    """Return the rule that predicts: k-NN, or a vote chosen for each metric."""
+    k = comparison.setting.n_neighbors
+    return f"{k}-NN" if isinstance(k, int) else "neighbours chosen on the training rows"
+
+
 def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
     """Return short facts on the data and the comparison."""
     s = comparison.setting
@@ -41,7 +75,7 @@ def facts(comparison: Comparison, rows: DisplayedRows) -> list[str]:
     }
     given = "" if s.n_given == len(s.X) else f" of {s.n_given:,}"
     splits = "1 random split" if s.n_splits == 1 else f"{s.n_splits} random splits"
-    scored = [] if s.task == "none" else [f"{s.n_neighbors}-NN"]
+    scored = [] if s.task == "none" else [voter(comparison)]
     return [
         f"{len(s.X):,}{given} rows",
         "1 feature" if s.X.shape[1] == 1 else f"{s.X.shape[1]:,} features",
@@ -83,20 +117,41 @@ def references(comparison: Comparison) -> list[dict[str, Any]]:
     ]
 
 
-def card(metric: FittedMetric, comparison: Comparison) -> dict[str, Any]:
-    """Return the texts around the map of a metric."""
-    compared = [result.name for result in comparison.results]
-    known = metric.name in compared
-    outside = int((np.abs(in_view(metric.picture) - 0.5) > 0.55).any(axis=1).sum())
-    rows = "1 row lies" if outside == 1 else f"{outside} rows lie"
-    further = f" {rows} further out; zoom out to see." if outside else ""
-    return {
-        "name": metric.name,
-        "summary": comparison.setting.method(metric.name).summary,
-        "caption": short(metric.caption, 400) + further,
-        "score": comparison.score(metric.name) if known else "not compared",
-        "advised": metric.name == comparison.recommended,
-    }
+def cards(
+    metrics: Sequence[FittedMetric], rows: DisplayedRows, comparison: Comparison
+) -> list[dict[str, Any]]:
+    """Return the texts around the maps of the metrics."""
+    compared = {result.name for result in comparison.results}
+    unit = comparison.evidence.score.unit or f" {comparison.measure}"
+    found = []
+    for index, metric in enumerate(metrics):
+        known = metric.name in compared
+        score = f"{comparison.score(metric.name)}{unit}" if known else "not compared"
+        seen = f"{len(rows.crowd):,} held-out rows, unseen in learning"
+        said = [f"{seen} (held-out score {score})." if known else f"{seen}."]
+        said.append(short(metric.caption, 400))
+        if (effective := metric.effective_neighbors) is not None and effective.size:
+            half = f"{np.median(effective):.1f}"
+            said.append(
+                f"Half of the training rows have {half} effective neighbours or fewer."
+            )
+        edge = 0.55 * np.array([1.0, view_of(metric.picture)[2]])
+        off = np.abs(in_view(metric.picture) - 0.5) > edge
+        if outside := int(off.any(axis=1).sum()):
+            lie = "1 row lies" if outside == 1 else f"{outside} rows lie"
+            said.append(f"{lie} further out; zoom out to see.")
+        found.append(
+            {
+                "name": metric.name,
+                "index": index,
+                "summary": comparison.setting.method(metric.name).summary,
+                "seen": seen,
+                "caption": " ".join(said),
+                "score": score,
+                "advised": metric.name == comparison.recommended,
+            }
+        )
+    return found
 
 
 def legend(rows: DisplayedRows) -> dict[str, Any] | None:
@@ -129,15 +184,6 @@ def contributions(
     return {"heats": [], "bars": [one for one in bars if one], "sided": sided}
 
 
-def effective(metrics: Sequence[FittedMetric]) -> list[dict[str, Any]]:
-    """Return histograms of the effective numbers of neighbours."""
-    return [
-        {"name": metric.name, **histogram(metric.effective_neighbors)}
-        for metric in metrics
-        if metric.effective_neighbors is not None and metric.effective_neighbors.size
-    ]
-
-
 def confusions(
     comparison: Comparison, rows: DisplayedRows, pair: Sequence[str]
 ) -> list[dict[str, Any]]:
@@ -148,38 +194,6 @@ def confusions(
         for name in dict.fromkeys(pair)
         if name in compared and (counts := comparison[name].confusion) is not None
     ]
-
-
-def residuals(comparison: Comparison, pair: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the residuals of numeric predictions, before and after."""
-    if comparison.setting.task != "regression":
-        return []
-    found = {
-        name: held_out_predictions(comparison, name) for name in dict.fromkeys(pair)
-    }
-    return residual_figures({name: one for name, one in found.items() if one})
-
-
-def pair(
-    comparison: Comparison, shown: Sequence[str], names: Sequence[str]
-) -> list[dict[str, Any]]:
-    """Return the texts above the two maps at the top of the page."""
-    compared = [one.name for one in comparison.results]
-    return [
-        {
-            "name": name,
-            "index": list(shown).index(name),
-            "summary": comparison.setting.method(name).summary,
-            "score": _scored(comparison, name) if name in compared else "not compared",
-            "advised": name == comparison.recommended,
-        }
-        for name in dict.fromkeys(filter(None, names))
-    ]
-
-
-def _scored(comparison: Comparison, name: str) -> str:
-    unit = comparison.evidence.score.unit or f" {comparison.measure}"
-    return comparison.score(name) + unit
 
 
 def code(comparison: Comparison, ran: Ran | None = None) -> str:
@@ -205,7 +219,7 @@ def code(comparison: Comparison, ran: Ran | None = None) -> str:
         f"result = compare(\n{rows}"
         f'    task="{s.task}",\n    methods=[{names}],\n'
         f"    n_splits={s.n_splits},\n    test_size={s.test_size},\n"
-        f"    n_neighbors={s.n_neighbors},\n    n_components={s.n_components},\n"
+        f"    n_neighbors={s.n_neighbors!r},\n    n_components={s.n_components},\n"
         f"    random_state={s.random_state},\n)\n"
         'result.to_html("report.html")'
     )
@@ -245,7 +259,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 def dots(comparison: Comparison) -> dict[str, Any] | None:
     """Return the scores with their 95 % intervals, on a scale from 0 to 1.
 
-    Reference methods are drawn if they lie on the scale of the others.
+    The axis covers all of them, reference methods included.
 
     Parameters
     ----------
@@ -258,10 +272,9 @@ def dots(comparison: Comparison) -> dict[str, Any] | None:
         for one in (*comparison.results, *comparison.references)
         if np.isfinite(one.mean)
     ]
-    compared = [ends for one, ends in known if one in comparison.results]
-    if not compared:
+    if not known:
         return None
-    low, high = min(ends[0] for ends in compared), max(ends[1] for ends in compared)
+    low, high = min(ends[0] for _, ends in known), max(ends[1] for _, ends in known)
     margin = 0.04 * (high - low) or abs(high) or 1.0
     # The axis does not exceed the range of the score.
     low = max(low - margin, score.factor * score.least)
@@ -281,7 +294,6 @@ def dots(comparison: Comparison) -> dict[str, Any] | None:
                 "score": comparison.score(one.name),
             }
             for one, ends in known
-            if low <= score.factor * one.mean <= high
         ],
     }
 
@@ -387,25 +399,6 @@ def contributions_by_pixel(
     }
 
 
-def histogram(values: FloatArray, n_bins: int = 24) -> dict[str, Any]:
-    """Return how often numbers from 1 upwards come, in bins of equal ratio."""
-    # Perplexities are 1 or more; rounding may make them a little less.
-    sizes = np.log10(np.maximum(values, 1.0))
-    top = max(float(sizes.max()), 0.3)
-    counts, _ = np.histogram(sizes, bins=n_bins, range=(0.0, top))
-    marks = [m * 10**e for e in range(int(top) + 1) for m in (1, 2, 5)]
-    return {
-        "bars": (counts / counts.max()).round(4).tolist(),
-        "ticks": [
-            (round(float(np.log10(mark) / top), 4), f"{mark:,}")
-            for mark in marks
-            if np.log10(mark) <= top + 1e-9
-        ],
-        "median": f"{np.median(values):.1f}",
-        "median_at": round(float(np.median(sizes)) / top, 4),
-    }
-
-
 def confusion(
     name: str,
     counts: IntArray,
@@ -463,81 +456,61 @@ def _percent(share: float) -> str:
     return f"{share:.0%}" if share >= 0.0995 else f"{share:.1%}"
 
 
-def held_out_predictions(
-    comparison: Comparison, name: str, max_dots: int = 1500
-) -> tuple[FloatArray, FloatArray] | None:
-    """Return the predictions of a metric for the test rows of the first split.
+def residuals(
+    comparison: Comparison, pair: Sequence[str], max_dots: int = 1500
+) -> list[dict[str, Any]]:
+    """Return the residuals of the test rows of the first split, on the same axes.
 
     Parameters
     ----------
     comparison : Comparison
-        A comparison with a numeric target.
-    name : str
-        The metric.
+        The predictions; without a numeric target, there are no residuals.
+    pair : sequence of str
+        The metrics; those that were not compared are left out.
     max_dots : int, default=1500
         The largest number of rows; of more, a random part.
-
-    Returns
-    -------
-    tuple of two ndarray or None
-        The targets and their predictions; None if the metric was not compared, or
-        its predictions were not kept.
     """
-    compared = {result.name: result for result in comparison.results}
     setting = comparison.setting
-    if name not in compared or not setting.tests or not compared[name].outcomes:
-        return None
-    truth = np.asarray(setting.target, dtype=np.float64)[setting.tests[0]]
-    predicted = np.asarray(compared[name].outcomes[0], dtype=np.float64)
-    if len(truth) > max_dots:
-        part = np.random.RandomState(0).permutation(len(truth))[:max_dots]
-        truth, predicted = truth[part], predicted[part]
-    return truth, predicted
-
-
-def residual_figures(
-    found: dict[str, tuple[FloatArray, FloatArray]],
-) -> list[dict[str, Any]]:
-    """Return the coordinates of residuals, for all metrics on the same axes.
-
-    Parameters
-    ----------
-    found : dict of str to tuple of two ndarray
-        For each metric, numbers and their predictions.
-    """
-    if not found:
+    predicted = {
+        one.name: np.asarray(one.outcomes[0], dtype=np.float64)
+        for name in dict.fromkeys(pair)
+        for one in comparison.results
+        if one.name == name and one.outcomes
+    }
+    if setting.task != "regression" or not setting.tests or not predicted:
         return []
-    across = np.concatenate([predicted for _, predicted in found.values()])
-    off = np.concatenate([truth - predicted for truth, predicted in found.values()])
+    truth = np.asarray(setting.target, dtype=np.float64)[setting.tests[0]]
+    part = np.random.RandomState(0).permutation(len(truth))[:max_dots]
+    off = {name: (truth - one)[part] for name, one in predicted.items()}
     # A few far out would press the others together; they are drawn at the edge.
+    across = np.concatenate([one[part] for one in predicted.values()])
     low, high = map(float, np.percentile(across, [0.5, 99.5]))
-    reach = float(np.percentile(np.abs(off), 99)) or 1.0
     low, high = (low, high) if high > low else (low - 1, high + 1)
+    reach = float(np.percentile(np.abs(np.concatenate(list(off.values()))), 99)) or 1.0
     left, right, top, bottom = 62, 474, 10, 236  # of the frame in the template
 
     def x(values: Any) -> Any:
-        part = (np.asarray(values) - low) / (high - low)
-        return (left + part.clip(0, 1) * (right - left)).round(1).tolist()
+        places = np.interp(values, [low, high], [left, right])
+        return places.round(1).tolist()
 
     def y(values: Any) -> Any:
-        part = (np.asarray(values) + reach) / (2 * reach)
-        return (bottom - part.clip(0, 1) * (bottom - top)).round(1).tolist()
+        places = np.interp(values, [-reach, reach], [bottom, top])
+        return places.round(1).tolist()
 
-    figures = []
-    for name, (truth, predicted) in found.items():
-        residual = truth - predicted
-        half, most = np.percentile(np.abs(residual), [50, 90])
-        dots = zip(x(predicted), y(residual), strict=True)
-        figure = {
+    return [
+        {
             "name": name,
-            "n": len(truth),
-            "dots": "".join(f"M{a:g} {b:g}h0" for a, b in dots),
+            "n": len(part),
+            "dots": "".join(
+                f"M{a:g} {b:g}h0"
+                for a, b in zip(x(predicted[name][part]), y(one), strict=True)
+            ),
             "zero": y(0.0),
             "across": [(x(at), readable(at)) for at in ticks(low, high, about=4)],
             "up": [(y(at), readable(at)) for at in ticks(-reach, reach, about=4)],
-            "half": readable(float(half)),
-            "most": readable(float(most)),
-            "bias": readable(float(residual.mean()), 3),
+            "half": readable(float(np.percentile(np.abs(one), 50))),
+            "most": readable(float(np.percentile(np.abs(one), 90))),
+            "bias": readable(float(one.mean()), 3),
         }
-        figures.append(figure)
-    return figures
+        for name, one in off.items()
+    ]

@@ -85,7 +85,11 @@
   const codes = data.codes && packed(data.codes, Uint16Array);
   const grey = data.pixels && packed(data.pixels.grey, Uint8Array);
   const methods = data.methods.map((one) => ({
-    name: one.name, xy: packed(one.xy, Float32Array), near: packed(one.near, Uint32Array),
+    name: one.name, aspect: one.aspect, xy: packed(one.xy, Float32Array), near: packed(one.near, Uint32Array),
+    cells: one.cells && {
+      at: packed(one.cells.at, Uint16Array), shade: packed(one.cells.shade, Uint8Array),
+      codes: one.cells.codes && packed(one.cells.codes, Uint16Array), values: one.cells.values && packed(one.cells.values, Float32Array),
+    },
   }));
   const neighbours = (method, i) => methods[method].near.subarray(i * k, i * k + k);
 
@@ -180,7 +184,9 @@
     constructor(canvas) {
       this.canvas = canvas;
       this.method = Number(canvas.dataset.method);
-      this.xy = methods[this.method].xy;
+      Object.assign(this, { xy: methods[this.method].xy, cells: methods[this.method].cells });
+      // The panel is as high as the points need.
+      canvas.style.aspectRatio = 1 / methods[this.method].aspect;
       this.furthest = this.xy.reduce((most, v) => Math.max(most, Math.abs(v - 0.5)), 0.5);
       this.pointers = new Map();
       this.focus = -1;
@@ -191,24 +197,25 @@
 
     reset() { this.zoom = 1; this.middle = [0.5, 0.5]; }
 
-    // A point to the canvas: the first view is the unit square.
+    // A point to the canvas: the first view is as wide as the unit square.
     get size() { return 0.9 * this.canvas.clientWidth * this.zoom; }
     position(i) {
-      const half = this.canvas.clientWidth / 2;
+      return this.project(this.xy[2 * i], this.xy[2 * i + 1]);
+    }
+    project(x, y) {
       return [
-        half + (this.xy[2 * i] - this.middle[0]) * this.size,
-        half - (this.xy[2 * i + 1] - this.middle[1]) * this.size,
+        this.canvas.clientWidth / 2 + (x - this.middle[0]) * this.size,
+        this.canvas.clientHeight / 2 - (y - this.middle[1]) * this.size,
       ];
     }
 
-    zoomBy(factor, x = this.canvas.clientWidth / 2, y = x) {
-      const half = this.canvas.clientWidth / 2;
+    zoomBy(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
       const before = this.size;
       this.zoom = Math.min(Math.max(this.zoom * factor, 0.4 / this.furthest), 200);
       // What is under the pointer stays there.
       const moved = 1 / before - 1 / this.size;
-      this.middle[0] += (x - half) * moved;
-      this.middle[1] -= (y - half) * moved;
+      this.middle[0] += (x - this.canvas.clientWidth / 2) * moved;
+      this.middle[1] -= (y - this.canvas.clientHeight / 2) * moved;
       this.draw();
     }
 
@@ -220,7 +227,8 @@
 
     // Brings a point that lies outside the view to its middle.
     reveal(i) {
-      if (this.position(i).some((v) => v < 0 || v > this.canvas.clientWidth)) this.middle = [this.xy[2 * i], this.xy[2 * i + 1]];
+      const [x, y] = this.position(i);
+      if (x < 0 || y < 0 || x > this.canvas.clientWidth || y > this.canvas.clientHeight) this.middle = [this.xy[2 * i], this.xy[2 * i + 1]];
     }
 
     nearest(x, y, within = 14) {
@@ -236,7 +244,7 @@
 
     // The nearest point in a quarter of the plane.
     towards(dx, dy) {
-      if (this.focus < 0 || !seen(this.focus)) return state.chosen >= 0 && seen(state.chosen) ? state.chosen : this.nearest(this.canvas.clientWidth / 2, this.canvas.clientWidth / 2, 1e6);
+      if (this.focus < 0 || !seen(this.focus)) return state.chosen >= 0 && seen(state.chosen) ? state.chosen : this.nearest(this.canvas.clientWidth / 2, this.canvas.clientHeight / 2, 1e6);
       const [x, y] = this.position(this.focus);
       let [best, least] = [this.focus, Infinity];
       for (let i = 0; i < n; i++) {
@@ -251,14 +259,15 @@
 
     draw() {
       const { canvas } = this;
-      const width = canvas.clientWidth;
+      const [width, height] = [canvas.clientWidth, canvas.clientHeight];
       if (!width) return;
       const ratio = Math.max(devicePixelRatio || 1, matchMedia("print").matches ? 2 : 1);
-      canvas.width = canvas.height = Math.round(width * ratio);
+      [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
       const pen = canvas.getContext("2d");
       pen.scale(ratio, ratio);
       pen.fillStyle = colour("--plot");
-      pen.fillRect(0, 0, width, width);
+      pen.fillRect(0, 0, width, height);
+      if (this.cells) this.shade(pen);
       const radius = Math.min(Math.max(50 / Math.sqrt(n), 2.1), 3.8) * Math.min(1 + Math.log10(Math.max(this.zoom, 1)), 2);
       const chosen = state.chosen >= 0 && seen(state.chosen) ? state.chosen : -1;
       const near = chosen < 0 ? [] : Array.from(neighbours(this.method, chosen)).filter(seen);
@@ -285,6 +294,20 @@
       }
       if (this.focus >= 0 && seen(this.focus) && document.activeElement === canvas) this.ring(pen, this.focus, radius + 6, 1);
       Object.assign(canvas.dataset, { visible, zoom: this.zoom.toFixed(3), focused: this.focus });
+    }
+
+    // The density of all rows, on a grid of 96 cells across the first view.
+    shade(pen) {
+      const { at: places, shade, codes: own, values } = this.cells;
+      const side = this.size / 96;
+      places.forEach((place, c) => {
+        if (own && state.hidden.has(own[c])) return;
+        const [x, y] = this.project((place % 96) / 96, (Math.floor(place / 96) + 1) / 96);
+        if (x > this.canvas.clientWidth || y > this.canvas.clientHeight || x < -side || y < -side) return;
+        pen.globalAlpha = 0.4 * shade[c] / 255;
+        pen.fillStyle = own ? palette[own[c] % 8] : values ? `rgb(${sequential(stand(values[c]), scale)})` : palette[0];
+        pen.fillRect(x, y, side, side);
+      });
     }
 
     mark(pen, i, r) {
