@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import average_precision_score, r2_score
 
 from vicinal.app.comparison import compare
-from vicinal.app.comparison.scores import _average_precision, _r2
+from vicinal.app.methods.scores import _average_precision, _r2
 
 WINE_X, WINE_Y = load_wine(return_X_y=True)
 IRIS_X, IRIS_Y = load_iris(return_X_y=True)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vicinal._files import is_same_file
 from vicinal.app.cli import options
 from vicinal.app.cli.display import (
     print_neighbors,
@@ -116,6 +115,8 @@ def neighbors(
                 write_frame(table, output)
         if table is None:
             print_neighbors(found, learned, called)
+            if learned.vote is not None:
+                typer.echo(f"`vicinal predict` uses this vote: {learned.vote}")
             if (n := len(found.learned.rows)) < k:
                 others = counted(n, "other row")
                 typer.echo(f"note: there are no more than {others}", err=True)
@@ -151,15 +152,26 @@ def predict(
             show_default=False,
         ),
     ] = None,
-    k: options.Neighbors = 3,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            "--neighbors",
+            min=1,
+            help="Number of neighbours, with equal weights; by default as `vicinal "
+            "fit` chose.",
+            show_default=False,
+        ),
+    ] = None,
     keep: options.Keep = None,
     keep_all: options.KeepAll = False,
 ) -> None:
     """Predict the target of a table's rows by their nearest rows with a known one.
 
     A model holds a metric and no rows: those with a known target are in --among. The
-    new columns are predicted, and for classes share, the part of the neighbours that
-    is of the predicted class.
+    new columns are predicted, and for classes share, the probability of the predicted
+    class, and p_… for each class. A row that is also in --among does not vote for
+    itself.
     """
     with report_errors():
         with waiting("reading the rows with a target") as say:
@@ -188,14 +200,16 @@ def predict(
         typer.echo(
             f"{counted(found.n_rows, 'row')} predicted: {printable(output, None)}"
         )
+        typer.echo(f"neighbours: {found.vote}")
         if found.truth:
             typer.echo(score_line(found, learned.task))
-            if is_same_file(data, among):
-                typer.echo(
-                    "note: DATA and --among are the same rows, and each is its own "
-                    "nearest one: that figure means nothing",
-                    err=True,
-                )
+        if found.n_own:
+            typer.echo(
+                f"note: {counted(found.n_own, 'row')} of DATA with a known target "
+                f"{'is' if found.n_own == 1 else 'are'} also in --among, and left out of "
+                "the neighbours of its own; the metric has seen them",
+                err=True,
+            )
 
 
 def _maps(model: Path, among: str | None, drop: list[str]) -> tuple[Any, Any]:

@@ -7,7 +7,7 @@ the training rows, with one search for the largest number of neighbors.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -127,7 +127,7 @@ class Voters:
     def __init__(
         self, Z: FloatArray, y: NDArray[Any], n_classes: int, n_jobs: int | None = None
     ) -> None:
-        self.Z, self.y, self.n_jobs = Z, y, n_jobs
+        self.Z, self.y = Z, y
         self.prior: FloatArray | None = None
         if n_classes:
             self.prior = np.bincount(y, minlength=n_classes) / len(y)
@@ -178,35 +178,42 @@ class Voters:
         self, queries: FloatArray, vote: Vote, own: IntArray | None
     ) -> FloatArray:
         """Return the soft vote of all rows, in blocks of queries."""
-        y = self.y
+        y, middle = self.y, self.Z.mean(axis=0)
         known = np.eye(len(self.prior))[y] if self.prior is not None else y
+        # Centered points keep more digits of small distances.
+        Z, queries = (one.astype(np.float64) - middle for one in (self.Z, queries))
         parts = []
         for start in range(0, len(queries), step := max(1, 2**22 // len(self.Z))):
-            block = queries[start : start + step].astype(np.float64, copy=False)
-            squares = np.square(block).sum(axis=1)[:, None] - 2 * block @ self.Z.T
-            squares += np.square(self.Z).sum(axis=1)
+            squares = np.square(Z).sum(axis=1) - 2 * queries[start : start + step] @ Z.T
             if own is not None:
                 mine = own[start : start + step]
                 inside = np.flatnonzero(mine >= 0)
                 squares[inside, mine[inside]] = np.inf
-            weights = np.exp((squares.min(axis=1, keepdims=True) - squares) / vote.scale)
+            weights = np.exp(
+                (squares.min(axis=1, keepdims=True) - squares) / vote.scale
+            )
             parts.append(weights @ known / weights.sum(axis=1, keepdims=known.ndim > 1))
         return np.concatenate(parts)
 
 
 def choose_vote(
-    voters: Voters, n_neighbors: int | None = None, max_queries: int = 2000
+    voters: Voters,
+    score: str = "accuracy",
+    max_queries: int = 2000,
 ) -> Vote:
     """Choose a vote by leave-one-out on the rows that vote.
 
-    The criterion is the log-loss of the classes, or the squared error of numbers.
+    Of the votes within one standard error of the best score, the one with the least
+    log-loss is chosen: it predicts as well, with better probabilities. For numbers, the
+    criterion is the squared error.
 
     Parameters
     ----------
     voters : Voters
         The training rows.
-    n_neighbors : int, optional
-        A fixed number of neighbors with equal weights, without a choice.
+    score : str, default="accuracy"
+        "accuracy" or "balanced-accuracy". Of any other score of classes, votes are
+        chosen by the log-loss alone.
     max_queries : int, default=2000
         With more rows, a random sample of them is left out in turn.
 
@@ -220,22 +227,28 @@ def choose_vote(
     >>> choose_vote(Voters(Z, y.astype(int), 2)).n_neighbors > 15
     True
     """
-    if n_neighbors is not None:
-        return Vote(n_neighbors)
     n = len(voters.Z)
     own = np.arange(n)
     if n > max_queries:
         own = np.sort(np.random.default_rng(0).choice(n, max_queries, replace=False))
     distances, rows = voters.nearest(voters.Z[own], min(NEIGHBORS[-1], n - 1), own)
     targets, truth = voters.y[rows], voters.y[own]
-
-    def loss(vote: Vote) -> float:
-        predicted = vote.predict(distances, targets, voters.prior)
-        if voters.prior is None:
-            return float(np.square(predicted - truth).mean())
-        return float(-np.log(predicted[np.arange(len(truth)), truth]).mean())
-
-    return min(_candidates(distances), key=loss)
+    candidates = list(_candidates(distances))
+    predicted = [vote.predict(distances, targets, voters.prior) for vote in candidates]
+    if voters.prior is None:
+        losses = [float(np.square(one - truth).mean()) for one in predicted]
+        return candidates[int(np.argmin(losses))]
+    known = np.arange(len(truth)), truth
+    losses = [float(-np.log(one[known]).mean()) for one in predicted]
+    near = np.ones(len(candidates), dtype=bool)
+    if score in ("accuracy", "balanced-accuracy"):
+        weights = np.ones(len(truth))
+        if score == "balanced-accuracy":
+            weights /= voters.prior[truth] * np.count_nonzero(voters.prior)
+        hits = np.array([weights * (one.argmax(axis=1) == truth) for one in predicted])
+        behind = hits[hits.mean(axis=1).argmax()] - hits
+        near = behind.mean(axis=1) <= behind.std(axis=1) / np.sqrt(len(truth))
+    return candidates[int(np.argmin(np.where(near, losses, np.inf)))]
 
 
 def _candidates(distances: FloatArray) -> Iterator[Vote]:

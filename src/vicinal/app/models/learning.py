@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from vicinal.app.methods.registry import METHODS, Method
+from vicinal.app.methods.scores import choose_score
+from vicinal.app.methods.votes import OWN_RULE, Vote, Voters, choose_vote
 from vicinal.app.models.saved import SavedModel, from_pipeline
 from vicinal.app.tables.names import near
 from vicinal.app.tables.prepared import Prepared
@@ -21,6 +24,8 @@ def learn(
     random_state: int = 0,
     n_jobs: int | None = None,
     max_iter: int | None = None,
+    n_neighbors: int | str = "auto",
+    score: str = "auto",
     on_iteration: Callable[[int], object] | None = None,
 ) -> SavedModel:
     """Learn a metric on all rows of a table.
@@ -40,6 +45,11 @@ def learn(
         The number of threads, for methods that use them.
     max_iter : int, default=None
         The largest number of iterations, for iterative methods; by default their own.
+    n_neighbors : int or "auto", default="auto"
+        The number of neighbors that predict a row. "auto" chooses it and their weights
+        by leave-one-out, as `vicinal.compare` does.
+    score : str, default="auto"
+        The score by which to choose, as for `vicinal.compare`.
     on_iteration : callable, default=None
         Called with the number of each iteration, if the method has a callback.
 
@@ -101,7 +111,26 @@ def learn(
     parameters = {"n_components": n_components, "random_state": random_state}
     if max_iter is not None:
         parameters["max_iter"] = max_iter
-    return from_pipeline(pipeline, prepared, method, parameters)
+    model = from_pipeline(pipeline, prepared, method, parameters)
+    if prepared.y is None or prepared.task == "none":
+        return model
+    if chosen.own_rule:
+        return replace(model, vote=OWN_RULE)
+    if isinstance(n_neighbors, int):
+        return replace(model, vote=Vote(n_neighbors))
+    return replace(model, vote=_best_vote(model, prepared, score, n_jobs))
+
+
+def _best_vote(
+    model: SavedModel, prepared: Prepared, score: str, n_jobs: int | None
+) -> Vote:
+    """Choose the vote of the neighbors by leave-one-out."""
+    target = np.asarray(prepared.y)
+    if model.classes:
+        target = np.searchsorted(np.array(model.classes), target)
+    name, _ = choose_score(score, prepared.task, target, model.classes)
+    points = model.map(model.scaled(prepared.X))
+    return choose_vote(Voters(points, target, len(model.classes), n_jobs), name)
 
 
 def _target(prepared: Prepared, method: Method) -> Any:
