@@ -168,8 +168,8 @@ def _quality_line(model: "SavedModel", prepared: "Prepared", score: str) -> str:
         advice = "learning did not help here: try other methods with `vicinal compare`"
     figures = f"{scored.written(before)} before learning, {scored.written(after)} after"
     return (
-        f"neighbours: {model.vote}, chosen by leaving out each row in turn\n"
-        f"{scored.label}: {figures} (on the rows that it learned from; {advice})"
+        f"neighbours that vote: {model.vote}; each row left out of its own:\n"
+        f"{scored.label} {figures} (on the rows that it learned from; {advice})"
     )
 
 

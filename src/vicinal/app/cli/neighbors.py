@@ -115,8 +115,7 @@ def neighbors(
                 write_frame(table, output)
         if table is None:
             print_neighbors(found, learned, called)
-            if learned.vote is not None:
-                typer.echo(f"`vicinal predict` uses this vote: {learned.vote}")
+            typer.echo(f"neighbours that vote in a prediction: {learned.vote or 3}")
             if (n := len(found.learned.rows)) < k:
                 others = counted(n, "other row")
                 typer.echo(f"note: there are no more than {others}", err=True)
@@ -200,14 +199,13 @@ def predict(
         typer.echo(
             f"{counted(found.n_rows, 'row')} predicted: {printable(output, None)}"
         )
-        typer.echo(f"neighbours: {found.vote}")
         if found.truth:
             typer.echo(score_line(found, learned.task))
+        typer.echo(f"neighbours that vote: {found.vote}")
         if found.n_own:
             typer.echo(
-                f"note: {counted(found.n_own, 'row')} of DATA with a known target "
-                f"{'is' if found.n_own == 1 else 'are'} also in --among, and left out of "
-                "the neighbours of its own; the metric has seen them",
+                f"note: {counted(found.n_own, 'row')} of DATA also in --among: each is "
+                "left out of its own neighbours, but the metric may have seen it",
                 err=True,
             )
 

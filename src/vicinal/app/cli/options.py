@@ -52,7 +52,7 @@ Score = Annotated[
     typer.Option(
         help="accuracy, balanced-accuracy, roc-auc, log-loss or, for two classes, "
         "average-precision; auto is accuracy, or the second if one class has most of "
-        "the rows and four times as many as the smallest."
+        "the rows and four times as many as the others have on average."
     ),
 ]
 Keep = Annotated[

@@ -235,7 +235,7 @@ class Comparison:
         elif self._shows_accuracy:
             more = ("accuracy (%)",)
         first = ("method", "dimensions", self.measure, "behind")
-        votes = ("neighbours",) if self._shows_votes else ()
+        votes = ("vote",) if self._shows_votes else ()
         return (*first, *more, *votes, "fit (s)", "query (µs)")
 
     @property

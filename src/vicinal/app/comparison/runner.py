@@ -119,7 +119,7 @@ def compare(
     score : str, default="auto"
         One of `vicinal.app.methods.scores.SCORES`. "auto" is accuracy, or balanced
         accuracy if one class has most of the rows and four times as many as the
-        smallest one; R² for numbers.
+        others have on average; R² for numbers.
     references : bool, default=True
         Whether to run models without neighbors for reference: a constant, a linear
         model and gradient boosting.
@@ -237,7 +237,8 @@ def _run_splits(
     for number, (train, test) in enumerate(setting.splits(n_splits)):
         now = time.perf_counter()
         over = now + (now - started) / max(number, 1) > deadline
-        if number and (over or _cut_notes(runs, len(train))):
+        cut = any(run.broken_off for own in runs.values() for run in own)
+        if number and (over or cut):
             notes.append(
                 f"The time budget was enough for {number} of {n_splits} splits of "
                 f"{len(train):,} training and {len(test):,} test rows."

@@ -140,7 +140,11 @@ def run_method(
             Z = fitted.transform(setting.X[train])
             n_components = Z.shape[1]
             n_classes = len(setting.classes)
-            voters = Voters(Z, setting.target[train], n_classes, setting.n_jobs)
+            voters = Voters(
+                *(Z, setting.target[train], n_classes, setting.n_jobs),
+                # A given number of neighbors votes as in scikit-learn.
+                smooth=setting.n_neighbors == "auto" or setting.scored == "log-loss",
+            )
             vote = _vote(setting, method, voters)
             start = time.perf_counter()
             predicted = voters.predict(fitted.transform(X_test), vote)

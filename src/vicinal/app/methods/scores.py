@@ -206,7 +206,7 @@ def choose_score(
         Names of the classes.
     imbalance : float, default=4.0
         "auto" is balanced accuracy if one class has most of the rows, and so many times
-        as many as the smallest one: predicting it always would have a high accuracy.
+        as many as the others have on average: predicting it always would have a high accuracy.
 
     Raises
     ------
@@ -228,7 +228,8 @@ def choose_score(
     if task == "classification":
         counts = np.bincount(target)
         share = counts.max() / counts.sum()
-        if share > 0.5 and counts.max() >= imbalance * counts[counts > 0].min():
+        others = (counts.sum() - counts.max()) / (len(classes) - 1)
+        if share > 0.5 and counts.max() >= imbalance * others:
             return "balanced-accuracy", (
                 f"{100 * share:.0f} % of the rows are of class "
                 f"{classes[int(np.argmax(counts))]}: methods are scored by balanced "

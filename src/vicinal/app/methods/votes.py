@@ -42,7 +42,7 @@ class Vote:
     >>> import numpy as np
     >>> from vicinal.app.methods.votes import Vote
     >>> str(Vote(15, "distance")), str(Vote(None, "soft"))
-    ('15, distance', 'all, soft')
+    ('15, 1/d', 'all, soft')
     >>> Vote(2, "soft").weigh(np.array([[0.0, 1.0]])).round(2)
     array([[1.  , 0.37]])
     """
@@ -53,7 +53,8 @@ class Vote:
 
     def __str__(self) -> str:
         k = "all" if self.n_neighbors is None else f"{self.n_neighbors}"
-        return k if self.weights == "uniform" else f"{k}, {self.weights}"
+        kind = {"uniform": "", "distance": ", 1/d", "soft": ", soft"}
+        return k + kind[self.weights]
 
     def weigh(self, distances: FloatArray) -> FloatArray:
         """Return the weights of neighbors, one row for each query.
@@ -87,7 +88,7 @@ class Vote:
             Their classes as integers from 0, or numbers.
         prior : ndarray of shape (n_classes,) or None
             Shares of the classes, which count as one more neighbor, so that no
-            probability is zero. None for numbers.
+            probability is zero; or zeros. None for numbers.
         """
         distances, targets = (
             one[:, : self.n_neighbors] for one in (distances, targets)
@@ -101,8 +102,8 @@ class Vote:
         shares = np.bincount(places.ravel(), weights.ravel(), n * n_classes)
         # The effective number of neighbors: k if their weights are equal.
         k = 1 / np.square(weights).sum(axis=1, keepdims=True)
-        smoothed: FloatArray = (k * shares.reshape(n, n_classes) + prior) / (k + 1)
-        return smoothed
+        counts: FloatArray = k * shares.reshape(n, n_classes) + prior
+        return counts / (k + prior.sum())
 
 
 OWN_RULE = Vote(None, "soft", 1.0)
@@ -122,15 +123,23 @@ class Voters:
         Number of classes; 0 for numbers.
     n_jobs : int, optional
         Number of threads of the search.
+    smooth : bool, default=True
+        Whether the shares of the classes count as one more neighbor.
     """
 
     def __init__(
-        self, Z: FloatArray, y: NDArray[Any], n_classes: int, n_jobs: int | None = None
+        self,
+        Z: FloatArray,
+        y: NDArray[Any],
+        n_classes: int,
+        n_jobs: int | None = None,
+        *,
+        smooth: bool = True,
     ) -> None:
         self.Z, self.y = Z, y
         self.prior: FloatArray | None = None
         if n_classes:
-            self.prior = np.bincount(y, minlength=n_classes) / len(y)
+            self.prior = smooth * np.bincount(y, minlength=n_classes) / len(y)
         self._search = NearestNeighbors(n_jobs=n_jobs).fit(Z)
 
     def nearest(

@@ -296,7 +296,8 @@ class NeighborPredictor:
         if model.task == "classification":
             self.classes, targets = np.unique(targets, return_inverse=True)
         n_classes = 0 if self.classes is None else len(self.classes)
-        self._voters = Voters(points, targets, n_classes)
+        smooth = n_neighbors is None and model.vote is not None
+        self._voters = Voters(points, targets, n_classes, smooth=smooth)
         # Rows are the same if their points and targets are.
         texts = as_known(column.filter(read.kept), model, self.decimal)
         keys = _keys(points, texts)
@@ -347,7 +348,8 @@ class NeighborPredictor:
         -------
         polars.DataFrame
             ``predicted``. For classes also ``share``, the probability of the predicted
-            class; and of at most 20 classes the probability of each, ``p_…``.
+            class, or its share of the neighbors if their number was given. Of at most
+            20 classes, ``p_…`` is the probability of each.
         """
         votes = self._votes(frame)
         if self.classes is None:

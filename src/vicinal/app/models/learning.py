@@ -80,15 +80,14 @@ def learn(
     (178, 2)
     """
     d = prepared.X.shape[1]
-    if n_components is not None and n_components < 1:
-        raise ValueError(f"n_components must be at least 1, not {n_components}.")
+    for name, value in (("n_components", n_components), ("max_iter", max_iter)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, not {value}.")
     if n_components is not None and n_components > d:
         raise ValueError(
             f"n_components={n_components} exceeds the {d} features; ask for {d} or "
             "fewer."
         )
-    if max_iter is not None and max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1, not {max_iter}.")
     chosen = method_named(method)
     y = _target(prepared, chosen) if needs_target(method) else None
     pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)
@@ -112,19 +111,18 @@ def learn(
     if max_iter is not None:
         parameters["max_iter"] = max_iter
     model = from_pipeline(pipeline, prepared, method, parameters)
-    if prepared.y is None or prepared.task == "none":
-        return model
-    if chosen.own_rule:
-        return replace(model, vote=OWN_RULE)
-    if isinstance(n_neighbors, int):
-        return replace(model, vote=Vote(n_neighbors))
-    return replace(model, vote=_best_vote(model, prepared, score, n_jobs))
+    vote = OWN_RULE if chosen.own_rule else None
+    if vote is None and isinstance(n_neighbors, int):
+        vote = Vote(n_neighbors)
+    return replace(model, vote=vote or _best_vote(model, prepared, score, n_jobs))
 
 
 def _best_vote(
     model: SavedModel, prepared: Prepared, score: str, n_jobs: int | None
-) -> Vote:
-    """Choose the vote of the neighbors by leave-one-out."""
+) -> Vote | None:
+    """Choose the vote of the neighbors by leave-one-out; None without a target."""
+    if prepared.y is None or prepared.task == "none":
+        return None
     target = np.asarray(prepared.y)
     if model.classes:
         target = np.searchsorted(np.array(model.classes), target)
