@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.speed.timing import table as markdown
-from vicinal.app.comparison.scores import SCORES
+from vicinal.app.methods.scores import SCORES
 from vicinal.app.comparison.verdict import recommend
 
 

@@ -113,8 +113,11 @@ def test_predictions(folder: Path) -> None:
     )
     assert outcome.exit_code == 0
     assert "40 rows predicted: p.csv\naccuracy " in outcome.stdout
-    assert "means nothing" in outcome.stderr
-    assert pl.read_csv("p.csv").columns == ["id", "predicted", "share"]
+    assert "40 rows of DATA also in --among: each is left out" in outcome.stderr
+    columns = pl.read_csv("p.csv").columns
+    assert columns[:3] == ["id", "predicted", "share"]
+    assert all(one.startswith("p_") for one in columns[3:])
+    assert "neighbours that vote: " in outcome.stdout
     works(*f"fit {data} --target width --task regression --method pca -o r.st".split())
     out = works("predict", "r.st", data, "--among", data, "-o", "r.parquet")
     assert "R² " in out

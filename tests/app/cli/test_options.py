@@ -48,7 +48,7 @@ def test_numbers_of_threads_that_make_no_sense(jobs: int) -> None:
     ("arguments", "message"),
     [
         ("compare iris --splits 0", "Invalid value for"),
-        ("compare iris --neighbors 0", "Invalid value for"),
+        ("compare iris --neighbors 0", "is not a number from 1"),
         ("compare iris --task ranking", "'ranking' is not one of 'classification'"),
         ("fit iris --task cooking -o m.st", "'cooking' is not one of 'classification'"),
         ("fit iris --rows 0 -o m.st", "Invalid value for"),

@@ -10,7 +10,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from vicinal.app.comparison import compare
-from vicinal.app.comparison.scores import SCORES
+from vicinal.app.methods.scores import SCORES
 
 WINE_X, WINE_Y = load_wine(return_X_y=True)
 IRIS_X, IRIS_Y = load_iris(return_X_y=True)

@@ -8,8 +8,8 @@ from scipy.stats import binomtest
 from sklearn.metrics import average_precision_score, balanced_accuracy_score, r2_score
 
 from vicinal.app.comparison import Comparison, MethodResult, Setting
-from vicinal.app.comparison.scores import SCORES
 from vicinal.app.comparison.statistics import bootstrap, mcnemar, z_test
+from vicinal.app.methods.scores import SCORES
 
 
 def compared(

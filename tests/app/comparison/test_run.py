@@ -63,7 +63,7 @@ def stub_nca(monkeypatch: pytest.MonkeyPatch, *emitted: Warning) -> None:
     ],
 )
 def test_equals_a_loop_by_hand(name: str, metric: Any) -> None:
-    result = compare(WINE_X, WINE_Y, methods=[name], n_splits=3)
+    result = compare(WINE_X, WINE_Y, methods=[name], n_splits=3, n_neighbors=3)
     assert result[name].scores.tolist() == by_hand(metric, WINE_X, WINE_Y)
 
 
@@ -77,7 +77,7 @@ def test_nothing_is_learned_from_test_rows() -> None:
     scaler = StandardScaler()
     honest, leaked = by_hand(scaler, X, y), by_hand(scaler, X, y, leak=True)
     assert honest != leaked
-    result = compare(X, y, methods=["standardised"], n_splits=3)
+    result = compare(X, y, methods=["standardised"], n_splits=3, n_neighbors=3)
     assert result["standardised"].scores.tolist() == honest
 
 
@@ -238,7 +238,7 @@ def test_missing_values_are_learned_from_training_rows() -> None:
     X[rng.random(X.shape) < 0.2] = np.nan
     metric = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     expected = by_hand(metric, X, WINE_Y)
-    result = compare(X, WINE_Y, methods="standardised", n_splits=3)
+    result = compare(X, WINE_Y, methods="standardised", n_splits=3, n_neighbors=3)
     assert result["standardised"].scores.tolist() == expected
     assert all(one.mean > 0.8 for one in compare(X, WINE_Y, n_splits=2).results[1:])
 
@@ -246,7 +246,7 @@ def test_missing_values_are_learned_from_training_rows() -> None:
 def test_confusion_has_a_place_for_classes_that_are_not_met() -> None:
     setting = read_setting(WINE_X, WINE_Y)
     test = np.flatnonzero(WINE_Y == 2)[:5]
-    _, score, found = judge(setting, test, np.array([0, 2, 2, 2, 2]))
+    _, score, found = judge(setting, test, np.eye(3)[[0, 2, 2, 2, 2]])
     assert score == 0.8
     assert found["confusion"].tolist() == [[0, 0, 0], [0, 0, 0], [1, 0, 4]]
 
@@ -264,7 +264,7 @@ def test_numbers_to_predict(whole: bool) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5)) * [1, 5, 5, 5, 5]
     y = np.round(50 * X[:, 0]) if whole else X[:, 0]
-    result = compare(X, y, methods="euclidean mlkr nca", n_splits=3)
+    result = compare(X, y, methods="euclidean mlkr nca", n_splits=3, n_neighbors=3)
     assert result.setting.task == "regression"
     assert result.measure == "R²"
     assert result["nca"].mean > 0.9 > 0.5 > result["euclidean"].mean

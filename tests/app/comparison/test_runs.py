@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import time
 import warnings
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from vicinal.app.comparison import compare
 from vicinal.app.comparison.data import read_setting
 from vicinal.app.comparison.runs import (
     cluster_agreement,
@@ -18,7 +19,7 @@ from vicinal.app.comparison.runs import (
     run_method,
     run_reference,
 )
-from vicinal.app.methods.registry import METHODS, resolve_methods
+from vicinal.app.methods.registry import METHODS
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 2))
@@ -65,39 +66,11 @@ def test_a_fit_beyond_its_time_keeps_its_map() -> None:
     assert run.score > 0.6
 
 
-class Slow(FunctionTransformer):
-    """The identity, which takes longer from more rows, and counts the fits."""
-
-    fits: ClassVar[list[int]] = []
-
-    def __init__(self, power: int = 1) -> None:
-        super().__init__()
-        self.power = power
-
-    def fit(self, X: Any, y: Any = None) -> Any:
-        self.fits.append(len(X))
-        time.sleep(0.02 * (len(X) / 50) ** self.power)
-        return super().fit(X)
-
-
-@pytest.mark.parametrize(
-    ("power", "seconds", "n_learned"), [(0, 5.0, 400), (2, 0.05, 50), (2, 0.5, None)]
-)
-def test_fits_from_more_rows_as_long_as_time_is_left(
-    power: int, seconds: float, n_learned: int | None
-) -> None:
-    (method,) = resolve_methods([("slow", Slow(power))], "classification")
-    Slow.fits.clear()
-    start = time.perf_counter()
-    run = run_method(
-        read_setting(X, Y), method, TRAIN, TEST, start + seconds, first_rows=50
-    )
-    assert run.n_learned == Slow.fits[-1]
+@pytest.mark.parametrize(("name", "n_learned"), [("lfda", 50), ("lda", 400)])
+def test_methods_of_pairs_learn_from_fewer_rows(name: str, n_learned: int) -> None:
+    run = run_method(read_setting(X, Y), METHODS[name], TRAIN, TEST, max_rows=50)
+    assert run.n_learned == n_learned
     assert run.outcome.size == 200
-    if n_learned is None:
-        assert 100 <= run.n_learned < 400
-    else:
-        assert run.n_learned == n_learned
 
 
 def test_methods_of_a_split_share_scaled_rows() -> None:
@@ -119,9 +92,9 @@ def test_references_use_one_thread_of_every_library(
             return super().fit(X, y)
 
     monkeypatch.setattr("sklearn.linear_model.LogisticRegression", Spy)
-    run = run_reference(read_setting(X, Y), "logistic regression", TRAIN, TEST)
+    result = compare(X, Y, methods="euclidean", n_splits=1)
     assert set(threads) == {1}
-    assert run.score > 0.95
+    assert result["logistic regression"].mean > 0.95
 
 
 @pytest.mark.parametrize("unit", [1e-60, 1.0, 1e60])
@@ -134,8 +107,9 @@ def test_references_of_numbers_in_any_unit(name: str, unit: float) -> None:
 
 def test_boosting_ends_in_time() -> None:
     setting = read_setting(X, Y)
-    whole = run_reference(setting, "gradient boosting", TRAIN, TEST)
-    start = time.perf_counter()
-    cut = run_reference(setting, "gradient boosting", TRAIN, TEST, until=start)
+    with threadpool_limits(1):
+        whole = run_reference(setting, "gradient boosting", TRAIN, TEST)
+        start = time.perf_counter()
+        cut = run_reference(setting, "gradient boosting", TRAIN, TEST, until=start)
     assert cut.fit_seconds < whole.fit_seconds
     assert cut.score > 0.9

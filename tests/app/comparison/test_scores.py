@@ -5,10 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
-from sklearn.metrics import average_precision_score, r2_score
+from sklearn.metrics import average_precision_score, log_loss, r2_score, roc_auc_score
 
 from vicinal.app.comparison import compare
-from vicinal.app.comparison.scores import _average_precision, _r2
+from vicinal.app.methods.scores import (
+    SCORES,
+    _average_precision,
+    _r2,
+    choose_score,
+)
 
 WINE_X, WINE_Y = load_wine(return_X_y=True)
 IRIS_X, IRIS_Y = load_iris(return_X_y=True)
@@ -26,7 +31,7 @@ def test_imbalanced_classes_are_judged_by_balanced_accuracy() -> None:
     rng = np.random.default_rng(0)
     y = np.array(["no"] * 180 + ["yes"] * 20)
     X = rng.normal(size=(200, 2)) + 1.5 * (y == "yes")[:, None]
-    options: Any = {"methods": "euclidean lda", "n_splits": 2}
+    options: Any = {"methods": "euclidean lda", "n_splits": 2, "n_neighbors": 3}
     result = compare(X, y, **options)
     assert result.measure == "balanced accuracy (%)"
     assert result.notes[0].startswith("90 % of the rows are of class no: ")
@@ -75,3 +80,29 @@ def test_average_precision_of_weighted_rows_is_scikit_learns() -> None:
         average_precision_score(truth, predicted, sample_weight=one) for one in weights
     ]
     np.testing.assert_allclose(_average_precision(truth, predicted, weights), wanted)
+
+
+def test_three_imbalanced_classes_are_judged_by_balanced_accuracy() -> None:
+    y = np.repeat([0, 1, 2], [147, 37, 16])
+    scored, note = choose_score("auto", "classification", y, ("a", "b", "c"))
+    assert scored == "balanced-accuracy"
+    assert note.startswith("74 % of the rows are of class a: ")
+    even = np.repeat([0, 1, 2], [60, 60, 10])
+    assert (
+        choose_score("auto", "classification", even, ("a", "b", "c"))[0] == "accuracy"
+    )
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_scores_of_probabilities_are_those_of_scikit_learn(n_classes: int) -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(n_classes, size=200)
+    # With ties.
+    proba = rng.dirichlet(np.ones(n_classes), size=200).round(1) + 0.01
+    proba /= proba.sum(axis=1, keepdims=True)
+    area, loss = SCORES["roc-auc"], SCORES["log-loss"]
+    found = area.of(truth, area.outcome(truth, proba))
+    given = proba if n_classes > 2 else proba[:, 1]
+    assert found == pytest.approx(roc_auc_score(truth, given, multi_class="ovr"))
+    found = loss.of(truth, loss.outcome(truth, proba))
+    assert found == pytest.approx(-log_loss(truth, proba))

@@ -60,7 +60,7 @@ def test_own_estimators_take_part() -> None:
 def test_what_is_no_matrix_is_compared_and_not_drawn() -> None:
     iris = load("iris")
     bent = make_pipeline(StandardScaler(), KernelPCA(2, kernel="rbf"))
-    result = compare(iris.X, iris.y, methods=[bent], n_splits=1)
+    result = compare(iris.X, iris.y, methods=[bent], n_splits=1, n_neighbors=3)
     assert result.best.mean > 0.8
     assert "KernelPCA is not shown" in result.to_html()
 

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from vicinal.app.models import NeighborPredictor, learn, predict_file
+from vicinal.app.methods.votes import Vote
+from vicinal.app.models import NeighborPredictor, learn, load, predict_file, save
 from vicinal.app.tables.prepared import prepare
 
 if TYPE_CHECKING:
@@ -90,3 +91,33 @@ def test_targets_with_decimal_commas_are_known(
     done = predict_file(model, str(path), str(path), tmp_path / "p.csv", n_neighbors=1)
     assert len(done.truth) == 120
     assert done.truth == done.predicted
+
+
+@pytest.mark.parametrize("method", ["lda", "nca-soft"])
+def test_the_vote_is_stored_and_used(tmp_path: Path, method: str) -> None:
+    wine = prepare("wine")
+    model = learn(wine, method)
+    assert model.vote is not None
+    save(tmp_path / "m.safetensors", model)
+    loaded = load(tmp_path / "m.safetensors")
+    assert loaded.vote == model.vote
+    predictor = NeighborPredictor(loaded, "wine")
+    right = predictor.predict(wine.frame) == wine.y
+    assert predictor.n_own == 178
+    assert np.mean(right) > 0.95
+    assert NeighborPredictor(loaded, "wine", 5).vote == Vote(5)
+    assert learn(wine, "lda", n_neighbors=7).vote == Vote(7)
+
+
+def test_a_row_is_no_neighbor_of_its_own_in_another_file(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"x": rng.normal(size=300), "y": rng.integers(2, size=300)})
+    train, part = str(tmp_path / "train.csv"), str(tmp_path / "part.csv")
+    frame.write_csv(train)
+    frame[100:250].write_csv(part)
+    model = learn(prepare(train), "standardised", n_neighbors=1)
+    found = predict_file(model, part, train, tmp_path / "out.csv")
+    assert found.n_own == 150
+    # The labels are noise: each row's own label would be right every time.
+    right = [a == b for a, b in zip(found.truth, found.predicted, strict=True)]
+    assert np.mean(right) < 0.7

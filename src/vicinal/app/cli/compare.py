@@ -28,8 +28,8 @@ __all__ = ["compare"]
 # The names of the methods, which the help must not load: a test compares them.
 _METHODS = (
     "euclidean, standardised, whitened, pca, lda, fda, lfda, rca, itml, mmc, sdml, "
-    "lsml, scml, lmnn, mcml, ldg, nca, nca-log (classes); euclidean, standardised, "
-    "whitened, pca, nca, mlkr (numbers); "
+    "lsml, scml, lmnn, mcml, ldg, nca, nca-soft, nca-log (classes); euclidean, "
+    "standardised, whitened, pca, nca, nca-soft, mlkr (numbers); "
     "kernel-density, gaussian, lca-diagonal, lca, lca-gauss (no target); with "
     "PyTorch, neural-nca (classes or numbers)"
 )
@@ -49,14 +49,8 @@ def compare(
         ),
     ] = None,
     splits: Annotated[int, typer.Option(min=1, help="Number of random splits.")] = 10,
-    neighbors: Annotated[int, typer.Option(min=1, help="The k of k-NN.")] = 3,
-    score: Annotated[
-        str,
-        typer.Option(
-            help="accuracy, balanced-accuracy or, for two classes, average-precision; "
-            "auto is the second if one class has four fifths of the rows."
-        ),
-    ] = "auto",
+    neighbors: options.Vote = "auto",
+    score: options.Score = "auto",
     n_components: options.Components = None,
     time_budget: Annotated[
         str, typer.Option(help="Like 60s, 5m or 1h; or none for no limit.")
@@ -121,7 +115,7 @@ def compare(
                 task=prepared.task,
                 methods=methods,
                 n_splits=splits,
-                n_neighbors=neighbors,
+                n_neighbors=options.vote_of(neighbors),
                 score=score,
                 n_components=n_components,
                 time_budget=None if left is None else max(left, 1.0),

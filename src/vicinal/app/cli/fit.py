@@ -38,6 +38,8 @@ def fit(
     no_target: options.NoTarget = False,
     task: options.Task = None,
     n_components: options.Components = None,
+    neighbors: options.Vote = "auto",
+    score: options.Score = "auto",
     max_iter: Annotated[
         int | None,
         typer.Option(
@@ -111,6 +113,8 @@ def fit(
                     prepared,
                     method,
                     n_jobs=threads,
+                    n_neighbors=options.vote_of(neighbors),
+                    score=score,
                     on_iteration=lambda i: say(f"learning {method}, iteration {i:,}"),
                     **settings,
                 )
@@ -118,7 +122,7 @@ def fit(
             # The neighbours of more rows take too long.
             if prepared.y is not None and len(prepared.y) <= 100_000:
                 with waiting("counting neighbours"):
-                    quality = _quality_line(model, prepared)
+                    quality = _quality_line(model, prepared, score)
                 typer.echo(quality)
         from vicinal.app.models import save
 
@@ -133,27 +137,39 @@ def _dimensions_line(model: "SavedModel", asked: int | None) -> str:
     return line if asked in (None, d) else f"{line} (it cannot give {asked:,})"
 
 
-def _quality_line(model: "SavedModel", prepared: "Prepared") -> str:
+def _quality_line(model: "SavedModel", prepared: "Prepared", score: str) -> str:
     """Compare the training rows' neighbours before and after."""
     import numpy as np
 
-    from vicinal.app.methods.baselines import leave_one_out
+    from vicinal.app.methods.scores import SCORES, choose_score
+    from vicinal.app.methods.votes import Voters, choose_vote
+
+    target = np.asarray(prepared.y)
+    if model.classes:
+        target = np.searchsorted(np.array(model.classes), target)
+    own = np.arange(len(target))
+    if len(own) > 2000:
+        own = np.sort(np.random.default_rng(0).choice(len(own), 2000, replace=False))
+    name, _ = choose_score(score, prepared.task, target, model.classes)
+    scored = SCORES[name]
+
+    def figure(Z: Any, vote: Any) -> float:
+        voters = Voters(Z, target, len(model.classes))
+        found = voters.predict(Z[own], vote or choose_vote(voters, name), own)
+        truth = target[own]
+        return scored.of(
+            truth, scored.outcome(truth, found) if model.classes else found
+        )
 
     X = model.scaled(prepared.X)
-    before, after = (
-        leave_one_out(Z, np.asarray(prepared.y), prepared.task)
-        for Z in (X, model.map(X))
-    )
-    if prepared.task == "regression":
-        figures = f"R² {before:.3f} before learning, {after:.3f} after"
-    else:
-        figures = f"{100 * before:.1f} % before learning, {100 * after:.1f} % after"
+    before, after = figure(X, None), figure(model.map(X), model.vote)
     advice = "`vicinal compare` measures on others"
     if not after > before:
         advice = "learning did not help here: try other methods with `vicinal compare`"
+    figures = f"{scored.written(before)} before learning, {scored.written(after)} after"
     return (
-        f"3-NN, each row left out of its neighbours: {figures} (on the rows that it "
-        f"learned from; {advice})"
+        f"neighbours that vote: {model.vote}; each row left out of its own:\n"
+        f"{scored.label} {figures} (on the rows that it learned from; {advice})"
     )
 
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from vicinal._files import is_same_file
 from vicinal.app.cli import options
 from vicinal.app.cli.display import (
     print_neighbors,
@@ -116,6 +115,7 @@ def neighbors(
                 write_frame(table, output)
         if table is None:
             print_neighbors(found, learned, called)
+            typer.echo(f"neighbours that vote in a prediction: {learned.vote or 3}")
             if (n := len(found.learned.rows)) < k:
                 others = counted(n, "other row")
                 typer.echo(f"note: there are no more than {others}", err=True)
@@ -151,15 +151,26 @@ def predict(
             show_default=False,
         ),
     ] = None,
-    k: options.Neighbors = 3,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k",
+            "--neighbors",
+            min=1,
+            help="Number of neighbours, with equal weights; by default as `vicinal "
+            "fit` chose.",
+            show_default=False,
+        ),
+    ] = None,
     keep: options.Keep = None,
     keep_all: options.KeepAll = False,
 ) -> None:
     """Predict the target of a table's rows by their nearest rows with a known one.
 
     A model holds a metric and no rows: those with a known target are in --among. The
-    new columns are predicted, and for classes share, the part of the neighbours that
-    is of the predicted class.
+    new columns are predicted, and for classes share, the probability of the predicted
+    class, and p_… for each class. A row that is also in --among does not vote for
+    itself.
     """
     with report_errors():
         with waiting("reading the rows with a target") as say:
@@ -193,12 +204,13 @@ def predict(
             typer.echo(f"note: {cells} in the columns of the model filled")
         if found.truth:
             typer.echo(score_line(found, learned.task))
-            if is_same_file(data, among):
-                typer.echo(
-                    "note: DATA and --among are the same rows, and each is its own "
-                    "nearest one: that figure means nothing",
-                    err=True,
-                )
+        typer.echo(f"neighbours that vote: {found.vote}")
+        if found.n_own:
+            typer.echo(
+                f"note: {counted(found.n_own, 'row')} of DATA also in --among: each is "
+                "left out of its own neighbours, but the metric may have seen it",
+                err=True,
+            )
 
 
 def _maps(model: Path, among: str | None, drop: list[str]) -> tuple[Any, Any]:

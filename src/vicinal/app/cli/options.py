@@ -38,6 +38,23 @@ AnyModel = Annotated[
 Neighbors = Annotated[
     int, typer.Option("-k", "--neighbors", min=1, help="Number of neighbours.")
 ]
+Vote = Annotated[
+    str,
+    typer.Option(
+        "-k",
+        "--neighbors",
+        help="The number of neighbours that predict a row; auto chooses it and their "
+        "weights on the training rows.",
+    ),
+]
+Score = Annotated[
+    str,
+    typer.Option(
+        help="accuracy, balanced-accuracy, roc-auc, log-loss or, for two classes, "
+        "average-precision; auto is accuracy, or the second if one class has most of "
+        "the rows and four times as many as the others have on average."
+    ),
+]
 Keep = Annotated[
     list[str] | None, typer.Option(help="A column to keep; may be repeated.")
 ]
@@ -118,6 +135,21 @@ def seconds_of(text: str) -> float | None:
             f"--time-budget {text!r} is not a time; write it like 60s or 5m."
         )
     return float(found[1]) * units[found[2]]
+
+
+def vote_of(text: str) -> int | str:
+    """Read the number of neighbours, or auto.
+
+    Raises
+    ------
+    ValueError
+        When it cannot be read.
+    """
+    if text == "auto":
+        return text
+    if not text.isdecimal() or not int(text):
+        raise ValueError(f"--neighbors {text!r} is not a number from 1, or auto.")
+    return int(text)
 
 
 def shape_of(text: str) -> tuple[int, int]:

@@ -22,8 +22,8 @@ from sklearn.utils import (
     column_or_1d,
 )
 
-from vicinal.app.comparison.scores import default_score
 from vicinal.app.methods.registry import METHODS, TASKS
+from vicinal.app.methods.scores import default_score
 from vicinal.app.tables.inputs import (
     Overrides,
     check_features,
@@ -79,7 +79,7 @@ class Setting:
     user_methods : tuple of Method
         The user's estimators among the methods.
     scored : str
-        The score, a name in `vicinal.app.comparison.scores.SCORES`; by default the
+        The score, a name in `vicinal.app.methods.scores.SCORES`; by default the
         usual score of the task.
     tests : tuple of ndarray of int
         The test rows of each split, as indices into `X`.
@@ -95,7 +95,7 @@ class Setting:
     >>> iris = load("iris")
     >>> setting = compare(iris.X, iris.y, methods="lda", n_splits=2).setting
     >>> setting.task, setting.n_splits, setting.n_neighbors
-    ('classification', 2, 3)
+    ('classification', 2, 'auto')
     """
 
     X: FloatArray
@@ -107,7 +107,7 @@ class Setting:
     name: str = "the data"
     n_splits: int = 10
     test_size: float = 0.3
-    n_neighbors: int = 3
+    n_neighbors: int | str = "auto"
     n_components: int | None = None
     random_state: Any = 0
     n_jobs: int | None = None
@@ -159,7 +159,7 @@ class Setting:
     def check_training_rows(self, train: IntArray) -> None:
         """Raise ValueError if no method can learn from these rows."""
         X, k = self.X[train], self.n_neighbors
-        if self.task != "none" and k > len(X):
+        if self.task != "none" and isinstance(k, int) and k > len(X):
             raise ValueError(
                 f"n_neighbors={k} exceeds the {len(X)} training rows of a split; ask "
                 "for fewer, or give more rows."

@@ -11,6 +11,7 @@ import numpy as np
 
 from vicinal.app.comparison.statistics import Evidence
 from vicinal.app.comparison.verdict import recommend, used_test, useless, verdict
+from vicinal.app.methods.votes import Vote
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -61,6 +62,8 @@ class MethodResult:
         Number of training rows from which the metric was learned.
     broken_off : int
         Number of fits that the time budget ended early.
+    votes : tuple of Vote
+        The vote of the neighbors in each split; empty without a target.
 
     See Also
     --------
@@ -89,6 +92,22 @@ class MethodResult:
     outcomes: tuple[NDArray[Any], ...] = ()
     n_learned: IntArray | None = None
     broken_off: int = 0
+    votes: tuple[Vote, ...] = ()
+
+    @property
+    def vote(self) -> str:
+        """The usual vote: the median number of neighbors and the most frequent weights.
+
+        Empty if neighbors do not vote.
+        """
+        if not self.votes:
+            return ""
+        kinds = [one.weights for one in self.votes]
+        kind = max(kinds, key=kinds.count)
+        # Of an even number of splits, the lower median.
+        known = sorted(one.n_neighbors or np.inf for one in self.votes)
+        k = known[(len(known) - 1) // 2]
+        return str(Vote(None if np.isinf(k) else int(k), kind))
 
     @property
     def mean(self) -> float:
@@ -216,7 +235,14 @@ class Comparison:
         elif self._shows_accuracy:
             more = ("accuracy (%)",)
         first = ("method", "dimensions", self.measure, "behind")
-        return (*first, *more, "fit (s)", "query (µs)")
+        votes = ("vote",) if self._shows_votes else ()
+        return (*first, *more, *votes, "fit (s)", "query (µs)")
+
+    @property
+    def _shows_votes(self) -> bool:
+        """Whether votes were chosen, or differ between the methods."""
+        shown = {one.vote for one in self.results} - {""}
+        return bool(shown) and shown != {str(self.setting.n_neighbors)}
 
     @property
     def _shows_accuracy(self) -> bool:
@@ -251,7 +277,8 @@ class Comparison:
         seconds = f"{np.median(one.fit_seconds):.3f}"
         query = f"{1000 * np.median(one.query_seconds):.1f}"
         score = self.score(one.name)
-        return (one.name, dimensions, score, behind, *more, seconds, query)
+        votes = (one.vote,) if self._shows_votes else ()
+        return (one.name, dimensions, score, behind, *more, *votes, seconds, query)
 
     @property
     def notes(self) -> list[str]:
@@ -384,6 +411,9 @@ class Comparison:
             found["accuracy"] = result.accuracy
         if result.agreement is not None:
             found["cluster_agreement"] = result.agreement
+        if result.votes:
+            found["vote"] = result.vote
+            found["n_neighbors"] = [one.n_neighbors for one in result.votes]
         return found
 
     def _repr_html_(self) -> str:

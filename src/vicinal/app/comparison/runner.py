@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state, check_scalar
+from threadpoolctl import threadpool_limits
 
 from vicinal.app.comparison.data import read_setting
 from vicinal.app.comparison.result import Comparison, MethodResult
@@ -23,8 +23,9 @@ from vicinal.app.comparison.runs import (
     run_method,
     run_reference,
 )
-from vicinal.app.comparison.scores import choose_score
 from vicinal.app.methods.registry import METHODS, resolve_methods
+from vicinal.app.methods.scores import choose_score
+from vicinal.neighborhood import effective_n_threads
 
 if TYPE_CHECKING:
     import os
@@ -50,7 +51,7 @@ def compare(
     methods: Any = None,
     n_splits: int = 10,
     test_size: float = 0.3,
-    n_neighbors: int = 3,
+    n_neighbors: int | str = "auto",
     n_components: int | None = None,
     time_budget: float | None = None,
     feature_names: Sequence[str] | None = None,
@@ -97,22 +98,28 @@ def compare(
         Number of random splits.
     test_size : float, default=0.3
         Share of the rows to test on.
-    n_neighbors : int, default=3
-        The k of k-NN.
+    n_neighbors : int or "auto", default="auto"
+        The k of k-NN. "auto" chooses the vote of each metric by leave-one-out on the
+        training rows: 1 to 101 neighbors with equal weights, weights 1 / d, or soft
+        weights exp(-d² / scale); see `vicinal.app.methods.votes`. A method with a rule
+        of its own, like ``NCAClassifier()``, is judged by that.
     n_components : int, optional
         Dimensions of the methods that reduce them, as far as the classes allow. By
         default PCA explains 95 % of the variance, LDG chooses, and NCA and LFDA keep
         full rank.
     time_budget : float, optional
-        Seconds. If the comparison would take longer, there are fewer splits, methods
-        learn from fewer rows, or complex methods are left out; see `notes`.
+        Seconds. Simple methods run first. At the end of this time, fits that iterate
+        are interrupted, and splits and methods that have not run are left out. With
+        more than 2,000 rows, at most 10,000 are test rows, and methods whose cost grows
+        with the pairs of rows learn from at most 10,000; see `notes`.
     feature_names : sequence of str, optional
         One for each column; by default the columns of a data frame, or x0, x1, ...
     name : str
         Name of the data.
     score : str, default="auto"
-        One of `vicinal.app.comparison.scores.SCORES`. "auto" is accuracy, balanced
-        accuracy if one class has four fifths of the rows, or R² for numbers.
+        One of `vicinal.app.methods.scores.SCORES`. "auto" is accuracy, or balanced
+        accuracy if one class has most of the rows and four times as many as the
+        others have on average; R² for numbers.
     references : bool, default=True
         Whether to run models without neighbors for reference: a constant, a linear
         model and gradient boosting.
@@ -120,7 +127,7 @@ def compare(
         Seed of the splits and of the methods that draw random numbers. None or a
         generator draws a seed, which is in the result's `setting`.
     n_jobs : int, optional
-        Threads for the methods and for the neighbour search.
+        Threads for the methods and for the neighbour search; by default one.
     on_progress : callable, optional
         Called before each fit as ``on_progress(done, total, method)``.
 
@@ -153,7 +160,9 @@ def compare(
     """
     started = time.perf_counter()
     check_scalar(n_splits, "n_splits", Integral, min_val=1)
-    check_scalar(n_neighbors, "n_neighbors", Integral, min_val=1)
+    if n_neighbors != "auto":
+        check_scalar(n_neighbors, "n_neighbors", Integral, min_val=1)
+        n_neighbors = int(n_neighbors)
     check_scalar(
         test_size, "test_size", Real, min_val=0, max_val=1, include_boundaries="neither"
     )
@@ -189,7 +198,9 @@ def compare(
     progress = on_progress or (lambda *_: None)
     deadline = np.inf if time_budget is None else started + time_budget
     names = REFERENCES[setting.task] if references else ()
-    return _run_splits(setting, resolved, names, n_splits, deadline, progress)
+    # On busy cores, threads of BLAS and OpenMP slow down small work twenty times.
+    with threadpool_limits(1 if n_jobs is None else effective_n_threads(n_jobs)):
+        return _run_splits(setting, resolved, names, n_splits, deadline, progress)
 
 
 def _run_splits(
@@ -203,20 +214,17 @@ def _run_splits(
     """Run every method on each split until the deadline.
 
     Simple methods run first. With a deadline and many rows, each method of the first
-    split gets an equal share of the time left, and learns from as many rows as fit in
-    it. Further splits follow only if no method was cut. References run on the first
-    three splits, because they need less precision.
+    split may learn for an equal share of the time left. Further splits follow only if
+    no method was cut. References run on the first three splits, because they need less
+    precision.
     """
     n = len(setting.X)
-    # A sample of the training rows needs a few of each class.
-    first_rows = max(MANY_ROWS, 4 * len(setting.classes))
-    limited = n > first_rows and bool(np.isfinite(deadline))
-    if limited:
-        # k-NN may take a third of the time; 10,000 test rows distinguish half a point.
-        seconds = _query_seconds(setting) * len(methods)
-        affordable = int((deadline - time.perf_counter()) / 3 / seconds)
-        n_test = max(min(10_000, affordable), first_rows)
-        setting = replace(setting, test_size=min(setting.test_size, n_test / n))
+    limits: dict[str, Any] = {"until": deadline}
+    if n > MANY_ROWS and np.isfinite(deadline):
+        # 10,000 test rows distinguish half a point. A sample needs all classes.
+        limits["max_rows"] = max(10_000, 4 * len(setting.classes))
+        share = min(setting.test_size, limits["max_rows"] / n)
+        setting = replace(setting, test_size=share)
     queue = sorted(methods, key=lambda method: method.complexity)
     total = n_splits * len(queue) + min(n_splits, 3) * len(references)
     runs: dict[str, list[Run]] = {}
@@ -229,7 +237,8 @@ def _run_splits(
     for number, (train, test) in enumerate(setting.splits(n_splits)):
         now = time.perf_counter()
         over = now + (now - started) / max(number, 1) > deadline
-        if number and (over or _cut_notes(runs, len(train))):
+        cut = any(run.broken_off for own in runs.values() for run in own)
+        if number and (over or cut):
             notes.append(
                 f"The time budget was enough for {number} of {n_splits} splits of "
                 f"{len(train):,} training and {len(test):,} test rows."
@@ -246,12 +255,11 @@ def _run_splits(
                 failures[method.name] = late
                 queue.remove(method)
                 continue
-            limits: dict[str, Any] = {"until": deadline}
-            if limited and not number:
+            if "max_rows" in limits and not number:
                 # The references get the share of one method, and the search of
-                # neighbors a third of each share.
+                # neighbors half of each share.
                 share = (deadline - now) / (len(turns) - position + bool(references))
-                limits = {"until": now + 2 / 3 * share, "first_rows": first_rows}
+                limits["until"] = now + share / 2
             try:
                 run = run_method(setting, method, train, test, scaled=scaled, **limits)
                 runs.setdefault(method.name, []).append(run)
@@ -263,6 +271,7 @@ def _run_splits(
         if not queue:
             name, failure = next(iter(failures.items()))
             raise ValueError(f"{name} cannot be used here: {failure}") from failure
+        limits["until"] = deadline
         for name in references if number < 3 else ():
             on_progress(done, total, name)
             done += 1
@@ -287,16 +296,6 @@ def _run_splits(
         setting,
         tuple(_result(name, own, classes) for name, own in reference_runs.items()),
     )
-
-
-def _query_seconds(setting: Setting) -> float:
-    """Return the time of one k-NN query among all rows."""
-    rows = np.nan_to_num(setting.X)
-    search = NearestNeighbors(algorithm="brute", n_jobs=setting.n_jobs).fit(rows)
-    search.kneighbors(rows[:10])  # starts the threads
-    start = time.perf_counter()
-    search.kneighbors(rows[:200])
-    return max(time.perf_counter() - start, 1e-4) / 200
 
 
 def _cut_notes(runs: dict[str, list[Run]], n_train: int) -> list[str]:
@@ -342,4 +341,5 @@ def _result(name: str, runs: list[Run], classes: Sequence[str]) -> MethodResult:
         outcomes=tuple(run.outcome for run in runs),
         n_learned=gathered("n_learned"),
         broken_off=sum(run.broken_off for run in runs),
+        votes=tuple(run.vote for run in runs if run.vote is not None),
     )

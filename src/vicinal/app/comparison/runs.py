@@ -16,12 +16,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, confusion_matrix
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from threadpoolctl import threadpool_limits
 
 from vicinal.app.comparison.data import stratified_rows
-from vicinal.app.comparison.scores import SCORES
-from vicinal.neighborhood import single_threaded_blas
+from vicinal.app.methods.scores import SCORES
+from vicinal.app.methods.votes import OWN_RULE, Vote, Voters, choose_vote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -45,8 +43,7 @@ __all__ = [
 ]
 
 MANY_ROWS = 2000
-"""With more rows, no penalty is searched: its search on 1,000 rows would prefer maps
-that all rows improve on (`python -m benchmarks.decisions`)."""
+"""With more rows, a time budget limits the rows that methods learn from."""
 
 REFERENCES = {
     "classification": ("majority class", "logistic regression", "gradient boosting"),
@@ -74,6 +71,7 @@ class Run:
     broken_off: bool = False
     confusion: IntArray | None = None
     agreement: float | None = None
+    vote: Vote | None = None
 
 
 class _Deadline:
@@ -95,10 +93,12 @@ def run_method(
     train: IntArray,
     test: IntArray,
     until: float = np.inf,
-    first_rows: int | None = None,
+    max_rows: int | None = None,
     scaled: dict[Any, Any] | None = None,
 ) -> Run:
     """Fit a method on the training rows and score it on the test rows.
+
+    The vote of the neighbors is chosen by leave-one-out on the training rows.
 
     Parameters
     ----------
@@ -107,15 +107,12 @@ def run_method(
     method : Method
         The method.
     train, test : ndarray of int
-        The training and test rows. k-NN always uses all training rows.
+        The training and test rows. All training rows vote.
     until : float
         The time, on the clock of `time.perf_counter`, at which a fit that iterates
         ends with its current map.
-    first_rows : int, optional
-        Number of rows to learn from at first; by default all. Fits from more rows
-        follow as long as they end in time even if the time of a fit grows with the
-        square of the rows. A method that chooses its solver gets all rows, because its
-        stochastic solver does not need more time for them.
+    max_rows : int, optional
+        Number of rows to learn from, unless `Method.many_rows`.
     scaled : dict, optional
         Imputed and scaled rows of this split, shared by the methods.
 
@@ -125,24 +122,13 @@ def run_method(
         If the method cannot learn from these rows.
     """
     X_test = setting.X[test]
+    vote: Vote | None = None
     found: dict[str, Any] = {}
-    n_rows = len(train) if first_rows is None else min(first_rows, len(train))
+    rows = train
+    if max_rows is not None and not method.many_rows:
+        rows = subset(setting, train, max_rows)
     try:
-        while True:
-            rows = subset(setting, train, n_rows)
-            start = time.perf_counter()
-            fitted, seconds, issued, over = _fit(setting, method, rows, until, scaled)
-            now = time.perf_counter()
-            if over or len(rows) == len(train):
-                break
-            n_rows = len(train)
-            if fitted.get_params().get("metric__solver") != "auto":
-                # Without a target, two halves are learned from as well.
-                left = max(until - now, 0) / (2 if setting.target is None else 1)
-                affordable = int(len(rows) * np.sqrt(left / max(now - start, 1e-4)))
-                n_rows = min(affordable, len(train))
-                if n_rows < min(2 * len(rows), len(train)):
-                    break
+        fitted, seconds, issued, over = _fit(setting, method, rows, until, scaled)
         start = time.perf_counter()
         if setting.target is None:
             outcome = np.asarray(fitted.score_samples(X_test), dtype=np.float64)
@@ -153,14 +139,17 @@ def run_method(
         else:
             Z = fitted.transform(setting.X[train])
             n_components = Z.shape[1]
-            classes = setting.task == "classification"
-            kind = KNeighborsClassifier if classes else KNeighborsRegressor
+            n_classes = len(setting.classes)
+            voters = Voters(
+                *(Z, setting.target[train], n_classes, setting.n_jobs),
+                # A given number of neighbors votes as in scikit-learn.
+                smooth=setting.n_neighbors == "auto" or setting.scored == "log-loss",
+            )
+            vote = _vote(setting, method, voters)
             start = time.perf_counter()
-            knn = kind(setting.n_neighbors, n_jobs=setting.n_jobs)
-            knn.fit(Z, setting.target[train])
-            predicted = predict(setting, knn, fitted.transform(X_test))
-            outcome, score, found = judge(setting, test, predicted)
+            predicted = voters.predict(fitted.transform(X_test), vote)
             query = time.perf_counter() - start
+            outcome, score, found = judge(setting, test, predicted)
     # IndexError: scikit-learn's LDA, if no class has any spread.
     except (ValueError, IndexError, ArithmeticError) as error:
         first_line = " ".join(str(error).partition("\n")[0].split())
@@ -176,8 +165,18 @@ def run_method(
         n_learned=len(rows),
         issued=issued,
         broken_off=over,
+        vote=vote,
         **found,
     )
+
+
+def _vote(setting: Setting, method: Method, voters: Voters) -> Vote:
+    """Return the vote of a method: its own, the user's, or the best one."""
+    if method.own_rule:
+        return OWN_RULE
+    if isinstance(setting.n_neighbors, int):
+        return Vote(setting.n_neighbors)
+    return choose_vote(voters, setting.scored)
 
 
 def subset(setting: Setting, rows: IntArray, size: int) -> IntArray:
@@ -208,14 +207,8 @@ def _fit(
     can_stop = params.get("metric__callback", deadline) is None
     if can_stop:
         pipeline.set_params(metric__callback=deadline)
-    if params.get("metric__alpha") == "auto" and len(X) > MANY_ROWS:
-        pipeline.set_params(metric__alpha=0.0)
     shared = {} if scaled is None else scaled
-    # Threads of BLAS slow down small work on busy cores a hundred times.
-    with (
-        warnings.catch_warnings(record=True) as caught,
-        single_threaded_blas(),
-    ):
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         key = method.scale, len(rows)
         if key not in shared:
@@ -239,13 +232,6 @@ def _fit(
     return pipeline, seconds, tuple(issued), deadline.over
 
 
-def predict(setting: Setting, model: Any, X: FloatArray) -> NDArray[Any]:
-    """Return the predictions of a model; probabilities if they are scored."""
-    if setting.scored == "average-precision":
-        return np.asarray(model.predict_proba(X))
-    return np.asarray(model.predict(X))
-
-
 def judge(
     setting: Setting, test: IntArray, predicted: NDArray[Any]
 ) -> tuple[NDArray[Any], float, dict[str, Any]]:
@@ -257,19 +243,18 @@ def judge(
         All rows.
     test : ndarray of int
         The test rows.
-    predicted : ndarray
-        Their predictions, as from `predict`.
+    predicted : ndarray of shape (n_test, n_classes) or (n_test,)
+        Probabilities of the classes, or numbers.
     """
     truth = np.asarray(setting.target)[test]
-    outcome = predicted
-    if setting.scored == "average-precision":
-        outcome = predicted[:, np.argmin(np.bincount(truth))]
-        predicted = predicted.argmax(axis=1)
-    score = SCORES[setting.scored].of(truth, outcome)
+    score = SCORES[setting.scored]
     if setting.task != "classification":
-        return outcome, score, {}
-    confusion = confusion_matrix(truth, predicted, labels=range(len(setting.classes)))
-    return outcome, score, {"confusion": confusion}
+        return predicted, score.of(truth, predicted), {}
+    outcome = score.outcome(truth, predicted)
+    confusion = confusion_matrix(
+        truth, predicted.argmax(axis=1), labels=range(len(setting.classes))
+    )
+    return outcome, score.of(truth, outcome), {"confusion": confusion}
 
 
 def merge_warnings(
@@ -313,7 +298,7 @@ def cluster_agreement(
     metric : Pipeline
         Fitted on all of `X`; copies are fitted on each half.
     X, X_test : ndarray
-        Training and test rows.
+        Training and test rows. At most 2,000 rows make a half.
     n_clusters : int, default=8
         Number of clusters, by default that of scikit-learn's `KMeans`.
 
@@ -334,7 +319,7 @@ def cluster_agreement(
         if isinstance(value, str) and value == "auto" and hasattr(last, f"{name}_")
     }
     labels = []
-    for half in (X[::2], X[1::2]):
+    for half in (X[::2][:2000], X[1::2][:2000]):
         learned = clone(metric).set_params(**chosen)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -342,7 +327,7 @@ def cluster_agreement(
         if not Z.shape[1]:
             return float("nan")
         means = KMeans(min(n_clusters, len(half)), n_init=3, random_state=0)
-        with warnings.catch_warnings(), threadpool_limits(1):
+        with warnings.catch_warnings():
             # Some clusters are empty if there are fewer distinct rows.
             warnings.simplefilter("ignore", ConvergenceWarning)
             means.fit(Z)
@@ -382,7 +367,7 @@ def run_reference(
         mean, unit = y.mean(), y.std() or 1.0
         y = (y - mean) / unit
     start = time.perf_counter()
-    with warnings.catch_warnings(), threadpool_limits(1):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = _reference(name, numeric)
         if name == "gradient boosting":
@@ -395,7 +380,12 @@ def run_reference(
             model.fit(X, y)
         seconds = time.perf_counter() - start
         start = time.perf_counter()
-        predicted = mean + unit * predict(setting, model, setting.X[test])
+        X_test = setting.X[test]
+        predicted = (
+            mean + unit * model.predict(X_test)
+            if numeric
+            else model.predict_proba(X_test)
+        )
         outcome, score, found = judge(setting, test, predicted)
     query = 1000 * (time.perf_counter() - start) / len(test)
     return Run(0, score, seconds, query, outcome, len(rows), **found)

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.stats import binom, norm
 from scipy.stats import t as student
 
-from vicinal.app.comparison.scores import SCORES
+from vicinal.app.methods.scores import SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from vicinal.app.comparison.data import Setting
     from vicinal.app.comparison.result import MethodResult
-    from vicinal.app.comparison.scores import Score
+    from vicinal.app.methods.scores import Score
 
 __all__ = [
     "Difference",

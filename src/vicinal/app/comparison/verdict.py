@@ -151,7 +151,8 @@ def useless(comparison: Comparison) -> str:
     for reference in comparison.references:
         if reference.name == "majority class":
             gain, error = comparison.evidence.against_reference(best, reference)
-            if gain <= max(0.0, error):
+            # One-sided, at the level of 5 %.
+            if gain <= max(0.0, 1.645 * error):
                 constant = f"{score.written(reference.mean)}{score.unit}"
                 return f"No metric beats the most frequent class ({constant}): {scored}"
     return ""

@@ -14,7 +14,11 @@ from importlib.util import find_spec
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Literal
 
-from vicinal.app.methods.user_estimators import as_named_estimator, check_estimator
+from vicinal.app.methods.user_estimators import (
+    as_named_estimator,
+    check_estimator,
+    predicts_by_soft_neighbors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,6 +77,12 @@ class Method:
         better neighbors; standardized features; or the features as they are.
     default : bool
         Whether it is compared if no methods are named.
+    many_rows : bool
+        Whether the fit can learn from any number of rows in a limited time: its cost
+        does not grow with the number of pairs of rows, or it can be interrupted.
+    own_rule : bool
+        Whether the estimator predicts by its own soft neighbors. Otherwise the vote of
+        the neighbors is chosen.
     """
 
     name: str
@@ -82,6 +92,8 @@ class Method:
     complexity: int
     scale: Literal["auto", "standard", "none"] = "auto"
     default: bool = True
+    many_rows: bool = False
+    own_rule: bool = False
 
     def pipeline(
         self,
@@ -139,6 +151,8 @@ def register(
     complexity: int = 5,
     scale: Literal["auto", "standard", "none"] = "auto",
     default: bool = False,
+    many_rows: bool = False,
+    own_rule: bool = False,
 ) -> Method:
     """Add a method to `METHODS`.
 
@@ -154,7 +168,7 @@ def register(
         A few words on the metric, for the report.
     tasks : tuple of str, default=("classification",)
         Some of `TASKS`.
-    complexity, scale, default
+    complexity, scale, default, many_rows, own_rule
         As for `Method`.
 
     Returns
@@ -181,7 +195,11 @@ def register(
         raise ValueError(f"tasks must be some of {', '.join(TASKS)}; got {tasks!r}.")
     if isinstance(factory, str | type):
         factory = estimator(factory, at_most="features")
-    method = Method(name, factory, summary, tasks, complexity, scale, default)
+    method = Method(
+        *(name, factory, summary, tasks, complexity, scale, default),
+        many_rows=many_rows,
+        own_rule=own_rule,
+    )
     METHODS[name] = method
     return method
 
@@ -245,23 +263,23 @@ def _pca(request: FitRequest) -> Any:
 _LABELED, _CLASSES, _NUMBERS, _NO_TARGET = TASKS[:2], TASKS[:1], TASKS[1:2], TASKS[2:]
 
 register("euclidean", _features, "the features as they are", _LABELED,
-         complexity=0, scale="none", default=True)
+         complexity=0, scale="none", default=True, many_rows=True)
 register("standardised", _features, "each feature in its standard deviation", _LABELED,
-         complexity=1, scale="standard", default=True)
+         complexity=1, scale="standard", default=True, many_rows=True)
 register("whitened", estimator("vicinal.app.methods.baselines.Whitening"),
          "the Mahalanobis metric of all rows", _LABELED,
-         complexity=2, scale="standard", default=True)
+         complexity=2, scale="standard", default=True, many_rows=True)
 register("pca", _pca, "the directions of most variance", _LABELED,
-         complexity=2, default=True)
+         complexity=2, default=True, many_rows=True)
 register("lda", estimator("sklearn.discriminant_analysis.LinearDiscriminantAnalysis",
                           at_most="classes"),
-         "linear discriminant analysis", complexity=3, default=True)
+         "linear discriminant analysis", complexity=3, default=True, many_rows=True)
 register("fda", estimator("vicinal.classic.FDA", at_most="classes", n_components=None),
-         "Fisher's discriminants, shrunk", complexity=3)
+         "Fisher's discriminants, shrunk", complexity=3, many_rows=True)
 register("lfda", "vicinal.classic.LFDA", "local Fisher discriminant analysis",
          complexity=4, default=True)
 register("rca", estimator("vicinal.classic.RCA", at_most="rows"),
-         "relevant component analysis", complexity=3)
+         "relevant component analysis", complexity=3, many_rows=True)
 register("itml", "vicinal.classic.ITML", "information-theoretic metric", complexity=4)
 register("mmc", "vicinal.classic.MMC", "pairs of two classes far apart", complexity=4)
 register("sdml", "vicinal.classic.SDML", "a sparse metric of pairs", complexity=4)
@@ -278,10 +296,16 @@ register("ldg", "vicinal.ldg.LDG", "local discriminative Gaussians",
 # alpha is chosen on held-out rows, so that NCA is seldom worse than plain k-NN.
 register("nca", estimator("vicinal.nca.NCA", regressor="vicinal.nca.NCARegressor",
                           at_most="features", alpha="auto"),
-         "neighbourhood components analysis", _LABELED, complexity=5, default=True)
+         "neighbourhood components analysis", _LABELED, complexity=5, default=True,
+         many_rows=True)
+register("nca-soft", estimator("vicinal.nca.NCAClassifier",
+                               regressor="vicinal.nca.NCARegressor",
+                               at_most="features", alpha="auto"),
+         "NCAClassifier or NCARegressor, by its soft neighbours", _LABELED,
+         complexity=5, many_rows=True, own_rule=True)
 register("nca-log", estimator("vicinal.nca.NCA", at_most="features", alpha="auto",
                               objective="log"),
-         "NCA, likelihood of the labels", complexity=5)
+         "NCA, likelihood of the labels", complexity=5, many_rows=True)
 if find_spec("torch") is not None:
     # One map without votes, which `transform` returns.
     register("neural-nca", estimator("vicinal.neural.NeuralNCA",
@@ -289,14 +313,14 @@ if find_spec("torch") is not None:
                                      at_most="features", n_estimators=1,
                                      linear_vote=False),
              "NCA by a network on periodic features", _LABELED,
-             complexity=6, scale="none")
+             complexity=6, scale="none", many_rows=True)
 register("mlkr", "vicinal.classic.MLKR",
          "metric learning for kernel regression, what nca is for numbers", _NUMBERS,
          complexity=5)
 register("kernel-density", "vicinal.app.methods.baselines.KernelDensityMetric",
          "one bandwidth for all directions", _NO_TARGET, complexity=1, default=True)
 register("gaussian", "vicinal.app.methods.baselines.GaussianMetric",
-         "one Gaussian, shrunk", _NO_TARGET, complexity=0, default=True)
+         "one Gaussian, shrunk", _NO_TARGET, complexity=0, default=True, many_rows=True)
 register("lca-diagonal", estimator("vicinal.lca.LCA", covariance="diagonal"),
          "LCA, a bandwidth for each feature", _NO_TARGET, complexity=2, default=True)
 register("lca", estimator("vicinal.lca.LCA"), "local component analysis", _NO_TARGET,
@@ -354,7 +378,10 @@ def resolve_methods(methods: Any, task: str) -> list[Method]:
                 f"('my {name}', …)."
             )
         found.append(
-            Method(name, _clones(given), "your own estimator", TASKS, complexity, scale)
+            Method(
+                *(name, _clones(given), "your own estimator", TASKS, complexity, scale),
+                own_rule=predicts_by_soft_neighbors(given),
+            )
         )
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-__all__ = ["as_named_estimator", "check_estimator"]
+__all__ = ["as_named_estimator", "check_estimator", "predicts_by_soft_neighbors"]
 
 
 def as_named_estimator(
@@ -90,3 +90,19 @@ def check_estimator(name: str, estimator: Any, task: str) -> None:
             f"{name} has no score_samples; without a target, it must return "
             "log-densities."
         )
+
+
+def predicts_by_soft_neighbors(estimator: Any) -> bool:
+    """Whether an estimator is `NCAClassifier` or `NCARegressor`, perhaps in a pipeline.
+
+    Parameters
+    ----------
+    estimator : object
+        As the user gave it.
+    """
+    from sklearn.pipeline import Pipeline
+
+    from vicinal.nca import NCAClassifier, NCARegressor
+
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    return isinstance(last, NCAClassifier | NCARegressor)

@@ -7,16 +7,16 @@ import shutil
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from vicinal._files import atomic_write, check_writable
 from vicinal._typing import FloatArray
+from vicinal.app.methods.votes import Vote, Voters
 from vicinal.app.models.saved import SavedModel
 from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import as_names, clean, typed
@@ -223,7 +223,7 @@ def transform_vectors(
 
 
 class NeighborPredictor:
-    """k-NN predictions under a saved metric, from a table of labeled rows.
+    """Predictions of neighbors under a saved metric, from a table of labeled rows.
 
     Parameters
     ----------
@@ -232,8 +232,17 @@ class NeighborPredictor:
     among : str
         The table of rows with that target, as for
         `vicinal.app.tables.reading.read_table`. Rows without a value are left out.
-    n_neighbors : int, default=3
-        The number of neighbors.
+    n_neighbors : int, default=None
+        The number of neighbors, with equal weights; by default the vote of the model,
+        or 3 neighbors if it has none.
+
+    Attributes
+    ----------
+    vote : Vote
+        The vote that is used.
+    n_own : int
+        The number of predicted rows that were also among the labeled ones. Each was
+        left out of its own neighbors.
 
     See Also
     --------
@@ -247,15 +256,19 @@ class NeighborPredictor:
     >>> predictor = NeighborPredictor(learn(iris, "lda"), "iris")
     >>> predictor.predict(iris.frame[[0, 149]]).tolist()
     ['setosa', 'virginica']
+    >>> predictor.n_own
+    2
     """
 
-    def __init__(self, model: SavedModel, among: str, n_neighbors: int = 3) -> None:
+    def __init__(
+        self, model: SavedModel, among: str, n_neighbors: int | None = None
+    ) -> None:
         if model.target is None or model.task == "none":
             raise ValueError(
                 "The model was learned without a target, and there is nothing to "
                 "predict; learn one with `vicinal fit --target COLUMN`."
             )
-        if n_neighbors < 1:
+        if n_neighbors is not None and n_neighbors < 1:
             raise ValueError(f"Ask for at least 1 neighbour, not {n_neighbors}.")
         opened = open_source(among)
         table = read_table(opened)
@@ -264,18 +277,50 @@ class NeighborPredictor:
         column = frame.get_column(model.target)
         read = read_target(column, task=model.task, decimal=table.decimal)
         labeled = frame.filter(read.kept)
-        if n_neighbors > labeled.height:
+        n_rows = labeled.height
+        if n_neighbors is not None and n_neighbors > n_rows:
             raise ValueError(
                 f"{counted(n_neighbors, 'neighbour')} asked for, but {table.name} has "
-                f"only {counted(labeled.height, 'row')} with a target; ask for fewer."
+                f"only {counted(n_rows, 'row')} with a target; ask for fewer."
             )
         self.model = model
         self.decimal = table.decimal
-        self.classes = model.task == "classification"
-        kind = KNeighborsClassifier if self.classes else KNeighborsRegressor
+        self.vote = model.vote or Vote(min(3, n_rows))
+        if n_neighbors is not None:
+            self.vote = Vote(n_neighbors)
+        elif self.vote.n_neighbors is not None:
+            fewer = min(self.vote.n_neighbors, max(n_rows - 1, 1))
+            self.vote = replace(self.vote, n_neighbors=fewer)
         with add_line_number(opened, np.flatnonzero(read.kept)):
             points = model.transform(labeled)
-        self._knn = kind(n_neighbors).fit(points, read.values)
+        self.classes: NDArray[Any] | None = None
+        targets = read.values
+        if model.task == "classification":
+            self.classes, targets = np.unique(targets, return_inverse=True)
+        n_classes = 0 if self.classes is None else len(self.classes)
+        smooth = n_neighbors is None and model.vote is not None
+        self._voters = Voters(points, targets, n_classes, smooth=smooth)
+        # Rows are the same if their points and targets are.
+        texts = as_known(column.filter(read.kept), model, self.decimal)
+        keys = _keys(points, texts)
+        self._places: dict[Any, list[int]] = {}
+        for place, key in enumerate(keys):
+            self._places.setdefault(key, []).append(place)
+        self.n_own = 0
+
+    def _votes(self, frame: pl.DataFrame) -> FloatArray:
+        """Return probabilities or numbers; a row does not vote for itself."""
+        points = self.model.transform(frame)
+        own = np.full(len(points), -1)
+        if self.model.target in frame.columns:
+            column = frame.get_column(self.model.target)
+            texts = as_known(column, self.model, self.decimal)
+            for row, key in enumerate(_keys(points, texts)):
+                own[row] = self._places.get(key, (-1,))[0]
+        if len(self._voters.Z) < 2 or (own < 0).all():
+            return self._voters.predict(points, self.vote)
+        self.n_own += int((own >= 0).sum())
+        return self._voters.predict(points, self.vote, own)
 
     def predict(self, frame: pl.DataFrame) -> NDArray[Any]:
         """Return the class or number of each row.
@@ -290,11 +335,11 @@ class NeighborPredictor:
         ndarray of shape (n_rows,)
             Names of classes, or numbers.
         """
-        predicted: NDArray[Any] = self._knn.predict(self.model.transform(frame))
-        return predicted
+        votes = self._votes(frame)
+        return votes if self.classes is None else self.classes[votes.argmax(axis=1)]
 
     def columns(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return predictions as new columns: ``predicted``, and of classes ``share``.
+        """Return predictions as new columns.
 
         Parameters
         ----------
@@ -304,13 +349,24 @@ class NeighborPredictor:
         Returns
         -------
         polars.DataFrame
-            ``share`` is the share of the neighbors that are of the predicted class.
+            ``predicted``. For classes also ``share``, the probability of the predicted
+            class, or its share of the neighbors if their number was given. Of at most
+            20 classes, ``p_…`` is the probability of each.
         """
-        if not self.classes:
-            return pl.DataFrame({"predicted": self.predict(frame)})
-        shares = self._knn.predict_proba(self.model.transform(frame))
-        best = self._knn.classes_[shares.argmax(axis=1)].tolist()
-        return pl.DataFrame({"predicted": best, "share": shares.max(axis=1)})
+        votes = self._votes(frame)
+        if self.classes is None:
+            return pl.DataFrame({"predicted": votes})
+        best = self.classes[votes.argmax(axis=1)].tolist()
+        found = {"predicted": best, "share": votes.max(axis=1)}
+        if len(self.classes) <= 20:
+            found |= {f"p_{c}": votes[:, i] for i, c in enumerate(self.classes)}
+        return pl.DataFrame(found)
+
+
+def _keys(points: FloatArray, texts: list[Any]) -> list[tuple[bytes, Any]]:
+    # Rounded, because a map of other rows at a time may differ in the last bits.
+    rounded = points.astype(np.float32) + np.float32(0)
+    return [(p.tobytes(), text) for p, text in zip(rounded, texts, strict=True)]
 
 
 @dataclass(eq=False)
@@ -325,6 +381,11 @@ class Predicted:
         The targets and the predictions of the rows whose target is known.
     n_missing : int
         The number of missing cells in the columns that the model uses.
+    n_own : int
+        The number of rows that were also among the labeled ones, and were left out of
+        their own neighbors.
+    vote : Vote or None
+        The vote that was used.
 
     See Also
     --------
@@ -341,6 +402,8 @@ class Predicted:
     truth: list[Any] = field(default_factory=list)
     predicted: list[Any] = field(default_factory=list)
     n_missing: int = 0
+    n_own: int = 0
+    vote: Vote | None = None
 
 
 def predict_file(
@@ -349,7 +412,7 @@ def predict_file(
     among: str,
     path: str | os.PathLike[str],
     *,
-    n_neighbors: int = 3,
+    n_neighbors: int | None = None,
     keep: Sequence[str] = (),
     keep_all: bool = False,
     on_rows: Callable[[int], None] | None = None,
@@ -367,8 +430,8 @@ def predict_file(
     path : str or path-like
         The file to write. Its ending selects the format: .csv, .tsv, .parquet, .arrow,
         .feather, .ipc.
-    n_neighbors : int, default=3
-        The number of neighbors.
+    n_neighbors : int, default=None
+        The number of neighbors; by default the vote of the model.
     keep : sequence of str, default=()
         Columns to keep in front of the predictions.
     keep_all : bool, default=False
@@ -412,7 +475,10 @@ def predict_file(
         outcome.n_missing += sum(
             int(np.isnan(values).sum()) for _, values in model.columns.read(cells)
         )
-        targets = _known_targets(piece, model, predictor.decimal)
+        targets: list[Any] = [None] * piece.height
+        if model.target in piece.columns:
+            column = piece.get_column(str(model.target))
+            targets = as_known(column, model, predictor.decimal)
         for truth, value in zip(targets, new.get_column("predicted"), strict=True):
             if truth is not None:
                 outcome.truth.append(truth)
@@ -422,14 +488,13 @@ def predict_file(
     outcome.n_rows = write_rows(
         source, path, predicted, keep=keep, keep_all=keep_all, on_rows=on_rows
     )
+    outcome.n_own, outcome.vote = predictor.n_own, predictor.vote
     return outcome
 
 
-def _known_targets(piece: pl.DataFrame, model: SavedModel, decimal: str) -> list[Any]:
-    """Return the targets of some rows in the form of predictions; None if unknown."""
-    if model.target not in piece.columns:
-        return [None] * piece.height
-    text = clean(piece.get_column(str(model.target)).alias("column").to_frame())
+def as_known(column: pl.Series, model: SavedModel, decimal: str) -> list[Any]:
+    """Return targets in the form of predictions; None if they are unknown."""
+    text = clean(column.alias("column").to_frame())
     cells = typed(text, decimal=decimal).frame.to_series()
     numbers = cells.cast(pl.Float64, strict=False).to_list()
     if model.task == "regression":

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from vicinal.app.methods.registry import METHODS, Method
+from vicinal.app.methods.scores import choose_score
+from vicinal.app.methods.votes import OWN_RULE, Vote, Voters, choose_vote
 from vicinal.app.models.saved import SavedModel, from_pipeline
 from vicinal.app.tables.names import near
 from vicinal.app.tables.prepared import Prepared
@@ -21,6 +24,8 @@ def learn(
     random_state: int = 0,
     n_jobs: int | None = None,
     max_iter: int | None = None,
+    n_neighbors: int | str = "auto",
+    score: str = "auto",
     on_iteration: Callable[[int], object] | None = None,
 ) -> SavedModel:
     """Learn a metric on all rows of a table.
@@ -40,6 +45,11 @@ def learn(
         The number of threads, for methods that use them.
     max_iter : int, default=None
         The largest number of iterations, for iterative methods; by default their own.
+    n_neighbors : int or "auto", default="auto"
+        The number of neighbors that predict a row. "auto" chooses it and their weights
+        by leave-one-out, as `vicinal.compare` does.
+    score : str, default="auto"
+        The score by which to choose, as for `vicinal.compare`.
     on_iteration : callable, default=None
         Called with the number of each iteration, if the method has a callback.
 
@@ -70,15 +80,14 @@ def learn(
     (178, 2)
     """
     d = prepared.X.shape[1]
-    if n_components is not None and n_components < 1:
-        raise ValueError(f"n_components must be at least 1, not {n_components}.")
+    for name, value in (("n_components", n_components), ("max_iter", max_iter)):
+        if value is not None and value < 1:
+            raise ValueError(f"{name} must be at least 1, not {value}.")
     if n_components is not None and n_components > d:
         raise ValueError(
             f"n_components={n_components} exceeds the {d} features; ask for {d} or "
             "fewer."
         )
-    if max_iter is not None and max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1, not {max_iter}.")
     chosen = method_named(method)
     y = _target(prepared, chosen) if needs_target(method) else None
     pipeline = chosen.pipeline(prepared.X, y, n_components, random_state, n_jobs)
@@ -101,7 +110,25 @@ def learn(
     parameters = {"n_components": n_components, "random_state": random_state}
     if max_iter is not None:
         parameters["max_iter"] = max_iter
-    return from_pipeline(pipeline, prepared, method, parameters)
+    model = from_pipeline(pipeline, prepared, method, parameters)
+    vote = OWN_RULE if chosen.own_rule else None
+    if vote is None and isinstance(n_neighbors, int):
+        vote = Vote(n_neighbors)
+    return replace(model, vote=vote or _best_vote(model, prepared, score, n_jobs))
+
+
+def _best_vote(
+    model: SavedModel, prepared: Prepared, score: str, n_jobs: int | None
+) -> Vote | None:
+    """Choose the vote of the neighbors by leave-one-out; None without a target."""
+    if prepared.y is None or prepared.task == "none":
+        return None
+    target = np.asarray(prepared.y)
+    if model.classes:
+        target = np.searchsorted(np.array(model.classes), target)
+    name, _ = choose_score(score, prepared.task, target, model.classes)
+    points = model.map(model.scaled(prepared.X))
+    return choose_vote(Voters(points, target, len(model.classes), n_jobs), name)
 
 
 def _target(prepared: Prepared, method: Method) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal import __version__, persistence
 from vicinal._typing import FloatArray
 from vicinal.app.methods.linear_map import affine_map, linear_map
+from vicinal.app.methods.votes import Vote
 from vicinal.app.tables.cells import clean
 from vicinal.app.tables.columns import Columns, Decision
 from vicinal.app.tables.inputs import is_frame
@@ -56,6 +57,8 @@ class SavedModel:
         The parameters of the method.
     versions : dict of str to str
         The versions of the libraries that learned it.
+    vote : Vote or None
+        The vote of the neighbors that predicts best; None if there is no target.
 
     See Also
     --------
@@ -83,6 +86,7 @@ class SavedModel:
     classes: tuple[str, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    vote: Vote | None = None
 
     @property
     def stem(self) -> str:
@@ -412,7 +416,25 @@ def to_parts(model: SavedModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]
         "columns": model.columns.to_dict(),
         "feature_names": model.columns.feature_names,
     }
+    if model.vote is not None:
+        header["vote"] = asdict(model.vote)
     return header, arrays
+
+
+def _read_vote(given: Any) -> Vote | None:
+    """Read a vote from a file that may come from anyone."""
+    if given is None:
+        return None
+    vote = Vote(**given)
+    k, scale = vote.n_neighbors, vote.scale
+    if not (
+        (k is None or (type(k) is int and k > 0))
+        and vote.weights in ("uniform", "distance", "soft")
+        and isinstance(scale, float)
+        and 0 < scale < np.inf
+    ):
+        raise ValueError("the vote cannot be valid")
+    return vote
 
 
 def from_parts(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SavedModel:
@@ -423,6 +445,7 @@ def from_parts(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Saved
 
     columns = Columns.from_dict(header.pop("columns", None))
     names = header.pop("feature_names", None)
+    header["vote"] = _read_vote(header.get("vote"))
     model = SavedModel(columns=columns, **{**header, **arrays})
     n_features = len(columns.feature_names)
     classes, versions = model.classes, model.versions

@@ -16,7 +16,10 @@ __all__ = ["Ran", "fit_command", "read_command", "shell_command", "shown_command
 
 # Options of `vicinal compare` that `vicinal fit` also has.
 _OVERRIDES = ("--drop", "--categorical", "--number", "--date", "--decimal")
-_SHARED = ("--target", "--task", "--n-components", "--seed", "--jobs", *_OVERRIDES)
+_SHARED = (
+    *("--target", "--task", "--n-components", "--seed", "--jobs", "--neighbors"),
+    *("--score", *_OVERRIDES),
+)
 _FLAGS = ("--no-target",)
 
 

@@ -35,6 +35,9 @@ class Score:
         each draw.
     task : str
         The kind of target.
+    outcome : callable
+        From targets and probabilities of the classes to the predictions that `values`
+        takes.
     factor, digits, unit
         Format: the factor, the number of digits, and the unit.
     points : str
@@ -51,6 +54,7 @@ class Score:
     label: str
     values: Callable[[Any, Any, Any], Floats]
     task: str = "classification"
+    outcome: Callable[[Any, Any], Any] = lambda _, proba: proba.argmax(axis=1)
     factor: float = 100.0
     digits: int = 1
     unit: str = " %"
@@ -82,6 +86,10 @@ def _balanced_accuracy(truth: Any, predicted: Any, weights: Any) -> Floats:
     return np.asarray(np.mean(recalls, axis=0), dtype=np.float64)
 
 
+def _of_rarer_class(truth: Any, proba: Any) -> Any:
+    return proba[:, np.argmin(np.bincount(truth))]
+
+
 def _average_precision(truth: Any, predicted: Any, weights: Any) -> Floats:
     # The rarer of two classes is the positive one; `predicted` is its probability.
     wanted = truth == np.argmin(np.bincount(truth))
@@ -93,6 +101,32 @@ def _average_precision(truth: Any, predicted: Any, weights: Any) -> Floats:
     found = np.diff(hits, axis=1, prepend=0.0) / hits[:, -1:]
     # The first rows may have no weight: 0 / 0 is then 0.
     return np.asarray((found * hits / np.maximum(named, 1e-300)).sum(axis=1))
+
+
+def _roc_auc(truth: Any, predicted: Any, weights: Any) -> Floats:
+    # The mean over the classes, each against all others.
+    areas = []
+    for label in np.unique(truth):
+        proba = predicted[:, label]
+        order = np.argsort(proba, kind="stable")
+        ends = np.append(np.flatnonzero(np.diff(proba[order])), len(order) - 1)
+        sorted_weights = weights[:, order].astype(np.float64)
+        inside = truth[order] == label
+        hits, others = (
+            np.cumsum(sorted_weights * rows, axis=1)[:, ends]
+            for rows in (inside, ~inside)
+        )
+        # Rows of equal probability count half.
+        below = others - np.diff(others, axis=1, prepend=0.0) / 2
+        area = (np.diff(hits, axis=1, prepend=0.0) * below).sum(axis=1)
+        areas.append(area / (hits[:, -1] * others[:, -1]))
+    return np.asarray(np.mean(areas, axis=0), dtype=np.float64)
+
+
+def _log_of_truth(truth: Any, proba: Any) -> Any:
+    # As in scikit-learn: the smallest probability is the spacing of the numbers.
+    known = proba[np.arange(len(truth)), truth].astype(np.float64)
+    return np.log(np.maximum(known, np.finfo(np.float64).eps))
 
 
 def _r2(truth: Any, predicted: Any, weights: Any) -> Floats:
@@ -110,16 +144,35 @@ def _mean(truth: Any, predicted: Any, weights: Any) -> Floats:  # noqa: ARG001
     return np.asarray(weights @ predicted / weights.sum(axis=1), dtype=np.float64)
 
 
+_NUMBER: dict[str, Any] = {
+    "factor": 1.0, "digits": 2, "unit": "", "least": -np.inf, "most": np.inf,
+}  # fmt: skip
+_NATS = _NUMBER | {"unit": " nats", "points": " nats"}
+
 SCORES = {
     one.name: one
     for one in (
         Score("accuracy", "accuracy (%)", _accuracy),
         Score("balanced-accuracy", "balanced accuracy (%)", _balanced_accuracy),
-        Score("average-precision", "average precision (%)", _average_precision),
-        Score("r2", "R²", _r2, "regression", 1.0, 3, "", " of R²", -np.inf),
         Score(
-            *("log-likelihood", "log-density (nats)", _mean, "none", 1.0, 2, " nats"),
-            *(" nats", -np.inf, np.inf),
+            *("average-precision", "average precision (%)", _average_precision),
+            outcome=_of_rarer_class,
+        ),
+        Score("roc-auc", "ROC AUC (%)", _roc_auc, outcome=lambda _, proba: proba),
+        Score(
+            *("log-loss", "-log-loss (nats)", _mean),
+            **_NATS | {"digits": 3, "most": 0.0},
+            outcome=_log_of_truth,
+            negligible=0.005,
+            point=0.01,
+        ),
+        Score(
+            *("r2", "R²", _r2, "regression"),
+            **_NUMBER | {"points": " of R²", "most": 1.0, "digits": 3},
+        ),
+        Score(
+            *("log-likelihood", "log-density (nats)", _mean, "none"),
+            **_NATS,
             negligible=0.05,
             point=0.1,
         ),
@@ -137,7 +190,7 @@ def choose_score(
     task: str,
     target: Any,
     classes: tuple[str, ...],
-    imbalance: float = 0.8,
+    imbalance: float = 4.0,
 ) -> tuple[str, str]:
     """Return the name of the score, and a note if it is not the usual one.
 
@@ -151,9 +204,9 @@ def choose_score(
         Classes as integers from 0, or numbers.
     classes : tuple of str
         Names of the classes.
-    imbalance : float, default=0.8
-        "auto" is balanced accuracy if one class has this share of the rows or more:
-        predicting it always would have a high accuracy.
+    imbalance : float, default=4.0
+        "auto" is balanced accuracy if one class has most of the rows, and so many times
+        as many as the others have on average: predicting it always would have a high accuracy.
 
     Raises
     ------
@@ -175,7 +228,8 @@ def choose_score(
     if task == "classification":
         counts = np.bincount(target)
         share = counts.max() / counts.sum()
-        if share >= imbalance:
+        others = (counts.sum() - counts.max()) / (len(classes) - 1)
+        if share > 0.5 and counts.max() >= imbalance * others:
             return "balanced-accuracy", (
                 f"{100 * share:.0f} % of the rows are of class "
                 f"{classes[int(np.argmax(counts))]}: methods are scored by balanced "
