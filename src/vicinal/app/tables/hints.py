@@ -24,7 +24,7 @@ _RATING = re.compile(
 )
 
 
-def column_hints(
+def column_hints(  # noqa: C901
     frame: pl.DataFrame,
     decisions: Sequence[Decision],
     y: NDArray[Any] | None,
@@ -50,14 +50,18 @@ def column_hints(
         "scaled", "spelling", "leak" and "code".
     """
     notes: list[Note] = []
+    codes = None
+    if y is not None:
+        codes = y if y.dtype.kind == "f" else np.unique(y, return_inverse=True)[1]
     for one, named in zip(decisions, frame.iter_columns(), strict=True):
-        name, present = one.column, unnamed(named)[1].drop_nulls()
+        name, present = one.column, unnamed(named)[1]
+        present = present.drop_nulls() if present.null_count() else present
         if one.asked or one.kind in ("target", "constant", "empty", "vector"):
             continue
         shown = repr(printable(name))
         numeric = one.kind == "number" and present.dtype.is_numeric()
         said, kind, option = "", "", ""
-        if y is not None and one.kept and _is_leak(unnamed(named)[1], y):
+        if codes is not None and one.kept and _is_leak(unnamed(named)[1], codes):
             kind, option = "leak", "drop"
             said = (
                 f"column {shown} determines the target: leave it out if it is not "
@@ -150,40 +154,47 @@ def _alike(present: pl.Series) -> list[str]:
 
 def _sentinel(present: pl.Series) -> tuple[float, int] | None:
     """Return a repeated extreme such as -999 or 9999 that is far from the rest."""
-    values = present.cast(pl.Float64).to_numpy()
-    for extreme in (values.min(), values.max()):
-        others = values[values != extreme]
-        nines = re.fullmatch(r"-?99+", f"{extreme:.0f}") and extreme == round(extreme)
+    values = present.to_numpy()
+    for extreme in (float(values.min()), float(values.max())):
+        if not re.fullmatch(r"-?99+(\.0)?", repr(extreme)):
+            continue
+        others = values[values != extreme].astype(np.float64)
         count = len(values) - len(others)
-        if nines and count > 1 and len(others):
-            gap = np.abs(others - extreme).min()
-            if gap > np.ptp(others):
-                return float(extreme), count
+        far = len(others) and np.abs(others - extreme).min() > np.ptp(others)
+        if count > 1 and far:
+            return extreme, count
     return None
 
 
 def _names_codes(name: str, present: pl.Series) -> bool:
     """Whether a column of many different integers is named like codes."""
-    many = present.dtype.is_integer() and present.n_unique() > 10
-    return many and _CODE.fullmatch(name.strip()) is not None
+    if not present.dtype.is_integer() or _CODE.fullmatch(name.strip()) is None:
+        return False
+    return present.n_unique() > 10
 
 
 def _is_leak(column: pl.Series, y: NDArray[Any], min_rows: int = 10) -> bool:
-    """Whether a column and the target determine each other."""
-    if column.dtype.is_nested():
+    """Whether a column and the target, numbers or codes, determine each other."""
+    if len(y) < min_rows or column.null_count() > 0.1 * len(y):
         return False
-    kept = column.is_not_null().to_numpy()
-    if kept.sum() < max(min_rows, 0.9 * len(kept)):
-        return False
-    values, target = column.drop_nulls(), y[kept]
-    if y.dtype.kind == "f":
-        if not values.dtype.is_numeric():
+    # The first rows alone settle it for most columns.
+    for n in dict.fromkeys((min(200, len(y)), len(y))):
+        head = column.head(n)
+        target, cells = y[:n], head
+        if head.null_count():
+            target, cells = target[head.is_not_null().to_numpy()], head.drop_nulls()
+        if y.dtype.kind != "f":
+            _, x = np.unique(cells.to_numpy(), return_inverse=True)
+            pairs = np.unique(x * (1 + int(y.max())) + target).size
+            same = pairs == np.unique(x).size == np.unique(target).size
+        elif not cells.dtype.is_numeric():
             return False
-        x = values.cast(pl.Float64).to_numpy()
-        slope = np.diff(x[np.argsort(target, kind="stable")])
-        ties = np.diff(np.sort(target)) == 0
-        rising = (slope[~ties] > 0).all() or (slope[~ties] < 0).all()
-        return bool(rising and (slope[ties] == 0).all() and ties.size > ties.sum())
-    pairs = pl.DataFrame({"value": values, "target": target})
-    n = pairs.n_unique()
-    return n > 1 and pairs["value"].n_unique() == pairs["target"].n_unique() == n
+        else:
+            order = np.argsort(target, kind="stable")
+            steps = np.diff(cells.to_numpy().astype(np.float64)[order])
+            ties = np.diff(target[order]) == 0
+            rising = (steps[~ties] > 0).all() or (steps[~ties] < 0).all()
+            same = bool(rising and (steps[ties] == 0).all())
+        if not same:
+            return False
+    return True
