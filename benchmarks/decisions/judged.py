@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.speed.timing import table as markdown
-from vicinal.app.methods.scores import SCORES
 from vicinal.app.comparison.verdict import recommend
+from vicinal.app.methods.scores import SCORES
 
 
 def report(found: dict[str, dict[str, Any]]) -> str:

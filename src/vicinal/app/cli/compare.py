@@ -211,13 +211,15 @@ def _print_table(result: "Comparison") -> None:
     for index, heading in enumerate(others, start=1):
         # Headings may take two lines; numbers with their marks may not.
         cells = [row[index] for row in rows]
+        if len(others) > 6 and heading == "dimensions":
+            heading = "dim."  # noqa: PLW2901  80 characters have no room for more
         width = max(map(len, [*heading.split(), *cells]))
         table.add_column(heading, justify="right", min_width=width)
     for row in rows:
         chosen = row[0] == result.recommended
         table.add_row(*map(Text, row), style="bold" if chosen else None)
     if result.references:
-        table.add_row(f"({BESIDE})", style="dim")
+        table.add_row(BESIDE if len(others) > 6 else f"({BESIDE})", style="dim")
     for row in result.reference_rows():
         table.add_row(*map(Text, row))
     console = Console()

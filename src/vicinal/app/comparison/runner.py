@@ -156,7 +156,7 @@ def compare(
     >>> result.best.name
     'lda'
     >>> [round(method.mean, 2) for method in result.results]
-    [0.7, 0.98]
+    [0.69, 0.99]
     """
     started = time.perf_counter()
     check_scalar(n_splits, "n_splits", Integral, min_val=1)

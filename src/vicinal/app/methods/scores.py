@@ -206,7 +206,8 @@ def choose_score(
         Names of the classes.
     imbalance : float, default=4.0
         "auto" is balanced accuracy if one class has most of the rows, and so many times
-        as many as the others have on average: predicting it always would have a high accuracy.
+        as many as the others have on average: predicting it always would have a high
+        accuracy.
 
     Raises
     ------

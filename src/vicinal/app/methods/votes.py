@@ -42,7 +42,7 @@ class Vote:
     >>> import numpy as np
     >>> from vicinal.app.methods.votes import Vote
     >>> str(Vote(15, "distance")), str(Vote(None, "soft"))
-    ('15, 1/d', 'all, soft')
+    ('15 1/d', 'all soft')
     >>> Vote(2, "soft").weigh(np.array([[0.0, 1.0]])).round(2)
     array([[1.  , 0.37]])
     """
@@ -53,7 +53,7 @@ class Vote:
 
     def __str__(self) -> str:
         k = "all" if self.n_neighbors is None else f"{self.n_neighbors}"
-        kind = {"uniform": "", "distance": ", 1/d", "soft": ", soft"}
+        kind = {"uniform": "", "distance": " 1/d", "soft": " soft"}
         return k + kind[self.weights]
 
     def weigh(self, distances: FloatArray) -> FloatArray:
