@@ -75,6 +75,13 @@ def _last_step(estimator: Any, attribute: str) -> Any:
     return last
 
 
+def _check_image_shape(image_shape: tuple[int, int] | None, n_features: int) -> None:
+    if image_shape is not None and np.prod(image_shape) != n_features:
+        raise ValueError(
+            f"image_shape {image_shape} does not fit {n_features} features."
+        )
+
+
 @dataclass(eq=False, repr=False)
 class EmbeddingDisplay(Display):
     """Rows as mapped by a metric, colored by their target.
@@ -285,10 +292,7 @@ class NeighborsDisplay(Display):
         n = len(rows)
         check_scalar(query, "query", Integral, min_val=-n, max_val=n - 1)
         check_scalar(n_neighbors, "n_neighbors", Integral, min_val=1, max_val=n - 1)
-        if image_shape is not None and np.prod(image_shape) != rows.shape[1]:
-            raise ValueError(
-                f"image_shape {image_shape} does not fit {rows.shape[1]} features."
-            )
+        _check_image_shape(image_shape, rows.shape[1])
         query %= n
         others = np.delete(np.arange(n), query)
         neighbors = np.empty((2, n_neighbors), dtype=np.intp)
@@ -324,24 +328,14 @@ class NeighborsDisplay(Display):
         for height, near in zip((2, 1), self.neighbors, strict=True):
             colors = [self._color(j) for j in near]
             ax.scatter(ranks, [height] * ranks.size, c=colors, s=60)
+            look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": "small"}
+            look |= {"textcoords": "offset points", "parse_math": False}
             for rank, j in zip(ranks, near, strict=True):
-                ax.annotate(
-                    self._label(j).replace(": ", "\n"),
-                    (rank, height),
-                    (0, -9),
-                    textcoords="offset points",
-                    ha="center",
-                    va="top",
-                    fontsize="small",
-                    parse_math=False,
-                )
-        ax.set(
-            xlim=(0.4, ranks.size + 0.6),
-            ylim=(0.4, 2.6),
-            xlabel="nearest first",
-        )
+                text = self._label(j).replace(": ", "\n")
+                ax.annotate(text, (rank, height), (0, -9), **look)
+        ax.set(xlim=(0.4, ranks.size + 0.6), ylim=(0.4, 2.6), xticks=ranks)
+        ax.set_xlabel("nearest first")
         ax.set_title(f"nearest rows of {self._label(self.query)}", parse_math=False)
-        ax.set_xticks(ranks)
         ax.set_yticks([2, 1], ("before", "after"))
         ax.tick_params(length=0)
         ax.spines[:].set_visible(False)
@@ -455,10 +449,7 @@ class MetricDisplay(Display):
             raise ValueError(
                 f"There are {len(names)} feature_names for {found.size} features."
             )
-        if image_shape is not None and np.prod(image_shape) != found.size:
-            raise ValueError(
-                f"image_shape {image_shape} does not fit {found.size} features."
-            )
+        _check_image_shape(image_shape, found.size)
         return cls(found, list(names), image_shape).plot(ax, **options)
 
     def plot(self, ax: Any = None, *, max_features: int = 15, **options: Any) -> Self:

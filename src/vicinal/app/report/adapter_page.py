@@ -29,7 +29,6 @@ def adapter_page(
     query_texts: Sequence[str] | None = None,
     document_texts: Sequence[str] | None = None,
     relevance: Any = None,
-    score: str = "map",
     command: str | None = None,
     n_shown: int = 10,
 ) -> str:
@@ -45,8 +44,6 @@ def adapter_page(
         The texts of the vectors; without them, rows are named by number.
     relevance : array-like of shape (n_pairs, 2 or 3), optional
         Pairs of positions: the first relevant document of a query is shown with it.
-    score : str, default="map"
-        The score by which queries gain or lose.
     command : str, optional
         The command that made the page.
     n_shown : int, default=10
@@ -72,7 +69,7 @@ def adapter_page(
     evaluation = adapter.evaluation_
     template = environment().get_template("adapter.html.j2")
     style = template_text("report.css")
-    before, after = evaluation.before[score], evaluation.after[score]
+    before, after = evaluation.before["map"], evaluation.after["map"]
     gains = after - before
     numbers = (
         np.arange(len(gains)) if evaluation.queries is None else evaluation.queries
@@ -80,20 +77,16 @@ def adapter_page(
     d, n_features = adapter.query_components_.shape
     order = np.argsort(-gains, kind="stable")
     wanted = _first_relevant(relevance)
-
-    def line(place: int) -> dict[str, Any]:
-        number = int(numbers[place])
-        document = wanted.get(number)
-        return {
+    lines = [
+        {
             "query": _text(query_texts, number, "query"),
-            "document": _text(document_texts, document, "document"),
-            "before": f"{before[place]:.3f}",
-            "after": f"{after[place]:.3f}",
-            "gain": f"{gains[place]:+.3f}",
+            "document": _text(document_texts, wanted.get(number), "document"),
+            "before": f"{before[i]:.3f}",
+            "after": f"{after[i]:.3f}",
+            "gain": f"{gains[i]:+.3f}",
         }
-
-    gained = [line(i) for i in order[:n_shown] if gains[i] > 0]
-    lost = [line(i) for i in order[::-1][:n_shown] if gains[i] < 0]
+        for i, number in enumerate(numbers.tolist())
+    ]
     text: str = template.render(
         title=short(title, 120),
         policy=policy(style, ""),
@@ -107,10 +100,10 @@ def adapter_page(
         ],
         changes=evaluation.changes,
         names=_NAMES,
-        measure=_NAMES.get(score, score),
+        measure=_NAMES["map"],
         counts=[int(part.sum()) for part in (gains > 0, gains < 0, gains == 0)],
-        gained=gained,
-        lost=lost,
+        gained=[lines[i] for i in order[:n_shown] if gains[i] > 0],
+        lost=[lines[i] for i in order[::-1][:n_shown] if gains[i] < 0],
         command=None if command is None else short(command, 2000),
         versions=versions(),
     )
