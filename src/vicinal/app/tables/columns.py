@@ -20,14 +20,12 @@ from vicinal.app.tables.cells import (
     NO,
     YES,
     as_names,
-    days,
     dtype_in_words,
     mixed_cells,
-    numbers,
+    read_cells,
     unnamed,
     vector_length,
     vectors,
-    yes_or_no,
 )
 from vicinal.app.tables.inputs import DATE_FORM, Overrides
 from vicinal.app.tables.names import TableError, counted, listed, near, printable
@@ -41,7 +39,6 @@ from vicinal.app.tables.notation import (
 
 _KEPT = ("number", "yes/no", "date", "category", "vector")
 _LEFT_OUT = ("constant", "identifier", "text", "empty", "target", "dropped")
-_READERS = {"number": numbers, "yes/no": yes_or_no, "date": days}
 _IDENTIFIER = re.compile(
     r"(?i:(.*[_\s.-])?(id|uuid|guid|index|idx|rownum)|unnamed: \d+)|.*[a-z]I[dD]"
 )
@@ -225,7 +222,7 @@ def _asked_kind(
         return Decision(name, kind, f"asked for, {n} values", asked=True)
     if kind == "date" and not form:
         form = _find_date_form(present)
-    values = _READERS[kind](column, form, asked=True)
+    values = read_cells(column, kind, form, asked=True)
     finite = values[np.isfinite(values)]
     if finite.size == 0:
         raise TableError(
@@ -426,7 +423,7 @@ class Columns:
             elif one.kind == "vector":
                 yield one, vectors(column, self.lengths[one.column])
             else:
-                yield one, _READERS[one.kind](column, one.form, asked=one.asked)
+                yield one, read_cells(column, one.kind, one.form, asked=one.asked)
 
     def _warn_of_points(self, frame: pl.DataFrame) -> None:
         """Warn if a model of decimal commas may get a table of decimal points."""

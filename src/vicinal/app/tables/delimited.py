@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from vicinal.app.tables._polars import pl
 from vicinal.app.tables.names import TableError, counted, distinct_names, listed
-from vicinal.app.tables.notation import MISSING, possible_forms
+from vicinal.app.tables.notation import MISSING, is_number, possible_forms
 
 #: Bytes that are parsed at once.
 _CHUNK = 4_000_000
@@ -349,7 +349,7 @@ def _sniff(head: _Records) -> str:
         # In 1,5;2,5 each line has the same number of commas, which do not delimit.
         other = max(agreeing - {","})
         first = head.text[head.starts[0] : head.ends[0]].decode().split(other)
-        if all(possible_forms([cell.strip()]) for cell in first):
+        if all(possible_forms(cell.strip()) for cell in first):
             return other
     return best
 
@@ -434,7 +434,7 @@ def has_header(rows: list[list[str]]) -> bool:
     """
     first, rest = rows[0], rows[1:]
     columns = list(zip(*rest, strict=True)) if rest else [()] * len(first)
-    found = [cell for cell in first if cell and _is_number(cell)]
+    found = [cell for cell in first if cell and is_number(cell)]
     if not found:
         again = sum(
             bool(cell) and cell in column
@@ -444,19 +444,11 @@ def has_header(rows: list[list[str]]) -> bool:
     below_text = False
     for cell, column in zip(first, columns, strict=True):
         known = [one for one in column if one.lower() not in MISSING]
-        all_numbers = bool(known) and all(map(_is_number, known))
-        if cell.lower() not in MISSING and not _is_number(cell) and all_numbers:
+        all_numbers = bool(known) and all(map(is_number, known))
+        if cell.lower() not in MISSING and not is_number(cell) and all_numbers:
             return True
-        below_text |= bool(cell and known) and _is_number(cell) and not all_numbers
+        below_text |= bool(cell and known) and is_number(cell) and not all_numbers
     return below_text or _are_names(found)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return bool(possible_forms([cell]))
-    return cell.lower() not in MISSING
 
 
 def _are_names(cells: list[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -15,10 +15,13 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import (
     Mixed,
+    Table,
     as_names,
+    decimal_note,
     dtype_in_words,
     mixed_cells,
-    numbers,
+    read_cells,
+    typed,
     unnamed,
 )
 from vicinal.app.tables.columns import Columns, Decision, kind_of
@@ -39,7 +42,7 @@ from vicinal.app.tables.names import (
     printable,
     uncut_hint,
 )
-from vicinal.app.tables.reading import Table, decimal_note, read_table
+from vicinal.app.tables.reading import read_table
 
 # Parts of names that a target often has.
 _LIKELY_WORDS = re.compile(
@@ -178,7 +181,9 @@ def prepare(
         y, found = read.values, read.task
         notes += target_hints(column.name, column, found, task is not None)
         if not read.kept.all():
-            table, rows = table.part(read.kept), rows[read.kept]
+            # Text in rows without a label no longer spoils numbers.
+            table = typed(replace(table, frame=table.frame.filter(read.kept)))
+            rows = rows[read.kept]
     columns = Columns.learn(
         table.frame, label, forms=table.forms, overrides=table.overrides
     )
@@ -461,7 +466,7 @@ def _mixed_target(
 ) -> tuple[pl.Series, str | None, Note]:
     """Take the numbers alone if the target is numeric."""
     said = f"column {name!r}: {mixed}"
-    values = numbers(column, mixed.form, asked=True)
+    values = read_cells(column, "number", mixed.form, asked=True)
     mostly = 10 * mixed.n_read >= 9 * mixed.n_cells
     if task == "regression" or (
         mostly and not names_classes(values[~np.isnan(values)])

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vicinal._typing import IntArray
 from vicinal.app.tables._polars import pl
-from vicinal.app.tables.cells import clean, typed
+from vicinal.app.tables.cells import Table, clean, typed
 from vicinal.app.tables.delimited import line_of, open_delimited, pieces_of
 from vicinal.app.tables.inputs import Overrides, is_frame
 from vicinal.app.tables.isolated import is_arrow_stream, read_isolated
 from vicinal.app.tables.names import (
     CellError,
-    Note,
     TableError,
     distinct_names,
-    listed,
     near,
 )
 from vicinal.datasets import Dataset, available, load, read_npz
@@ -69,69 +66,6 @@ class Source:
         """The name without its ending."""
         name = Path(self.name)
         return (name.with_suffix("") if name.suffix.lower() == ".gz" else name).stem
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A table as it was read.
-
-    Attributes
-    ----------
-    name : str
-        Stem of the file, or name of the data set.
-    frame : polars.DataFrame
-        From `vicinal.app.tables.cells.typed`.
-    target : str or None
-        The column that is known to be the label.
-    notes : list of str
-        Notes for the user.
-    forms : dict of str to str
-        Notation of numbers by column: see `vicinal.app.tables.notation`.
-    overrides : Overrides
-        Decisions of the user, with existing names.
-    names : tuple of str
-        Columns of categories or dates by type or by the user's word, which are never
-        read as numbers.
-    decimal : {",", "."}
-        Decimal sign of numbers like ``1,234``.
-    is_decimal_known : bool
-        Whether the user or some cells determine `decimal`.
-    padded : tuple of str
-        Columns of integers with leading zeros.
-    """
-
-    name: str
-    frame: pl.DataFrame
-    target: str | None = None
-    notes: list[str] = field(default_factory=list)
-    forms: dict[str, str] = field(default_factory=dict)
-    overrides: Overrides = field(default_factory=Overrides)
-    names: tuple[str, ...] = ()
-    decimal: str = "."
-    is_decimal_known: bool = True
-    padded: tuple[str, ...] = ()
-
-    def part(self, kept: NDArray[np.bool_]) -> Table:
-        """Return some rows; text in other rows no longer spoils numbers.
-
-        Parameters
-        ----------
-        kept : ndarray of bool of shape (n_rows,)
-            The rows.
-
-        Returns
-        -------
-        Table
-            The table of these rows.
-        """
-        cells = typed(
-            self.frame.filter(kept),
-            decimal=self.overrides.decimal,
-            likely=self.decimal,
-            skip=set(self.names),
-            number=self.overrides.number,
-        )
-        return replace(self, frame=cells.frame, forms=self.forms | cells.forms)
 
 
 def read_table(
@@ -179,53 +113,17 @@ def read_table(
     declared = (pl.Categorical, pl.Enum)
     names = {name for name, kind in frame.schema.items() if kind in declared}
     names |= {*asked.categorical, *asked.date}
-    cells = typed(
-        clean(frame),
-        decimal=asked.decimal,
-        likely=opened.decimal,
-        skip=names,
-        number=asked.number,
+    return typed(
+        Table(
+            clean(frame),
+            opened.stem,
+            opened.target,
+            notes,
+            asked,
+            tuple(names),
+            decimal=opened.decimal,
+        )
     )
-    commas = [name for name, form in cells.forms.items() if form.startswith(",")]
-    if cells.contrary:
-        shown = listed(cells.contrary, length=None)
-        sign = "a point" if asked.decimal == "," else "a comma"
-        said = f"the decimal sign in {shown} is clearly {sign}, and is read so"
-        notes.append(Note(said, kind="decimal", column=cells.contrary[0]))
-    if cells.unsure:
-        notes.append(decimal_note(cells.unsure, cells.decimal))
-    elif commas:
-        notes.append(f"decimal commas in {listed(commas, length=None)}")
-    return Table(
-        opened.stem,
-        cells.frame,
-        opened.target,
-        notes,
-        cells.forms,
-        asked,
-        tuple(sorted(names)),
-        cells.decimal,
-        cells.is_decimal_known,
-        cells.padded,
-    )
-
-
-def decimal_note(names: Iterable[str], sign: str) -> Note:
-    """Return a note on columns whose decimal sign is not certain.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The columns.
-    sign : {",", "."}
-        The sign that was assumed.
-    """
-    example, other = ("1.234", ".") if sign == "," else ("1234", ",")
-    shown = listed(names, length=None)
-    said = (
-        f"numbers with a comma in {shown}: 1,234 is {example}; if not, state the sign"
-    )
-    return Note(said, "decimal", other)
 
 
 def pieces(source: Any, *, rows: int = PIECE) -> Iterator[pl.DataFrame]:
