@@ -19,7 +19,12 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from vicinal.app.tables._polars import pl
-from vicinal.app.tables.delimited import check_expansion, name_columns, open_text
+from vicinal.app.tables.delimited import (
+    check_expansion,
+    find_encoding,
+    name_columns,
+    open_text,
+)
 from vicinal.app.tables.names import TableError
 
 #: Memory and processor time of the process, and for each byte of the file.
@@ -161,7 +166,8 @@ def is_arrow_stream(path: Path) -> bool:
 
 def _read_json(path: Path) -> tuple[pl.DataFrame, list[str]]:
     """Read a list of objects, or one object on each line."""
-    text = b"".join(open_text(path).chunks()).strip()
+    with open_text(path, find_encoding(path)) as file:
+        text = file.read().strip().encode()
     if not text:
         raise TableError(f"{path.name} is empty; it needs an object for each row.")
     read = pl.read_json if text.startswith(b"[") else pl.read_ndjson

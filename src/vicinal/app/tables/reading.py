@@ -19,7 +19,7 @@ import numpy as np
 from vicinal._typing import IntArray
 from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import Table, clean, typed
-from vicinal.app.tables.delimited import line_of, open_delimited, pieces_of
+from vicinal.app.tables.delimited import open_delimited
 from vicinal.app.tables.inputs import Overrides, is_frame
 from vicinal.app.tables.isolated import is_arrow_stream, read_isolated
 from vicinal.app.tables.names import (
@@ -273,10 +273,10 @@ def _open_file(path: Path) -> Source:
     file = open_delimited(path)
     return Source(
         path.name,
-        lambda: pieces_of(file),
+        file.pieces,
         notes=file.notes,
         decimal="," if file.delimiter == ";" else ".",
-        line_of=lambda row: line_of(file, row),
+        line_of=file.line_of,
     )
 
 
