@@ -149,22 +149,22 @@ def typed(table: Table) -> Table:  # noqa: C901
     signs = {x.sign for i, x in found.items() if 2 * x.n_read >= len(samples[i])} - {""}
     sign = decimal or ("," if "," in signs else "." if signs else table.decimal)
     known = decimal is not None or bool(signs)
-    for i, one in found.items():
-        stated = decimal if names[i] in table.overrides.number else None
-        found[i] = number_form(samples[i], sign, stated) or one
+    found = {i: number_form(samples[i], sign) or one for i, one in found.items()}
 
     for i in (*whole, *plain):
         columns[i] = (integers if i in {*whole} else floats)[i]
     forms: dict[int, str] = {}
     for form in {one.form for one in found.values() if one.form}:
         own = [i for i, one in found.items() if one.form == form]
+        if form.endswith("k"):
+            own = [i for i in own if names[i] in table.overrides.number]
         parsed, read = _parse(frame, own, partial(read_numbers, form=form))
-        for i in own:
-            asked = names[i] in table.overrides.number
-            if i in read and (asked or not form.endswith("k")):
-                columns[i], forms[i] = parsed[i], form
-            elif asked:
-                forms[i] = form
+        for i in read:
+            columns[i], forms[i] = parsed[i], form
+    for i, one in found.items():
+        if names[i] in table.overrides.number and columns[i].dtype == pl.String:
+            found[i] = number_form(samples[i], sign, decimal) or one
+            forms |= {i: found[i].form} if found[i].form else {}
     for i in text:
         if looks_like_vectors(samples[i]):
             columns[i] = _lists(columns[i])

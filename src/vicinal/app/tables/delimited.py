@@ -41,7 +41,7 @@ def open_text(path: Path, encoding: str) -> io.TextIOWrapper:
     with path.open("rb") as file:
         is_packed = file.read(2) == b"\x1f\x8b"
     content = gzip.open(path) if is_packed else path.open("rb")  # noqa: SIM115
-    return io.TextIOWrapper(content, encoding, newline="")  # type: ignore[arg-type]
+    return io.TextIOWrapper(content, encoding, newline="")
 
 
 def find_encoding(path: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,7 +153,7 @@ def read_embeddings(
             "missing or not finite."
         )
     names = [one.name for one in used]
-    parts = {
+    parts: dict[str, Sequence[str | None]] = {
         f"vectors of {counted(found.shape[1], 'number')} from": names,
         "ids from" if named else "ids are the rows' numbers": [named],
         "texts from": [text],
@@ -230,7 +230,7 @@ def read_relevance(
                 "grades of relevance, without gaps."
             )
         grades = column.to_numpy().astype(np.float64)
-    parts = {
+    parts: dict[str, Sequence[str | None]] = {
         "queries from": [asked],
         "documents from": [wanted],
         "grades from" if graded else "all grades 1": [graded],
@@ -239,7 +239,7 @@ def read_relevance(
     return Relevance(table.name, pairs, _columns_line(parts, columns))
 
 
-def _columns_line(parts: Mapping[str, list[str | None]], columns: list[str]) -> str:
+def _columns_line(parts: dict[str, Sequence[str | None]], columns: list[str]) -> str:
     """Describe the use of the columns."""
     used = {name for names in parts.values() for name in names}
     left = [one for one in columns if one not in used]

@@ -166,9 +166,13 @@ def prepare(  # noqa: C901
     label, column = table.target if no_target else None, None
     if labels is not None:
         if labels.shape != (n_rows,):
-            raise TableError(f"y has the shape {labels.shape}, not ({n_rows},).")
+            raise TableError(
+                f"y has the shape {labels.shape}; it needs one label for each of the {n_rows} rows."
+            )
         exact = labels.dtype.kind in "fiubU"
-        values: Any = labels if exact else [x if x == x else None for x in labels]
+        values: Any = (
+            labels if exact else [x if x == x else None for x in labels.tolist()]
+        )
         column = pl.Series("y", values, strict=exact)
     elif not no_target:
         label = choose_target(table, target)

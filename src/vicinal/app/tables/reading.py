@@ -10,7 +10,7 @@ import glob
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +61,6 @@ class Source:
     decimal: str = "."
     line_of: Callable[[int], int | None] = lambda _row: None
 
-    @property
-    def stem(self) -> str:
-        """The name without its ending."""
-        name = Path(self.name)
-        return (name.with_suffix("") if name.suffix.lower() == ".gz" else name).stem
-
 
 def read_table(
     source: Any, *, limit: int | None = None, overrides: Overrides | None = None
@@ -113,17 +107,10 @@ def read_table(
     declared = (pl.Categorical, pl.Enum)
     names = {name for name, kind in frame.schema.items() if kind in declared}
     names |= {*asked.categorical, *asked.date}
-    return typed(
-        Table(
-            clean(frame),
-            opened.stem,
-            opened.target,
-            notes,
-            asked,
-            tuple(names),
-            decimal=opened.decimal,
-        )
-    )
+    path = Path(opened.name)
+    stem = (path.with_suffix("") if path.suffix.lower() == ".gz" else path).stem
+    table = Table(clean(frame), stem, opened.target, notes, asked, tuple(names))
+    return typed(replace(table, decimal=opened.decimal))
 
 
 def pieces(source: Any, *, rows: int = PIECE) -> Iterator[pl.DataFrame]:
@@ -299,38 +286,28 @@ def _lazy_pieces(
     path: Path, scan: Callable[[str], pl.LazyFrame]
 ) -> Iterator[pl.DataFrame]:
     """Yield slices of a lazy frame: polars reads only their rows."""
-    with _damage_reported(path):
+    try:
         # Escaped, because * and [ in the name of a file are part of it.
         lazy = scan(glob.escape(str(path)))
         n_rows = int(lazy.select(pl.len()).collect().item())
         first = lazy.head(1).collect()
-    if n_rows == 0:
-        yield first
-    # A vector has one cell for each component.
-    width = sum(
-        int(one.explode().len()) if len(one) and one.dtype.is_nested() else 1
-        for one in first.iter_columns()
-        if one.dtype != pl.Struct
-    )
-    size = _piece_size(width)
-    for start in range(0, n_rows, size):
-        with _damage_reported(path):
-            piece = lazy.slice(start, size).collect()
-        yield piece
-
-
-@contextmanager
-def _damage_reported(path: Path) -> Iterator[None]:
-    try:
-        yield
+        # A vector has one cell for each component.
+        width = sum(
+            int(one.explode().len()) if len(one) and one.dtype.is_nested() else 1
+            for one in first.iter_columns()
+            if one.dtype != pl.Struct
+        )
+        size = _piece_size(width)
+        for start in range(0, max(n_rows, 1), size):
+            yield lazy.slice(start, size).collect()
     except (FileNotFoundError, PermissionError):
         raise
     # Some damage makes the reader panic, which is not an Exception; some looks like
     # an error of the disk.
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        first = str(error).strip().partition("\n")[0]
+        first_line = str(error).strip().partition("\n")[0]
         raise TableError(
-            f"{path.name} is damaged and cannot be read ({first}); copy it again."
+            f"{path.name} is damaged and cannot be read ({first_line}); copy it again."
         ) from error
 
 
