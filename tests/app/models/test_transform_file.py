@@ -52,7 +52,7 @@ def model(frame: pl.DataFrame, n_components: int = 2) -> SavedModel:
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vicinal.app.tables.reading.PIECE", 60)
-    monkeypatch.setattr("vicinal.app.tables.delimited._CHUNK", 700)
+    monkeypatch.setattr("vicinal.app.tables.delimited._CHUNK", 300)
 
 
 @pytest.mark.usefixtures("small_pieces")

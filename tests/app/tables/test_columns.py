@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vicinal.app.tables.cells import clean, typed
+from vicinal.app.tables.cells import Table, clean, typed
 from vicinal.app.tables.columns import Columns, Decision, kind_of
 
 N = 24
@@ -19,7 +19,7 @@ ROWS = list(range(N))
 
 def decision(name: str, values: Any, dtype: Any = None) -> Decision:
     frame = pl.DataFrame({name: pl.Series(values, dtype=dtype, strict=False)})
-    (one,) = Columns.learn(typed(clean(frame)).frame, None).decisions
+    (one,) = Columns.learn(typed(Table(clean(frame))).frame, None).decisions
     assert one.column == name
     return one
 
@@ -90,7 +90,7 @@ def test_encode() -> None:
             "k": [4] * 4,
         }
     )
-    frame = typed(clean(frame)).frame
+    frame = typed(Table(clean(frame))).frame
     columns = Columns.learn(frame, "label")
     assert columns.feature_names == ["n", "t=x", "b", "d", "s"]
     assert columns.kept_indexes == [0, 1, 2, 3, 4]
@@ -179,7 +179,7 @@ def test_what_is_learned_of_numbers_and_dates_is_kept() -> None:
     text = pl.DataFrame(
         {"n": ["1.234,5 €", "2 €"], "d": ["31.12.2024", "1.1.2025"], "s": ["1", "2"]}
     )
-    cells = typed(clean(text))
+    cells = typed(Table(clean(text)))
     columns = Columns.learn(cells.frame, None, forms=cells.forms)
     assert [one.form for one in columns.decisions] == [",€", "%d.%m.%Y", ""]
     again = Columns.from_dict(json.loads(json.dumps(columns.to_dict())))
@@ -337,7 +337,7 @@ COLUMN = st.one_of(
 def test_any_frame(data: dict[str, list[Any]]) -> None:
     """Whatever is learned can be stored, and encodes its own rows without infinity."""
     text = clean(pl.DataFrame(data))
-    cells = typed(text)
+    cells = typed(Table(text))
     frame = cells.frame
     columns = Columns.learn(frame, None, forms=cells.forms)
     again = Columns.from_dict(json.loads(json.dumps(columns.to_dict())))
@@ -377,7 +377,7 @@ def test_wide_tables_take_no_call_of_polars_for_each_column_of_text(
 
     monkeypatch.setattr(pl.LazyFrame, "collect", counted)
     monkeypatch.setattr(pl.DataFrame, "columns", property(listed, columns.fset))  # type: ignore[attr-defined]
-    frame = typed(clean(text)).frame
+    frame = typed(Table(clean(text))).frame
     assert len(asked) < 20
     assert set(frame.dtypes) == {pl.Float64}
     learned = Columns.learn(frame, None)

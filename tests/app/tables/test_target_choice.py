@@ -3,13 +3,13 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from vicinal.app.tables.cells import Table
 from vicinal.app.tables.names import NoTargetError
 from vicinal.app.tables.prepared import choose_target, likely_targets, prepare
-from vicinal.app.tables.reading import Table
 
 
 def table(*names: str, target: str | None = None) -> Table:
-    return Table("t", pl.DataFrame({name: [1, 2] for name in names}), target)
+    return Table(pl.DataFrame({name: [1, 2] for name in names}), "t", target)
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,9 @@ from vicinal._typing import FloatArray
 from vicinal.app.methods.votes import Vote, Voters
 from vicinal.app.models.saved import SavedModel
 from vicinal.app.tables._polars import pl
-from vicinal.app.tables.cells import as_names, clean, typed
+from vicinal.app.tables.cells import Table, as_names, clean, typed
 from vicinal.app.tables.embeddings import read_embeddings
+from vicinal.app.tables.inputs import Overrides
 from vicinal.app.tables.names import check_column, counted
 from vicinal.app.tables.prepared import read_target
 from vicinal.app.tables.reading import (
@@ -495,7 +496,8 @@ def predict_file(
 def as_known(column: pl.Series, model: SavedModel, decimal: str) -> list[Any]:
     """Return targets in the form of predictions; None if they are unknown."""
     text = clean(column.alias("column").to_frame())
-    cells = typed(text, decimal=decimal).frame.to_series()
+    asked = Overrides(decimal=decimal)
+    cells = typed(Table(text, overrides=asked)).frame.to_series()
     numbers = cells.cast(pl.Float64, strict=False).to_list()
     if model.task == "regression":
         return numbers

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
-from datetime import timedelta
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -12,15 +11,13 @@ import numpy as np
 
 from vicinal._typing import FloatArray
 from vicinal.app.tables._polars import pl
-from vicinal.app.tables.names import CellError, TableError, listed
+from vicinal.app.tables.inputs import Overrides
+from vicinal.app.tables.names import CellError, Note, TableError, listed
 from vicinal.app.tables.notation import (
     MISSING,
     common_date_form,
-    decisive,
-    grouped_by_points,
     looks_like_vectors,
     number_form,
-    possible_forms,
     read_dates,
     read_numbers,
     read_vectors,
@@ -64,175 +61,159 @@ def clean(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """A table whose numbers are numbers.
+class Table:
+    """A table in memory.
 
     Attributes
     ----------
     frame : polars.DataFrame
-        Columns of text whose cells are all numbers have become numbers, and columns
-        whose cells are all vectors of one length have become lists.
+        Its cells, cleaned by `clean`.
+    name : str
+        Stem of the file, or name of the data set.
+    target : str or None
+        The column that is known to be the label.
+    notes : list of str
+        Notes for the user.
+    overrides : Overrides
+        Decisions of the user, with existing names.
+    skip : tuple of str
+        Columns of categories or dates by type or by the user's word, which are never
+        read as numbers.
     forms : dict of str to str
-        Notation of the numbers of a column, unless they are plain.
+        Notation of numbers by column, unless they are plain: see
+        `vicinal.app.tables.notation`.
     decimal : {",", "."}
         Decimal sign of numbers like ``1,234``.
     is_decimal_known : bool
         Whether the user or some cells determine `decimal`.
-    unsure : tuple of str
-        Columns of numbers like ``1,234``, if `decimal` is not known.
-    contrary : tuple of str
-        Columns that are clearly written with the other sign than the user stated.
     padded : tuple of str
         Columns of integers with leading zeros.
     """
 
     frame: pl.DataFrame
+    name: str = "the data"
+    target: str | None = None
+    notes: list[str] = field(default_factory=list)
+    overrides: Overrides = field(default_factory=Overrides)
+    skip: tuple[str, ...] = ()
     forms: dict[str, str] = field(default_factory=dict)
     decimal: str = "."
-    is_decimal_known: bool = True
-    unsure: tuple[str, ...] = ()
-    contrary: tuple[str, ...] = ()
+    is_decimal_known: bool = False
     padded: tuple[str, ...] = ()
 
 
-def typed(
-    frame: pl.DataFrame,
-    *,
-    decimal: str | None = None,
-    likely: str = ".",
-    skip: Collection[str] = (),
-    number: Collection[str] = (),
-) -> Cells:
-    """Convert columns of text whose cells are all numbers to numbers.
+def typed(table: Table) -> Table:  # noqa: C901
+    """Convert columns of text whose cells are all numbers, or vectors.
 
     Parameters
     ----------
-    frame : polars.DataFrame
-        Cleaned by `clean`.
-    decimal : {",", "."}, default=None
-        Decimal sign; by default, the cells determine it.
-    likely : {",", "."}, default="."
-        Decimal sign if the cells do not determine it.
-    skip : collection of str, default=()
-        Columns to leave as they are.
-    number : collection of str, default=()
-        Columns that the user calls numbers. If some of their cells are not numbers,
-        they stay text, and `Cells.forms` has the notation of the others.
+    table : Table
+        Its `decimal` is the likely decimal sign.
 
     Returns
     -------
-    Cells
-        Integers if they are whole and fit into 64 bits, else floats. Long integers
-        some of which would be equal as floats stay text.
+    Table
+        Integers if they are whole and fit into 64 bits, else floats; long integers
+        some of which would be equal as floats stay text. Vectors of one length become
+        lists. If some cells of a column that the user calls numbers are not numbers,
+        it stays text, and `forms` has the notation of the others.
 
     Examples
     --------
     >>> import polars as pl
-    >>> cells = typed(pl.DataFrame({"a": ["3,5", "12"], "b": ["$1.50", "$2"]}))
-    >>> cells.frame["a"].to_list(), cells.forms
+    >>> table = typed(Table(pl.DataFrame({"a": ["3,5", "12"], "b": ["$1.50", "$2"]})))
+    >>> table.frame["a"].to_list(), table.forms
     ([3.5, 12.0], {'a': ',', 'b': '.$'})
     """
     # Under other names: polars takes names like "*" and "^a.*$" for patterns.
-    names, frame = frame.columns, frame.clone()
+    names, frame = table.frame.columns, table.frame.clone()
     frame.columns = [str(index) for index in range(frame.width)]
-    columns = frame.get_columns()
+    columns, decimal = frame.get_columns(), table.overrides.decimal
     text = [
         i
         for i, one in enumerate(columns)
-        if one.dtype == pl.String and names[i] not in skip
+        if one.dtype == pl.String and names[i] not in table.skip
     ]
     integers, whole = _parse(frame, text, lambda x: x.cast(pl.Int64, strict=False))
     text = sorted({*text} - {*whole})
-    floats, fractions = _parse(frame, text, lambda x: x.cast(pl.Float64, strict=False))
-    samples = {i: sample(columns[i]) for i in fractions}
-    odd = [i for i in text if i not in samples]
-    for i in odd:
-        # The cells that are not plain numbers, wherever they are.
-        samples[i] = sample(columns[i].filter(floats[i].is_null()).drop_nulls())
+    floats, plain = _parse(frame, text, lambda x: x.cast(pl.Float64, strict=False))
     zeros = frame.select(pl.nth(i).str.contains(r"^0\d").any() for i in whole)
     padded = [names[int(one)] for one in zeros.columns if zeros[one][0]]
-    for i in whole:
-        columns[i] = integers[i]
-    for i in fractions:
-        columns[i] = floats[i]
 
-    chosen, unsure, sign, known, contrary = _choose_forms(
-        samples, fractions, decimal, likely
-    )
-    forms = {}
-    for form in {*chosen.values()}:
-        own = [i for i, one in chosen.items() if one == form]
+    samples = {}
+    for i in text:
+        # The cells that are not plain numbers first, wherever they are.
+        odd = columns[i].filter(floats[i].is_null()).drop_nulls()
+        samples[i] = list(dict.fromkeys(sample(odd) + sample(columns[i])))
+    found = {i: one for i in text if (one := number_form(samples[i]))}
+    signs = {x.sign for i, x in found.items() if 2 * x.n_read >= len(samples[i])} - {""}
+    sign = decimal or ("," if "," in signs else "." if signs else table.decimal)
+    known = decimal is not None or bool(signs)
+    found = {i: number_form(samples[i], sign) or one for i, one in found.items()}
+
+    for i in (*whole, *plain):
+        columns[i] = (integers if i in {*whole} else floats)[i]
+    forms: dict[int, str] = {}
+    for form in {one.form for one in found.values() if one.form}:
+        own = [i for i, one in found.items() if one.form == form]
+        if form.endswith("k"):
+            own = [i for i in own if names[i] in table.overrides.number]
         parsed, read = _parse(frame, own, partial(read_numbers, form=form))
         for i in read:
             columns[i], forms[i] = parsed[i], form
-    for i in odd:
+    for i, one in found.items():
+        if names[i] in table.overrides.number and columns[i].dtype == pl.String:
+            found[i] = number_form(samples[i], sign, decimal) or one
+            forms |= {i: found[i].form} if found[i].form else {}
+    for i in text:
         if looks_like_vectors(samples[i]):
             columns[i] = _lists(columns[i])
-        if names[i] in number and columns[i].dtype == pl.String:
-            found = number_form(sample(columns[i]), sign, decimal)
-            if found is not None and found[0]:
-                forms[i], is_sure = found
-                unsure += [] if known or is_sure else [i]
     result = pl.DataFrame(columns)
     # polars would rename a column without a name to column_0.
     result.columns = names
-    return Cells(
-        result,
-        {names[i]: form for i, form in sorted(forms.items())},
-        sign,
-        known,
-        tuple(names[i] for i in unsure if i in forms),
-        tuple(names[i] for i in contrary if columns[i].dtype != pl.String),
-        tuple(padded),
+
+    notes = list(table.notes)
+    contrary = [
+        names[i]
+        for i, one in found.items()
+        if decimal and one.sign not in ("", decimal) and columns[i].dtype != pl.String
+    ]
+    if contrary:
+        clear = "a point" if decimal == "," else "a comma"
+        said = f"the decimal sign in {listed(contrary, length=None)} is clearly {clear}"
+        notes.append(
+            Note(f"{said}, and is read so", kind="decimal", column=contrary[0])
+        )
+    unsure = [names[i] for i in sorted(forms) if not (known or found[i].is_sure)]
+    commas = [names[i] for i in sorted(forms) if forms[i].startswith(",")]
+    if unsure:
+        notes.append(decimal_note(unsure, sign))
+    elif commas:
+        notes.append(f"decimal commas in {listed(commas, length=None)}")
+    return replace(
+        table,
+        frame=result,
+        notes=notes,
+        forms=table.forms | {names[i]: form for i, form in sorted(forms.items())},
+        decimal=sign,
+        is_decimal_known=known,
+        padded=(*table.padded, *padded),
     )
 
 
-def _choose_forms(
-    samples: dict[int, list[str]],
-    fractions: list[int],
-    decimal: str | None,
-    likely: str,
-) -> tuple[dict[int, str], list[int], str, bool, list[int]]:
-    """Choose the notation of the columns of numbers, given some cells of each.
+def decimal_note(names: Iterable[str], sign: str) -> Note:
+    """Return a note on columns whose decimal sign is not certain.
 
-    Returns
-    -------
-    chosen : dict of int to str
-        Forms by column.
-    unsure : list of int
-        Columns that can be read with both decimal signs.
+    Parameters
+    ----------
+    names : iterable of str
+        The columns.
     sign : {",", "."}
-        The decimal sign of the table.
-    known : bool
-        Whether the user or some cells determine it.
-    contrary : list of int
-        Columns whose cells contradict `decimal`.
+        The sign that was assumed.
     """
-    evidence = {i: decisive(samples[i]) for i in fractions}
-    possible = {i: possible_forms(x) for i, x in samples.items() if i not in evidence}
-    for i, able in possible.items():
-        evidence[i] = able[0][0] if len(able) == 1 else _shown_sign(samples[i])
-    signs = {*evidence.values()} - {""}
-    known = decimal is not None or bool(signs)
-    sign = decimal or ("," if "," in signs else "." if signs else likely)
-    chosen = {
-        i: next((one for one in able if one[0] == (evidence[i] or sign)), able[0])
-        for i, able in possible.items()
-        if able
-    }
-    unsure = [
-        i
-        for i, able in possible.items()
-        if len(able) > 1 and not known and any("," in one for one in samples[i])
-    ]
-    if sign == ",":
-        # In such a table, 12.500 is twelve thousand and five hundred.
-        grouped = (i for i in fractions if grouped_by_points(samples[i]))
-        chosen |= {i: "," for i in grouped if not evidence[i]}
-    contrary = [
-        i for i, one in evidence.items() if decimal and one not in ("", decimal)
-    ]
-    return chosen, unsure, sign, known, contrary
+    example, other = ("1.234", ".") if sign == "," else ("1234", ",")
+    said = f"numbers with a comma in {listed(names, length=None)}: 1,234 is {example}"
+    return Note(f"{said}; if not, state the sign", "decimal", other)
 
 
 def _parse(
@@ -261,12 +242,6 @@ def _loses_digits(text: pl.Series, parsed: pl.Series) -> bool:
     long = long.filter(long.str.contains(r"^[+-]?\d{16,}$"))
     exact = {int(one) for one in long.to_list()}
     return long.cast(pl.Float64).n_unique() < len(exact)
-
-
-def _shown_sign(cells: list[str]) -> str:
-    """Return the decimal sign that the numbers determine if they are half the cells."""
-    readable = [one for one in cells if possible_forms([one])]
-    return decisive(readable) if 2 * len(readable) >= len(cells) else ""
 
 
 def _lists(column: pl.Series) -> pl.Series:
@@ -352,74 +327,72 @@ def mixed_cells(
         return None
     # A sample first: most text is neither.
     cells = sample(present)
-    for kind in ("number", "date"):
-        if kind == "number":
-            form, is_sure = number_form(cells, decimal) or (None, True)
-        else:
-            form, is_sure = common_date_form(pl.Series(cells)), True
-        if form is None or 2 * _is_read(pl.Series(cells), kind, form).sum() < len(
+    numeric = number_form(cells, decimal)
+    found = {
+        "number": numeric and numeric.form,
+        "date": common_date_form(pl.Series(cells)),
+    }
+    for kind, form in found.items():
+        if form is None or 2 * parse_text(pl.Series(cells), kind, form).count() < len(
             cells
         ):
             continue
-        read = _is_read(present, kind, form)
+        read = parse_text(present, kind, form).is_not_null()
         n_read = int(read.sum())
         others = present.filter(~read).unique(maintain_order=True).to_list()
         # One repeated token, such as "k. A.", may fill most cells.
         most = 2 * n_read >= len(present) or (len(others) == 1 and n_read >= min_cells)
         if others and most:
             shown = listed(others, limit=2, length=20)
+            is_sure = kind == "date" or numeric is None or numeric.is_sure
             return Mixed(kind, form, n_read, len(present), shown, is_sure)
     return None
 
 
-def _is_read(cells: pl.Series, kind: str, form: str) -> pl.Series:
-    if kind == "date":
-        return read_dates(cells, form).is_not_null()
-    return _parse_numbers(cells, form).is_not_null()
-
-
-def _parse_numbers(cells: pl.Series, form: str) -> pl.Series:
-    frame = pl.DataFrame({"text": cells})
-    return frame.select(read_numbers(pl.col("text"), form)).to_series()
-
-
-def yes_or_no(column: pl.Series, _form: str = "", *, asked: bool = False) -> FloatArray:
-    """Convert booleans, or words for yes and no, to ones and zeros.
+def parse_text(column: pl.Series, kind: str, form: str = "") -> pl.Series:
+    """Parse text as numbers, dates or answers.
 
     Parameters
     ----------
     column : polars.Series
-        Cleaned by `clean`.
-    asked : bool, default=False
-        Whether other cells count as missing; else they raise `CellError`.
+        Text, cleaned by `clean`.
+    kind : {"number", "date", "yes/no"}
+        The type of the result.
+    form : str, default=""
+        Notation of numbers or dates: see `vicinal.app.tables.notation`.
 
     Returns
     -------
-    ndarray of shape (n_rows,)
-        Float64; NaN if missing.
+    polars.Series
+        Float64 or datetimes; null if a cell is missing or something else.
     """
-    name, column = unnamed(column)
-    if column.dtype != pl.String:
-        return numbers(column)
-    words = column.str.to_lowercase()
-    is_yes = words.is_in([*YES, "1"])
-    understood = is_yes | words.is_in([*NO, "0"])
-    if not asked:
-        _check_cells(name, column, understood, "yes/no")
-    return np.where(understood.fill_null(False).to_numpy(), numbers(is_yes), np.nan)
+    if kind == "date":
+        return read_dates(column, form)
+    if kind == "yes/no":
+        words = dict.fromkeys([*YES, "1"], 1.0) | dict.fromkeys([*NO, "0"], 0.0)
+        lower = column.str.to_lowercase()
+        return lower.replace_strict(words, default=None, return_dtype=pl.Float64)
+    frame = pl.DataFrame({"text": column})
+    return frame.select(read_numbers(pl.col("text"), form)).to_series()
 
 
-def numbers(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatArray:
-    """Convert numbers, booleans or text to finite numbers.
+def read_cells(
+    column: pl.Series, kind: str, form: str = "", *, asked: bool = False
+) -> FloatArray:
+    """Convert a column to finite numbers.
 
     Parameters
     ----------
     column : polars.Series
         Cleaned by `clean`.
+    kind : {"number", "date", "yes/no"}
+        Dates become days since 1970, durations and times of day become days, and
+        answers become 0 or 1.
     form : str, default=""
-        Notation of numbers in text: see `vicinal.app.tables.notation`.
+        Notation of numbers or dates in text: see `vicinal.app.tables.notation`.
     asked : bool, default=False
-        Whether other cells count as missing; else they raise `CellError`.
+        Whether other cells count as missing; else they raise `CellError`. Integers
+        like 20241231 are then read as text if they should be dates.
 
     Returns
     -------
@@ -432,13 +405,27 @@ def numbers(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatA
         If a cell holds something else.
     """
     name, column = unnamed(column)
+    if asked and kind == "date" and column.dtype.is_integer():
+        column = column.cast(pl.String)
     if column.dtype == pl.String:
-        parsed = _parse_numbers(column, form)
+        parsed = parse_text(column, kind, form)
         if not asked:
-            _check_cells(name, column, parsed.is_not_null(), "number", form)
+            _check_cells(name, column, parsed.is_not_null(), kind, form)
         column = parsed
-    elif not (column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null)):
-        raise _changed_type(name, column, "numbers")
+    dtype = column.dtype
+    numeric = dtype.is_numeric() or dtype == pl.Boolean
+    if dtype != pl.Null and not (dtype.is_temporal() if kind == "date" else numeric):
+        before = "dates" if kind == "date" else "numbers"
+        raise TableError(
+            f"Column {name!r} held {before} and now holds {dtype_in_words(dtype)}; "
+            f"write {before} there."
+        )
+    if dtype == pl.Time:
+        column = column.cast(pl.Int64) / 86_400e9
+    elif dtype == pl.Duration:
+        column = column.dt.total_microseconds() / 86_400e6
+    elif dtype.is_temporal():
+        column = column.dt.epoch("us") / 86_400e6
     if column.dtype not in (pl.Float32, pl.Float64):
         column = column.cast(pl.Float64)
     # By NumPy, where a null is NaN: polars is slower for many short columns.
@@ -447,51 +434,6 @@ def numbers(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatA
     return (
         values if finite.all() else np.where(finite, values, values.dtype.type("nan"))
     )
-
-
-def days(column: pl.Series, form: str = "", *, asked: bool = False) -> FloatArray:
-    """Convert dates to days since 1970, and durations and times of day to days.
-
-    Parameters
-    ----------
-    column : polars.Series
-        Cleaned by `clean`.
-    form : str, default=""
-        Notation of dates in text: see `vicinal.app.tables.notation`.
-    asked : bool, default=False
-        Whether other cells count as missing; else they raise `CellError`. Integers
-        like 20241231 are then read as text.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Float64; NaN if missing.
-
-    Raises
-    ------
-    ValueError
-        If a cell holds something else.
-    """
-    name, column = unnamed(column)
-    if asked and column.dtype.is_integer():
-        column = column.cast(pl.String)
-    dtype = column.dtype
-    if dtype == pl.Null:
-        return numbers(column)
-    if dtype == pl.String:
-        parsed = read_dates(column, form)
-        if not asked:
-            _check_cells(name, column, parsed.is_not_null(), "date", form)
-        microseconds = parsed.dt.epoch("us")
-    elif dtype == pl.Time:
-        microseconds = column.cast(pl.Int64) / 1000
-    elif dtype == pl.Duration:
-        microseconds = column.dt.total_microseconds()
-    elif dtype.is_temporal():
-        microseconds = column.dt.epoch("us")
-    else:
-        raise _changed_type(name, column, "dates")
-    return numbers(microseconds / (timedelta(days=1) / timedelta(microseconds=1)))
 
 
 def vectors(column: pl.Series, length: int) -> FloatArray:
@@ -531,8 +473,9 @@ def vectors(column: pl.Series, length: int) -> FloatArray:
             f"Column {name!r} held vectors of {length:,} numbers, but now "
             f"holds {reason or f'vectors of {found:,}'}; correct it."
         )
-    flat = numbers(present.explode().cast(pl.Float32 if single else pl.Float64))
-    result[column.is_not_null().to_numpy()] = flat.reshape(-1, length)
+    cells = present.explode().cast(pl.Float32 if single else pl.Float64)
+    flat = read_cells(cells, "number").reshape(-1, length)
+    result[column.is_not_null().to_numpy()] = flat
     return result
 
 
@@ -636,13 +579,6 @@ def dtype_in_words(dtype: pl.DataType) -> str:
         (dtype == pl.Struct, "structures of several values"),
     )
     return next((word for holds, word in words if holds), str(dtype))
-
-
-def _changed_type(name: str, column: pl.Series, before: str) -> TableError:
-    return TableError(
-        f"Column {name!r} held {before} and now holds "
-        f"{dtype_in_words(column.dtype)}; write {before} there."
-    )
 
 
 def _check_cells(

@@ -9,6 +9,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -20,14 +21,12 @@ from vicinal.app.tables.cells import (
     NO,
     YES,
     as_names,
-    days,
     dtype_in_words,
     mixed_cells,
-    numbers,
+    read_cells,
     unnamed,
     vector_length,
     vectors,
-    yes_or_no,
 )
 from vicinal.app.tables.inputs import DATE_FORM, Overrides
 from vicinal.app.tables.names import TableError, counted, listed, near, printable
@@ -41,7 +40,6 @@ from vicinal.app.tables.notation import (
 
 _KEPT = ("number", "yes/no", "date", "category", "vector")
 _LEFT_OUT = ("constant", "identifier", "text", "empty", "target", "dropped")
-_READERS = {"number": numbers, "yes/no": yes_or_no, "date": days}
 _IDENTIFIER = re.compile(
     r"(?i:(.*[_\s.-])?(id|uuid|guid|index|idx|rownum)|unnamed: \d+)|.*[a-z]I[dD]"
 )
@@ -114,14 +112,18 @@ def kind_of(column: pl.Series) -> Decision:
         return Decision(name, "vector" if length else "text", reason or components)
     if present.n_unique() == 1 and dtype != pl.Struct:
         return Decision(name, "constant", f"always {printable(present[0])}")
-    if dtype == pl.Boolean or _all_yes_or_no(present):
+    if dtype == pl.Boolean:
         return Decision(name, "yes/no", missing)
     if dtype.is_temporal():
         return Decision(name, "date", _join("in days", missing))
     if dtype != pl.String:
-        words = dtype_in_words(dtype)
-        return Decision(name, "text", f"{words}, neither numbers nor categories")
-    if forms := date_forms(present.unique(maintain_order=True)):
+        reason = f"{dtype_in_words(dtype)}, neither numbers nor categories"
+        return Decision(name, "text", reason)
+    distinct = present.unique(maintain_order=True)
+    words = {*distinct.str.to_lowercase()}
+    if any(words == {yes, no} for yes, no in zip(YES, NO, strict=True)):
+        return Decision(name, "yes/no", missing)
+    if forms := date_forms(distinct):
         written = f"written {forms[0]}" if forms[0] else ""
         written += f", or {forms[1]}" if len(forms) > 1 else ""
         reason = _join("in days", written, missing)
@@ -166,25 +168,21 @@ def _kind_of_text(
     if reason := why_no_vectors(present):
         return Decision(name, "text", reason)
     mixed = mixed_cells(present)
-    option = mixed.kind if mixed else ""
     if n_distinct == n and not mixed:
         return Decision(name, "identifier", "each row has its own value")
     kind, reason = "category", _join(f"{n_distinct} values", missing)
     if n_distinct > max_categories:
-        kind = "text"
-        reason = f"{n_distinct:,} distinct values, more than {max_categories}"
+        kind, reason = (
+            "text",
+            f"{n_distinct:,} distinct values, more than {max_categories}",
+        )
     elif 2 * n_distinct > n:
         kind, reason = "text", f"{n_distinct:,} distinct values in {n:,} rows"
-    unread = 1 - mixed.n_read / mixed.n_cells if mixed else 0.0
-    reason = _join(reason, str(mixed or ""))
-    return Decision(name, kind, reason, option=option, unread=unread)
-
-
-def _all_yes_or_no(present: pl.Series) -> bool:
-    if present.dtype != pl.String:
-        return False
-    words = present.unique().str.to_lowercase().unique().to_list()
-    return any({yes, no} == set(words) for yes, no in zip(YES, NO, strict=True))
+    if not mixed:
+        return Decision(name, kind, reason)
+    unread = 1 - mixed.n_read / mixed.n_cells
+    reason = _join(reason, str(mixed))
+    return Decision(name, kind, reason, option=mixed.kind, unread=unread)
 
 
 def _missing(n: int) -> str:
@@ -195,7 +193,7 @@ def _join(*parts: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _asked_kind(
+def _asked_kind(  # noqa: C901
     column: pl.Series, kind: str, form: str, max_categories: int = 1_000
 ) -> Decision:
     """Decide on a column by the user's word; raise TableError if it cannot be so."""
@@ -206,31 +204,29 @@ def _asked_kind(
     if len(present) == 0:
         return Decision(name, "empty", "no values", asked=True)
     if present.dtype.is_nested():
-        raise TableError(
-            f"Column {name!r} holds {dtype_in_words(present.dtype)}, which cannot be "
-            f"read as a {kind}; leave it out.",
-            option="drop",
-            value=name,
-        )
+        words = dtype_in_words(present.dtype)
+        said = f"Column {name!r} holds {words}, which cannot be read as a {kind}"
+        raise TableError(f"{said}; leave it out.", "drop", name)
     if kind == "category":
         n = as_names(present).n_unique()
-        if n == 1:
-            reason = f"always {printable(present[0])}"
-            return Decision(name, "constant", reason, asked=True)
         if n > max_categories:
-            raise TableError(
-                f"Column {name!r} has {n:,} values, more than the "
-                f"{max_categories:,} that can be categories."
-            )
-        return Decision(name, kind, f"asked for, {n} values", asked=True)
-    if kind == "date" and not form:
-        form = _find_date_form(present)
-    values = _READERS[kind](column, form, asked=True)
+            said = f"Column {name!r} has {n:,} values, more than the {max_categories:,}"
+            raise TableError(f"{said} that can be categories.")
+        if n > 1:
+            return Decision(name, kind, f"asked for, {n} values", asked=True)
+        return Decision(name, "constant", f"always {printable(present[0])}", asked=True)
+    if kind == "date" and not form and present.dtype.is_integer():
+        form = "%Y%m%d"
+    elif kind == "date" and not form and present.dtype == pl.String:
+        distinct = present.unique(maintain_order=True)
+        common = common_date_form(distinct, RARE_DATES) or ""
+        form = next(iter(date_forms(distinct, RARE_DATES)), common)
+    values = read_cells(column, kind, form, asked=True)
     finite = values[np.isfinite(values)]
     if finite.size == 0:
+        first = printable(present[0])
         raise TableError(
-            f"No cell of column {name!r} is a {kind}; the first one is "
-            f"{printable(present[0])!r}."
+            f"No cell of column {name!r} is a {kind}; the first one is {first!r}."
         )
     if (finite == finite[0]).all():
         return Decision(name, "constant", f"always {finite[0]:g}", asked=True)
@@ -238,17 +234,6 @@ def _asked_kind(
     unread = f"{counted(lost, 'other cell')} as missing" if lost else ""
     reason = _join("asked for", unread, _missing(len(column) - len(present)))
     return Decision(name, kind, reason, form, asked=True)
-
-
-def _find_date_form(present: pl.Series) -> str:
-    """Find the notation of a column that the user calls dates."""
-    if present.dtype.is_integer():
-        return "%Y%m%d"
-    if present.dtype != pl.String:
-        return ""
-    distinct = present.unique(maintain_order=True)
-    forms = date_forms(distinct, RARE_DATES)
-    return forms[0] if forms else common_date_form(distinct, RARE_DATES) or ""
 
 
 @dataclass(frozen=True)
@@ -426,33 +411,7 @@ class Columns:
             elif one.kind == "vector":
                 yield one, vectors(column, self.lengths[one.column])
             else:
-                yield one, _READERS[one.kind](column, one.form, asked=one.asked)
-
-    def _warn_of_points(self, frame: pl.DataFrame) -> None:
-        """Warn if a model of decimal commas may get a table of decimal points."""
-        texts = {
-            one.column: unnamed(column)[1]
-            for one, column in self._kept_columns(frame)
-            if one.form.startswith(",") and column.dtype == pl.String
-        }
-        if any(
-            column.str.contains(",", literal=True).any() for column in texts.values()
-        ):
-            return
-        pointed = {
-            name: cells[0]
-            for name, column in texts.items()
-            if len(cells := column.filter(column.str.contains(r"\d\.\d{3}(?:\D|$)")))
-        }
-        if pointed:
-            cell = next(iter(pointed.values()))
-            warnings.warn(
-                f"{printable(cell)!r} is read as {printable(cell.replace('.', ''))}, "
-                "because the model was learned from decimal commas and no cell of "
-                f"{listed(pointed)} has one.",
-                UserWarning,
-                stacklevel=3,
-            )
+                yield one, read_cells(column, one.kind, one.form, asked=one.asked)
 
     def kept_part(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the columns of a new table that `encode` needs, in their order.
@@ -475,11 +434,29 @@ class Columns:
         ValueError
             If a column does not exist.
         """
-        self._warn_of_points(frame)
         decisions, columns = zip(*self._kept_columns(frame), strict=True)
         result = pl.DataFrame(columns)
         # polars would rename a column without a name to column_0.
         result.columns = [one.column for one in decisions]
+        texts = {
+            one.column: unnamed(column)[1]
+            for one, column in zip(decisions, columns, strict=True)
+            if one.form.startswith(",") and column.dtype == pl.String
+        }
+        point = r"\d\.\d{3}(?:\D|$)"
+        pointed = {
+            name: cells[0]
+            for name, column in texts.items()
+            if len(cells := column.filter(column.str.contains(point)))
+        }
+        if pointed and not any(x.str.contains(",").any() for x in texts.values()):
+            cell = printable(next(iter(pointed.values())))
+            warnings.warn(
+                f"{cell!r} is read as {cell.replace('.', '')}, because the model was "
+                f"learned from decimal commas and {listed(pointed)} have none.",
+                UserWarning,
+                stacklevel=2,
+            )
         return result
 
     def _kept_columns(
@@ -529,34 +506,31 @@ class Columns:
         ValueError
             If it is anything else.
         """
-        try:
+        valid = False
+        with suppress(TypeError, LookupError, AttributeError, ValueError):
             decisions = tuple(Decision(**one) for one in stored["decisions"])
             categories = {name: tuple(x) for name, x in stored["categories"].items()}
             result = cls(decisions, categories, stored["dtype"], stored["lengths"])
-            unchanged = json.dumps(stored, sort_keys=True) == json.dumps(
-                result.to_dict(), sort_keys=True
-            )
-        except (TypeError, LookupError, AttributeError, ValueError):
-            unchanged = False
-        if not unchanged or not result._is_valid():
+            texts = [json.dumps(x, sort_keys=True) for x in (stored, result.to_dict())]
+            valid = texts[0] == texts[1] and result._is_valid()
+        if not valid:
             raise ValueError("The description of the columns is not valid.")
         return result
 
     def _is_valid(self, max_features: int = 1_000_000) -> bool:
         """Whether `learn` could have made these decisions; all types are JSON's."""
         forms = dict.fromkeys(_KEPT + _LEFT_OUT, NUMBER_FORM) | {"date": DATE_FORM}
-        for one in self.decisions:
-            texts = (one.column, one.kind, one.reason, one.form)
-            if not all(isinstance(text, str) for text in texts):
-                return False
-            if one.kind not in forms or not forms[one.kind].fullmatch(one.form):
-                return False
-            if type(one.asked) is not bool:
-                return False
         kinds = {one.column: one.kind for one in self.decisions}
         values, lengths = self.categories.values(), self.lengths.values()
         return (
-            len(kinds) == len(self.decisions)
+            all(
+                isinstance(one.column, str)
+                and isinstance(one.reason, str)
+                and type(one.asked) is bool
+                and forms[one.kind].fullmatch(one.form)
+                for one in self.decisions
+            )
+            and len(kinds) == len(self.decisions)
             and {x for x in kinds if kinds[x] == "category"} == set(self.categories)
             and {x for x in kinds if kinds[x] == "vector"} == set(self.lengths)
             and all(isinstance(one, str) for several in values for one in several)

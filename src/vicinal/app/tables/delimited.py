@@ -1,71 +1,51 @@
-"""Text files in pieces: encoding, compression, delimiter, header and ragged rows.
+"""Text files: encoding, compression, delimiter, header and ragged rows.
 
-Cells stay text; `vicinal.app.tables.cells` types them.
+Python's csv module splits the rows. Cells stay text; `vicinal.app.tables.cells` types
+them.
 """
 
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
-import tempfile
+import io
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from mmap import ACCESS_READ, mmap
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 from vicinal.app.tables._polars import pl
 from vicinal.app.tables.names import TableError, counted, distinct_names, listed
-from vicinal.app.tables.notation import MISSING, possible_forms
+from vicinal.app.tables.notation import MISSING, is_number, possible_forms
 
-#: Bytes that are parsed at once.
-_CHUNK = 4_000_000
+#: Characters or cells that are read at once.
+_CHUNK = 200_000
 #: Compressed files that expand to less are never refused.
 _MIN_BOMB = 1_000_000_000
-_DELIMITERS = b",;\t|"
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
-@dataclass(frozen=True)
-class TextFile:
-    """A text file and its encoding.
+def open_text(path: Path, encoding: str) -> io.TextIOWrapper:
+    """Open a text file, plain or compressed with gzip, without changing line ends.
 
-    Attributes
+    Parameters
     ----------
     path : Path
         The file.
-    content : mmap or bytes
-        The decompressed bytes, mapped from a file.
     encoding : str
-        Python's name of the codec.
+        From `find_encoding`.
     """
-
-    path: Path
-    content: mmap | bytes = field(repr=False)
-    encoding: str
-
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the text as UTF-8 with a line feed after each line."""
-        decoder = codecs.getincrementaldecoder(self.encoding)()
-        only_returns = False
-        for start in range(0, len(self.content), _CHUNK):
-            raw = self.content[start : start + _CHUNK]
-            is_last = start + _CHUNK >= len(self.content)
-            try:
-                chunk = decoder.decode(raw, final=is_last).encode()
-            except UnicodeError:
-                message = f"{self.path.name} is not {self.encoding} text."
-                raise TableError(message) from None
-            if start == 0:
-                only_returns = b"\r" in chunk and b"\n" not in chunk
-            yield chunk.replace(b"\r", b"\n") if only_returns else chunk
+    with path.open("rb") as file:
+        is_packed = file.read(2) == b"\x1f\x8b"
+    content = gzip.open(path) if is_packed else path.open("rb")  # noqa: SIM115
+    return io.TextIOWrapper(content, encoding, newline="")
 
 
-def open_text(path: Path) -> TextFile:
-    """Open a text file and find its encoding.
+def find_encoding(path: Path) -> str:
+    """Find the encoding of a text file by reading it in full.
 
     Parameters
     ----------
@@ -74,52 +54,33 @@ def open_text(path: Path) -> TextFile:
 
     Returns
     -------
-    TextFile
-        The file.
+    str
+        Python's name of the codec.
 
     Raises
     ------
     ValueError
-        If it is not text, or expands like a decompression bomb.
+        If it is not text, is damaged, or expands like a decompression bomb.
     """
-    content = _map_content(path)
-    if content[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return TextFile(path, content, "utf-16")
-    if content.find(b"\0") >= 0:
-        raise TableError(
-            f"{path.name} is not text; decompress it, or give it the ending of its "
-            "format: .xlsx, .parquet, .arrow or .npy."
-        )
-    # Excel writes Windows-1252, in which five bytes have no meaning.
-    for encoding in ("utf-8-sig", "cp1252"):
-        text = TextFile(path, content, encoding)
-        try:
-            for _ in text.chunks():
-                pass
-        except TableError:
-            continue
-        return text
-    return TextFile(path, content, "latin-1")
-
-
-def _map_content(path: Path) -> mmap | bytes:
-    """Map a file, or a temporary file with its decompressed bytes."""
-    with path.open("rb") as file:
-        if file.read(2) != b"\x1f\x8b":
-            return mmap(file.fileno(), 0, access=ACCESS_READ)
-        file.seek(0)
-        with gzip.GzipFile(fileobj=file) as packed, tempfile.TemporaryFile() as plain:
-            try:
-                while chunk := packed.read(_CHUNK):
-                    plain.write(chunk)
-                    check_expansion(path, plain.tell())
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise TableError(
-                    f"{path.name} is cut short or damaged ({error}); compress it again."
-                ) from error
-            plain.flush()
-            size = plain.tell()
-            return mmap(plain.fileno(), 0, access=ACCESS_READ) if size else b""
+    try:
+        with open_text(path, "latin-1") as text:
+            wide = text.read(2).encode("latin-1") in _WIDE
+        # Excel writes Windows-1252, in which five bytes have no meaning.
+        for encoding in ("utf-16",) if wide else ("utf-8-sig", "cp1252", "latin-1"):
+            with suppress(UnicodeError), open_text(path, encoding) as text:
+                while chunk := text.read(_CHUNK):
+                    if isinstance(text.buffer, gzip.GzipFile):
+                        check_expansion(path, text.buffer.tell())
+                    if "\0" in chunk:
+                        raise TableError(
+                            f"{path.name} is not text; decompress it, or give it the "
+                            "ending of its format: .xlsx, .parquet, .arrow or .npy."
+                        )
+                return encoding
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        said = f"{path.name} is cut short or damaged ({error}); compress it again."
+        raise TableError(said) from error
+    raise TableError(f"{path.name} is not utf-16 text.")
 
 
 def check_expansion(path: Path, size: int, ratio: float = 100) -> None:
@@ -147,8 +108,10 @@ class Delimited:
 
     Attributes
     ----------
-    text : TextFile
-        The file.
+    path : Path
+        The file, plain or compressed with gzip.
+    encoding : str
+        From `find_encoding`.
     delimiter : str
         One character.
     names : tuple of str
@@ -159,11 +122,56 @@ class Delimited:
         Notes on these choices.
     """
 
-    text: TextFile
-    delimiter: str
-    names: tuple[str, ...]
-    header: bool
-    notes: tuple[str, ...]
+    path: Path
+    encoding: str
+    delimiter: str = ","
+    names: tuple[str, ...] = ()
+    header: bool = False
+    notes: tuple[str, ...] = ()
+
+    def records(self, max_cell: int = 1_000_000) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line on which each row begins, from 1, and the row's cells.
+
+        Parameters
+        ----------
+        max_cell : int, default=1_000_000
+            An unclosed quote ends after as many characters.
+        """
+        csv.field_size_limit(max_cell)
+        line = 1
+        with open_text(self.path, self.encoding) as text:
+            reader = csv.reader(text, delimiter=self.delimiter, strict=True)
+            try:
+                for cells in reader:
+                    if len(cells) > 1 or (cells and not cells[0].isspace()):
+                        yield line, cells
+                    line = reader.line_num + 1
+            except csv.Error as error:
+                raise TableError(
+                    f"The row on line {line} of {self.path.name} cannot be read "
+                    f"({error}); close its quotes, or shorten its cells."
+                ) from error
+
+    def pieces(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows in frames of text; null for an empty cell."""
+        records, width = islice(self.records(), int(self.header), None), len(self.names)
+        schema = dict.fromkeys(self.names, pl.String)
+        while chunk := list(islice(records, max(1, _CHUNK // width))):
+            for line, cells in chunk:
+                if len(cells) != width:
+                    found = counted(len(cells), "cell")
+                    raise TableError(
+                        f"Line {line} of {self.path.name} has {found}, but the first "
+                        f'line has {width}; correct it, or put " around cells with the '
+                        "delimiter."
+                    )
+            rows = [cells for _, cells in chunk]
+            frame = pl.DataFrame(rows, schema=schema, orient="row")
+            yield frame.with_columns(pl.when(pl.all() != "").then(pl.all()))
+
+    def line_of(self, row: int) -> int:
+        """Return the line on which a row begins, given its number from 0."""
+        return next(islice(self.records(), row + int(self.header), None))[0]
 
 
 def open_delimited(path: Path) -> Delimited:
@@ -172,206 +180,48 @@ def open_delimited(path: Path) -> Delimited:
     Parameters
     ----------
     path : Path
-        A text file, plain or compressed with gzip. It is read in full, to find its
-        encoding.
+        A text file, plain or compressed with gzip.
 
     Returns
     -------
     Delimited
-        For `pieces_of`.
+        The file.
     """
-    text = open_text(path)
-    names_of = {"cp1252": "Windows-1252 (latin-1)", "latin-1": "latin-1"}
-    found = names_of.get(text.encoding)
-    notes = [f"read as {found} text, because it is not UTF-8"] if found else []
-    head = next(_records(text, _DELIMITERS), None)
-    if head is None:
-        raise TableError(f"{path.name} is empty; it needs a header and rows.")
+    file = Delimited(path, find_encoding(path))
     tabs = path.name.lower().endswith((".tsv", ".tsv.gz", ".tab"))
-    # The first lines show the delimiter and the header.
-    head = replace(head, starts=head.starts[:20], ends=head.ends[:20])
-    delimiter = "\t" if tabs else _sniff(head)
-    frame = _parse_csv(path, head.content(0), delimiter, None)
-    rows = [[str(cell or "").strip() for cell in row] for row in frame.rows()]
-    names, header, more = name_columns(rows, "line")
-    notes += more
-    return Delimited(text, delimiter, tuple(names), header, tuple(notes))
-
-
-def pieces_of(file: Delimited) -> Iterator[pl.DataFrame]:
-    """Read the rows in pieces of some megabytes.
-
-    Parameters
-    ----------
-    file : Delimited
-        From `open_delimited`.
-
-    Yields
-    ------
-    polars.DataFrame
-        Columns of text; null for an empty cell.
-
-    Raises
-    ------
-    ValueError
-        If a row does not have the number of cells of the first line.
-    """
-    path, skip = file.text.path, int(file.header)
-    for records in _records(file.text, file.delimiter.encode()):
-        cells = 1 + records.count(records.cuts)
-        if (wrong := np.flatnonzero(cells != len(file.names))).size:
-            first = wrong[0]
-            raise TableError(
-                f"Line {records.lines[first]} of {path.name} has "
-                f"{counted(cells[first], 'cell')}, but the first line has "
-                f"{len(file.names)}; correct that line (a cell that holds the "
-                'delimiter or a line break needs " around it).'
-            )
-        n_rows = len(records.starts) - skip
-        if n_rows:
-            names = list(file.names)
-            piece = _parse_csv(path, records.content(skip), file.delimiter, names)
-            if piece.height != n_rows:
-                raise TableError(
-                    f"{path.name} cannot be read near line {records.lines[skip]}: "
-                    'its quotes (") do not pair up as CSV requires.'
-                )
-            yield piece
-        skip = 0
-
-
-def line_of(file: Delimited, row: int) -> int:
-    """Return the line on which a row begins, counting blank lines and line breaks.
-
-    Parameters
-    ----------
-    file : Delimited
-        From `open_delimited`.
-    row : int
-        Number of the row, from 0, without the header.
-
-    Returns
-    -------
-    int
-        From 1.
-    """
-    left = row + int(file.header)
-    for records in _records(file.text, file.delimiter.encode()):
-        if left < len(records.lines):
-            return int(records.lines[left])
-        left -= len(records.lines)
-    raise IndexError(row)
-
-
-@dataclass(frozen=True)
-class _Records:
-    """Whole records without blank ones: starts, ends, lines, and delimiters inside."""
-
-    text: bytes
-    starts: NDArray[np.intp]
-    ends: NDArray[np.intp]
-    cuts: NDArray[np.intp]
-    lines: NDArray[np.intp]
-
-    def count(self, places: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the number of sorted places in each record."""
-        return np.searchsorted(places, self.ends) - np.searchsorted(places, self.starts)
-
-    def content(self, first: int) -> bytes:
-        """Return the text of the records from the given one on."""
-        starts, ends = self.starts[first:], self.ends[first:]
-        if (starts[1:] == ends[:-1] + 1).all():
-            return self.text[starts[0] : ends[-1] + 1]
-        parts = zip(starts.tolist(), ends.tolist(), strict=True)
-        return b"\n".join(self.text[start:end] for start, end in parts)
-
-
-def _records(file: TextFile, delimiters: bytes) -> Iterator[_Records]:
-    name = file.path.name
-    pending, line = b"", 1
-    for chunk in file.chunks():
-        text = pending + chunk
-        records, stop = _split(name, text, delimiters, line)
-        line += text.count(b"\n", 0, stop)
-        pending = text[stop:]
-        if len(records.starts):
-            yield records
-    # Tabs are cells of a row; blanks are not.
-    if pending.strip(b" \r"):
-        records, stop = _split(name, pending + b"\n", delimiters, line)
-        if stop <= len(pending):
-            raise TableError(
-                f'A quote (") opened on line {line} of {name} or later is never closed.'
-            )
-        yield records
-
-
-def _split(
-    name: str, text: bytes, delimiters: bytes, line: int, max_cell: int = 1_000_000
-) -> tuple[_Records, int]:
-    """Find the whole records, and the place behind the last one."""
-    feed, quote, carriage_return = b'\n"\r'
-    data = np.frombuffer(text, dtype=np.uint8)
-    special = data == feed
-    for delimiter in delimiters:
-        special |= data == delimiter
-    marks = np.flatnonzero(special)
-    quotes = np.flatnonzero(data == quote)
-    if quotes.size:
-        # A mark after an odd number of quotes is part of a cell.
-        marks = marks[np.searchsorted(quotes, marks) % 2 == 0]
-    # The last cell may be unfinished; an unclosed quote must not fill the memory.
-    bounds = np.concatenate([[-1], marks, [len(data)]])
-    if (long := np.flatnonzero(np.diff(bounds) > max_cell)).size:
-        number = line + text.count(b"\n", 0, int(bounds[long[0]]) + 1)
-        raise TableError(
-            f"A cell on line {number} of {name} is longer than {max_cell:,} "
-            "bytes; remove it, or close its quote."
-        )
-    is_end = data[marks] == feed
-    ends, cuts = marks[is_end], marks[~is_end]
-    starts = np.concatenate([[0], ends + 1]).astype(np.intp)
-    starts, stop = starts[:-1], int(starts[-1])
-    lines = line + np.searchsorted(np.flatnonzero(data[:stop] == feed), starts)
-    filled = (ends > starts + 1) | (
-        (ends == starts + 1) & (data[starts] != carriage_return)
+    file = replace(file, delimiter="\t" if tabs else _sniff(file))
+    rows = [cells for _, cells in islice(file.records(), 20)]
+    if not rows:
+        raise TableError(f"{path.name} is empty; it needs a header and rows.")
+    width = len(rows[0])
+    padded = [[*cells, *[""] * width][:width] for cells in rows]
+    names, header, notes = name_columns(
+        [[cell.strip() for cell in cells] for cells in padded], "line"
     )
-    return _Records(text, starts[filled], ends[filled], cuts, lines[filled]), stop
+    known = {"cp1252": "Windows-1252 (latin-1)", "latin-1": "latin-1"}
+    if found := known.get(file.encoding):
+        notes = [f"read as {found} text, because it is not UTF-8", *notes]
+    return replace(file, names=tuple(names), header=header, notes=tuple(notes))
 
 
-def _sniff(head: _Records) -> str:
-    """Choose the delimiter that cuts the first lines into the same number of cells."""
-    signs = np.frombuffer(head.text, dtype=np.uint8)[head.cuts]
-    counts = {chr(one): head.count(head.cuts[signs == one]) for one in _DELIMITERS}
-    agreeing = {sign for sign, n in counts.items() if n[0] > 0 and (n == n[0]).all()}
-    best = max(counts, key=lambda sign: (sign in agreeing, counts[sign][0]))
+def _sniff(file: Delimited) -> str:
+    """Choose the delimiter that cuts the first rows into the same number of cells."""
+    heads = {}
+    for sign in ",;\t|":
+        try:
+            records = islice(replace(file, delimiter=sign).records(), 20)
+            heads[sign] = [cells for _, cells in records]
+        except TableError:
+            continue
+    cut = {sign: rows for sign, rows in heads.items() if rows and len(rows[0]) > 1}
+    agreeing = {sign for sign, rows in cut.items() if len({*map(len, rows)}) == 1}
+    best = max(cut, key=lambda x: (x in agreeing, len(cut[x][0])), default=",")
     if best == "," and len(agreeing) > 1:
         # In 1,5;2,5 each line has the same number of commas, which do not delimit.
         other = max(agreeing - {","})
-        first = head.text[head.starts[0] : head.ends[0]].decode().split(other)
-        if all(possible_forms([cell.strip()]) for cell in first):
+        if all(possible_forms(cell.strip()) for cell in cut[other][0]):
             return other
     return best
-
-
-def _parse_csv(
-    path: Path, text: bytes, delimiter: str, names: list[str] | None
-) -> pl.DataFrame:
-    try:
-        return pl.read_csv(
-            text,
-            has_header=False,
-            separator=delimiter,
-            new_columns=names,
-            infer_schema_length=0,
-            # The number of cells of each row is checked by `pieces_of`.
-            truncate_ragged_lines=True,
-        )
-    except pl.exceptions.PolarsError as error:
-        raise TableError(
-            f'{path.name} cannot be read as delimited text: a quote (") is inside '
-            "a cell without quotes around it; double it, and put quotes around."
-        ) from error
 
 
 def name_columns(
@@ -434,7 +284,7 @@ def has_header(rows: list[list[str]]) -> bool:
     """
     first, rest = rows[0], rows[1:]
     columns = list(zip(*rest, strict=True)) if rest else [()] * len(first)
-    found = [cell for cell in first if cell and _is_number(cell)]
+    found = [cell for cell in first if cell and is_number(cell)]
     if not found:
         again = sum(
             bool(cell) and cell in column
@@ -444,19 +294,11 @@ def has_header(rows: list[list[str]]) -> bool:
     below_text = False
     for cell, column in zip(first, columns, strict=True):
         known = [one for one in column if one.lower() not in MISSING]
-        all_numbers = bool(known) and all(map(_is_number, known))
-        if cell.lower() not in MISSING and not _is_number(cell) and all_numbers:
+        all_numbers = bool(known) and all(map(is_number, known))
+        if cell.lower() not in MISSING and not is_number(cell) and all_numbers:
             return True
-        below_text |= bool(cell and known) and _is_number(cell) and not all_numbers
+        below_text |= bool(cell and known) and is_number(cell) and not all_numbers
     return below_text or _are_names(found)
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return bool(possible_forms([cell]))
-    return cell.lower() not in MISSING
 
 
 def _are_names(cells: list[str]) -> bool:

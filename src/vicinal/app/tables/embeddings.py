@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,29 +104,67 @@ def read_embeddings(
         With one sentence.
     """
     table = read_table(source)
-    names = [one for one in table.frame.columns if one not in set(drop)]
-    frame = table.frame[names]
-    named = _find_column(frame, name, _IDS, table.name)
-    texts = _find_column(frame, text, _TEXTS, table.name)
-    if texts is not None and texts == named:
-        texts = None
+    every = table.frame.columns
+    frame = table.frame[[one for one in every if one not in set(drop)]]
+    by_lower = {column.lower(): column for column in frame.columns}
+
+    def find(asked: str | None, usual: tuple[str, ...]) -> str | None:
+        if asked is not None:
+            check_column(asked, frame.columns, table.name)
+            return asked
+        return next((by_lower[one] for one in usual if one in by_lower), None)
+
+    named, text = find(name, _IDS), find(text, _TEXTS)
+    text = None if text == named else text
     ids = [str(row) for row in range(frame.height)]
     if named is not None:
         ids = as_texts(frame.get_column(named))
-        _check_names(ids, named, table.name)
-    found, used = _vectors(frame, {named, texts}, table.name)
-    parts = [
-        f"vectors of {counted(found.shape[1], 'number')} from {listed(used)}",
-        f"ids from {listed([named])}" if named else "ids are the rows' numbers",
-        *([f"texts from {listed([texts])}"] if texts else []),
-    ]
+        counts = Counter(ids)
+        for row, one in enumerate(ids):
+            if not one or counts[one] > 1:
+                wrong = f"{printable(one)!r} twice" if one else f"no name in row {row}"
+                raise TableError(
+                    f"Column {printable(named)!r} of {table.name} has {wrong}; give "
+                    "each row its own name."
+                )
+    used = [one for one in frame.iter_columns() if one.dtype in (pl.List, pl.Array)][:1]
+    if used:
+        column = unnamed(used[0])[1]
+        present = column.drop_nulls()
+        length, reason = vector_length(present) if len(present) else (0, "nothing")
+        if not length:
+            shown = printable(used[0].name)
+            said = f"Column {shown!r} of {table.name} has no vectors: {reason}."
+            raise TableError(said)
+        found = vectors(column, length)
+    else:
+        numeric = (one for one in frame.iter_columns() if one.dtype.is_numeric())
+        used = [one for one in numeric if one.name not in (named, text)]
+        if not used:
+            raise TableError(
+                f"{table.name} has no vectors: it needs a column of lists of numbers, "
+                "or a column for each number."
+            )
+        found = np.column_stack([one.to_numpy().astype(np.float64) for one in used])
+    missing = np.flatnonzero(~np.isfinite(found).all(axis=1))
+    if missing.size:
+        raise TableError(
+            f"Row {missing[0]} of {table.name} has no whole vector: numbers are "
+            "missing or not finite."
+        )
+    names = [one.name for one in used]
+    parts: dict[str, Sequence[str | None]] = {
+        f"vectors of {counted(found.shape[1], 'number')} from": names,
+        "ids from" if named else "ids are the rows' numbers": [named],
+        "texts from": [text],
+    }
     return Embeddings(
         table.name,
         found,
         ids,
-        None if texts is None else as_texts(frame.get_column(texts)),
-        _columns_line(parts, table.frame.columns, [named, texts, *used]),
-        tuple(table.frame.columns),
+        None if text is None else as_texts(frame.get_column(text)),
+        _columns_line(parts, every),
+        tuple(every),
     )
 
 
@@ -170,10 +209,18 @@ def read_relevance(
     if asked is None or wanted is None:
         asked, wanted = columns[:2]
         graded = columns[2] if len(columns) > 2 else None
-    positions = [
-        _positions(frame.get_column(column), known, table.name)
-        for column, known in ((asked, queries), (wanted, documents))
-    ]
+    positions = []
+    for name, known in ((asked, queries), (wanted, documents)):
+        places = {one: place for place, one in enumerate(known.ids)}
+        ids = as_texts(frame.get_column(name))
+        for row, one in enumerate(ids):
+            if one not in places:
+                raise TableError(
+                    f"Row {row} of {table.name} names {printable(one)!r}, which "
+                    f"{known.name} does not have; its first id is "
+                    f"{printable(known.ids[0])!r}."
+                )
+        positions.append([places[one] for one in ids])
     grades = np.ones(frame.height)
     if graded is not None:
         column = frame.get_column(graded)
@@ -183,92 +230,22 @@ def read_relevance(
                 "grades of relevance, without gaps."
             )
         grades = column.to_numpy().astype(np.float64)
-    parts = [
-        f"queries from {listed([asked])}",
-        f"documents from {listed([wanted])}",
-        f"grades from {listed([graded])}" if graded else "all grades 1",
-    ]
-    return Relevance(
-        table.name,
-        np.column_stack([*positions, grades]),
-        _columns_line(parts, columns, [asked, wanted, graded]),
-    )
+    parts: dict[str, Sequence[str | None]] = {
+        "queries from": [asked],
+        "documents from": [wanted],
+        "grades from" if graded else "all grades 1": [graded],
+    }
+    pairs = np.column_stack([*positions, grades])
+    return Relevance(table.name, pairs, _columns_line(parts, columns))
 
 
-def _find_column(
-    frame: pl.DataFrame, asked: str | None, usual: tuple[str, ...], table: str
-) -> str | None:
-    if asked is not None:
-        check_column(asked, frame.columns, table)
-        return asked
-    by_name = {column.lower(): column for column in frame.columns}
-    return next((by_name[one] for one in usual if one in by_name), None)
-
-
-def _check_names(ids: list[str], column: str, table: str) -> None:
-    seen: set[str] = set()
-    for row, one in enumerate(ids):
-        if not one or one in seen:
-            problem = f"{printable(one)!r} twice" if one else f"no name in row {row}"
-            raise TableError(
-                f"Column {printable(column)!r} of {table} has {problem}; give each row "
-                "its own name."
-            )
-        seen.add(one)
-
-
-def _columns_line(parts: list[str], columns: list[str], used: list[str | None]) -> str:
+def _columns_line(parts: dict[str, Sequence[str | None]], columns: list[str]) -> str:
     """Describe the use of the columns."""
-    left = [one for one in columns if one not in set(used)]
-    return "; ".join([*parts, f"not used: {listed(left)}"] if left else parts)
-
-
-def _vectors(
-    frame: pl.DataFrame, others: set[str | None], table: str
-) -> tuple[FloatArray, list[str]]:
-    lists = [
-        one
-        for one in frame.iter_columns()
-        if getattr(one.dtype, "inner", None) is not None
-    ]
-    if lists:
-        name, column = unnamed(lists[0])
-        present = column.drop_nulls()
-        length, reason = vector_length(present) if len(present) else (0, "nothing")
-        if not length:
-            raise TableError(
-                f"Column {printable(name)!r} of {table} has no vectors: {reason}."
-            )
-        found, used = vectors(column, length), [name]
-    else:
-        numeric = [
-            one
-            for one in frame.iter_columns()
-            if one.dtype.is_numeric() and one.name not in others
-        ]
-        if not numeric:
-            raise TableError(
-                f"{table} has no vectors: have a column of lists of numbers, or a "
-                "column for each number."
-            )
-        found = np.column_stack([one.to_numpy().astype(np.float64) for one in numeric])
-        used = [one.name for one in numeric]
-    missing = np.flatnonzero(~np.isfinite(found).all(axis=1))
-    if missing.size:
-        raise TableError(
-            f"Row {missing[0]} of {table} has no whole vector: numbers are missing or "
-            "not finite."
-        )
-    return found, used
-
-
-def _positions(column: pl.Series, known: Embeddings, table: str) -> FloatArray:
-    places = {one: place for place, one in enumerate(known.ids)}
-    names = as_texts(column)
-    for row, one in enumerate(names):
-        if one not in places:
-            raise TableError(
-                f"Row {row} of {table} names {printable(one)!r}, which {known.name} "
-                f"does not have; its first id is {printable(known.ids[0])!r}."
-            )
-    return np.array([places[one] for one in names], dtype=np.float64)
+    used = {name for names in parts.values() for name in names}
+    left = [one for one in columns if one not in used]
+    lines = []
+    for said, names in {**parts, "not used:": left}.items():
+        known = [one for one in names if one is not None]
+        if known or not said.endswith(("from", ":")):
+            lines.append(f"{said} {listed(known)}".rstrip())
+    return "; ".join(lines)

@@ -24,7 +24,7 @@ _RATING = re.compile(
 )
 
 
-def column_hints(  # noqa: C901
+def column_hints(
     frame: pl.DataFrame,
     decisions: Sequence[Decision],
     y: NDArray[Any] | None,
@@ -49,56 +49,50 @@ def column_hints(  # noqa: C901
         With the fields `kind`, `column`, `option` and `value`. Kinds: "sentinel",
         "scaled", "spelling", "leak" and "code".
     """
-    notes: list[Note] = []
     codes = None
     if y is not None:
         codes = y if y.dtype.kind == "f" else np.unique(y, return_inverse=True)[1]
-    for one, named in zip(decisions, frame.iter_columns(), strict=True):
-        name, present = one.column, unnamed(named)[1]
-        present = present.drop_nulls() if present.null_count() else present
-        if one.asked or one.kind in ("target", "constant", "empty", "vector"):
-            continue
-        shown = repr(printable(name))
-        numeric = one.kind == "number" and present.dtype.is_numeric()
-        said, kind, option = "", "", ""
-        if codes is not None and one.kept and _is_leak(unnamed(named)[1], codes):
-            kind, option = "leak", "drop"
-            said = (
-                f"column {shown} determines the target: leave it out if it is not "
-                "known before the target is"
-            )
-        elif numeric and (found := _sentinel(present)) is not None:
-            kind, option = "sentinel", "drop"
-            said = (
-                f"column {shown} has {found[0]:g} in {found[1]:,} rows, far from its "
-                "other values: if it means missing, empty these cells, or leave the "
-                "column out"
-            )
-        elif numeric and (name in padded or _names_codes(name, present)):
-            kind = "code"
-            option = "categorical" if present.n_unique() <= 50 else "drop"
-            said = (
-                f"column {shown} looks like codes but is used as numbers: take it as "
-                f"{'categories' if option == 'categorical' else 'an identifier'}"
-            )
-        elif present.dtype == pl.String:
-            scaled = present.str.contains(SCALED)
-            if scaled.any() and 2 * scaled.sum() >= len(present):
-                kind, option = "scaled", "number"
-                cell = printable(present.filter(scaled)[0])
-                said = (
-                    f"column {shown} has numbers like {cell!r}, taken as text: name "
-                    "it as a number to read them"
-                )
-            elif one.kind == "category" and (alike := _alike(present)):
-                kind = "spelling"
-                said = (
-                    f"column {shown} has categories that differ only in case or "
-                    f"spaces, {listed(alike, limit=2)}: write them alike"
-                )
-        if said:
-            notes.append(Note(said, option, name if option else "", kind, name))
-    return notes
+    hints = (
+        _column_hint(one, unnamed(column)[1], codes, padded)
+        for one, column in zip(decisions, frame.iter_columns(), strict=True)
+        if not (one.asked or one.kind in ("target", "constant", "empty", "vector"))
+    )
+    return [hint for hint in hints if hint is not None]
+
+
+def _column_hint(
+    one: Decision,
+    column: pl.Series,
+    codes: NDArray[Any] | None,
+    padded: Collection[str],
+) -> Note | None:
+    name, said = one.column, f"column {printable(one.column)!r}"
+    present = column.drop_nulls() if column.null_count() else column
+    numeric = one.kind == "number" and present.dtype.is_numeric()
+    if codes is not None and one.kept and _is_leak(column, codes):
+        said += " determines the target: leave it out if it is not known before"
+        return Note(said, "drop", name, "leak", name)
+    if numeric and (found := _sentinel(present)) is not None:
+        said += f" has {found[0]:g} in {found[1]:,} rows, far from its other values: "
+        said += "if it means missing, empty these cells, or leave the column out"
+        return Note(said, "drop", name, "sentinel", name)
+    named = present.dtype.is_integer() and _CODE.fullmatch(name.strip())
+    if numeric and (name in padded or (named and present.n_unique() > 10)):
+        said += " looks like codes but is used as numbers: take it as "
+        if present.n_unique() <= 50:
+            return Note(f"{said}categories", "categorical", name, "code", name)
+        return Note(f"{said}an identifier", "drop", name, "code", name)
+    if present.dtype != pl.String:
+        return None
+    scaled = present.filter(present.str.contains(SCALED))
+    if len(scaled) and 2 * len(scaled) >= len(present):
+        said += f" has numbers like {printable(scaled[0])!r}, taken as text: name it "
+        return Note(f"{said}as a number to read them", "number", name, "scaled", name)
+    if one.kind == "category" and (alike := _alike(present)):
+        shown = listed(alike, limit=2)
+        said += f" has categories that differ only in case or spaces, {shown}: "
+        return Note(f"{said}write them alike", kind="spelling", column=name)
+    return None
 
 
 def target_hints(name: str, column: pl.Series, task: str, asked: bool) -> list[Note]:
@@ -125,11 +119,8 @@ def target_hints(name: str, column: pl.Series, task: str, asked: bool) -> list[N
     if task != "classification":
         return []
     if alike := _alike(as_names(present)):
-        said = (
-            f"classes that differ only in case or spaces: {listed(alike, limit=4)}; "
-            "write them alike"
-        )
-        notes.append(Note(said, kind="spelling", column=name))
+        said = f"classes that differ only in case or spaces: {listed(alike, limit=4)}"
+        notes.append(Note(f"{said}; write them alike", kind="spelling", column=name))
     if present.dtype.is_numeric() and not asked:
         values = present.unique().sort().to_numpy()
         in_order = len(values) > 4 and bool((np.diff(values) == 1).all())
@@ -164,13 +155,6 @@ def _sentinel(present: pl.Series) -> tuple[float, int] | None:
         if count > 1 and far:
             return extreme, count
     return None
-
-
-def _names_codes(name: str, present: pl.Series) -> bool:
-    """Whether a column of many different integers is named like codes."""
-    if not present.dtype.is_integer() or _CODE.fullmatch(name.strip()) is None:
-        return False
-    return present.n_unique() > 10
 
 
 def _is_leak(column: pl.Series, y: NDArray[Any], min_rows: int = 10) -> bool:

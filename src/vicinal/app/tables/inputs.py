@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -115,26 +114,22 @@ class Overrides:
         ValueError
             If a column does not exist or is named twice.
         """
-        known = set(columns)
 
-        def existing(names: Iterable[str]) -> tuple[str, ...]:
-            found: list[str] = []
-            for name in names:
-                found += [name] if name in known else map(str.strip, name.split(","))
-            for name in found:
-                check_column(name, columns)
-            return tuple(found)
+        def split(names: Iterable[str]) -> tuple[str, ...]:
+            parts = ([x] if x in columns else re.split(r"\s*,\s*", x) for x in names)
+            return tuple(name for several in parts for name in several)
 
         result = replace(
             self,
-            drop=existing(self.drop),
-            categorical=existing(self.categorical),
-            number=existing(self.number),
-            date={one: x for name, x in self.date.items() for one in existing([name])},
+            drop=split(self.drop),
+            categorical=split(self.categorical),
+            number=split(self.number),
+            date={one: x for name, x in self.date.items() for one in split([name])},
         )
         named = (*result.drop, *result.categorical, *result.number, *result.date)
-        for name, times in Counter(named).items():
-            if times > 1:
+        for name in named:
+            check_column(name, columns)
+            if named.count(name) > 1:
                 raise TableError(
                     f"Column {name!r} is named twice; drop it, or say that it holds "
                     "categories, numbers or dates."

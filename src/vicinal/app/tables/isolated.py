@@ -13,13 +13,19 @@ import os
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from vicinal.app.tables._polars import pl
-from vicinal.app.tables.delimited import check_expansion, name_columns, open_text
+from vicinal.app.tables.delimited import (
+    check_expansion,
+    find_encoding,
+    name_columns,
+    open_text,
+)
 from vicinal.app.tables.names import TableError
 
 #: Memory and processor time of the process, and for each byte of the file.
@@ -63,19 +69,12 @@ def read_isolated(path: Path, kind: str) -> tuple[pl.DataFrame, list[str]]:
     ValueError
         If the file is damaged or exceeds the bounds.
     """
-    if kind == "workbook":
-        if find_spec("fastexcel") is None:
-            raise TableError(
-                f"Reading {path.name} needs an extra: pip install 'vicinal[excel]'; or "
-                "save its table as CSV."
-            )
-        if is_zipfile(path):
-            try:
-                with ZipFile(path) as archive:
-                    size = sum(one.file_size for one in archive.infolist())
-            except BadZipFile as error:
-                said = f"{path.name} {_FAILED[kind].format(error)}"
-                raise TableError(said) from error
+    if kind == "workbook" and find_spec("fastexcel") is None:
+        said = f"Reading {path.name} needs an extra: pip install 'vicinal[excel]'"
+        raise TableError(f"{said}; or save its table as CSV.")
+    if kind == "workbook" and is_zipfile(path):
+        with suppress(BadZipFile), ZipFile(path) as archive:
+            size = sum(one.file_size for one in archive.infolist())
             check_expansion(path, size, ratio=200)
     status = path.stat()
     # A command opens the same Arrow file several times; other output may be large.
@@ -110,18 +109,16 @@ def _child(name: str, kind: str, bounds: str) -> None:
     """Write a line of JSON and an Arrow stream to standard output."""
     _set_bounds(*json.loads(bounds))
     path = Path(name)
-    head: dict[str, str | list[str]]
     read = {"arrow": _read_arrow, "json": _read_json, "workbook": _read_workbook}[kind]
+    content, head = b"", dict[str, str | list[str]]()
     try:
-        frame, notes = read(path)
+        frame, head["notes"] = read(path)
         content = frame.write_ipc_stream(None).getvalue()
-        head = {"notes": notes}
     except TableError as error:
-        head, content = {"error": str(error)}, b""
+        head["error"] = str(error)
     except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001
         first = str(error).strip().partition("\n")[0]
-        said = f"{path.name} {_FAILED[kind].format(first or _UNKNOWN)}"
-        head, content = {"error": said}, b""
+        head["error"] = f"{path.name} {_FAILED[kind].format(first or _UNKNOWN)}"
     sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + content)
 
 
@@ -161,7 +158,8 @@ def is_arrow_stream(path: Path) -> bool:
 
 def _read_json(path: Path) -> tuple[pl.DataFrame, list[str]]:
     """Read a list of objects, or one object on each line."""
-    text = b"".join(open_text(path).chunks()).strip()
+    with open_text(path, find_encoding(path)) as file:
+        text = file.read().strip().encode()
     if not text:
         raise TableError(f"{path.name} is empty; it needs an object for each row.")
     read = pl.read_json if text.startswith(b"[") else pl.read_ndjson

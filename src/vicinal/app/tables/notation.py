@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
 from vicinal.app.tables._polars import pl
 from vicinal.app.tables.names import printable
@@ -53,13 +54,13 @@ _DECISIVE = {
 }
 
 
-def possible_forms(cells: Iterable[str]) -> list[str]:
-    """Return the forms in which all cells are numbers.
+def possible_forms(cell: str) -> list[str]:
+    """Return the forms in which a cell is a number.
 
     Parameters
     ----------
-    cells : iterable of str
-        Cells of one column, without surrounding blanks.
+    cell : str
+        A cell without surrounding blanks.
 
     Returns
     -------
@@ -68,31 +69,30 @@ def possible_forms(cells: Iterable[str]) -> list[str]:
 
     Examples
     --------
-    >>> possible_forms(["$1,234.50", "-$7"]), possible_forms(["3,14", "2"])
-    (['.$'], [','])
-    >>> possible_forms(["1,234"]), possible_forms(["red"])
-    ([',', '.'], [])
+    >>> possible_forms("-$1,234.50"), possible_forms("3,14"), possible_forms("red")
+    (['.$'], [','], [])
+    >>> possible_forms("1,234")
+    [',', '.']
     """
-    units = set()
-    bare = []
-    for cell in cells:
-        found = _UNIT.search(cell)
-        units.add(found[0] if found else "")
-        if len(units) > 1:
-            return []
-        text = cell.replace("−", "-")
-        if found:
-            text = text.replace(found[0], "", 1)
-        text = text.strip().replace("- ", "-")
-        if text.startswith("(") and text.endswith(")"):
-            text = "-" + text[1:-1].strip()
-        bare.append(text)
-    unit = "".join(units)
-    return [
-        sign + unit
-        for sign in ",."
-        if bare and all(_PATTERNS[sign].match(one) for one in bare)
-    ]
+    found = _UNIT.search(cell)
+    unit = found[0] if found else ""
+    text = cell.replace("−", "-").replace(unit, "", 1).strip().replace("- ", "-")
+    if text.startswith("(") and text.endswith(")"):
+        text = "-" + text[1:-1].strip()
+    return [sign + unit for sign in ",." if _PATTERNS[sign].match(text)]
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number in some form; text for missing values is not."""
+    return bool(_is_plain(cell) or possible_forms(cell)) and cell.lower() not in MISSING
+
+
+def _is_plain(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
 
 
 def decisive(cells: Iterable[str]) -> str:
@@ -109,23 +109,34 @@ def decisive(cells: Iterable[str]) -> str:
         ``","``, ``"."`` or ``""``: ``1,234`` does not determine it.
     """
     texts = list(cells)
-    for sign, pattern in _DECISIVE.items():
-        if any(pattern.fullmatch(one) for one in texts):
-            return sign
-    return ""
+    signs = (sign for sign, x in _DECISIVE.items() if any(map(x.fullmatch, texts)))
+    return next(signs, "")
 
 
-def grouped_by_points(cells: Iterable[str]) -> bool:
-    """Whether points may separate thousands in all cells, as in ``12.500``."""
-    texts = list(cells)
-    return any("." in one for one in texts) and all(
-        _POINT_GROUPS.fullmatch(one) for one in texts
-    )
+class NumberForm(NamedTuple):
+    """The form of most cells of a column.
+
+    Attributes
+    ----------
+    form : str
+        The form; empty for plain numbers.
+    sign : str
+        The decimal sign that the cells determine, or an empty string.
+    n_read : int
+        Number of cells that can be read.
+    is_sure : bool
+        Whether the meaning of all commas is known.
+    """
+
+    form: str
+    sign: str
+    n_read: int
+    is_sure: bool
 
 
 def number_form(
     cells: Collection[str], sign: str = ".", decimal: str | None = None
-) -> tuple[str, bool] | None:
+) -> NumberForm | None:
     """Choose the form that reads most cells as numbers.
 
     Parameters
@@ -135,49 +146,45 @@ def number_form(
     sign : {",", "."}, default="."
         Decimal sign of cells like ``1,234`` if the other cells do not determine it.
     decimal : {",", "."}, default=None
-        Decimal sign stated by the user; it precedes all other evidence.
+        Decimal sign stated by the user. It precedes the evidence if it reads at least
+        half as many cells.
 
     Returns
     -------
-    form : str
-        The form, empty for plain numbers.
-    is_sure : bool
-        Whether the cells or `decimal` determine the decimal sign.
+    NumberForm or None
+        None if no cell is a number.
 
     Examples
     --------
-    >>> number_form(["2,793", "n/a"], sign=","), number_form(["red"])
-    ((',', False), None)
+    >>> number_form(["2,793", "n/a"], sign=",")
+    NumberForm(form=',', sign='', n_read=1, is_sure=False)
     """
     scaled = sum(re.match(SCALED, one) is not None for one in cells)
     if scaled and 2 * scaled >= len(cells):
         bare = [re.sub(r"\s?[kKmMbB]$", "", one) for one in cells]
-        form, is_sure = number_form(bare, sign, decimal) or ("", True)
-        return (form or ".") + "k", is_sure
-    readable = {one: found for one in cells if (found := possible_forms([one]))}
+        found = number_form(bare, sign, decimal) or NumberForm("", "", 0, True)
+        return found._replace(form=(found.form or ".") + "k")
+    readable = {one: forms for one in cells if (forms := possible_forms(one))}
     counts = Counter(form for forms in readable.values() for form in forms)
     plain = sum(map(_is_plain, cells))
     if not counts:
-        return ("", True) if plain else None
-    most = max(counts.values())
+        return NumberForm("", "", plain, True) if plain else None
     stated = {form: n for form, n in counts.items() if form[0] == decimal}
-    if any(2 * n >= most for n in stated.values()):
+    if any(2 * n >= max(counts.values()) for n in stated.values()):
         counts = Counter(stated)
-    shown = decimal or decisive(readable)
-    form = max(counts, key=lambda one: (counts[one], one[0] == (shown or sign)))
+    shown = decisive(readable)
+    likely = decimal or shown or sign
+    form = max(counts, key=lambda one: (counts[one], one[0] == likely))
     if counts[form] <= plain:
-        grouped = (shown or sign) == "," and grouped_by_points(readable)
-        return ("," if grouped else ""), True
-    other = {".": ",", ",": "."}[form[0]] + form[1:]
-    return form, bool(shown) or counts[other] < counts[form]
-
-
-def _is_plain(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
+        # With decimal commas, 12.500 is twelve thousand and five hundred.
+        grouped = any("." in one for one in readable)
+        grouped &= all(map(_POINT_GROUPS.fullmatch, readable))
+        form = "," if grouped and likely == "," else ""
+        return NumberForm(form, shown, plain, True)
+    if not shown and counts[{".": ",", ",": "."}[form[0]] + form[1:]] < counts[form]:
+        shown = form[0]
+    is_sure = bool(decimal or shown) or not any("," in one for one in readable)
+    return NumberForm(form, shown, counts[form], is_sure)
 
 
 def read_numbers(text: pl.Expr, form: str) -> pl.Expr:

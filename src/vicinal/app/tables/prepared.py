@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from vicinal._typing import FloatArray, IntArray
 from vicinal.app.tables._polars import pl
 from vicinal.app.tables.cells import (
-    Mixed,
+    Table,
     as_names,
+    decimal_note,
     dtype_in_words,
     mixed_cells,
-    numbers,
+    read_cells,
+    typed,
     unnamed,
 )
 from vicinal.app.tables.columns import Columns, Decision, kind_of
@@ -39,7 +41,7 @@ from vicinal.app.tables.names import (
     printable,
     uncut_hint,
 )
-from vicinal.app.tables.reading import Table, decimal_note, read_table
+from vicinal.app.tables.reading import read_table
 
 # Parts of names that a target often has.
 _LIKELY_WORDS = re.compile(
@@ -98,7 +100,7 @@ class Prepared:
         return self.columns.feature_names
 
 
-def prepare(
+def prepare(  # noqa: C901
     source: Any,
     *,
     target: str | None = None,
@@ -157,17 +159,40 @@ def prepare(
     table = source
     if not isinstance(source, Table):
         table = read_table(source, limit=limit, overrides=overrides)
-    if table.frame.height < 2:
+    n_rows, names = table.frame.height, table.frame.columns
+    if n_rows < 2:
         raise TableError(f"{table.name} has a single row; there must be neighbours.")
-    notes, rows = list(table.notes), np.arange(table.frame.height)
-    label = table.target if no_target else None
-    column = None
+    notes, rows = list(table.notes), np.arange(n_rows)
+    label, column = table.target if no_target else None, None
     if labels is not None:
-        column = _as_column(labels, table.frame.height)
+        if labels.shape != (n_rows,):
+            raise TableError(
+                f"y has the shape {labels.shape}; it needs one label for each of the {n_rows} rows."
+            )
+        exact = labels.dtype.kind in "fiubU"
+        values: Any = (
+            labels if exact else [x if x == x else None for x in labels.tolist()]
+        )
+        column = pl.Series("y", values, strict=exact)
     elif not no_target:
-        label, note = _find_label(table, target, ask)
-        notes += note
-        column = None if label is None else table.frame.get_column(label)
+        label = choose_target(table, target)
+        if label is None:
+            _check_columns(
+                table, Columns.learn(table.frame, None, overrides=table.overrides)
+            )
+            error = NoTargetError(table.name, likely_targets(table.frame))
+            if ask is None:
+                raise error
+            label = ask(error, names)
+            if label is None:
+                notes.append(Note("no target: name it if there is one", "target"))
+        elif target is None and table.target is None:
+            notes.append(f"column {label!r} is taken as the target")
+    if label is not None and not no_target:
+        if table.overrides.kind(label) is not None:
+            said = f"Column {label!r} is the target, whose type is the task."
+            raise TableError(said, "task")
+        column = table.frame.get_column(label)
     y: NDArray[Any] | None = None
     found = "none"
     if column is not None:
@@ -178,7 +203,9 @@ def prepare(
         y, found = read.values, read.task
         notes += target_hints(column.name, column, found, task is not None)
         if not read.kept.all():
-            table, rows = table.part(read.kept), rows[read.kept]
+            # Text in rows without a label no longer spoils numbers.
+            table = typed(replace(table, frame=table.frame.filter(read.kept)))
+            rows = rows[read.kept]
     columns = Columns.learn(
         table.frame, label, forms=table.forms, overrides=table.overrides
     )
@@ -187,56 +214,8 @@ def prepare(
     notes += column_hints(table.frame, columns.decisions, y, table.padded)
     X = columns.encode(table.frame)
     check_features(X, columns.feature_names)
-    return Prepared(
-        name=table.name,
-        X=X,
-        y=y,
-        task=found,
-        columns=columns,
-        notes=notes,
-        target=None if column is None else label,
-        frame=table.frame,
-        rows=rows,
-    )
-
-
-def _find_label(
-    table: Table,
-    target: str | None,
-    ask: Callable[[NoTargetError, list[str]], str | None] | None,
-) -> tuple[str | None, list[str]]:
-    """Find the column of the label, or ask for it; return notes, too."""
-    label = choose_target(table, target)
-    notes = []
-    if label is None:
-        columns = Columns.learn(table.frame, None, overrides=table.overrides)
-        _check_columns(table, columns)
-        error = NoTargetError(table.name, likely_targets(table.frame))
-        if ask is None:
-            raise error
-        label = ask(error, table.frame.columns)
-        if label is None:
-            return None, [Note("no target: name it if there is one", "target")]
-    elif target is None and table.target is None:
-        notes.append(f"column {label!r} is taken as the target")
-    if table.overrides.kind(label) is not None:
-        raise TableError(
-            f"Column {label!r} is the target, whose type is the task.", "task"
-        )
-    return label, notes
-
-
-def _as_column(labels: NDArray[Any], n_rows: int) -> pl.Series:
-    """Return labels beside a table as a column."""
-    if labels.shape != (n_rows,):
-        raise TableError(
-            f"There must be one label for each of the {n_rows:,} rows; y has the "
-            f"shape {labels.shape}."
-        )
-    if labels.dtype.kind not in "fiubU":
-        values = [None if one != one else one for one in labels.tolist()]
-        return pl.Series("y", values, strict=False)
-    return pl.Series("y", labels)
+    target = None if column is None else label
+    return Prepared(table.name, X, y, found, columns, notes, target, table.frame, rows)
 
 
 def _check_columns(table: Table, columns: Columns) -> None:
@@ -248,15 +227,13 @@ def _check_columns(table: Table, columns: Columns) -> None:
         for one in decisions[:5]
     )
     more = f"; and {len(decisions) - 5:,} more" if len(decisions) > 5 else ""
-    advice, option = uncut_hint(table.frame.columns), ""
-    if not advice and all(one.kind == "target" for one in decisions):
-        advice = "; it needs columns beside the target."
-    elif not advice:
-        advice = "; say which column holds categories, numbers or dates."
-        option = "number"
-    raise TableError(
-        f"{table.name} has no column to learn from ({kinds}{more}){advice}", option
-    )
+    said = f"{table.name} has no column to learn from ({kinds}{more})"
+    if uncut := uncut_hint(table.frame.columns):
+        raise TableError(said + uncut)
+    if all(one.kind == "target" for one in decisions):
+        raise TableError(f"{said}; it needs columns beside the target.")
+    said += "; say which column holds categories, numbers or dates."
+    raise TableError(said, "number")
 
 
 def spoiled_columns(decisions: Iterable[Decision]) -> list[str]:
@@ -371,7 +348,7 @@ class Target:
     is_decimal_sure: bool = True
 
 
-def read_target(
+def read_target(  # noqa: C901
     column: pl.Series, *, task: str | None = None, decimal: str = "."
 ) -> Target:
     """Read the labels, and tell classes from numbers.
@@ -408,24 +385,43 @@ def read_target(
     "class 'c' left out: it has a single row"
     """
     name, column = unnamed(column)
-    column = _check_type(name, column)
+    if column.dtype.is_decimal():
+        column = column.cast(pl.Float64)
+    if column.dtype.is_float():
+        column = column.set(~column.is_finite(), None)
+    if column.dtype.is_temporal() or column.dtype.is_nested():
+        raise TableError(
+            f"Column {name!r} holds {dtype_in_words(column.dtype)}, which are "
+            "neither classes nor numbers; name another target."
+        )
     present = column.drop_nulls()
     if len(present) == 0:
         raise TableError(f"Column {name!r} has no values; name another target.")
-    notes = []
-    if n_lost := len(column) - len(present):
-        notes.append(f"{counted(n_lost, 'row')} without a value in {name!r} left out")
     if present.n_unique() == 1:
         raise TableError(
             f"Column {name!r} is {printable(present[0])!r} in every row; a target "
             "needs at least two values."
         )
+    notes = []
+    if n_lost := len(column) - len(present):
+        notes.append(f"{counted(n_lost, 'row')} without a value in {name!r} left out")
     mixed = None if task == "classification" else mixed_cells(present, decimal)
     is_sure = mixed is None or mixed.is_sure
     if mixed is not None and mixed.kind == "number":
-        column, task, note = _mixed_target(name, column, mixed, task)
-        notes.append(note)
-        present = column.drop_nulls()
+        said = f"column {name!r}: {mixed}"
+        values = read_cells(column, "number", mixed.form, asked=True)
+        mostly = 10 * mixed.n_read >= 9 * mixed.n_cells
+        if task or (mostly and not names_classes(values[~np.isnan(values)])):
+            column = pl.Series("column", values, nan_to_null=True)
+            present = column.drop_nulls()
+            said += f": {counted(mixed.n_cells - mixed.n_read, 'row')} left out"
+            other = "; classification takes all cells as names"
+            option = ("task", "classification")
+            notes.append(Note(said) if task else Note(said + other, *option))
+            task = "regression"
+        else:
+            said += ": taken as names of classes; regression takes the numbers alone"
+            notes.append(Note(said, "task", "regression"))
     if task is None:
         classes = names_classes(present.to_numpy())
         task = "classification" if classes else "regression"
@@ -442,40 +438,6 @@ def read_target(
     return Target(task, values, kept, tuple(notes), is_sure)
 
 
-def _check_type(name: str, column: pl.Series) -> pl.Series:
-    """Replace infinite numbers by null; raise TableError for dates and lists."""
-    if column.dtype.is_decimal():
-        column = column.cast(pl.Float64)
-    if column.dtype.is_float():
-        column = column.set(~column.is_finite(), None)
-    if column.dtype.is_temporal() or column.dtype.is_nested():
-        raise TableError(
-            f"Column {name!r} holds {dtype_in_words(column.dtype)}, which are "
-            "neither classes nor numbers; name another target."
-        )
-    return column
-
-
-def _mixed_target(
-    name: str, column: pl.Series, mixed: Mixed, task: str | None
-) -> tuple[pl.Series, str | None, Note]:
-    """Take the numbers alone if the target is numeric."""
-    said = f"column {name!r}: {mixed}"
-    values = numbers(column, mixed.form, asked=True)
-    mostly = 10 * mixed.n_read >= 9 * mixed.n_cells
-    if task == "regression" or (
-        mostly and not names_classes(values[~np.isnan(values)])
-    ):
-        said += f": {counted(mixed.n_cells - mixed.n_read, 'row')} left out"
-        note = Note(said)
-        if task is None:
-            said += "; classification takes all cells as names"
-            note = Note(said, "task", "classification")
-        return pl.Series(column.name, values, nan_to_null=True), "regression", note
-    said += ": taken as names of classes; regression takes the numbers alone"
-    return column, task, Note(said, "task", "regression")
-
-
 def _classes(name: str, column: pl.Series, notes: list[str]) -> Target:
     text = as_names(column)
     counts = text.drop_nulls().value_counts()
@@ -484,17 +446,16 @@ def _classes(name: str, column: pl.Series, notes: list[str]) -> Target:
         advice = "like an identifier; name another target."
         if known < 5:
             advice = (
-                f"and there are {known} of them: too few to learn from. Give more rows "
+                f"and there are {known} of them: too few to learn from; give more rows "
                 "with a value."
             )
         raise TableError(f"Column {name!r} has another value in each row, {advice}")
     values, times = counts.get_columns()
     lone = sorted(values.filter(times == 1).to_list())
     if lone:
-        one = "class", "it has a single row"
-        noun, reason = (
-            one if len(lone) == 1 else ("classes", "they have a single row each")
-        )
+        noun, reason = "class", "it has a single row"
+        if len(lone) > 1:
+            noun, reason = "classes", "they have a single row each"
         notes.append(f"{noun} {listed(lone, limit=3)} left out: {reason}")
         text = text.set(text.is_in(lone), None)
     if counts.height - len(lone) < 2:

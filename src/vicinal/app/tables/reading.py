@@ -8,27 +8,24 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from vicinal._typing import IntArray
 from vicinal.app.tables._polars import pl
-from vicinal.app.tables.cells import clean, typed
-from vicinal.app.tables.delimited import line_of, open_delimited, pieces_of
+from vicinal.app.tables.cells import Table, clean, typed
+from vicinal.app.tables.delimited import open_delimited
 from vicinal.app.tables.inputs import Overrides, is_frame
 from vicinal.app.tables.isolated import is_arrow_stream, read_isolated
 from vicinal.app.tables.names import (
     CellError,
-    Note,
     TableError,
     distinct_names,
-    listed,
     near,
 )
 from vicinal.datasets import Dataset, available, load, read_npz
@@ -63,75 +60,6 @@ class Source:
     notes: tuple[str, ...] = ()
     decimal: str = "."
     line_of: Callable[[int], int | None] = lambda _row: None
-
-    @property
-    def stem(self) -> str:
-        """The name without its ending."""
-        name = Path(self.name)
-        return (name.with_suffix("") if name.suffix.lower() == ".gz" else name).stem
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A table as it was read.
-
-    Attributes
-    ----------
-    name : str
-        Stem of the file, or name of the data set.
-    frame : polars.DataFrame
-        From `vicinal.app.tables.cells.typed`.
-    target : str or None
-        The column that is known to be the label.
-    notes : list of str
-        Notes for the user.
-    forms : dict of str to str
-        Notation of numbers by column: see `vicinal.app.tables.notation`.
-    overrides : Overrides
-        Decisions of the user, with existing names.
-    names : tuple of str
-        Columns of categories or dates by type or by the user's word, which are never
-        read as numbers.
-    decimal : {",", "."}
-        Decimal sign of numbers like ``1,234``.
-    is_decimal_known : bool
-        Whether the user or some cells determine `decimal`.
-    padded : tuple of str
-        Columns of integers with leading zeros.
-    """
-
-    name: str
-    frame: pl.DataFrame
-    target: str | None = None
-    notes: list[str] = field(default_factory=list)
-    forms: dict[str, str] = field(default_factory=dict)
-    overrides: Overrides = field(default_factory=Overrides)
-    names: tuple[str, ...] = ()
-    decimal: str = "."
-    is_decimal_known: bool = True
-    padded: tuple[str, ...] = ()
-
-    def part(self, kept: NDArray[np.bool_]) -> Table:
-        """Return some rows; text in other rows no longer spoils numbers.
-
-        Parameters
-        ----------
-        kept : ndarray of bool of shape (n_rows,)
-            The rows.
-
-        Returns
-        -------
-        Table
-            The table of these rows.
-        """
-        cells = typed(
-            self.frame.filter(kept),
-            decimal=self.overrides.decimal,
-            likely=self.decimal,
-            skip=set(self.names),
-            number=self.overrides.number,
-        )
-        return replace(self, frame=cells.frame, forms=self.forms | cells.forms)
 
 
 def read_table(
@@ -179,53 +107,10 @@ def read_table(
     declared = (pl.Categorical, pl.Enum)
     names = {name for name, kind in frame.schema.items() if kind in declared}
     names |= {*asked.categorical, *asked.date}
-    cells = typed(
-        clean(frame),
-        decimal=asked.decimal,
-        likely=opened.decimal,
-        skip=names,
-        number=asked.number,
-    )
-    commas = [name for name, form in cells.forms.items() if form.startswith(",")]
-    if cells.contrary:
-        shown = listed(cells.contrary, length=None)
-        sign = "a point" if asked.decimal == "," else "a comma"
-        said = f"the decimal sign in {shown} is clearly {sign}, and is read so"
-        notes.append(Note(said, kind="decimal", column=cells.contrary[0]))
-    if cells.unsure:
-        notes.append(decimal_note(cells.unsure, cells.decimal))
-    elif commas:
-        notes.append(f"decimal commas in {listed(commas, length=None)}")
-    return Table(
-        opened.stem,
-        cells.frame,
-        opened.target,
-        notes,
-        cells.forms,
-        asked,
-        tuple(sorted(names)),
-        cells.decimal,
-        cells.is_decimal_known,
-        cells.padded,
-    )
-
-
-def decimal_note(names: Iterable[str], sign: str) -> Note:
-    """Return a note on columns whose decimal sign is not certain.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The columns.
-    sign : {",", "."}
-        The sign that was assumed.
-    """
-    example, other = ("1.234", ".") if sign == "," else ("1234", ",")
-    shown = listed(names, length=None)
-    said = (
-        f"numbers with a comma in {shown}: 1,234 is {example}; if not, state the sign"
-    )
-    return Note(said, "decimal", other)
+    path = Path(opened.name)
+    stem = (path.with_suffix("") if path.suffix.lower() == ".gz" else path).stem
+    table = Table(clean(frame), stem, opened.target, notes, asked, tuple(names))
+    return typed(replace(table, decimal=opened.decimal))
 
 
 def pieces(source: Any, *, rows: int = PIECE) -> Iterator[pl.DataFrame]:
@@ -375,10 +260,10 @@ def _open_file(path: Path) -> Source:
     file = open_delimited(path)
     return Source(
         path.name,
-        lambda: pieces_of(file),
+        file.pieces,
         notes=file.notes,
         decimal="," if file.delimiter == ";" else ".",
-        line_of=lambda row: line_of(file, row),
+        line_of=file.line_of,
     )
 
 
@@ -401,38 +286,28 @@ def _lazy_pieces(
     path: Path, scan: Callable[[str], pl.LazyFrame]
 ) -> Iterator[pl.DataFrame]:
     """Yield slices of a lazy frame: polars reads only their rows."""
-    with _damage_reported(path):
+    try:
         # Escaped, because * and [ in the name of a file are part of it.
         lazy = scan(glob.escape(str(path)))
         n_rows = int(lazy.select(pl.len()).collect().item())
         first = lazy.head(1).collect()
-    if n_rows == 0:
-        yield first
-    # A vector has one cell for each component.
-    width = sum(
-        int(one.explode().len()) if len(one) and one.dtype.is_nested() else 1
-        for one in first.iter_columns()
-        if one.dtype != pl.Struct
-    )
-    size = _piece_size(width)
-    for start in range(0, n_rows, size):
-        with _damage_reported(path):
-            piece = lazy.slice(start, size).collect()
-        yield piece
-
-
-@contextmanager
-def _damage_reported(path: Path) -> Iterator[None]:
-    try:
-        yield
+        # A vector has one cell for each component.
+        width = sum(
+            int(one.explode().len()) if len(one) and one.dtype.is_nested() else 1
+            for one in first.iter_columns()
+            if one.dtype != pl.Struct
+        )
+        size = _piece_size(width)
+        for start in range(0, max(n_rows, 1), size):
+            yield lazy.slice(start, size).collect()
     except (FileNotFoundError, PermissionError):
         raise
     # Some damage makes the reader panic, which is not an Exception; some looks like
     # an error of the disk.
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-        first = str(error).strip().partition("\n")[0]
+        first_line = str(error).strip().partition("\n")[0]
         raise TableError(
-            f"{path.name} is damaged and cannot be read ({first}); copy it again."
+            f"{path.name} is damaged and cannot be read ({first_line}); copy it again."
         ) from error
 
 
