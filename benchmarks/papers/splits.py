@@ -79,6 +79,14 @@ def leave_one_out(Z: FloatArray, y: IntArray) -> float:
     return float(np.mean(y[nearest[:, 0]] == y))
 
 
+def vote_of_others(Z: FloatArray, y: IntArray, n_neighbors: int = 3) -> float:
+    """Return the accuracy of k-NN, each row left out."""
+    search = NearestNeighbors(n_neighbors=n_neighbors).fit(Z)
+    votes = y[search.kneighbors(return_distance=False)]
+    counts = np.stack([(votes == label).sum(axis=1) for label in range(y.max() + 1)])
+    return float(np.mean(counts.argmax(axis=0) == y))
+
+
 def grown_dimensions(Z: FloatArray, y: IntArray, n_neighbors: int = 3) -> int:
     """Return how many leading dimensions to keep, by LDG's rule for its table 1.
 
@@ -95,12 +103,7 @@ def grown_dimensions(Z: FloatArray, y: IntArray, n_neighbors: int = 3) -> int:
     """
     best = -1.0
     for d in range(1, Z.shape[1] + 1):
-        search = NearestNeighbors(n_neighbors=n_neighbors).fit(Z[:, :d])
-        votes = y[search.kneighbors(return_distance=False)]
-        counts = np.stack(
-            [(votes == label).sum(axis=1) for label in range(y.max() + 1)]
-        )
-        right = float(np.mean(counts.argmax(axis=0) == y))
+        right = vote_of_others(Z[:, :d], y, n_neighbors)
         if right < best:
             return d - 1
         best = right

@@ -186,10 +186,12 @@ def test_among_best_are_those_a_paired_test_cannot_tell_apart() -> None:
     assert among_best(scores) == ["best", "as good", "fewer runs"]
 
 
-def test_ranks_are_shared_by_equals_and_last_without_a_score() -> None:
-    assert ranks({"a": 0.5, "b": 0.9, "c": 0.5 + 1e-15, "d": np.nan}) == {
-        "a": 2.5, "b": 1, "c": 2.5, "d": 4,
-    }  # fmt: skip
+def test_ranks_are_shared_by_equals_and_missing_without_a_score() -> None:
+    place = ranks({"a": 0.5, "b": 0.9, "c": 0.5 + 1e-15, "d": np.nan})
+    assert np.isnan(place.pop("d"))
+    assert place == {"a": 2.5, "b": 1, "c": 2.5}
+    rare = {"one": {"a": 1.0, "b": 2.0}, "two": {"a": 1.0, "b": np.nan}}
+    assert ranks_by_method(rare)["b"].tolist() == [1]
     scores = {"one": {"a": 1.0, "b": 2.0}, "two": {"a": 1.0, "b": 2.0}}
     found = ranks_by_method(scores)
     assert {name: of.tolist() for name, of in found.items()} == {

@@ -21,6 +21,7 @@ from vicinal.lca.em import (
     form_of,
     narrowed,
     sampling_of,
+    stochastic_em,
 )
 
 X = load_iris().data
@@ -79,6 +80,46 @@ def test_an_update_keeps_the_root_of_what_a_pass_keeps() -> None:
     np.testing.assert_allclose(result.local_scatter, expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("debias", [False, True])
+def test_the_weight_of_the_start_in_equation_7(debias: bool) -> None:
+    """Naive eq. 7 from the global covariance, as written or as one batch of many."""
+    start = np.cov(X.T, bias=True)
+    kept, C, weight = 0.9, start, 1.0
+    if debias:
+        weight = 1 - kept
+    for _ in range(3):
+        seen = local_covariance(X, np.linalg.inv(C))
+        before = kept * weight
+        weight = before + 1 - kept
+        C = (before * C + (1 - kept) * seen) / weight
+    assert debias or weight == pytest.approx(1)
+    lca = LCA(alpha=0.0, batch_size=150, discount=kept, debias=debias, max_iter=3)
+    with pytest.warns(ConvergenceWarning, match="3 iterations"):
+        lca.fit(X)
+    np.testing.assert_allclose(lca.covariance_, C, rtol=1e-4)
+
+
+def test_single_losses_do_not_stop_batches() -> None:
+    """Noisy gains: EM goes on until five passes together gain less than tol."""
+    model = CovarianceMStep(Form("full"), np.zeros(2))
+    U = np.random.default_rng(0).normal(size=(200, 2))
+    widths = iter([1.0, 2.0, 0.5, 0.9, 0.3, 0.2, *[0.21] * 20])
+
+    def one_pass(state: EMResult) -> EMResult:
+        C = next(widths) * np.eye(2)
+        return EMResult(model.kernel(C), C)
+
+    start = EMResult(model.kernel(4 * np.eye(2)), 4 * np.eye(2))
+    result = stochastic_em(
+        model, U, start, Sampling(200, 200, 0.6), max_iter=30, tol=1e-3,
+        rng=np.random.RandomState(0), n_threads=1, one_pass=one_pass,
+    )  # fmt: skip
+    best = int(np.argmax(result.curve))
+    assert best >= 5
+    assert result.converged
+    assert len(result.curve) == best + 6
+
+
 def test_float32_is_left_to_points_that_it_can_tell_apart() -> None:
     (narrow,) = narrowed(points)
     assert narrow.dtype == np.float32
@@ -100,7 +141,8 @@ def test_batches_of_clusters_that_float32_would_blur() -> None:
 def test_batches_come_near_the_exact_optimum() -> None:
     exact = LCA(alpha=1e-3).fit(points[:1000])
     fast = LCA(alpha=1e-3, batch_size=100, n_references=400, random_state=0)
-    few = clone(fast).set_params(max_iter=1, tol=1e9).fit(points[:1000])
+    with pytest.warns(ConvergenceWarning, match="1 iterations"):
+        few = clone(fast).set_params(max_iter=1).fit(points[:1000])
     fast.fit(points[:1000])
     held_out = points[1000:]
     assert fast.score(held_out) > exact.score(held_out) - 0.03
@@ -232,7 +274,8 @@ def test_what_was_learned_counts_in_a_warm_start() -> None:
     lca = LCA(warm_start=True, tol=1e-9, max_iter=999).fit(X)
     before = lca.covariance_
     lca.set_params(batch_size=10, n_references="all", discount=0.9999, max_iter=1)
-    lca.set_params(tol=1.0, random_state=0).fit(X)
+    with pytest.warns(ConvergenceWarning, match="1 iterations"):
+        lca.set_params(random_state=0).fit(X)
     np.testing.assert_allclose(lca.covariance_, before, rtol=0.01)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import log_softmax, softmax
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GridSearchCV
@@ -11,9 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from tests.ldg.oracles import local_qda_scores
+from tests.ldg.oracles import frequencies, gaussians_around, local_qda_scores
 from vicinal import LocalQDA
 from vicinal._typing import FloatArray, IntArray
+from vicinal.ldg import SmallClassesWarning, leave_one_out_error
 from vicinal.ldg.local_gaussians import ClassPoints
 from vicinal.ldg.selection import Sample, choose_n_neighbors
 
@@ -182,3 +184,29 @@ def test_wrong_data() -> None:
         LocalQDA().fit(np.full_like(X, np.nan), y)
     with pytest.raises(ValueError, match="3 features"):
         LocalQDA(4).fit(X, y).predict(X[:, :3])
+
+
+@pytest.mark.parametrize("n_components", [None, 1, 2])
+def test_the_leave_one_out_error_is_equation_1(n_components: int | None) -> None:
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2, 3], [30, 20, 9, 1])
+    X = rng.normal(size=(60, 4)) + 1.2 * np.eye(4)[y]
+    B = np.eye(4) if n_components is None else rng.normal(size=(4, n_components))
+    deltas, variances, there = gaussians_around(X, y, 5, 1e-3)
+    prior, wrong = frequencies(y), 0
+    for i in range(60):
+        scores = [
+            multivariate_normal.logpdf(
+                B.T @ deltas[i, j], cov=B.T @ B * variances[i, j]
+            )
+            + np.log(prior[j])
+            if there[i, j]
+            else -np.inf
+            for j in range(4)
+        ]
+        wrong += scores[y[i]] < max(scores)
+    given = None if n_components is None else B.T
+    with pytest.warns(SmallClassesWarning):
+        error = leave_one_out_error(X, y, given, n_neighbors=5)
+    assert 0 < wrong < 60
+    assert error == wrong / 60

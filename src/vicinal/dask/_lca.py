@@ -63,7 +63,9 @@ class ClusterLCA(vicinal.lca.LCA):
         tasks = data.chunks.tasks
         batch_size = int(self.batch_size or 4 * QUERIES_PER_TASK)
         n_references = int(self.n_references or N_REFERENCES)
-        sampling = Sampling(batch_size, n_references, self.discount, self.rescale)
+        sampling = Sampling(
+            batch_size, n_references, self.discount, self.rescale, self.debias
+        )
         n_locations = min(data.chunks.shape[0], LOCATIONS_PER_ITERATION)
         n_updates = -(-n_locations // batch_size)
         pool = Pool(
@@ -147,7 +149,7 @@ class LCA(DaskMixin, OutlierMixin, LinearMetric):
 
     Parameters
     ----------
-    covariance, alpha, n_components, discount, rescale, contamination, cv, \
+    covariance, alpha, n_components, discount, rescale, debias, contamination, cv, \
 rtol, warm_start, max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.LCA`, without covariance="local", which needs all rows in
         memory; contamination is a share of the rows that have a kernel.

@@ -50,6 +50,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         "n_references": [at_least_one, StrOptions({"all"}), None],
         "discount": [Interval(Real, 0, 1, closed="left")],
         "rescale": ["boolean"],
+        "debias": ["boolean"],
         "contamination": [StrOptions({"auto"}), Interval(Real, 0, 0.5, closed="right")],
         "cv": ["cv_object"],
         "rtol": [at_least_zero],
@@ -75,6 +76,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
     n_references: int | str | None
     discount: float
     rescale: bool
+    debias: bool
     contamination: float | str
     rtol: float
     warm_start: bool

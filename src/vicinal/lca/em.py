@@ -31,6 +31,8 @@ N_REFERENCES = 3000
 """N of the fast form (section 6.3)."""
 N_JUDGES = 1000
 """Points at which sums over large tables are estimated."""
+PATIENCE = 5
+"""Passes over which mini-batches must gain `tol`: single gains are noise."""
 FLOOR = 1e-10
 """The least variance of a kernel in any direction, relative to the data's variance."""
 
@@ -390,12 +392,16 @@ class Sampling:
         γ: the weight that C_L keeps over a pass through the data (eq. 7).
     rescale : bool, default=True
         Whether the scale of the final C_L is fitted to all points as references.
+    debias : bool, default=True
+        Whether a start that was not learned counts as one batch; eq. 7 as written
+        gives it full weight.
     """
 
     batch_size: int
     n_references: int
     discount: float
     rescale: bool = True
+    debias: bool = True
 
     def groups(
         self, locations: IntArray, n: int, rng: RandomState
@@ -444,11 +450,11 @@ class Sampling:
     ) -> EMResult:
         """Average C_L with that of a batch, a part of a pass (eq. 7); fit the kernel.
 
-        A start that was not learned has a small weight, so that C_L is the mean of the
-        batches seen so far until a pass or two are done.
+        With `debias`, a start that was not learned has a small weight, so that C_L is
+        the mean of the batches seen so far until a pass or two are done.
         """
         kept = self.discount**part
-        before = kept * (state.weight or 1 - kept)
+        before = kept * (state.weight or (1 - kept if self.debias else 1.0))
         weight = before + (1 - kept)
         C = (before * state.local_scatter + (1 - kept) * seen) / weight
         return EMResult(m_step.fit(C), C, weight)
@@ -482,7 +488,7 @@ def sampling_of(estimator: Any, shape: tuple[int, ...]) -> Sampling:
     if n_references is None:
         n_references = N_REFERENCES
     B, N = (n if k == "all" else min(int(k), n) for k in (batch_size, n_references))
-    return Sampling(B, N, estimator.discount, estimator.rescale)
+    return Sampling(B, N, estimator.discount, estimator.rescale, estimator.debias)
 
 
 def stochastic_em(
@@ -501,7 +507,9 @@ def stochastic_em(
     """Average the local covariances of mini-batches (eq. 7); an iteration is a pass.
 
     The curve is the objective at the same random points, against the same random
-    references, after each pass. At the end the kernel is rescaled to all references.
+    references, after each pass. EM stops when the best of the last `PATIENCE` passes
+    is less than `tol` above the best before them. At the end the kernel is rescaled to
+    all references.
 
     Parameters
     ----------
@@ -536,7 +544,8 @@ def stochastic_em(
         curve.append(height(state.kernel))
         result = replace(state, curve=curve)
         stopped = on_iteration is not None and on_iteration(result)
-        if converged := stopped or curve[-1] - curve[-2] < tol:
+        gain = max(curve[-PATIENCE:]) - max(curve[:-PATIENCE], default=-np.inf)
+        if converged := stopped or gain < tol:
             break
     kernel, C = state.kernel, state.local_scatter
     if sampling.rescale and sampling.n_references < n:

@@ -251,6 +251,10 @@ class LCAGauss(ParzenMetric):
         references. With N references the nearest ones are further away than among all
         points, so that Σ is too wide for the density of all points. False keeps the
         paper's estimate, in which that acts as a regularizer (section 5.2).
+    debias : bool, default=True
+        Whether a start that was not learned counts as one batch in eq. 7. False starts
+        from the covariance of the data with its full weight, as eq. 7 is written; this
+        takes more passes.
     contamination : "auto" or float, default=0.1
         The share of the training points that `predict` calls outliers. "auto" sets the
         threshold for new points, by the leave-one-out scores; see `offset_`.
@@ -266,7 +270,8 @@ class LCAGauss(ParzenMetric):
     max_iter : int, default=100
         Maximum number of iterations; in the fast form, of passes through the data.
     tol : float, default=1e-3
-        Stop when an iteration gains less, in nats per point.
+        Stop when an iteration gains less, in nats per point; in the fast form, whose
+        gains are noisy, when five passes together do.
     callback : callable or None, default=None
         Called after each iteration with the flattened map and the iteration's number,
         from 1; raising StopIteration ends the fit there. From scikit-learn 1.9 on,
@@ -359,6 +364,7 @@ class LCAGauss(ParzenMetric):
         n_references: int | str | None = None,
         discount: float = 0.6,
         rescale: bool = True,
+        debias: bool = True,
         contamination: float | str = 0.1,
         cv: Any = None,
         rtol: float = 1e-4,
@@ -378,6 +384,7 @@ class LCAGauss(ParzenMetric):
         self.n_references = n_references
         self.discount = discount
         self.rescale = rescale
+        self.debias = debias
         self.contamination = contamination
         self.cv = cv
         self.rtol = rtol

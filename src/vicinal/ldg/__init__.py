@@ -5,8 +5,14 @@ them into a map, and `selection` chooses neighbors, gamma and dimension.
 """
 
 from vicinal.ldg.ldg import LDG
-from vicinal.ldg.local_qda import LocalQDA
+from vicinal.ldg.local_qda import LocalQDA, leave_one_out_error
 from vicinal.ldg.selection import SmallClassesWarning
 from vicinal.ldg.transfer import TransferLDG
 
-__all__ = ["LDG", "LocalQDA", "SmallClassesWarning", "TransferLDG"]
+__all__ = [
+    "LDG",
+    "LocalQDA",
+    "SmallClassesWarning",
+    "TransferLDG",
+    "leave_one_out_error",
+]
