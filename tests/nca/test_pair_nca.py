@@ -53,7 +53,7 @@ def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
-@pytest.mark.parametrize("normalization", ["pairs", "anchor"])
+@pytest.mark.parametrize("normalization", ["pairs", "all", "anchor"])
 @pytest.mark.parametrize(
     "parameters",
     [

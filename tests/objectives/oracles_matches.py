@@ -21,9 +21,11 @@ def pairs_value(
 ) -> float:
     """Minus the cost of NCA's eq. 8, over all pairs or for each anchor."""
     E = _exponentials(X, A)
+    if normalization == "all":  # c = d, too: exp(0)
+        E += np.eye(len(X))
     value = 0.0
     for (a, b), weight in zip(pairs, weights, strict=True):
-        total = E.sum() if normalization == "pairs" else E[a].sum()
+        total = E[a].sum() if normalization == "anchor" else E.sum()
         value += weight * np.log(E[a, b] / total)
     return value
 

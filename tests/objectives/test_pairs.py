@@ -13,7 +13,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import GivenPairsObjective, MinibatchSampler
 from vicinal.objectives.nca import Normalization, check_pairs
 
-NORMALIZATIONS: list[Normalization] = ["pairs", "anchor"]
+NORMALIZATIONS: list[Normalization] = ["pairs", "all", "anchor"]
 
 
 def some(seed: int, n: int = 15) -> tuple[FloatArray, IntArray, FloatArray]:

@@ -45,7 +45,7 @@ from vicinal.optimize import Adam, Progress, average, take_steps
 
 _NEEDS_ALL_ROWS = (
     "solver", "n_neighbors", "anneal", "early_stopping", "validation_fraction",
-    "n_iter_no_change", "tol",
+    "n_iter_no_change", "tol", "n_init",
 )  # fmt: skip
 N_REFRESHES = 5
 """Pools that are drawn in a fit, unless one holds all rows."""

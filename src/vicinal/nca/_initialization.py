@@ -35,8 +35,8 @@ from vicinal.objectives.base import PairObjective, sample_indices
 from vicinal.optimize import Ridge, power_of_two
 
 FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
-STARTS = (*FROM_THE_DATA, "identity", "random")
-SPARSE_STARTS = ("auto", "pca", "identity", "random")
+STARTS = (*FROM_THE_DATA, "identity", "random", "small-random")
+SPARSE_STARTS = ("auto", "pca", "identity", "random", "small-random")
 
 
 def initial_components(
@@ -94,8 +94,9 @@ def initial_components(
         if start is not None:
             return start
         init = plain
-    if init == "random":
-        return random_state.standard_normal(size=(d, n_features))
+    if init in ("random", "small-random"):
+        size = 1.0 if init == "random" else 0.01
+        return size * random_state.standard_normal(size=(d, n_features))
     if init == "whiten":
         return _whiten(X, d, n_threads)
     # Lanczos, for sparse X, cannot find all directions.
@@ -368,7 +369,8 @@ def first_map(
         start = start_of(est, X, codes, d, unit)
     else:
         return start_from_sample(est, problem, basis)
-    if basis is not None or not isinstance(est.init, str):
+    as_given = not isinstance(est.init, str) or est.init == "small-random"
+    if basis is not None or as_given:
         return start
     rng = np.random.default_rng(seed_of(est))
     return rescale_init(objective, start, rng, is_auto=est.init == "auto")

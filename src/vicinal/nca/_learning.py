@@ -22,6 +22,7 @@ from vicinal.nca._initialization import (
     data_unit,
     first_map,
     is_diagonal,
+    is_warm,
     queries_of_all,
     seed_of,
 )
@@ -30,6 +31,7 @@ from vicinal.nca._schedules import EarlyStopping, held_out_accuracy, hold_out
 from vicinal.nca._selection import (
     SELECTION_ITERATIONS,
     Selected,
+    best_of_starts,
     select,
     selected_start,
 )
@@ -73,10 +75,15 @@ def learn(
     objective = make_objective(est, train)
     unit = 1 / data_unit(train.X, train.weights)
     optimizer = make_optimizer(est, train, alpha)
-    if selected is None:
-        start = first_map(est, train, objective, optimizer, alpha, unit)
-    else:
+    if selected is not None:
         start = selected_start(est, problem, selected)
+    else:
+        several = getattr(est, "n_init", 1) > 1 and not is_warm(est, problem.X)
+        start = (
+            best_of_starts(est, train, alpha, unit)
+            if several
+            else first_map(est, train, objective, optimizer, alpha, unit)
+        )
     stopper = None
     if held is not None:
         stopper = EarlyStopping(

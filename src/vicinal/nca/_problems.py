@@ -292,6 +292,7 @@ class MatchProblem(Problem):
             "class_prior": est.class_prior is not None,
             "n_components": est.n_components == "auto",
             "alpha": est.alpha == "auto",
+            "n_init": est.n_init > 1,
         }
         for name in (name for name, needed in needs_classes.items() if needed):
             raise ValueError(

@@ -18,9 +18,12 @@ from vicinal.nca._initialization import (
     candidate_diagonals,
     candidate_starts,
     data_unit,
+    first_map,
     is_diagonal,
     is_warm,
+    rescale_init,
     scaled_starts,
+    seed_of,
     shortened,
 )
 from vicinal.nca._problems import Fold, Problem
@@ -169,9 +172,73 @@ def candidates(est: Any, problem: Problem) -> dict[str, FloatArray]:
             problem.weights,
             effective_n_threads(est.n_jobs),
         )
-    if not isinstance(init, str):
+    rng = np.random.default_rng(seed_of(est))
+    shape = next(iter(starts.values())).shape
+    for k in range(1, getattr(est, "n_init", 1)):
+        starts[f"random {k}"] = rng.standard_normal(shape)
+    if not isinstance(init, str) and len(starts) == 1:
         return starts
     return scaled_starts(problem.scale_objective(), starts)
+
+
+def best_of_starts(est: Any, problem: Problem, alpha: float, unit: float) -> FloatArray:
+    """Return the map, of those learned from `n_init` starts, with the least loss.
+
+    The loss of a held-out row is −log p_i for objective "log", and 1 − p_i otherwise. The first start is
+    kept unless another is better by more than a standard error. With too few rows to
+    hold out any, the objective decides.
+    """
+    plain = problem.objective()
+
+    def negative_objective(A: FloatArray) -> FloatArray:
+        return np.array([-plain.value_and_gradient(A)[0]])
+
+    folds = problem.folds() or [Fold(problem, negative_objective, np.ones(1))]
+    seed = seed_of(est)
+    parts: list[FloatArray] = []
+    maps: list[FloatArray] = []
+    for fold in folds:
+        objective = fold.problem.objective()
+        starts = _several_starts(est, fold.problem, objective, alpha, unit, seed)
+        penalized = Ridge(objective, alpha * objective.n_points)
+        how = {"max_iter": est.max_iter, "tol": est.tol, "unit": unit}
+        learned = [maximize(penalized, A, **how).x for A in starts]
+        parts.append(np.array([fold.losses(A) for A in learned]))
+        maps = maps or learned
+    losses = np.hstack(parts)
+    if est.objective != "log":
+        losses = 1 - np.exp(-losses)
+    weights = np.concatenate([fold.weights for fold in folds])
+    means = np.average(losses, axis=1, weights=weights)
+    if est.verbose:
+        say(est, f"held-out losses of {est.n_init} starts: {np.round(means, 4)}")
+    best = int(np.argmin(means))
+    gains = losses[0] - losses[best]
+    variance = np.average((gains - means[0] + means[best]) ** 2, weights=weights)
+    if means[0] - means[best] > np.sqrt(variance / weights.sum()):
+        return maps[best]
+    return first_map(est, problem, plain, None, alpha, unit)
+
+
+def _several_starts(
+    est: Any, problem: Problem, objective: Any, alpha: float, unit: float, seed: int
+) -> list[FloatArray]:
+    """Return the start of `init`, for "auto" the other named ones, and random ones."""
+    names = [est.init]
+    reduced = est.n_components == "auto" or est.anneal or issparse(problem.X)
+    if isinstance(est.init, str) and est.init == "auto" and not reduced:
+        names += ["whiten"] if is_diagonal(est) else ["lda", "rca", "pca", "whiten"]
+    starts = [
+        first_map(
+            clone(est).set_params(init=name), problem, objective, None, alpha, unit
+        )
+        for name in names[: est.n_init]
+    ]
+    rng = np.random.default_rng(seed)
+    for _ in range(est.n_init - len(starts)):
+        A = rng.standard_normal(starts[0].shape)
+        starts.append(rescale_init(objective, A, rng, is_auto=True))
+    return starts
 
 
 def selected_start(est: Any, problem: Problem, selected: Selected) -> FloatArray:

@@ -5,7 +5,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
+from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
+from sklearn.utils import check_random_state, gen_batches
 
 from vicinal._typing import FloatArray
 from vicinal.nca._learning import map_attributes, map_queries
@@ -27,7 +30,7 @@ class NCAClassifier(ClassifierMixin, NCA):
 
     Parameters
     ----------
-    n_components, form, init, solver, n_neighbors, batch_size, n_references, \
+    n_components, form, init, n_init, solver, n_neighbors, batch_size, n_references, \
 anneal, early_stopping, validation_fraction, n_iter_no_change, warm_start, \
 max_iter, tol, callback, verbose, random_state, n_jobs
         As for :class:`vicinal.NCA`.
@@ -91,6 +94,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         objective: Any = "log",
         form: str = "full",
         init: str | ArrayLike = "auto",
+        n_init: int = 1,
         solver: Any = "auto",
         n_neighbors: int | str = "all",
         batch_size: int | str = "auto",
@@ -114,6 +118,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
             objective=objective,
             form=form,
             init=init,
+            n_init=n_init,
             solver=solver,
             n_neighbors=n_neighbors,
             batch_size=batch_size,
@@ -186,3 +191,53 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         """
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
+
+    def sample_predict(
+        self, X: ArrayLike, random_state: int | np.random.RandomState | None = None
+    ) -> NDArray[Any]:
+        """Return the class of a random neighbor of each point (NCA, section 6).
+
+        The neighbor is j with probability p_j, so that the class is c with probability
+        p(c | x): the stochastic rule that the map was learned for.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points.
+        random_state : int, RandomState or None, default=None
+            Seed.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        bounds = self.predict_proba(X).cumsum(axis=1)
+        draws = check_random_state(random_state).uniform(size=(len(bounds), 1))
+        return self.classes_[(draws * bounds[:, -1:] >= bounds).sum(axis=1)]
+
+    def effective_neighbors(self, X: ArrayLike) -> FloatArray:
+        """Return the effective number of neighbors of new points (NCA, section 6).
+
+        It is the perplexity exp(−Σ_j p_j log p_j) over the training points: a local
+        estimate of k. `effective_neighbors_` has it for the training points.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            New points. A training point is among its own neighbors.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        queries = map_queries(self, X).astype(np.float64)
+        points = self._points.astype(np.float64)
+        found = np.empty(len(queries))
+        for rows in gen_batches(len(queries), max(1, 2**22 // len(points))):
+            exponents = -cdist(queries[rows], points, "sqeuclidean")
+            exponents -= self._weights.log_offsets
+            log_p = exponents - logsumexp(exponents, axis=1, keepdims=True)
+            # A row of weight w is w points, with p_j / w each.
+            information = log_p - np.log(self._weights.counts)
+            found[rows] = np.exp(-(np.exp(log_p) * information).sum(axis=1))
+        return found

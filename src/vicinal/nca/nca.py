@@ -81,16 +81,22 @@ default="expected"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`;
         a weight may become 0. Valid starts are then "auto", "identity" (all 1),
         "whiten" (1 / standard deviation) or an array of shape (n_features,).
-    init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random"} or \
-array-like, default="auto"
+    init : {"auto", "pca", "lda", "rca", "whiten", "identity", "random", \
+"small-random"} or array-like, default="auto"
         Initial map. "lda" has the directions of eq. 3.16 and 3.17 of [2]_, of unit
         length, with equal class weights; "rca" and "whiten" give the classes, or all
         points, unit covariance, with the most discriminative directions first. "auto"
         is scikit-learn's LDA (which weights classes by size, and equals
         "rca") if n_components is below the number of classes, else "pca" if that
         reduces the dimension, else "identity"; the last two are divided by the unit of
-        the data, a power of two that is 1 if X is standardized. An array has shape
+        the data, a power of two that is 1 if X is standardized. "small-random" is
+        0.01 · randn (section 3.3.3 of [2]_), not rescaled. An array has shape
         (n_components, n_features).
+    n_init : int, default=1
+        Number of starts: that of `init`; if it is "auto", "lda", "rca", "pca" and
+        "whiten", too; and random ones. With several, a map is learned from each, on up
+        to 1,000 rows. The fit continues from the one with the least loss on held-out
+        rows, if that is better than the first start by more than a standard error.
     solver : {"auto", "lbfgs", "cg", "bold-driver", "delta-bar-delta", "decay", \
 "stochastic"} or Solver, default="auto"
         Optimizer. "stochastic" takes 12 steps per iteration (25 for "log" and
@@ -226,6 +232,7 @@ default=False
         "n_components": [_at_least_one, StrOptions({"auto"}), None],
         "objective": [StrOptions(set(KINDS)), HasMethods(["prepare", "weigh"])],
         "form": [StrOptions({"full", "diagonal"})],
+        "n_init": [_at_least_one],
         "n_neighbors": [
             Interval(Integral, 2, None, closed="left"),
             StrOptions({"auto", "all"}),
@@ -258,6 +265,7 @@ default=False
         objective: Any = "expected",
         form: str = "full",
         init: str | ArrayLike = "auto",
+        n_init: int = 1,
         solver: Any = "auto",
         n_neighbors: int | str = "all",
         batch_size: int | str = "auto",
@@ -280,6 +288,7 @@ default=False
         self.objective = objective
         self.form = form
         self.init = init
+        self.n_init = n_init
         self.solver = solver
         self.n_neighbors = n_neighbors
         self.batch_size = batch_size
@@ -395,6 +404,7 @@ matrix of shape (n_samples, n_samples)
             check_classification_targets(labels)
             for name, usual in (
                 ("anneal", False), ("early_stopping", False), ("n_neighbors", "all"),
+                ("n_init", 1),
             ):  # fmt: skip
                 if getattr(self, name) != usual:
                     raise ValueError(

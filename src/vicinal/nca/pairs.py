@@ -46,10 +46,11 @@ class PairNCA(CallbackSupportMixin, LinearMetric):
     ----------
     n_components : int or None, default=None
         Number of rows of the map; None is the number of features.
-    normalization : {"pairs", "anchor"}, default="pairs"
+    normalization : {"pairs", "all", "anchor"}, default="pairs"
         Set of pairs in the normalization: with "pairs", S is the sum over all pairs
-        of different points, as in [1]_; with "anchor", over the pairs of the first
-        point, which picks its partner among all points. List a pair in both
+        of different points; with "all", over all c and d as eq. 8 is written, so that
+        each point is also paired with itself; with "anchor", over the pairs of the
+        first point, which picks its partner among all points. List a pair in both
         directions if both points are anchors.
     form : {"full", "diagonal"}, default="full"
         "diagonal" learns one non-negative weight for each feature, `feature_weights_`.
@@ -110,7 +111,7 @@ verbose, random_state, n_jobs
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **GRADIENT_CONSTRAINTS,
-        "normalization": [StrOptions({"pairs", "anchor"})],
+        "normalization": [StrOptions({"pairs", "all", "anchor"})],
         "form": [StrOptions({"full", "diagonal"})],
         "init": [StrOptions(_STARTS), "array-like"],
         "alpha": [Interval(Real, 0, None, closed="left")],

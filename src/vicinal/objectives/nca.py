@@ -607,7 +607,7 @@ def _check_range(values: FloatArray) -> None:
         )
 
 
-Normalization: TypeAlias = Literal["pairs", "anchor"]
+Normalization: TypeAlias = Literal["pairs", "all", "anchor"]
 # Up to this number of rows, the sum over all pairs is exact.
 _ALL_ROWS = 8192
 
@@ -617,8 +617,9 @@ class GivenPairsObjective(PairObjective):
 
     The value is Σ_ab w_ab log(exp(−‖A x_a − A x_b‖²) / S), minus the cost in eq. 8 of
     the NCA paper. With `normalization` "pairs", S is the sum over all pairs of
-    different points; with "anchor", it is the sum over the pairs of a, so that a picks
-    b with probability p_ab.
+    different points; with "all", the pairs (c, c) are included, as eq. 8 is written;
+    with "anchor", it is the sum over the pairs of a, so that a picks b with
+    probability p_ab.
 
     Parameters
     ----------
@@ -626,7 +627,7 @@ class GivenPairsObjective(PairObjective):
         Validated points; float32 or float64.
     weights : csr_array of shape (n_samples, n_samples)
         w_ab ≥ 0, in the row of a pair's first point; zero on the diagonal.
-    normalization : {"pairs", "anchor"}, default="pairs"
+    normalization : {"pairs", "all", "anchor"}, default="pairs"
         Set of pairs in the normalization.
     n_jobs : int or None, default=None
         Number of threads; None uses as many as BLAS would.
@@ -713,17 +714,19 @@ class GivenPairsObjective(PairObjective):
             whole[asked] = terms
             return whole, gradient
         log_sums = self._log_sums(components)
-        peak = log_sums.max()
+        itself = self.normalization == "all"  # exp(−‖A x_c − A x_c‖²) = 1 for each c
+        peak = max(log_sums.max(), 0.0) if itself else log_sums.max()
         parts = np.exp(log_sums - peak)
+        total = parts.sum() + itself * self.n_rows * np.exp(-peak)
         asked = np.arange(self.n_rows) if queries is None else queries
         attraction: FloatArray = np.zeros(self.n_rows)
         attraction[asked] = self.counts[asked]
         # All points repel each other, according to their share of the one sum.
-        repulsion = attraction.sum() * parts / parts.sum()
+        repulsion = attraction.sum() * parts / total
         self._rules = {}
         self._forces = attraction, repulsion
         values, gradient = super().terms_and_gradient(components)
-        log_total = peak + np.log(parts.sum())
+        log_total = peak + np.log(total)
         terms = np.where(self.counts > 0, values + log_sums - log_total, 0)
         return terms[asked].astype(values.dtype), gradient
 
@@ -742,6 +745,8 @@ class GivenPairsObjective(PairObjective):
         rows = sample_indices(rng, self.n_rows, n)
         log_sums = self._log_sums(components, rows)
         total = np.logaddexp.reduce(log_sums) + np.log(self.n_rows / len(rows))
+        if self.normalization == "all":
+            total = np.logaddexp(total, np.log(self.n_rows))
         return np.where(
             self.counts[queries] > 0,
             terms + self._log_sums(components, queries) - total,

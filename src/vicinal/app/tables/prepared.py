@@ -167,7 +167,8 @@ def prepare(  # noqa: C901
     if labels is not None:
         if labels.shape != (n_rows,):
             raise TableError(
-                f"y has the shape {labels.shape}; it needs one label for each of the {n_rows} rows."
+                f"y has the shape {labels.shape}; it needs one label for each of the "
+                f"{n_rows} rows."
             )
         exact = labels.dtype.kind in "fiubU"
         values: Any = (
