@@ -184,9 +184,9 @@ def candidates(est: Any, problem: Problem) -> dict[str, FloatArray]:
 def best_of_starts(est: Any, problem: Problem, alpha: float, unit: float) -> FloatArray:
     """Return the map, of those learned from `n_init` starts, with the least loss.
 
-    The loss of a held-out row is −log p_i for objective "log", and 1 − p_i otherwise. The first start is
-    kept unless another is better by more than a standard error. With too few rows to
-    hold out any, the objective decides.
+    The loss of a held-out row is −log p_i for objective "log", and 1 − p_i otherwise.
+    The first start is kept unless another is better by more than a standard error. With
+    too few rows to hold out any, the objective decides.
     """
     plain = problem.objective()
 
