@@ -52,10 +52,10 @@ EXPERIMENT = Experiment(
     about="""
 The thesis (3.3.2) tries several starts and keeps the map with the highest score. With
 `n_init`, vicinal takes the one with the least loss on held-out rows, if it beats the
-first start by more than a standard error there. 1-NN accuracy at d = 2 over forty random
-splits of 70/30; gains over one start ("auto") in points, paired by split, ± a standard
-error. Five starts are "auto", "lda", "rca", "pca" and "whiten"; ten are these and five
-random ones.
+first start by more than a standard error there. 1-NN accuracy at d = 2 over forty
+random splits of 70/30; gains over one start ("auto") in points, paired by split, ± a
+standard error. Five starts are "auto", "lda", "rca", "pca" and "whiten"; ten are these
+and five random ones.
 
 The margin of one standard error was chosen among 0, 0.5, 1, 1.5 and 2 on forty other
 splits of the same data, after margin 0 had been measured on the splits below: its gains
