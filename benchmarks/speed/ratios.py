@@ -36,7 +36,7 @@ from vicinal.nca._initialization import initial_components
 from vicinal.neighborhood import effective_n_threads, kernels
 from vicinal.neighborhood.threads import single_threaded_blas
 from vicinal.objectives import MinibatchSampler, NCAObjective
-from vicinal.objectives.base import sample_indices
+from vicinal.objectives.nca import sample_indices
 
 PACKAGES = ("vicinal", "numpy", "scipy", "scikit-learn", "numba", "threadpoolctl")
 # A task is repeated until it has taken so long, and its least time counts.

@@ -2,7 +2,7 @@
 
 Section 5 of the NCA paper allows any differentiable map. An objective calls
 `project(X, parameters, n_threads)` for the points Z, and, given the gradient G with
-respect to Z, `pullback(X, parameters, G, n_threads)` for the gradient with respect to
+respect to Z, `pullback(G, X, n_threads, parameters)` for the gradient with respect to
 the parameters.
 """
 
@@ -38,10 +38,10 @@ class Map(Protocol):
 
     def pullback(
         self,
-        X: FloatArray,
-        parameters: FloatArray,
         gradient: FloatArray,
+        X: FloatArray,
         n_threads: int = 1,
+        parameters: FloatArray | None = None,
         /,
     ) -> FloatArray:
         """Return the derivative with respect to the parameters, of their shape."""
@@ -60,16 +60,7 @@ class Linear:
     """
 
     project = staticmethod(project)
-
-    def pullback(
-        self,
-        X: FloatArray,
-        parameters: FloatArray,  # noqa: ARG002  the map is linear in A
-        gradient: FloatArray,
-        n_threads: int = 1,
-    ) -> FloatArray:
-        """Return GᵀX."""
-        return back_project(gradient, X, n_threads)
+    pullback = staticmethod(back_project)
 
 
 class Diagonal:
@@ -95,10 +86,10 @@ class Diagonal:
 
     def pullback(
         self,
-        X: FloatArray,
-        parameters: FloatArray,  # noqa: ARG002  the map is linear in w
         gradient: FloatArray,
+        X: FloatArray,
         n_threads: int = 1,  # noqa: ARG002
+        parameters: FloatArray | None = None,  # noqa: ARG002  linear in w
     ) -> FloatArray:
         """Return Σ_i g_i ∘ x_i."""
         return np.einsum("ij,ij->j", gradient, X)

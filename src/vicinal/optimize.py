@@ -7,14 +7,14 @@ labels, rows or estimators.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
-from numpy.random import Generator
+from numpy import random
 from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult, minimize
 
@@ -281,18 +281,7 @@ def natural_step(place: Place) -> float:
     return (_norm(place.components) or 1.0) / _norm(place.gradient)
 
 
-class StepSizes(Protocol):
-    """Adaptive step sizes of one run."""
-
-    @property
-    def eta(self) -> float | FloatArray:
-        """η of the next step, a scalar or one value for each entry of the map."""
-
-    def after_move(self, gradient: FloatArray) -> None:
-        """Update after an accepted step, given the gradient at the new map."""
-
-    def after_retreat(self) -> None:
-        """Shorten the steps after a rejected step."""
+StepSizes: TypeAlias = Generator[Any, FloatArray | None, None]
 
 
 @dataclass(frozen=True)
@@ -325,7 +314,10 @@ class GradientAscent(ABC):
 
     @abstractmethod
     def step_sizes(self, objective: Objective, start: Place) -> StepSizes:
-        """Return the step sizes for a run from a start."""
+        """Yield η of each step, a scalar or one value for each entry of the map.
+
+        Sent back is the gradient at the new map, or None if the step was rejected.
+        """
 
     def maximize(
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
@@ -343,9 +335,10 @@ class GradientAscent(ABC):
             return end("the gradient is zero at the start")
 
         sizes = self.step_sizes(objective, first)
+        eta = next(sizes)
         n_idle = 0
         while len(curve) <= self.max_iter:
-            step = sizes.eta * here.gradient
+            step = eta * here.gradient
             if _norm(step) <= 1e-10 * _norm(here.components):
                 return end("the step has become negligible")
             there = evaluate(objective, here.components + step)
@@ -354,10 +347,9 @@ class GradientAscent(ABC):
             if moved:
                 here = there
                 best = max(best, here, key=lambda place: place.value)
-                sizes.after_move(here.gradient)
             else:
                 here = best
-                sizes.after_retreat()
+            eta = sizes.send(here.gradient if moved else None)
             curve.append(here.value)
             if on_iteration(here.components.copy(), curve):
                 return end("stopped by a callback", "callback")
@@ -425,21 +417,11 @@ class BoldDriver(GradientAscent):
     sigma: float = 0.5
 
     def step_sizes(self, objective: Objective, start: Place) -> StepSizes:  # noqa: ARG002
-        """Return one step size, that of the first step."""
-        return _Bold(self.first_step * natural_step(start), self.rho, self.sigma)
-
-
-@dataclass
-class _Bold:
-    eta: float
-    rho: float
-    sigma: float
-
-    def after_move(self, gradient: FloatArray) -> None:  # noqa: ARG002
-        self.eta *= self.rho
-
-    def after_retreat(self) -> None:
-        self.eta *= self.sigma
+        """Yield one step size, that of the first step at first."""
+        eta = self.first_step * natural_step(start)
+        while True:
+            moved = (yield eta) is not None
+            eta *= self.rho if moved else self.sigma
 
 
 @dataclass(frozen=True)
@@ -498,35 +480,20 @@ class DeltaBarDelta(GradientAscent):
     theta: float = 0.7
 
     def step_sizes(self, objective: Objective, start: Place) -> StepSizes:  # noqa: ARG002
-        """Return the step size of the first step, for each entry."""
+        """Yield the step sizes of all entries, that of the first step at first."""
         first = self.first_step * natural_step(start)
-        return _OneForEach(
-            eta=np.full_like(start.gradient, first),
-            average=start.gradient,
-            kappa=self.kappa * first,
-            phi=self.phi,
-            theta=self.theta,
-        )
-
-
-@dataclass
-class _OneForEach:
-    eta: FloatArray
-    average: FloatArray
-    kappa: float
-    phi: float
-    theta: float
-
-    def after_move(self, gradient: FloatArray) -> None:
-        agreement = np.sign(self.average) * np.sign(gradient)
-        shrunk = np.where(agreement < 0, (1 - self.phi) * self.eta, self.eta)
-        self.eta = np.where(agreement > 0, self.eta + self.kappa, shrunk)
-        self.average = (1 - self.theta) * gradient + self.theta * self.average
-
-    def after_retreat(self) -> None:
-        self.eta = self.eta / 2
-        # If the gradient is larger than at the start, κ alone would overshoot again.
-        self.kappa /= 2
+        eta, average = np.full_like(start.gradient, first), start.gradient
+        kappa = self.kappa * first
+        while True:
+            gradient = yield eta
+            if gradient is None:
+                # If the gradient is larger than at the start, κ would overshoot again.
+                eta, kappa = eta / 2, kappa / 2
+                continue
+            agreement = np.sign(average) * np.sign(gradient)
+            shrunk = np.where(agreement < 0, (1 - self.phi) * eta, eta)
+            eta = np.where(agreement > 0, eta + kappa, shrunk)
+            average = (1 - self.theta) * gradient + self.theta * average
 
 
 @dataclass(frozen=True)
@@ -577,7 +544,7 @@ class DecayingSteps(GradientAscent):
     eta_0: float = 300.0
 
     def step_sizes(self, objective: Objective, start: Place) -> StepSizes:
-        """Search for t_0."""
+        """Search for t_0, and yield η_0 / (t + t_0)."""
         eta_0 = self.eta_0 * natural_step(start)
 
         def height(t_0: float) -> float:
@@ -592,29 +559,15 @@ class DecayingSteps(GradientAscent):
             if start.value < highest >= value:
                 break
             t_0, highest = factor * t_0, value
-        return _Decaying(eta_0, t_0)
-
-
-@dataclass
-class _Decaying:
-    eta_0: float
-    t: float  # t + t_0 of the rule
-
-    @property
-    def eta(self) -> float:
-        return self.eta_0 / self.t
-
-    def after_move(self, gradient: FloatArray) -> None:  # noqa: ARG002
-        self.t += 1
-
-    def after_retreat(self) -> None:
-        self.t *= 2
+        while True:
+            moved = (yield eta_0 / t_0) is not None
+            t_0 = t_0 + 1 if moved else 2 * t_0
 
 
 class Sampled(Protocol):
     """Objective that is a sum, from which mini-batches can be drawn."""
 
-    def draw(self, rng: Generator) -> Objective:
+    def draw(self, rng: random.Generator) -> Objective:
         """Return a mini-batch, whose value and gradient estimate those of the sum."""
 
 
@@ -690,7 +643,9 @@ class Progress(NamedTuple):
     n_paths: int = 1
 
 
-TakeSteps = Callable[[Any, FloatArray, Adam, Sequence[float], Generator], Progress]
+TakeSteps = Callable[
+    [Any, FloatArray, Adam, Sequence[float], random.Generator], Progress
+]
 """Takes a step of each size, as `take_steps` does."""
 
 
@@ -699,7 +654,7 @@ def take_steps(
     components: FloatArray,
     adam: Adam,
     etas: Sequence[float],
-    rng: Generator,
+    rng: random.Generator,
 ) -> Progress:
     """Take steps, each on another mini-batch.
 
@@ -846,6 +801,12 @@ class Refreshed:
     is_stale: Callable[[FloatArray], bool]
     how: dict[str, Any]
     length: int = 10
+    chooses_unit: ClassVar[bool] = True
+
+    @property
+    def description(self) -> str:
+        """Name of the solver."""
+        return str(self.how["solver"])
 
     def maximize(
         self, objective: Objective, start: FloatArray, on_iteration: OnIteration
@@ -1056,7 +1017,7 @@ def maximize(
     size = float(np.abs(start).max(initial=0)) / unit
     if size > 0 and not 0.01 <= size <= 100:
         unit *= power_of_two(size)
-    if unit == 1:
+    if unit == 1 or getattr(solver, "chooses_unit", False):
         result = solver.maximize(objective, start, callback)
     else:
         result = solver.maximize(

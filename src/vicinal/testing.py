@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from vicinal.objectives import NCAObjective
-from vicinal.objectives.base import PairLoss
+from vicinal.objectives.nca import PairLoss
 
 __all__ = ["check_loss"]
 

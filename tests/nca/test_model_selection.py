@@ -183,6 +183,13 @@ def test_it_goes_on_from_the_last_map() -> None:
     assert low.components_.shape == (4, 4)
 
 
+def test_a_diagonal_fit_stays_diagonal_after_a_warm_start() -> None:
+    model = NCAClassifier(form="diagonal", warm_start=True, max_iter=2).fit(X, y)
+    model.fit(X, y)
+    assert model.init_ == "warm"
+    np.testing.assert_array_equal(model.components_, np.diag(model.feature_weights_))
+
+
 def test_pieces_choose_again_as_more_is_seen() -> None:
     model = NCAClassifier(random_state=0)
     order = np.random.default_rng(0).permutation(150)

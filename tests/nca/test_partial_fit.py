@@ -170,7 +170,7 @@ def test_the_memory_is_a_fair_sample_of_all_rows() -> None:
     rng = np.random.default_rng(1)
     kept = np.zeros(3000)
     for _ in range(120):
-        pieces = Reservoir.begin(preconditioner, rows)
+        pieces = Reservoir.begin(preconditioner, rows, np.arange(1))
         for part in np.split(rows, [50, 700, 1500, 1600, 2900]):
             pieces = pieces.with_piece(part, part[:, 0].astype(int), rng).trimmed()
             assert len(pieces.X) == min(300, pieces.n_seen)
@@ -193,7 +193,9 @@ def test_no_more_is_remembered_than_allowed() -> None:
 def test_only_new_rows_ask_for_neighbours_unless_they_are_few() -> None:
     preconditioner = Preconditioner.find(X, y, 2, False, np.random.default_rng(0))
     rng = np.random.default_rng(1)
-    pieces = Reservoir.begin(preconditioner, X).with_piece(X[:700], y[:700], rng)
+    pieces = Reservoir.begin(preconditioner, X, np.unique(y)).with_piece(
+        X[:700], y[:700], rng
+    )
     few = pieces.with_piece(X[700:730], y[700:730], rng).optimizer(
         30, (None, None), 0.0, 0
     )
@@ -202,15 +204,17 @@ def test_only_new_rows_ask_for_neighbours_unless_they_are_few() -> None:
     climb = pieces.optimizer(600, (None, None), 0.0, 0)
     assert climb.pool == slice(700, None)
     assert few.step < climb.step <= 1
-    later = Reservoir(preconditioner, X, y, rng.random(1500), n_seen=10**6).optimizer(
-        600, (None, None), 0.0, 0
-    )
+    later = Reservoir(
+        preconditioner, X, y, rng.random(1500), np.unique(y), n_seen=10**6
+    ).optimizer(600, (None, None), 0.0, 0)
     assert later.step < climb.step
     assert few.warmup_fraction == 1
     assert later.warmup_fraction == 0
     much = 4 * _partial_fit.RESERVOIR_SIZE
     for n_seen, fraction in ((much - 1, 1), (much, 0)):
-        reservoir = Reservoir(preconditioner, X, y, rng.random(1500), n_seen=n_seen)
+        reservoir = Reservoir(
+            preconditioner, X, y, rng.random(1500), np.unique(y), n_seen=n_seen
+        )
         found = reservoir.optimizer(600, (None, None), 0.0, 0)
         assert found.warmup_fraction == fraction
 

@@ -5,7 +5,6 @@ from sklearn.preprocessing import scale
 
 from vicinal import NCA, NCARegressor
 from vicinal.nca._initialization import (
-    best_scale,
     perplexity,
     rescale_init,
     to_perplexity,
@@ -84,14 +83,6 @@ def test_weights_are_counts() -> None:
     assert perplexity(weighted, np.eye(13), ALL) == pytest.approx(
         perplexity(repeated, np.eye(13), np.arange(counts.sum())), rel=1e-9
     )
-
-
-@pytest.mark.parametrize("bottom", [-1.3, 0.0, 0.4, 2.9])
-def test_the_best_scale_is_found(bottom: float) -> None:
-    def loss(x: float) -> float:
-        return float(np.cosh(x - bottom))
-
-    assert best_scale(loss, 0.0) == pytest.approx(bottom, abs=0.06)
 
 
 @pytest.mark.parametrize("unit", [2.0**-60, 2.0**-12, 2.0**12, 2.0**60])

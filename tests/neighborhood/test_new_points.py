@@ -24,7 +24,13 @@ def test_either_may_need_float64(
     queries: FloatArray, points: FloatArray, dtype: type
 ) -> None:
     offsets = np.zeros(len(points), dtype=np.float32)
-    found = resolved(queries, points, offsets)
-    assert [one.dtype for one in found] == [dtype] * 3
-    for one, given in zip(found, (queries, points, offsets), strict=True):
-        np.testing.assert_array_equal(one, given)
+    offsets = np.arange(len(points), dtype=np.float32)
+    Q, query_norms, Z, norms, found = resolved(queries, points, offsets)
+    assert {one.dtype for one in (Q, query_norms, Z, norms, found)} == {np.dtype(dtype)}
+    np.testing.assert_array_equal(found, offsets)
+    np.testing.assert_allclose(query_norms, np.square(Q).sum(axis=1), rtol=1e-5)
+    np.testing.assert_allclose(norms, np.square(Z).sum(axis=1), rtol=1e-5)
+    wanted = queries.astype(float)[:, None] - points.astype(float)
+    size = np.abs(wanted).max()
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(Q[:, None] - Z, wanted, atol=10 * eps * size)

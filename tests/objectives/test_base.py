@@ -11,7 +11,8 @@ from tests.nca.oracles_terms import (
 )
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import NCAObjective, TargetObjective
-from vicinal.objectives.base import Minibatch, PairObjective
+from vicinal.objectives.minibatch import Minibatch
+from vicinal.objectives.nca import PairObjective
 
 D = 4
 KINDS = ["expected", "log", "class-density"]

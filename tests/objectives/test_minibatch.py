@@ -7,7 +7,8 @@ from vicinal.objectives import (
     NCAObjective,
     TargetObjective,
 )
-from vicinal.objectives.base import Minibatch, PairObjective, sample_indices
+from vicinal.objectives.minibatch import Minibatch
+from vicinal.objectives.nca import PairObjective, sample_indices
 from vicinal.optimize import Ridge
 
 KINDS = ["expected", "log", "class-density"]

@@ -11,7 +11,7 @@ from tests.objectives.differences import by_differences
 from tests.objectives.oracles_matches import pairs_value
 from vicinal._typing import FloatArray, IntArray
 from vicinal.objectives import GivenPairsObjective, MinibatchSampler
-from vicinal.objectives.nca import Normalization, check_pairs
+from vicinal.objectives.matches import Normalization, check_pairs
 
 NORMALIZATIONS: list[Normalization] = ["pairs", "all", "anchor"]
 
@@ -79,7 +79,7 @@ def test_the_sum_over_all_pairs_is_estimated_from_random_rows(
     objective = GivenPairsObjective(X, check_pairs(pairs, 400))
     queries = objective.sample_queries(rng, 200)
     exact = objective.terms(np.eye(3), queries)
-    monkeypatch.setattr("vicinal.objectives.nca._ALL_ROWS", 0)
+    monkeypatch.setattr("vicinal.objectives.matches._ALL_ROWS", 0)
     estimated = objective.terms(np.eye(3), queries)
     difference = estimated - exact
     assert 0 < np.abs(difference).max() < 0.2

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from tests.objectives.differences import by_differences
 from tests.objectives.oracles_matches import matches_value
 from vicinal.objectives import NCAObjective, SoftMatchObjective
-from vicinal.objectives.nca import check_soft_labels
+from vicinal.objectives.matches import check_soft_labels
 
 
 @pytest.mark.parametrize("kind", ["expected", "log"])

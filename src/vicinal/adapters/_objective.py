@@ -15,7 +15,7 @@ from vicinal.neighborhood import (
     project,
     soft_neighbors,
 )
-from vicinal.objectives.base import sample_indices
+from vicinal.objectives.nca import sample_indices
 from vicinal.optimize import Ridge
 
 # Documents in a sample that represents all of them; see "Large collections" in

@@ -10,7 +10,7 @@ from vicinal._typing import FloatArray
 from vicinal.adapters._evaluation import score_vectors
 from vicinal.adapters._objective import N_SAMPLED_DOCUMENTS, RetrievalObjective
 from vicinal.base.selection import climb, paired_gains
-from vicinal.objectives.base import sample_indices
+from vicinal.objectives.nca import sample_indices
 
 # From a map near the identity to one close to the unpenalized maximum.
 ALPHAS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)

@@ -196,8 +196,8 @@ class Monitor:
         The initial map, or the diagonal of a diagonal one.
     state : callable
         Returns the fitted attributes of a map.
-    how : str, default=""
-        Description of the optimization, for `verbose`.
+    solver : object, default=None
+        The solver, for `verbose`.
     noisy : bool, default=False
         Whether the curve is an estimate; if so, the latest map is kept.
     """
@@ -209,7 +209,7 @@ class Monitor:
         y: Any,
         start: FloatArray,
         state: Callable[[FloatArray], dict[str, Any]],
-        how: str = "",
+        solver: Any = None,
         noisy: bool = False,
     ) -> None:
         self.components = self._current = start
@@ -217,7 +217,7 @@ class Monitor:
         self.curve: list[float] = []
         self._estimator = estimator
         self._state = state
-        self._how = how
+        self._solver = solver
         self._noisy = noisy
         self._data = {"estimator": estimator, "X": X, "y": y}
         self._callback: Callable[[FloatArray, int], object] | None = estimator.callback
@@ -232,8 +232,11 @@ class Monitor:
         self._task = self._context.subcontext(task_name="iteration")
         self._task.call_on_fit_task_begin(**self._data)
         if self._estimator.verbose:
-            if self._how:
-                say(self._estimator, self._how)
+            if self._solver is not None:
+                name = type(self._solver).__name__
+                name = getattr(self._solver, "description", name)
+                name = self._solver if isinstance(self._solver, str) else name
+                say(self._estimator, f"solver {name}")
             titles = f"{'iteration':>10} {'objective':>16} {'seconds':>9} {'left':>9}"
             say(self._estimator, titles)
         return self

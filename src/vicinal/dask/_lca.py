@@ -31,7 +31,7 @@ from vicinal.lca.em import (
     stochastic_em,
 )
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
-from vicinal.objectives.base import sample_indices
+from vicinal.objectives.nca import sample_indices
 
 N_KERNELS = N_EXACT
 """Maximum number of rows that have a kernel in the density."""

@@ -1,8 +1,8 @@
 """Neighborhood components analysis: classes, pairs, a classifier, a regressor.
 
-`nca` has the estimator. `_problems` validates rows and labels; `_learning` fits the
-map; `_initialization` computes the start and its scale, `_selection` chooses start and
-penalty for alpha="auto"; `_stochastic` optimizes on mini-batches; `_schedules` has
+`nca` has the estimator and `learn`, the algorithm. `_problems` validates rows and
+labels; `_initialization` computes the start and its scale, `_selection` chooses start
+and penalty for alpha="auto"; `_stochastic` optimizes on mini-batches; `_schedules` has
 annealing and early stopping, `_partial_fit` incremental learning.
 """
 
@@ -12,14 +12,14 @@ from vicinal.nca._initialization import queries_of_all as queries_of_all
 from vicinal.nca._initialization import seed_of as seed_of
 
 # For `vicinal.dask`, which runs the same steps on a cluster.
-from vicinal.nca._learning import Run as Run
-from vicinal.nca._learning import learn as learn
-from vicinal.nca._learning import store as store
-from vicinal.nca._learning import warn_unless_learned as warn_unless_learned
 from vicinal.nca._problems import ClassProblem as ClassProblem
 from vicinal.nca._stochastic import sample_size as sample_size
 from vicinal.nca.classifier import NCAClassifier
 from vicinal.nca.nca import NCA
+from vicinal.nca.nca import Run as Run
+from vicinal.nca.nca import learn as learn
+from vicinal.nca.nca import store as store
+from vicinal.nca.nca import warn_unless_learned as warn_unless_learned
 from vicinal.nca.pairs import PairNCA
 from vicinal.nca.regressor import NCARegressor
 

@@ -4,7 +4,6 @@ The size of A is the only bandwidth of p_ij ∝ exp(−‖A x_i − A x_j‖²).
 if all points are equally near, or if only the nearest neighbor has any weight.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -31,7 +30,7 @@ from vicinal.base.selection import enough_components, ordered_by_size
 from vicinal.nca._problems import Problem
 from vicinal.nca._schedules import anneal
 from vicinal.neighborhood import effective_n_threads
-from vicinal.objectives.base import PairObjective, sample_indices
+from vicinal.objectives.nca import PairObjective, sample_indices
 from vicinal.optimize import Ridge, power_of_two
 
 FROM_THE_DATA = ("auto", "pca", "lda", "rca", "whiten")
@@ -347,54 +346,60 @@ def first_map(
     est: Any,
     problem: Problem,
     objective: PairObjective,
-    optimizer: Any,
+    solver: Any,
     alpha: float,
     unit: float,
 ) -> FloatArray:
-    """Return the initial map for the estimator's parameters."""
+    """Return the initial map for the estimator's parameters.
+
+    Parameters
+    ----------
+    est : estimator
+        The estimator.
+    problem : Problem
+        The rows.
+    objective : PairObjective
+        Their objective, which determines the scale.
+    solver : object
+        If it is a `StochasticOptimizer`, a sample of the rows determines the start.
+    alpha : float
+        Penalty per point, for annealing.
+    unit : float
+        Unit of the map's entries.
+    """
+    last = last_map(est, problem.X)
+    if last is not None:
+        return last
     X, codes, d = problem.X, problem.codes, est.n_components
-    if is_warm(est, X):
-        if not is_diagonal(est):
-            return est.components_
-        if len(est.components_) == X.shape[1]:
-            return np.diag(est.components_).copy()
     if d == "auto":
         return shortened(est, problem)
-    if getattr(est, "anneal", False):
-        return annealed(est, problem, objective, alpha, unit)
-    basis = getattr(optimizer, "preconditioner", None)
-    if getattr(est, "form", "full") == "diagonal":
+    basis = getattr(solver, "preconditioner", None)
+    named = isinstance(est.init, str)
+    make = partial(
+        initial_components,
+        est.init,
+        random_state=check_random_state(est.random_state),
+        n_threads=effective_n_threads(est.n_jobs),
+    )
+    if est.form == "diagonal":
         start = diagonal_start(est.init, X, unit)
     elif basis is None:
-        start = start_of(est, X, codes, d, unit)
+        start = make(X, codes, None if est.anneal else d, unit=unit)
     else:
-        return start_from_sample(est, problem, basis)
-    as_given = not isinstance(est.init, str) or est.init == "small-random"
-    if basis is not None or as_given:
+        X = X[basis.rows]
+        if codes is not None:
+            codes = np.unique(codes[basis.rows], return_inverse=True)[1]
+        projection = basis.projection
+        if projection is None or d is None or not (named and est.init in FROM_THE_DATA):
+            return make(X, codes, d)
+        return make(X @ projection, codes, d) @ projection.T
+    if basis is None and named and (est.anneal or est.init != "small-random"):
+        rng = np.random.default_rng(seed_of(est))
+        start = rescale_init(objective, start, rng, is_auto=est.init == "auto")
+    if not est.anneal:
         return start
-    rng = np.random.default_rng(seed_of(est))
-    return rescale_init(objective, start, rng, is_auto=est.init == "auto")
-
-
-def start_from_sample(est: Any, problem: Problem, basis: Any) -> FloatArray:
-    """Return the start for `init`, from the preconditioner's sample of the rows."""
-    points, labels, d = problem.X[basis.rows], problem.codes, est.n_components
-    if labels is not None:
-        labels = np.unique(labels[basis.rows], return_inverse=True)[1]
-    from_data = isinstance(est.init, str) and est.init in FROM_THE_DATA
-    if basis.projection is None or d is None or not from_data:
-        return start_of(est, points, labels, d)
-    within = start_of(est, points @ basis.projection, labels, d)
-    return within @ basis.projection.T
-
-
-def start_of(
-    est: Any, X: Any, codes: IntArray | None, d: int | None, unit: float = 1.0
-) -> FloatArray:
-    """Return the start for `init`."""
-    random_state = check_random_state(est.random_state)
-    threads = effective_n_threads(est.n_jobs)
-    return initial_components(est.init, X, codes, d, random_state, threads, unit)
+    penalized = Ridge(objective, alpha * objective.n_points)
+    return anneal(penalized, start, d, X, est.anneal, unit)
 
 
 def shortened(est: Any, problem: Problem) -> FloatArray:
@@ -410,41 +415,19 @@ def shortened(est: Any, problem: Problem) -> FloatArray:
     return ordered[: enough_components(problem.X, problem.codes, ordered)]
 
 
-def annealed(
-    est: Any, problem: Problem, objective: PairObjective, alpha: float, unit: float
-) -> FloatArray:
-    """Return a map of n_components rows, annealed from a map of full rank."""
-    X, d = problem.X, est.n_components
-    if d is None or d >= X.shape[1]:
-        raise ValueError(
-            f"anneal={est.anneal!r} reduces {X.shape[1]} dimensions: give a smaller "
-            "n_components."
-        )
-    full = start_of(est, X, problem.codes, None, unit)
-    if isinstance(est.init, str):
-        rng = np.random.default_rng(seed_of(est))
-        full = rescale_init(objective, full, rng, is_auto=est.init == "auto")
-    if len(full) < d:
-        raise ValueError(f"init has {len(full)} rows, fewer than n_components={d}.")
-    penalized = Ridge(objective, alpha * objective.n_points)
-    return anneal(penalized, full, d, X, est.anneal, unit)
-
-
-def is_warm(est: Any, X: Any) -> bool:
-    """Return whether to continue from the map of the last fit."""
+def last_map(est: Any, X: Any) -> FloatArray | None:
+    """Return the map of the last fit to continue from, or its diagonal; or None."""
     if not (est.warm_start and hasattr(est, "components_")):
-        return False
-    if est.components_.shape[1] != X.shape[1]:
+        return None
+    A: FloatArray = est.components_
+    if A.shape[1] != X.shape[1]:
         raise ValueError(
             f"X has {X.shape[1]} features, but the map to start from "
-            f"(warm_start=True) has {est.components_.shape[1]}."
+            f"(warm_start=True) has {A.shape[1]}."
         )
-    return True
-
-
-def is_diagonal(est: Any) -> bool:
-    """Return whether the map has one weight for each feature."""
-    return getattr(est, "form", "full") == "diagonal"
+    if est.form != "diagonal":
+        return A
+    return np.diag(A).copy() if len(A) == A.shape[1] else None
 
 
 def seed_of(est: Any) -> int:
@@ -600,26 +583,6 @@ def rescale_init(
     return to_perplexity(objective, A, rng)
 
 
-def best_scale(loss: Callable[[float], float], log_scale: float) -> float:
-    """Return the logarithm of the scale with the least loss, with a precision of 5 %.
-
-    Parameters
-    ----------
-    loss : callable
-        Loss as a function of the logarithm of a scale.
-    log_scale : float
-        Center of the search, which covers a quarter to 32 times this scale.
-    """
-    grid = log_scale + np.log(2) * np.arange(-2, 6)
-    losses = [loss(x) for x in grid]
-    k = int(np.argmin(losses))
-    around = (grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)])
-    found = minimize_scalar(
-        loss, bounds=around, method="bounded", options={"xatol": 0.05}
-    )
-    return _rounded(found.x if found.fun < losses[k] else grid[k], log_scale)
-
-
 def _rounded(log_scale: float, origin: float) -> float:
     """Round a scale to one percent, since the search amplifies rounding errors."""
     return float(origin + 0.01 * np.round((log_scale - origin) / 0.01))
@@ -699,7 +662,17 @@ def best_loss_scale(objective: PairObjective, A: FloatArray) -> FloatArray:
         terms = judged.terms(np.exp(log_scale) * A, queries).astype(np.float64)
         return -float(np.average(np.maximum(terms, floor), weights=counts))
 
-    return float(np.exp(best_scale(loss, -np.log(distance)))) * A
+    # From a quarter to 32 times the inverse distance, with a precision of 5 %.
+    middle = -np.log(distance)
+    grid = middle + np.log(2) * np.arange(-2, 6)
+    losses = [loss(x) for x in grid]
+    k = int(np.argmin(losses))
+    around = (grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)])
+    found = minimize_scalar(
+        loss, bounds=around, method="bounded", options={"xatol": 0.05}
+    )
+    best = found.x if found.fun < losses[k] else grid[k]
+    return float(np.exp(_rounded(best, middle))) * A
 
 
 def scaled_starts(

@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
+from scipy.optimize import OptimizeResult
 from sklearn.base import clone
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.nca._initialization import first_map, seed_of
-from vicinal.nca._learning import Run, make_objective, part_sizes
 from vicinal.nca._problems import MOST_ROWS, ClassProblem, class_prior
 from vicinal.nca._selection import Selected, alpha_max, select
 from vicinal.nca._stochastic import (
@@ -19,6 +19,7 @@ from vicinal.nca._stochastic import (
     N_REFERENCES,
     Preconditioner,
     StochasticOptimizer,
+    part_sizes,
 )
 from vicinal.neighborhood import center_float32
 
@@ -38,14 +39,19 @@ class Reservoir:
     X: FloatArray
     codes: IntArray
     keys: FloatArray
+    classes: NDArray[Any]
     n_seen: int = 0
     n_framed: int = 0
+    n_selected: int = 0
 
     @classmethod
-    def begin(cls, preconditioner: Preconditioner, X: FloatArray) -> Self:
+    def begin(
+        cls, preconditioner: Preconditioner, X: FloatArray, classes: NDArray[Any]
+    ) -> Self:
         """Return an empty reservoir for rows like these."""
+        none = np.empty(0)
         return cls(
-            preconditioner, X[:0], np.empty(0, dtype=int), np.empty(0), n_framed=len(X)
+            preconditioner, X[:0], none.astype(int), none, classes, n_framed=len(X)
         )
 
     def with_piece(self, X: FloatArray, codes: IntArray, rng: Generator) -> Self:
@@ -96,7 +102,9 @@ class Reservoir:
 
 def learn_piece(
     est: Any, X: FloatArray, codes: IntArray, classes: NDArray[Any]
-) -> None:
+) -> tuple[
+    Reservoir, ClassProblem, StochasticOptimizer, Selected | None, OptimizeResult
+]:
     """Learn from a piece and the reservoir, and add the piece to the reservoir.
 
     Parameters
@@ -107,6 +115,19 @@ def learn_piece(
         The piece, and its class codes as indices into `classes`.
     classes : ndarray
         All classes.
+
+    Returns
+    -------
+    pieces : Reservoir
+        The reservoir with the piece.
+    problem : ClassProblem
+        Its rows.
+    optimizer : StochasticOptimizer
+        The optimizer.
+    selected : Selected or None
+        Start and penalty, with alpha="auto".
+    result : OptimizeResult
+        The map, with the curve of all pieces.
     """
     pieces: Reservoir | None = getattr(est, "_pieces", None)
     rng = np.random.default_rng([seed_of(est), pieces.n_seen if pieces else 0])
@@ -114,7 +135,7 @@ def learn_piece(
     start: FloatArray | None = None
     if pieces is None:
         preconditioner = _coordinates(est, X, codes, len(classes), rng)
-        pieces = Reservoir.begin(preconditioner, X).with_piece(X, codes, rng)
+        pieces = Reservoir.begin(preconditioner, X, classes).with_piece(X, codes, rng)
     else:
         diagonal = est.form == "diagonal"
         start = np.diag(est.components_) if diagonal else est.components_
@@ -126,9 +147,9 @@ def learn_piece(
             pieces = replace(
                 pieces, preconditioner=preconditioner, n_framed=pieces.n_seen
             )
-    problem = _remembered(est, pieces, classes)
-    objective = make_objective(est, problem)
-    selected, n_selected = _penalty(est, problem, pieces.n_seen)
+    problem = _remembered(est, pieces)
+    objective = problem.objective()
+    selected, n_selected = _penalty(est, problem, pieces)
     alpha = est.alpha if selected is None else selected.alpha
     sizes = part_sizes(est, len(problem.X))
     optimizer = pieces.optimizer(len(X), sizes, alpha, int(rng.integers(2**31)))
@@ -137,21 +158,14 @@ def learn_piece(
     if start is None:
         start = first_map(est, problem, objective, optimizer, alpha, 1.0)
     result = optimizer.maximize(objective, start, lambda *_: False)
-    pieces = pieces.trimmed()
-    problem = _remembered(est, pieces, classes)
+    pieces = replace(pieces.trimmed(), n_selected=n_selected)
     result.curve = curve + (result.curve[1:] if curve else result.curve)
     result.nit = len(result.curve) - 1
-    run = Run(est, problem, make_objective(est, problem), optimizer, selected)
-    run.finish(result)
-    est._pieces, est._all_classes = pieces, classes
-    if n_selected:
-        est._n_selected = n_selected
-    if hasattr(est, "classes_"):  # the classes of a classifier are fixed
-        est.classes_, est._codes = classes, pieces.codes
+    return pieces, _remembered(est, pieces), optimizer, selected, result
 
 
 def _penalty(
-    est: Any, problem: ClassProblem, n_seen: int
+    est: Any, problem: ClassProblem, pieces: Reservoir
 ) -> tuple[Selected | None, int]:
     """Return the penalty for alpha="auto", and the number of rows it was chosen on.
 
@@ -160,12 +174,12 @@ def _penalty(
     """
     if est.alpha != "auto":
         return None, 0
-    known = getattr(est, "_n_selected", 0)
-    if known and (known >= MOST_ROWS or n_seen < 2 * known):
+    known = pieces.n_selected
+    if known and (known >= MOST_ROWS or pieces.n_seen < 2 * known):
         return Selected(est.init_, est.alpha_, est.components_), known
     selected = select(clone(est), problem)
     alpha = min(selected.alpha, alpha_max(selected.components))
-    return replace(selected, alpha=alpha), n_seen
+    return replace(selected, alpha=alpha), pieces.n_seen
 
 
 def _coordinates(
@@ -179,9 +193,9 @@ def _coordinates(
     return Preconditioner.find(X, codes, d, est.form == "diagonal", rng, not typical)
 
 
-def _remembered(est: Any, pieces: Reservoir, classes: NDArray[Any]) -> ClassProblem:
+def _remembered(est: Any, pieces: Reservoir) -> ClassProblem:
     """Return the rows of the reservoir as a problem."""
-    n = len(pieces.X)
+    n, classes = len(pieces.X), pieces.classes
     present, codes = np.unique(pieces.codes, return_inverse=True)
     weights = np.ones(n)
     points, offset = center_float32(pieces.X)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
-from sklearn.utils import gen_batches
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.multiclass import check_classification_targets
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
@@ -23,14 +23,13 @@ from vicinal.neighborhood import (
     center_float32,
     effective_n_threads,
 )
-from vicinal.objectives import NCAObjective, TargetObjective
-from vicinal.objectives.base import PairObjective
-from vicinal.objectives.nca import (
+from vicinal.objectives import NCAObjective, TargetObjective, TruncatedNCA
+from vicinal.objectives.matches import (
     SoftMatchObjective,
-    check_class_prior,
     check_matches,
     check_soft_labels,
 )
+from vicinal.objectives.nca import PairObjective, check_class_prior
 
 MOST_ROWS = 1000
 """Maximum number of rows that choose between starts and penalties."""
@@ -88,6 +87,10 @@ class Problem:
         """Return the objective that determines the scale of a start."""
         return self.objective()
 
+    def truncated(self, est: Any) -> TruncatedNCA:
+        """Return the objective with sums over `n_neighbors` neighbors."""
+        raise NotImplementedError
+
     def part(self, rows: IntArray) -> Self:
         """Return some of the rows, with the same set of classes."""
         return replace(
@@ -105,11 +108,6 @@ class Problem:
     def folds(self) -> "list[Fold]":
         """Return folds of training rows, with losses on held-out rows."""
         raise NotImplementedError
-
-    def mapped(self, A: FloatArray) -> FloatArray:
-        """Return the mapped rows."""
-        Z: FloatArray = self.X @ A.T
-        return Z
 
 
 @dataclass(frozen=True)
@@ -160,6 +158,23 @@ class ClassProblem(Problem):
             self.X, self.codes, self.loss, sample_weight=self.weights,
             class_prior=self.prior, n_jobs=self.n_jobs, check_input=False,
         )  # fmt: skip
+
+    def truncated(self, est: Any) -> TruncatedNCA:
+        """Return the objective with sums over `n_neighbors` neighbors."""
+        seed = int(check_random_state(est.random_state).randint(2**31 - 1))
+        objective = TruncatedNCA(
+            self.X, self.codes, self.loss, n_neighbors=est.n_neighbors, seed=seed,
+            sample_weight=self.weights, class_prior=self.prior, n_jobs=self.n_jobs,
+            check_input=False,
+        )  # fmt: skip
+        if objective.lists_too_long:
+            k = est.n_neighbors
+            warn_caller(
+                f"n_neighbors={k} lists {k * objective.n_rows:.1e} neighbors, more "
+                "than fit in memory; sums run over all pairs. Lower n_neighbors, or "
+                "use solver='stochastic'."
+            )
+        return objective
 
     def subproblem(self, rows: IntArray) -> Self:
         present, codes = np.unique(self.codes[rows], return_inverse=True)
@@ -251,7 +266,7 @@ class RegressionProblem(Problem):
                 judges: "RegressionProblem" = judges,
             ) -> FloatArray:
                 components = A.astype(part.X.dtype)
-                means = part.predict(components, judges.mapped(components))
+                means = part.predict(components, judges.X @ components.T)
                 return np.square(means - judges.targets)
 
             found.append(Fold(part, losses, judges.weights))
@@ -263,7 +278,7 @@ class RegressionProblem(Problem):
         targets = self.targets.astype(dtype)[:, None]
         weights = NeighborWeights.build(self.weights, np.ones(len(self.X)), dtype)
         threads = effective_n_threads(self.n_jobs)
-        means = average(queries, self.mapped(A), targets, weights, threads)
+        means = average(queries, self.X @ A.T, targets, weights, threads)
         return means[:, 0].astype(np.float64)
 
 

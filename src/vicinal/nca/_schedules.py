@@ -1,6 +1,7 @@
 """Schedules of a fit: dimensionality annealing and early stopping."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ ANNEALED = ("magnitude", "data-variance", "projected-variance")
 def anneal(
     objective: Objective,
     start: FloatArray,
-    n_components: int,
+    n_components: int | None,
     X: FloatArray,
     measure: bool | str = "magnitude",
     unit: float = 1.0,
@@ -51,6 +52,15 @@ def anneal(
     -------
     ndarray of shape (n_components, n_features)
     """
+    if n_components is None or n_components >= X.shape[1]:
+        raise ValueError(
+            f"anneal={measure!r} reduces {X.shape[1]} dimensions: give a smaller "
+            "n_components."
+        )
+    if len(start) < n_components:
+        raise ValueError(
+            f"init has {len(start)} rows, fewer than n_components={n_components}."
+        )
     A: FloatArray = np.asarray(start, dtype=np.float64)
     solver = ConjugateGradient(max_iter=n_steps, tol=0.0)
     while len(A) > n_components:
@@ -77,6 +87,12 @@ def least_row(X: FloatArray, measure: bool | str, A: FloatArray) -> int:
         directions = A / np.maximum(np.linalg.norm(A, axis=1, keepdims=True), 1e-300)
         return int(np.argmin((X @ directions.T).var(axis=0)))
     return int(np.argmin(np.linalg.norm(A, axis=1)))
+
+
+def held_out_part(est: Any, problem: Problem) -> tuple[Problem, Problem]:
+    """Return the rows to learn from, and the rows that stop the fit."""
+    train, held = hold_out(problem.codes, est.validation_fraction, est.random_state)
+    return problem.part(train), problem.part(held)
 
 
 def hold_out(
@@ -137,6 +153,26 @@ def held_out_accuracy(
     return float(knn.score(mapped(queries), truth))
 
 
+def held_out_score(
+    est: Any, train: Problem, held: Problem, objective: Any
+) -> Callable[[FloatArray], float]:
+    """Return a function that scores a map on held-out rows by the objective.
+
+    If that is None, since maps have the scale of a mini-batch, it is 5-NN accuracy.
+    """
+    if objective is None:
+        return partial(held_out_accuracy, train, held)
+
+    def score(A: FloatArray) -> float:
+        proba = objective.class_probabilities(A, held.X)
+        p = proba[np.arange(len(held.X)), held.codes].astype(np.float64)
+        if est.objective == "log":
+            p = np.log(np.maximum(p, np.finfo(held.X.dtype).tiny))
+        return float(np.average(p, weights=held.weights))
+
+    return score
+
+
 class EarlyStopping:
     """Early stopping on a held-out score (thesis, 3.3.1).
 
@@ -155,7 +191,7 @@ class EarlyStopping:
     ) -> None:
         self._score = score
         self._patience = patience
-        self._best = start
+        self.best = start
         self._best_iteration = 0
         self.curve = [score(start)]
 
@@ -166,14 +202,9 @@ class EarlyStopping:
             stop = on_iteration(components, curve)
             score = self._score(components)
             if score > max(self.curve):
-                self._best, self._best_iteration = components, len(self.curve)
+                self.best, self._best_iteration = components, len(self.curve)
             self.curve.append(score)
             waited = len(self.curve) - 1 - self._best_iteration
             return stop or waited >= self._patience
 
         return watched
-
-    @property
-    def best(self) -> FloatArray:
-        """The map with the best held-out score."""
-        return self._best

@@ -13,22 +13,19 @@ from vicinal._typing import FloatArray
 from vicinal.base.metric import say
 from vicinal.base.selection import ordered_by_size
 from vicinal.nca._initialization import (
-    annealed,
     best_loss_scale,
     candidate_diagonals,
     candidate_starts,
     data_unit,
     first_map,
-    is_diagonal,
-    is_warm,
+    last_map,
     rescale_init,
     scaled_starts,
     seed_of,
-    shortened,
 )
 from vicinal.nca._problems import Fold, Problem
 from vicinal.neighborhood import effective_n_threads
-from vicinal.objectives.base import sample_indices
+from vicinal.objectives.nca import sample_indices
 from vicinal.optimize import Ridge, maximize
 
 PENALTIES = (1.0, 0.1, 0.01, 0.0)
@@ -64,11 +61,11 @@ def select(est: Any, problem: Problem) -> Selected:
 
     Paths of penalties, from strong to none, are fitted from each candidate start.
     """
-    if is_warm(est, problem.X) and hasattr(est, "alpha_"):
+    warm = last_map(est, problem.X)
+    if warm is not None and hasattr(est, "alpha_"):
         # The map was learned from the rows that would judge it.
-        A = est.components_
-        alpha = alpha_max(A) if np.isinf(est.alpha_) else est.alpha_
-        return Selected("warm", alpha, A)
+        alpha = alpha_max(warm) if np.isinf(est.alpha_) else est.alpha_
+        return Selected("warm", alpha, warm)
     folds = problem.folds()
     if not folds:  # too few rows: the first start with a moderate penalty
         name, A = next(iter(candidates(est, problem).items()))
@@ -80,8 +77,8 @@ def select(est: Any, problem: Problem) -> Selected:
         and int(d) < problem.X.shape[1] <= 100
         and isinstance(est.init, str)
         and est.init == "auto"
-        and not is_warm(est, problem.X)
-        and not getattr(est, "anneal", False)
+        and warm is None
+        and not est.anneal
     )
     paths = []
     for fold in folds:
@@ -150,17 +147,15 @@ def _choose(paths: list[Path], folds: list[Fold], est: Any = None) -> Selected:
 def candidates(est: Any, problem: Problem) -> dict[str, FloatArray]:
     """Return the candidate starts, by name, each at its best scale."""
     X, d, init = problem.X, est.n_components, est.init
-    if is_warm(est, X):
-        A = est.components_
-        square = is_diagonal(est) and len(A) == A.shape[1]
-        return {"warm": np.diag(A).copy() if square else A}
-    if is_diagonal(est):
+    warm = last_map(est, X)
+    if warm is not None:
+        return {"warm": warm}
+    if est.form == "diagonal":
         starts = candidate_diagonals(init, X)
-    elif d == "auto":
-        starts = {"full rank": shortened(est, problem)}
-    elif getattr(est, "anneal", False):
+    elif d == "auto" or est.anneal:
         unit = 1 / data_unit(X, problem.weights)
-        starts = {"annealed": annealed(est, problem, problem.objective(), 0.0, unit)}
+        A = first_map(est, problem, problem.objective(), None, 0.0, unit)
+        starts = {"full rank" if d == "auto" else "annealed": A}
     else:
         starts = candidate_starts(
             init,
@@ -174,7 +169,7 @@ def candidates(est: Any, problem: Problem) -> dict[str, FloatArray]:
         )
     rng = np.random.default_rng(seed_of(est))
     shape = next(iter(starts.values())).shape
-    for k in range(1, getattr(est, "n_init", 1)):
+    for k in range(1, est.n_init):
         starts[f"random {k}"] = rng.standard_normal(shape)
     if not isinstance(init, str) and len(starts) == 1:
         return starts
@@ -227,7 +222,9 @@ def _several_starts(
     names = [est.init]
     reduced = est.n_components == "auto" or est.anneal or issparse(problem.X)
     if isinstance(est.init, str) and est.init == "auto" and not reduced:
-        names += ["whiten"] if is_diagonal(est) else ["lda", "rca", "pca", "whiten"]
+        names += (
+            ["whiten"] if est.form == "diagonal" else ["lda", "rca", "pca", "whiten"]
+        )
     starts = [
         first_map(
             clone(est).set_params(init=name), problem, objective, None, alpha, unit

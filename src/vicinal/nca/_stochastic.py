@@ -8,7 +8,8 @@ end, from the terms of some points with sums over all points.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import Generator
@@ -17,9 +18,15 @@ from scipy.sparse import issparse
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import class_means, deviations, within_class_residuals
-from vicinal.nca._initialization import fitted_scale, to_perplexity
+from vicinal.nca._initialization import (
+    fitted_scale,
+    queries_of_all,
+    seed_of,
+    to_perplexity,
+)
+from vicinal.nca._problems import Problem
 from vicinal.objectives import MinibatchSampler
-from vicinal.objectives.base import PairObjective, sample_indices
+from vicinal.objectives.nca import PairObjective, sample_indices
 from vicinal.optimize import (
     OnIteration,
     Stochastic,
@@ -263,6 +270,19 @@ class StochasticOptimizer:
     steps: tuple[int, int] = 12, 25
     largest: tuple[int, int] = BATCH_SIZE, N_REFERENCES
     take: TakeSteps = take_steps
+    chooses_unit: ClassVar[bool] = True
+
+    @classmethod
+    def build(cls, est: Any, problem: Problem, alpha: float) -> Self:
+        """Return the optimizer for an estimator's parameters."""
+        n, D = problem.X.shape
+        seed = seed_of(est)
+        d = int(est.n_components) if isinstance(est.n_components, Integral) else D
+        rng = np.random.default_rng(seed)
+        preconditioner = Preconditioner.find(
+            problem.X, problem.codes, d, est.form == "diagonal", rng
+        )
+        return cls(preconditioner, *part_sizes(est, n), est.max_iter, alpha, seed)
 
     def maximize(
         self, objective: PairObjective, start: FloatArray, on_iteration: OnIteration
@@ -299,15 +319,16 @@ class StochasticOptimizer:
         return solution(components, n_iter, curve, reached.reason, reached.message)
 
     @property
-    def is_stochastic(self) -> bool:
-        """Whether iterations use random mini-batches."""
-        return True
-
-    def describe(self, n_features: int) -> str:
-        """Return a description for `verbose`."""
-        projection = self.preconditioner.projection
-        kept = n_features if projection is None else projection.shape[1]
-        return f"solver stochastic, in {kept} of {n_features} directions"
+    def description(self) -> str:
+        """Description for `verbose`."""
+        projection, whitening = (
+            self.preconditioner.projection,
+            self.preconditioner.whitening,
+        )
+        n_features, kept = (
+            (len(whitening),) * 2 if projection is None else projection.shape
+        )
+        return f"stochastic, in {kept} of {n_features} directions"
 
     def rescaled(self, objective: PairObjective, A: FloatArray) -> FloatArray:
         """Return a map of the features with the best scale for all data.
@@ -380,3 +401,36 @@ class StochasticOptimizer:
         """Return the map with the best scale for all data."""
         in_basis = self.preconditioner.unwhitening(A)
         return fitted_scale(objective, in_basis, rng, self.alpha) * A
+
+
+def part_sizes(est: Any, n: int) -> tuple[int | None, int | None]:
+    """Return the numbers of queries and references of a step; None is "auto"."""
+    references = n if est.n_references == "all" else est.n_references
+    return (
+        None if isinstance(est.batch_size, str) else est.batch_size,
+        None if isinstance(references, str) else references,
+    )
+
+
+@dataclass(frozen=True)
+class NoOptimization:
+    """Solver that keeps the start, because no learned map predicts better.
+
+    The search for the scale of the start counts as one iteration.
+    """
+
+    seed: int
+    alpha = None
+    description = "none: no learned map predicts better than the start, which is kept"
+    chooses_unit: ClassVar[bool] = True
+
+    def maximize(
+        self, objective: PairObjective, start: FloatArray, callback: Any
+    ) -> OptimizeResult:
+        """Return the start."""
+        queries = queries_of_all(objective, np.random.default_rng(self.seed))
+        terms = objective.terms(start, queries).astype(np.float64)
+        mean = float(np.average(terms, weights=objective.counts[queries]))
+        curve = [mean * objective.n_points] * 2
+        callback(start, curve)
+        return solution(start, 1, curve, "converged", self.description)

@@ -1,6 +1,5 @@
 """Classification by soft neighbors under a learned metric."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,9 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_random_state, gen_batches
 
+from vicinal._signatures import init_like
 from vicinal._typing import FloatArray
-from vicinal.nca._learning import map_attributes, map_queries
-from vicinal.nca.nca import NCA
+from vicinal.nca.nca import NCA, map_queries
 from vicinal.neighborhood import NeighborWeights, effective_n_threads
 from vicinal.objectives.nca import vote
 
@@ -87,61 +86,12 @@ max_iter, tol, callback, verbose, random_state, n_jobs
 
     classes_: NDArray[Any]
 
-    def __init__(
-        self,
-        n_components: int | str | None = None,
-        *,
-        objective: Any = "log",
-        form: str = "full",
-        init: str | ArrayLike = "auto",
-        n_init: int = 1,
-        solver: Any = "auto",
-        n_neighbors: int | str = "all",
-        batch_size: int | str = "auto",
-        n_references: int | str = "auto",
-        alpha: float | str = "auto",
-        anneal: bool | str = False,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 25,
-        class_prior: ArrayLike | str | None = None,
-        warm_start: bool = False,
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_components,
-            objective=objective,
-            form=form,
-            init=init,
-            n_init=n_init,
-            solver=solver,
-            n_neighbors=n_neighbors,
-            batch_size=batch_size,
-            n_references=n_references,
-            alpha=alpha,
-            anneal=anneal,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            n_iter_no_change=n_iter_no_change,
-            class_prior=class_prior,
-            warm_start=warm_start,
-            max_iter=max_iter,
-            tol=tol,
-            callback=callback,
-            verbose=verbose,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+    __init__ = init_like(NCA, objective="log", alpha="auto")
 
     def _attributes_of(self, problem: Any, components: FloatArray) -> dict[str, Any]:
         """Return the fitted attributes of a map, including the points that vote."""
-        state = map_attributes(self, problem, components)
-        points = problem.mapped(state["components_"])
+        state = super()._attributes_of(problem, components)
+        points = problem.X @ state["components_"].T
         return state | {"_offset": problem.offset} | self._voters(problem, points)
 
     def _voters(self, problem: Any, points: FloatArray) -> dict[str, Any]:

@@ -1,32 +1,58 @@
-"""Neighborhood components analysis: the estimator."""
+"""Neighborhood components analysis: the estimator, and `learn`, the algorithm."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import OptimizeResult
 from scipy.sparse import issparse
 from sklearn.base import _fit_context, is_classifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray
-from vicinal.base.metric import CallbackSupportMixin, LinearMetric, validate_data
-from vicinal.nca._initialization import STARTS, check_sparse_settings, is_warm
-from vicinal.nca._learning import (
-    check_diagonal,
-    learn,
-    map_attributes,
-    warn_unless_learned,
+from vicinal.base.metric import (
+    CallbackSupportMixin,
+    LinearMetric,
+    Monitor,
+    validate_data,
+    warn_caller,
 )
-from vicinal.nca._partial_fit import learn_piece
-from vicinal.nca._problems import ClassProblem, MatchProblem
-from vicinal.nca._schedules import ANNEALED
+from vicinal.nca._initialization import (
+    STARTS,
+    best_loss_scale,
+    check_sparse_settings,
+    data_unit,
+    first_map,
+    last_map,
+    queries_of_all,
+    seed_of,
+)
+from vicinal.nca._partial_fit import Reservoir, learn_piece
+from vicinal.nca._problems import ClassProblem, MatchProblem, Problem
+from vicinal.nca._schedules import (
+    ANNEALED,
+    EarlyStopping,
+    held_out_part,
+    held_out_score,
+)
+from vicinal.nca._selection import (
+    SELECTION_ITERATIONS,
+    Selected,
+    best_of_starts,
+    select,
+    selected_start,
+)
+from vicinal.nca._stochastic import NoOptimization, StochasticOptimizer
 from vicinal.neighborhood import single_threaded_blas
-from vicinal.objectives.nca import KINDS
-from vicinal.optimize import SOLVERS
+from vicinal.objectives import TruncatedNCA
+from vicinal.objectives.nca import KINDS, PairObjective
+from vicinal.optimize import SOLVERS, Refreshed, Ridge, maximize
 
 _at_least_one = Interval(Integral, 1, None, closed="left")
 _at_least_zero = Interval(Real, 0, None, closed="left")
@@ -46,6 +72,11 @@ GRADIENT_CONSTRAINTS: dict[str, Any] = {
     "n_jobs": [Integral, None],
 }
 """Constraints of the parameters that all estimators of this folder share."""
+
+STOCHASTIC_FROM = 10_000, 7_000
+"""Number of rows from which solver="auto" is stochastic: for "expected" and
+"class-density", and for other objectives. An iteration then costs as much as an
+evaluation over all pairs."""
 
 
 class NCA(CallbackSupportMixin, LinearMetric):
@@ -246,7 +277,6 @@ default=False
 
     _accept_sparse: ClassVar[list[str] | bool] = ["csr"]
     _requires_y: ClassVar[bool] = True
-    _attributes_of = map_attributes
     # Fitted attributes of some settings only; a refit with other settings removes them.
     _optional_attributes: ClassVar[tuple[str, ...]] = (
         "feature_weights_",
@@ -254,7 +284,6 @@ default=False
         "truncated_mass_",
         "init_",
         "alpha_",
-        "_n_selected",
         "_pieces",
     )
 
@@ -338,8 +367,7 @@ matrix of shape (n_samples, n_samples)
             problem = kind.validate(self, X, y, sample_weight)
             self._check_settings(problem.X)
             result = learn(self, problem)
-        if not result.success:
-            warn_unless_learned(self, result)
+        warn_unless_learned(self, result)
         return self
 
     def _check_settings(self, X: Any) -> None:
@@ -366,7 +394,7 @@ matrix of shape (n_samples, n_samples)
                 f"objective={self.objective!r} needs all points; use n_neighbors='all'."
             )
         fixed = self.form == "diagonal" or self.anneal
-        if self.n_components == "auto" and fixed and not is_warm(self, X):
+        if self.n_components == "auto" and fixed and last_map(self, X) is None:
             raise ValueError(
                 "n_components='auto' cannot be combined with form='diagonal' or anneal."
             )
@@ -416,7 +444,7 @@ matrix of shape (n_samples, n_samples)
                     "partial_fit cannot be combined with n_components='auto'."
                 )
             if begun:
-                known = self._all_classes
+                known = self._pieces.classes
             else:
                 known = np.unique(labels if classes is None else np.asarray(classes))
             unknown = np.setdiff1d(labels, known)
@@ -426,8 +454,26 @@ matrix of shape (n_samples, n_samples)
                     "classes that the first call of partial_fit was told of; give all "
                     "of them there, as classes=."
                 )
-            learn_piece(self, points, np.searchsorted(known, labels), known)
+            codes = np.searchsorted(known, labels)
+            pieces, problem, solver, selected, result = learn_piece(
+                self, points, codes, known
+            )
+            Run(self, problem, problem.objective(), solver, selected).finish(result)
+            self._pieces: Reservoir = pieces
+            if hasattr(self, "classes_"):  # the classes of a classifier are fixed
+                self.classes_, self._codes = known, pieces.codes
         return self
+
+    def _attributes_of(
+        self, problem: Problem, components: FloatArray
+    ) -> dict[str, Any]:
+        """Return the fitted attributes of a map, or of the diagonal of a map."""
+        dtype = problem.X.dtype
+        if components.ndim == 2:
+            return {"components_": components.astype(dtype)}
+        # The sign of a weight does not change distances.
+        weights = np.abs(components).astype(dtype)
+        return {"components_": np.diag(weights), "feature_weights_": weights}
 
     def suggest_n_neighbors(self) -> int:
         """Return a k for k-NN that corresponds to the learned scale.
@@ -440,3 +486,193 @@ matrix of shape (n_samples, n_samples)
         check_is_fitted(self)
         typical = float(np.nanmedian(self.effective_neighbors_))
         return max(1, 2 * round((typical - 1) / 2) + 1)
+
+
+# --- the algorithm
+
+
+def learn(
+    est: Any, problem: Problem, make_run: "Callable[..., Run] | None" = None
+) -> OptimizeResult:
+    """Choose penalty, solver and start, maximize the objective, store the map.
+
+    Parameters
+    ----------
+    est : estimator
+        The estimator, for its parameters.
+    problem : Problem
+        Validated rows and labels.
+    make_run : callable or None, default=None
+        Factory with the arguments of `Run`; None is `Run`.
+
+    Returns
+    -------
+    OptimizeResult
+    """
+    train, held = held_out_part(est, problem) if est.early_stopping else (problem, None)
+    selected = select(est, train) if est.alpha == "auto" else None
+    alpha = float(est.alpha) if selected is None else selected.alpha
+    objective = train.objective() if est.n_neighbors == "all" else train.truncated(est)
+    # The maps of a selection were judged after a number of iterations.
+    limit = est.max_iter if selected is None else SELECTION_ITERATIONS
+    unit = 1 / data_unit(train.X, train.weights)
+    how = {"max_iter": min(limit, est.max_iter), "tol": est.tol, "unit": unit}
+    solver = choose_solver(est, train, objective, alpha, how)
+    if selected is not None:
+        start = selected_start(est, problem, selected)
+    elif est.n_init > 1 and last_map(est, problem.X) is None:
+        start = best_of_starts(est, train, alpha, unit)
+    else:
+        start = first_map(est, train, objective, solver, alpha, unit)
+    stopper = None
+    if held is not None:
+        judge = None if isinstance(solver, StochasticOptimizer) else objective
+        score = held_out_score(est, train, held, judge)
+        stopper = EarlyStopping(score, est.n_iter_no_change, start)
+    run = (make_run or Run)(est, problem, objective, solver, selected, stopper)
+    monitor = Monitor(
+        est, *problem.given, start,
+        lambda A: est._attributes_of(problem, A), run.optimizer,
+        isinstance(solver, StochasticOptimizer),
+    )  # fmt: skip
+    watch = monitor if stopper is None else stopper.watch(monitor)
+    plain = not alpha or isinstance(solver, SAMPLING)  # these have their own penalty
+    target = objective if plain else Ridge(objective, alpha * objective.n_points)
+    try:
+        with monitor:
+            result = maximize(target, start, watch, solver=run.optimizer, **how)
+    except KeyboardInterrupt:
+        if est.warm_start and monitor.n_iter:  # keep the current map
+            A = monitor.components
+            if isinstance(solver, StochasticOptimizer):
+                A = solver.rescaled(objective, A)
+            run.finish(OptimizeResult(x=A, nit=monitor.n_iter, curve=monitor.curve))
+        raise
+    if problem.targets is not None and selected is not None:
+        # The penalty shrinks the map; the scale that predicts best is larger.
+        result.x = best_loss_scale(problem.scale_objective(), result.x)
+    run.finish(result)
+    return result
+
+
+SAMPLING = StochasticOptimizer, NoOptimization
+
+
+def choose_solver(
+    est: Any, problem: Problem, objective: Any, alpha: float, how: dict[str, Any]
+) -> Any:
+    """Return the solver for `solver`, the number of rows and the objective."""
+    if np.isinf(alpha):
+        return NoOptimization(seed_of(est))
+    solver = est.solver
+    if isinstance(solver, str) and solver == "auto":
+        two_phases = problem.loss in ("expected", "class-density")
+        many = problem.X.shape[0] >= STOCHASTIC_FROM[0 if two_phases else 1]
+        needs_pairs = est.n_neighbors != "all" or est.anneal
+        solver = "stochastic" if many and not needs_pairs else "lbfgs"
+    if isinstance(solver, str) and solver == "stochastic":
+        return StochasticOptimizer.build(est, problem, alpha)
+    if isinstance(objective, TruncatedNCA) and objective.may_truncate:
+        refresh, is_stale = objective.refresh, objective.is_stale
+        how = {**how, "solver": solver}
+        return Refreshed(refresh, is_stale, how, objective.list_lifetime)
+    return solver
+
+
+@dataclass(frozen=True)
+class Run:
+    """One optimization of an estimator's map."""
+
+    est: Any
+    problem: Problem
+    objective: PairObjective
+    optimizer: Any
+    selected: Selected | None = None
+    stopper: EarlyStopping | None = None
+
+    def finish(self, result: OptimizeResult) -> None:
+        """Set all fitted attributes."""
+        est, problem, objective, A = self.est, self.problem, self.objective, result.x
+        found: dict[str, Any] = {}
+        if self.selected is not None:
+            found = {"init_": self.selected.init, "alpha_": self.selected.alpha}
+        if self.stopper is not None:
+            every = est.n_neighbors == "all"
+            objective = problem.objective() if every else problem.truncated(est)
+            A = self.stopper.best
+            objective.refresh(A)
+            if isinstance(self.optimizer, StochasticOptimizer):
+                A = self.optimizer.rescaled(objective, A)
+            found["validation_curve_"] = np.array(self.stopper.curve)
+        queries = None
+        if isinstance(self.optimizer, SAMPLING):
+            rng = np.random.default_rng(self.optimizer.seed)
+            queries = queries_of_all(objective, rng)
+        perplexities = np.full(len(problem.kept), np.nan, dtype=problem.X.dtype)
+        perplexities[problem.kept] = objective.effective_neighbors(A, queries)
+        if isinstance(objective, TruncatedNCA):
+            found["truncated_mass_"] = objective.lost_mass(A)
+        found["effective_neighbors_"] = perplexities
+        found["n_iter_"] = result.nit
+        found["objective_curve_"] = np.array(result.curve) * problem.curve_unit
+        store(est, found | est._attributes_of(problem, A))
+
+
+def store(est: Any, attributes: dict[str, Any]) -> None:
+    """Replace the fitted attributes of an estimator."""
+    for name in est._optional_attributes:
+        vars(est).pop(name, None)
+    vars(est).update(attributes)
+
+
+def warn_unless_learned(est: Any, result: OptimizeResult) -> None:
+    """Warn if the fit did not converge or learned nothing."""
+    # With alpha="auto", each map was judged after the same number of iterations.
+    if result.success or (est.alpha == "auto" and result.reason == "max_iter"):
+        return
+    begun, ended = result.curve[0], result.curve[-1]
+    # A smaller gain, relative to the objective, is rounding error.
+    gained = abs(ended - begun) > 1e-9 * max(abs(begun), abs(ended))
+    if result.reason == "max_iter":
+        advice = (
+            f"did not converge in {result.nit} iterations ({result.message}); raise "
+            "max_iter or tol, or standardise X."
+        )
+    elif gained:
+        advice = (
+            f"stopped after {result.nit} iterations, before it converged "
+            f"({result.message}). The map is the best that was found; more iterations "
+            "would not change it. Standardise X, raise alpha, or use float64."
+        )
+    else:
+        advice = (
+            "has learned nothing: no step from the start raises the objective "
+            f"({result.message}). The map is the start. Standardise X, or give another "
+            "init."
+        )
+    warn_caller(f"{type(est).__name__} {advice}", ConvergenceWarning)
+
+
+def check_diagonal(est: Any, n_features: int) -> None:
+    """Raise ValueError if a diagonal map is to reduce the dimension."""
+    if est.n_components not in (None, n_features):
+        raise ValueError(
+            "form='diagonal' keeps all features: n_components must be None, not "
+            f"{est.n_components!r}."
+        )
+    if est.anneal:
+        raise ValueError("form='diagonal' keeps all features: use anneal=False.")
+
+
+def map_queries(est: Any, X: ArrayLike) -> FloatArray:
+    """Validate new points, and map them to the space of the training points."""
+    check_is_fitted(est)
+    points = validate_data(
+        est, X, reset=False, dtype=FLOATS, accept_sparse=est._accept_sparse
+    )
+    A = est.components_
+    points = points.astype(A.dtype, copy=False)
+    if est._offset is not None:
+        points = points - est._offset
+    mapped: FloatArray = points @ A.T
+    return mapped

@@ -12,16 +12,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.metric import CallbackSupportMixin, LinearMetric, validate_data
-from vicinal.nca._learning import (
+from vicinal.nca._problems import MatchProblem
+from vicinal.nca.nca import (
+    GRADIENT_CONSTRAINTS,
+    NCA,
     check_diagonal,
     learn,
-    map_attributes,
     warn_unless_learned,
 )
-from vicinal.nca._problems import MatchProblem
-from vicinal.nca.nca import GRADIENT_CONSTRAINTS
 from vicinal.neighborhood import center_float32, single_threaded_blas
-from vicinal.objectives.nca import GivenPairsObjective, check_pairs
+from vicinal.objectives.matches import GivenPairsObjective, check_pairs
 
 _STARTS = {"auto", "pca", "whiten", "identity", "random"}
 
@@ -118,7 +118,10 @@ verbose, random_state, n_jobs
     }
     _optional_attributes: ClassVar[tuple[str, ...]] = ("feature_weights_",)
     _requires_y: ClassVar[bool] = True
-    _attributes_of = map_attributes
+    _attributes_of = NCA._attributes_of
+    # Settings of `NCA` that do not apply.
+    n_init, n_neighbors = 1, "all"
+    anneal = early_stopping = False
 
     def __init__(
         self,
@@ -189,6 +192,5 @@ verbose, random_state, n_jobs
                 self.normalization, self.n_jobs, offset, labels=matrix,
             )  # fmt: skip
             result = learn(self, problem)
-        if not result.success:
-            warn_unless_learned(self, result)
+        warn_unless_learned(self, result)
         return self

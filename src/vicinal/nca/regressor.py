@@ -11,9 +11,13 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from vicinal._typing import FloatArray
 from vicinal.base.metric import CallbackSupportMixin, LinearMetric
-from vicinal.nca._learning import learn, map_queries, warn_unless_learned
 from vicinal.nca._problems import RegressionProblem
-from vicinal.nca.nca import GRADIENT_CONSTRAINTS
+from vicinal.nca.nca import (
+    GRADIENT_CONSTRAINTS,
+    learn,
+    map_queries,
+    warn_unless_learned,
+)
 from vicinal.neighborhood import (
     NeighborWeights,
     average,
@@ -104,6 +108,9 @@ verbose, random_state, n_jobs
     """
 
     _optional_attributes: ClassVar[tuple[str, ...]] = ("alpha_", "init_")
+    # Settings of `NCA` that do not apply.
+    form, n_init, n_neighbors = "full", 1, "all"
+    anneal = early_stopping = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **GRADIENT_CONSTRAINTS,
         "objective": [
@@ -170,8 +177,7 @@ verbose, random_state, n_jobs
         with self._unchanged_on_error(), single_threaded_blas():
             problem = RegressionProblem.validate(self, X, y, sample_weight)
             result = learn(self, problem)
-        if not result.success:
-            warn_unless_learned(self, result)
+        warn_unless_learned(self, result)
         return self
 
     def _attributes_of(
@@ -183,7 +189,7 @@ verbose, random_state, n_jobs
         return {
             "components_": A,
             "_offset": problem.offset,
-            "_points": problem.mapped(A),
+            "_points": problem.X @ A.T,
             "_targets": problem.targets.astype(dtype)[:, None],
             "_middle": problem.middle,
             "_unit": problem.unit,

@@ -600,21 +600,19 @@ def average(
     """
     from vicinal.neighborhood import kernels  # loads Numba
 
-    check_shapes(queries, points, weights.log_offsets, targets)
-    queries, points, log_offsets = resolved(queries, points, weights.log_offsets)
-    targets = targets.astype(points.dtype, copy=False)
-    means = np.empty((len(queries), targets.shape[1]), dtype=points.dtype)
-    Z, norms, origin = center(points)
-    Q = queries - origin
-    query_norms = squared_norms(Q)
-    sums = np.empty(len(Q), dtype=points.dtype)
+    Q, query_norms, Z, norms, log_offsets, targets = resolved(
+        queries, points, weights.log_offsets, targets
+    )
+    targets = targets.astype(Z.dtype, copy=False)
+    means = np.empty((len(Q), targets.shape[1]), dtype=Z.dtype)
+    sums = np.empty(len(Q), dtype=Z.dtype)
 
     def visit(block: FloatArray, rows: slice, _: Any) -> None:
         both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
         kernels.normalize(block, *both, log_offsets, sums[rows])
         np.matmul(block, targets, out=means[rows])
 
-    for_each_block((len(Q), len(Z)), points.dtype, visit, n_threads)
+    for_each_block((len(Q), len(Z)), Z.dtype, visit, n_threads)
     return means
 
 
@@ -641,20 +639,15 @@ def log_sums(
     """
     from vicinal.neighborhood import kernels  # loads Numba
 
-    check_shapes(queries, points, log_offsets)
-    dtype = points.dtype
-    queries, points, log_offsets = resolved(queries, points, log_offsets)
-    sums = np.empty(len(queries), dtype=points.dtype)
-    Z, norms, origin = center(points)
-    Q = queries - origin
-    query_norms = squared_norms(Q)
+    Q, query_norms, Z, norms, log_offsets = resolved(queries, points, log_offsets)
+    sums = np.empty(len(Q), dtype=Z.dtype)
 
     def visit(block: FloatArray, rows: slice, _: Any) -> None:
         both = inner_products(block, Q[rows], query_norms[rows], Z, norms)
         kernels.log_sums(block, *both, log_offsets, sums[rows])
 
-    for_each_block((len(Q), len(Z)), points.dtype, visit, n_threads)
-    return sums.astype(dtype, copy=False)
+    for_each_block((len(Q), len(Z)), Z.dtype, visit, n_threads)
+    return sums.astype(points.dtype, copy=False)
 
 
 class SoftNeighbors(NamedTuple):
@@ -694,14 +687,12 @@ def soft_neighbors(
     """
     from vicinal.neighborhood import kernels  # loads Numba
 
-    queries, points = resolved(queries, points)
+    Q, query_norms, Z, norms = resolved(queries, points)
+    dtype = Z.dtype
+    points = points.astype(dtype, copy=False)
     if carried is None:
         carried = np.empty((len(queries), 0))
-    carried = carried.astype(points.dtype, copy=False)
-    dtype = points.dtype
-    Z, norms, origin = center(points)
-    Q = queries - origin
-    query_norms = squared_norms(Q)
+    carried = carried.astype(dtype, copy=False)
     sums = np.empty(len(Q), dtype=dtype)
     means = np.empty_like(Q)
     received = np.zeros((len(Z), carried.shape[1]), dtype=dtype)
@@ -717,22 +708,29 @@ def soft_neighbors(
     return SoftNeighbors(sums, means, received)
 
 
-def check_shapes(
+def resolved(
     queries: FloatArray, points: FloatArray, *of_points: FloatArray
-) -> None:
-    """Raise ValueError if arrays do not belong together: kernels check no bounds."""
+) -> tuple[FloatArray, ...]:
+    """Return centered queries and points, each with squared norms, and the others.
+
+    All are in float64 if float32 cannot resolve the distances.
+
+    Raises
+    ------
+    ValueError
+        If arrays do not belong together: kernels do not check bounds.
+    """
     lengths = {len(one) for one in (points, *of_points)}
     if len(lengths) > 1 or queries.shape[1:] != points.shape[1:]:
         raise ValueError(
             "The points that predict and their weights or targets differ in number, or "
             "queries and points in dimension."
         )
-
-
-def resolved(*arrays: FloatArray) -> tuple[FloatArray, ...]:
-    """Return queries, points and related arrays, in float64 if distances need it."""
-    queries, points, *_ = arrays
+    arrays: Any = queries, points, *of_points
     origin = points.mean(axis=0)
-    if float32_resolves(queries - origin) and float32_resolves(points - origin):
-        return arrays
-    return tuple(array.astype(np.float64) for array in arrays)
+    if not (float32_resolves(queries - origin) and float32_resolves(points - origin)):
+        arrays = [array.astype(np.float64) for array in arrays]
+    queries, points, *others = arrays
+    Z, norms, origin = center(points)
+    Q = queries - origin
+    return Q, squared_norms(Q), Z, norms, *others

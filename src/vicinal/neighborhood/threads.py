@@ -236,7 +236,12 @@ def project(X: FloatArray, components: FloatArray, n_threads: int = 1) -> FloatA
     return Z
 
 
-def back_project(G: FloatArray, X: FloatArray, n_threads: int) -> FloatArray:
+def back_project(
+    G: FloatArray,
+    X: FloatArray,
+    n_threads: int = 1,
+    parameters: FloatArray | None = None,  # noqa: ARG001  of a map that is linear
+) -> FloatArray:
     """Return GᵀX, summed over blocks of rows, in the wider type of the two."""
     if issparse(X):
         gradient: FloatArray = np.ascontiguousarray((X.T @ G).T)

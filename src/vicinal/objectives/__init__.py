@@ -1,14 +1,13 @@
 """Objectives: value and gradient at a map, without optimization."""
 
-from vicinal.objectives.base import MinibatchSampler, PairLoss
 from vicinal.objectives.lmnn import LMNNObjective, MCMLObjective
-from vicinal.objectives.nca import (
+from vicinal.objectives.matches import (
     GivenPairsObjective,
-    NCAObjective,
     SoftMatchObjective,
     TargetObjective,
-    TruncatedNCA,
 )
+from vicinal.objectives.minibatch import MinibatchSampler
+from vicinal.objectives.nca import NCAObjective, PairLoss, TruncatedNCA
 
 __all__ = [
     "GivenPairsObjective",

@@ -21,7 +21,7 @@ from vicinal.neighborhood import (
     project,
 )
 from vicinal.neighborhood.nearest import Impostors, nearest_of_each_class, pull_hinges
-from vicinal.objectives.base import PairObjective
+from vicinal.objectives.nca import PairObjective
 
 MOST_IMPOSTORS = 2**24
 

@@ -1,40 +1,397 @@
-"""Objectives of NCA: classes, truncated sums, targets, soft labels, pairs."""
+"""Objectives that sum over pairs of points: NCA of classes, and custom losses."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array, csr_array, issparse
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal.maps import Diagonal, Linear, Map
 from vicinal.neighborhood import (
     ClassSlices,
     NeighborWeights,
     Rule,
     average,
+    center_float32,
+    effective_n_threads,
     expected_matches,
-    given_pairs,
-    listed_matches,
+    float32_resolves,
+    laplacian_product,
     log_matches,
-    responsibilities,
+    perplexities,
+    project,
     row_values,
-    soft_labels,
-    soft_matches,
-    squared_errors,
     squared_votes,
 )
 from vicinal.neighborhood.nearest import (
     NearestLists,
     probabilities,
+    pull_nearest,
     sorted_masses,
 )
-from vicinal.objectives.base import PairLoss, PairObjective, custom_rule, sample_indices
+
+
+@runtime_checkable
+class PairLoss(Protocol):
+    """A function of each point's squared distances to all others, to be maximized.
+
+    Pass an instance as ``NCA(objective=...)``. `weigh` gets one block of rows at a
+    time, so that no n×n array is needed, and may run on several threads at once.
+
+    See Also
+    --------
+    vicinal.NCA : Takes a loss as `objective`.
+    vicinal.testing.check_loss : Checks values, gradients and thread independence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from vicinal import NCA
+    >>> class StudentT:  # log p_i with p_ij ∝ 1 / (1 + d²_ij)
+    ...     def prepare(self, y, sample_weight):
+    ...         return y, sample_weight
+    ...     def weigh(self, distances, rows, data):
+    ...         y, weight = data
+    ...         q = weight / (1 + distances)
+    ...         q[np.arange(len(rows)), rows] -= 1  # not its own neighbor
+    ...         same = y[rows][:, None] == y
+    ...         total = q.sum(axis=1, keepdims=True)
+    ...         matched = (q * same).sum(axis=1, keepdims=True)
+    ...         distances[:] = q / (1 + distances) * (1 / total - same / matched)
+    ...         return np.log(matched / total)[:, 0]
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    >>> X[:, 0] += 3 * y
+    >>> nca = NCA(1, objective=StudentT(), random_state=0).fit(X, y)
+    >>> int(np.abs(nca.components_[0]).argmax())
+    0
+    """
+
+    def prepare(self, y: NDArray[Any], sample_weight: FloatArray) -> Any:
+        """Return the data that `weigh` needs.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+            Class codes from 0, or standardized targets.
+        sample_weight : ndarray of shape (n_samples,)
+            Weights of the rows, all positive.
+        """
+
+    def weigh(self, distances: FloatArray, rows: IntArray, data: Any) -> FloatArray:
+        """Return one value for each row; overwrite distances with derivatives.
+
+        Parameters
+        ----------
+        distances : ndarray of shape (n_rows, n_samples)
+            Squared distances; the distance of a row to itself is 0. Overwrite entry
+            (i, j) with the derivative of row i's value with respect to it.
+        rows : ndarray of shape (n_rows,)
+            Positions of the rows among the samples.
+        data : object
+            The result of `prepare`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+
+
+def custom_rule(loss: PairLoss, data: Any, weight: FloatArray) -> Rule:
+    """Return the engine's rule for a `PairLoss`; the term of a row is weighted."""
+    from vicinal.neighborhood import kernels  # loads Numba
+
+    def kernel(
+        block: FloatArray,
+        rows: IntArray,
+        norms_of: FloatArray,
+        norms: FloatArray,
+        values: FloatArray,
+    ) -> None:
+        kernels.squared_distances(block, norms_of, norms)
+        block[range(len(rows)), rows] = 0  # not rounding
+        found = loss.weigh(block, rows, data)
+        if np.shape(found) != (len(rows),):
+            raise ValueError(
+                f"{type(loss).__name__}.weigh must return one value for each of "
+                f"{len(rows)} rows, got shape {np.shape(found)}; see "
+                "vicinal.testing.check_loss."
+            )
+        values[:] = found
+        block *= weight[rows, None]
+        block[range(len(rows)), rows] = 0
+
+    return Rule(kernel)
+
+
+class PairObjective(ABC):
+    """Sum over points of a rule's values, under a map.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Validated points; float32 or float64.
+    order : ndarray of shape (n_samples,)
+        Order of the points that the rule needs.
+    counts : ndarray of shape (n_samples,)
+        Number of points that each row represents, in that order.
+    mass_of_one : ndarray of shape (n_samples,)
+        Weight of one of them as a neighbor, in that order.
+    n_jobs : int or None
+        Number of threads.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_samples,)
+        Number of points that each row represents, in the rule's order.
+    n_points : float
+        Total number of points that the rows represent.
+    """
+
+    def __init__(
+        self,
+        X: FloatArray,
+        order: IntArray,
+        counts: FloatArray,
+        mass_of_one: FloatArray,
+        n_jobs: int | None,
+    ) -> None:
+        self.X, self._offset = center_float32(X)
+        self._order = order
+        self._mass_of_one = mass_of_one
+        self._n_threads = effective_n_threads(n_jobs)
+        self._lists: NearestLists | None = None  # of truncated sums
+        self._set_counts(counts)
+
+    @abstractmethod
+    def _make_rule(self, masses: NeighborWeights) -> Rule:
+        """Build the rule for the points in its order."""
+
+    @property
+    def row_counts(self) -> FloatArray:
+        """Number of points that each row represents, in the order of the rows."""
+        counts = np.empty_like(self.counts)
+        counts[self._order] = self.counts
+        return counts
+
+    def positions(self, rows: slice) -> IntArray:
+        """Return the positions of some rows in the rule's order, ascending."""
+        first, stop, _ = rows.indices(self.n_rows)
+        return np.flatnonzero((self._order >= first) & (self._order < stop))
+
+    def in_basis(self, basis: FloatArray) -> Self:
+        """Return the objective in the coordinates X @ basis."""
+        other = copy(self)
+        other.X = project(self.X, basis.T.astype(self.X.dtype), self._n_threads)
+        return other
+
+    def warmup_surrogate(
+        self,
+    ) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
+        """Return a surrogate to maximize first, if this gradient may vanish.
+
+        It is returned with a function from its terms to those of this objective; None
+        if a surrogate is not needed.
+        """
+        return None
+
+    def refresh(self, components: ArrayLike) -> None:  # noqa: B027  often nothing to do
+        """Prepare for maps near this one; sums over all pairs do not need it."""
+
+    def subset(self, points: IntArray) -> Self:
+        """Return the objective restricted to some of the points.
+
+        Parameters
+        ----------
+        points : ndarray of int
+            Positions of the points in the rule's order, ascending.
+        """
+        other = copy(self)
+        other.X = self.X[self._order[points]]
+        other._order = np.arange(len(points))
+        other._mass_of_one = self._mass_of_one[points]
+        other._set_counts(self.counts[points])
+        return other
+
+    def draw(
+        self,
+        rng: Generator,
+        batch_size: int,
+        n_references: int,
+        pool: IntArray | None = None,
+    ) -> tuple[Self, IntArray]:
+        """Return the objective of random points, some of which are queries.
+
+        Parameters
+        ----------
+        rng : Generator
+            Draws the points.
+        batch_size, n_references : int
+            Numbers of queries and points; at most all.
+        pool : ndarray of int or None, default=None
+            Positions of the points from which queries are drawn; None is all.
+
+        Returns
+        -------
+        objective : PairObjective
+            Objective of the points.
+        queries : ndarray of int
+            Positions of the queries among these points.
+        """
+        points = sample_indices(rng, self.n_rows, n_references)
+        if pool is None:
+            queries = sample_indices(rng, len(points), batch_size)
+        else:
+            asking = pool[sample_indices(rng, len(pool), batch_size)]
+            points = np.union1d(asking, points)
+            queries = np.searchsorted(points, asking)
+        return self.subset(points), queries
+
+    def sample_queries(self, rng: Generator, m: int) -> IntArray:
+        """Return the positions of m random points that have terms; at most all."""
+        return sample_indices(rng, self.n_rows, m)
+
+    def value_and_gradient(self, components: ArrayLike) -> tuple[float, FloatArray]:
+        """Evaluate the objective at a map, in O(dDn + dn²), without an n×n array.
+
+        The gradient is 2 Σ_ij v_ij (A x_ij) x_ijᵀ with the rule's weights v_ij, which
+        is 2 (L Z)ᵀX for the Laplacian L of v and Z = X Aᵀ.
+
+        Parameters
+        ----------
+        components : array-like of shape (n_components, n_features) or (n_features,)
+            The map A, or the diagonal of a diagonal map.
+
+        Returns
+        -------
+        value : float
+            Sum over the points, not a mean.
+        gradient : ndarray of the shape of `components`
+            Derivative with respect to A.
+        """
+        terms, gradient = self.terms_and_gradient(components)
+        return float(terms.astype(np.float64) @ self.counts), gradient
+
+    def terms_and_gradient(
+        self, components: ArrayLike, queries: IntArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Evaluate the terms of some points at a map, with sums over all points.
+
+        Parameters
+        ----------
+        components : array-like of shape (n_components, n_features) or (n_features,)
+            The map A, or the diagonal of a diagonal map.
+        queries : ndarray of int or None, default=None
+            Positions of the points in the rule's order; None is all.
+
+        Returns
+        -------
+        terms : ndarray of shape (n_queries,)
+            Term of each point, with weight one.
+        gradient : ndarray of the shape of `components`
+            Derivative of the sum of the terms, weighted by the number of points that
+            each represents.
+        """
+        Z, form, A = self._project(components)
+        rule = self._rule(Z.dtype)
+        if self._lists is None or queries is not None:
+            found = laplacian_product(Z[self._order], rule, self._n_threads, queries)
+        else:
+            found = pull_nearest(Z[self._order], rule, self._lists, self._n_threads)
+        LZ = np.empty_like(Z)
+        LZ[self._order] = found.matrix
+        gradient = form.pullback(LZ, self.X, self._n_threads, A)
+        gradient *= 2
+        return found.values, gradient
+
+    def terms(self, components: ArrayLike, queries: IntArray) -> FloatArray:
+        """Return the terms of some points, with sums over all points.
+
+        Parameters
+        ----------
+        components : array-like of shape (n_components, n_features) or (n_features,)
+            The map A, or the diagonal of a diagonal map.
+        queries : ndarray of int
+            Positions of the points in the rule's order.
+
+        Returns
+        -------
+        ndarray of shape (n_queries,)
+            One term for each point, in the order of `queries`.
+        """
+        Z = self._project(components)[0][self._order]
+        return row_values(Z, self._rule(Z.dtype), self._n_threads, queries)
+
+    def effective_neighbors(
+        self, components: ArrayLike, queries: IntArray | None = None
+    ) -> FloatArray:
+        """Return each point's effective number of neighbors, the perplexity of p_i.
+
+        Parameters
+        ----------
+        components : array-like of shape (n_components, n_features) or (n_features,)
+            The map A, or the diagonal of a diagonal map.
+        queries : ndarray of int or None, default=None
+            Positions of the points in the rule's order; None is all.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            exp(−Σ_j p_ij log p_ij), the k that corresponds to the scale of A. NaN for
+            other points.
+        """
+        Z = self._project(components)[0]
+        rule = perplexities(self._masses(Z.dtype))
+        seen = self._order if queries is None else self._order[queries]
+        found = np.full(len(Z), np.nan, dtype=Z.dtype)
+        found[seen] = row_values(Z[self._order], rule, self._n_threads, queries)
+        return found
+
+    def _project(self, components: ArrayLike) -> tuple[FloatArray, Map, FloatArray]:
+        """Return Z, in float64 if float32 does not resolve its distances; map and A."""
+        # Not scikit-learn's check_array, which takes as long as a small mini-batch.
+        A: FloatArray = np.asarray(components, dtype=np.float64)
+        if not np.isfinite(A).all():
+            raise ValueError("Input components contains NaN or infinity.")
+        if A.ndim not in (1, 2) or A.shape[-1] != self.X.shape[1]:
+            raise ValueError(
+                f"components must have shape (n_components, {self.X.shape[1]}), "
+                f"got {A.shape}."
+            )
+        form: Map = Diagonal() if A.ndim == 1 else Linear()
+        Z = form.project(self.X, A.astype(self.X.dtype), self._n_threads)
+        if Z.dtype == np.float32 and not float32_resolves(Z - Z.mean(axis=0)):
+            Z = form.project(self.X, A, self._n_threads)
+        return Z, form, A
+
+    def _set_counts(self, counts: FloatArray) -> None:
+        self.counts = counts
+        self.n_rows = len(counts)
+        self.n_points = float(counts.sum())
+        self._rules: dict[np.dtype[Any], Rule] = {}
+
+    def _masses(self, dtype: np.dtype[Any]) -> NeighborWeights:
+        return NeighborWeights.build(self.counts, self._mass_of_one, dtype)
+
+    def _rule(self, dtype: np.dtype[Any]) -> Rule:
+        if dtype not in self._rules:
+            self._rules[dtype] = self._make_rule(self._masses(dtype))
+        return self._rules[dtype]
+
+
+def sample_indices(rng: Generator, n: int, m: int) -> IntArray:
+    """Return m of the integers below n, ascending, without repeats; at most all."""
+    if m >= n:
+        return np.arange(n)
+    return np.sort(rng.choice(n, m, replace=False, shuffle=False))
+
 
 _RULES: dict[str, Callable[..., Rule]] = {
     "expected": expected_matches,
@@ -125,7 +482,7 @@ default="expected"
                 X, y, dtype=FLOATS, accept_sparse="csr", ensure_min_samples=2
             )
             check_classification_targets(labels)
-            points, labels, counts = _positive_rows(points, labels, sample_weight)
+            points, labels, counts = positive_rows(points, labels, sample_weight)
             codes = np.unique(labels, return_inverse=True)[1]
             sizes = np.bincount(codes, weights=counts).astype(np.float64)
             prior = check_class_prior(class_prior, sizes)
@@ -191,7 +548,7 @@ default="expected"
         return vote(Q, Z, self._codes, n_classes, masses, self._n_threads)
 
 
-def _positive_rows(
+def positive_rows(
     X: Any, y: NDArray[Any], sample_weight: ArrayLike | None
 ) -> tuple[Any, NDArray[Any], FloatArray]:
     """Return the rows of positive weight, their labels and weights."""
@@ -364,488 +721,3 @@ class TruncatedNCA(NCAObjective):
         p = probabilities(Z, self._masses(Z.dtype), self._sample)
         np.put_along_axis(p, self._lists.columns[self._sample], 0, axis=1)
         return float(p.sum(axis=1, dtype=np.float64).mean())
-
-
-_TARGET_RULES: dict[str, Callable[..., Rule]] = {
-    "soft-match": soft_matches,
-    "squared-error": squared_errors,
-}
-
-
-class TargetObjective(PairObjective):
-    """Objective of NCA for regression: soft neighbors with similar targets.
-
-    Parameters
-    ----------
-    X : array-like of shape (n_samples, n_features)
-        The points.
-    y : array-like of shape (n_samples,)
-        Targets.
-    kind : {"soft-match", "squared-error"}, default="soft-match"
-        "soft-match" is Σ_i Σ_j p_ij κ_ij with κ_ij = exp(−(y_i − y_j)² / (2 w²)), the
-        agreement of the targets (NCA, section 5). "squared-error" is
-        −Σ_i (y_i − Σ_j p_ij y_j)², the objective of metric learning for kernel
-        regression.
-    width : float, default=1.0
-        w, the scale on which targets agree.
-    sample_weight : array-like of shape (n_samples,) or None, default=None
-        Number of equal points that each row represents. Rows of weight 0 are
-        ignored.
-    n_jobs : int or None, default=None
-        Number of threads; None uses as many as BLAS would.
-    check_input : bool, default=True
-        False skips the validation: y has float64 targets, `sample_weight` is an array
-        without zeros, and `kind` may be a `PairLoss`.
-
-    See Also
-    --------
-    vicinal.NCARegressor : Maximizes it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from vicinal.objectives import TargetObjective
-    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
-    >>> objective = TargetObjective(X, [0.0, 0.1, 1.0, 1.1], kind="squared-error")
-    >>> value, gradient = objective.value_and_gradient(np.eye(2))
-    >>> gradient.shape
-    (2, 2)
-    """
-
-    def __init__(
-        self,
-        X: Any,
-        y: Any,
-        kind: Any = "soft-match",
-        *,
-        width: float = 1.0,
-        sample_weight: Any = None,
-        n_jobs: int | None = None,
-        check_input: bool = True,
-    ) -> None:
-        points, targets, counts = X, y, sample_weight
-        if check_input:
-            if kind not in _TARGET_RULES:
-                raise ValueError(
-                    f"kind must be one of {sorted(_TARGET_RULES)}, got {kind!r}."
-                )
-            if not width > 0:
-                raise ValueError(f"width must be above 0, got {width}.")
-            points, targets = check_X_y(
-                X, y, dtype=FLOATS, y_numeric=True, ensure_min_samples=2
-            )
-            targets = targets.astype(np.float64)
-            points, targets, counts = _positive_rows(points, targets, sample_weight)
-        # Only differences matter, and those of large numbers lose digits.
-        targets = targets - targets.mean()
-        self._targets = targets / (np.sqrt(2) * width if kind == "soft-match" else 1.0)
-        self._kind = kind
-        n = len(points)
-        super().__init__(points, np.arange(n), counts, np.ones(n), n_jobs)
-
-    def subset(self, points: IntArray) -> Self:
-        """Return the objective restricted to some points; see `PairObjective`."""
-        other = super().subset(points)
-        other._targets = self._targets[points]
-        return other
-
-    def _make_rule(self, masses: NeighborWeights) -> Rule:
-        if not isinstance(self._kind, str):
-            data = self._kind.prepare(self._targets, self.counts)
-            return custom_rule(self._kind, data, masses.counts)
-        targets = self._targets.astype(masses.log_offsets.dtype)
-        return _TARGET_RULES[self._kind](targets, masses)
-
-
-_POWERS = {"expected": 1.0, "log": 0.0}
-
-
-class SoftMatchObjective(PairObjective):
-    """Objective of NCA for soft labels: soft neighbors that match.
-
-    With κ_ij the agreement of i and j, point i picks a match with probability
-    κ_i = Σ_j p_ij κ_ij (section 5 of the NCA paper).
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Validated points; float32 or float64.
-    Y : ndarray of shape (n_samples, n_classes), or csr_array of shape (n_samples, \
-n_samples)
-        Class probabilities, with κ_ij = Σ_c Y_ic Y_jc; or κ itself.
-    kind : {"expected", "log"}, default="expected"
-        Σ_i κ_i or Σ_i log κ_i, which are f and g if labels are not soft.
-    counts : ndarray of shape (n_samples,) or None, default=None
-        Number of points that each row represents; None is one.
-    n_jobs : int or None, default=None
-        Number of threads.
-
-    See Also
-    --------
-    vicinal.objectives.NCAObjective : Hard labels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from vicinal.objectives import SoftMatchObjective
-    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0], [2.0, 1.0]])
-    >>> Y = np.array([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.1, 0.9]])
-    >>> value, gradient = SoftMatchObjective(X, Y).value_and_gradient(np.eye(2))
-    >>> gradient.shape
-    (2, 2)
-    """
-
-    def __init__(
-        self,
-        X: FloatArray,
-        Y: FloatArray | csr_array,
-        kind: str = "expected",
-        *,
-        counts: FloatArray | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        n = len(X)
-        self._Y = Y
-        self._power = _POWERS[kind]
-        counts = np.ones(n) if counts is None else counts
-        super().__init__(X, np.arange(n), counts, np.ones(n), n_jobs)
-
-    def subset(self, points: IntArray) -> Self:
-        """Return the objective restricted to some points; see `PairObjective`."""
-        other = super().subset(points)
-        part = self._Y[points]
-        other._Y = part[:, points] if issparse(part) else part
-        return other
-
-    def warmup_surrogate(
-        self,
-    ) -> tuple[Self, Callable[[FloatArray], FloatArray]] | None:
-        """Return the sum of logarithms, whose gradient does not vanish; or None."""
-        if self._power == 0:
-            return None
-        other = copy(self)
-        other._power, other._rules = 0.0, {}
-        return other, np.exp
-
-    def _make_rule(self, masses: NeighborWeights) -> Rule:
-        if issparse(self._Y):
-            return listed_matches(self._Y, masses, self._power)
-        return soft_labels(self._Y, masses, self._power)
-
-
-def check_soft_labels(Y: Any, n_points: int) -> FloatArray | csr_array:
-    """Validate class probabilities, or a match matrix.
-
-    Parameters
-    ----------
-    Y : array-like of shape (n_points, n_classes), or sparse (n_points, n_points)
-        Rows that sum to 1; or agreements between 0 and 1, in which the diagonal is
-        ignored.
-    n_points : int
-        Number of points.
-
-    Returns
-    -------
-    ndarray or csr_array
-        float64.
-
-    Raises
-    ------
-    ValueError
-        If rows do not sum to 1, entries are not between 0 and 1, or the shape is
-        invalid.
-    """
-    if issparse(Y):
-        if Y.shape != (n_points, n_points):
-            raise ValueError(
-                "A sparse Y says which rows match which, and must have shape "
-                f"{(n_points, n_points)}, got {Y.shape}; give probabilities of classes "
-                "as a dense array."
-            )
-        matrix = coo_array(Y)
-        matrix.sum_duplicates()
-        values = matrix.data.astype(np.float64)
-        _check_range(values)
-        kept = (matrix.row != matrix.col) & (values > 0)
-        where = matrix.row[kept], matrix.col[kept]
-        matches = csr_array(coo_array((values[kept], where), matrix.shape))
-        matches.sum_duplicates()
-        check_matches(matches)
-        return matches
-    labels = np.asarray(Y)
-    if labels.dtype.kind not in "iufb" or labels.shape[0] != n_points:
-        raise ValueError(
-            f"Y must hold the probabilities of classes, a row for each of the "
-            f"{n_points} rows of X; got shape {labels.shape}, type {labels.dtype}."
-        )
-    labels = labels.astype(np.float64)
-    _check_range(labels)
-    sums = labels.sum(axis=1)
-    wrong = np.flatnonzero(np.abs(sums - 1) > 1e-4)  # float32 rounding
-    if wrong.size:
-        raise ValueError(
-            "Rows of Y must sum to 1, being probabilities of classes: row "
-            f"{wrong[0]} sums to {sums[wrong[0]]:.6g}"
-            + (f", and {wrong.size - 1} others do not" if wrong.size > 1 else "")
-            + ". Divide each by its sum; for which rows match which, give a sparse "
-            "matrix."
-        )
-    return np.ascontiguousarray(labels / sums[:, None])
-
-
-def check_matches(matches: csr_array) -> None:
-    """Raise ValueError if no row matches another."""
-    if not matches.nnz:
-        raise ValueError("No two rows match by Y: there is nothing to learn from.")
-
-
-def _check_range(values: FloatArray) -> None:
-    if not (np.isfinite(values).all() and (values >= 0).all() and (values <= 1).all()):
-        raise ValueError(
-            "Labels in several columns are probabilities of classes, and Y must hold "
-            "numbers between 0 and 1; for classes, give a 1d array."
-        )
-
-
-Normalization: TypeAlias = Literal["pairs", "all", "anchor"]
-# Up to this number of rows, the sum over all pairs is exact.
-_ALL_ROWS = 8192
-
-
-class GivenPairsObjective(PairObjective):
-    """Log-likelihood of given pairs among all pairs of different points, under a map.
-
-    The value is Σ_ab w_ab log(exp(−‖A x_a − A x_b‖²) / S), minus the cost in eq. 8 of
-    the NCA paper. With `normalization` "pairs", S is the sum over all pairs of
-    different points; with "all", the pairs (c, c) are included, as eq. 8 is written;
-    with "anchor", it is the sum over the pairs of a, so that a picks b with
-    probability p_ab.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Validated points; float32 or float64.
-    weights : csr_array of shape (n_samples, n_samples)
-        w_ab ≥ 0, in the row of a pair's first point; zero on the diagonal.
-    normalization : {"pairs", "all", "anchor"}, default="pairs"
-        Set of pairs in the normalization.
-    n_jobs : int or None, default=None
-        Number of threads; None uses as many as BLAS would.
-
-    See Also
-    --------
-    vicinal.PairNCA : Maximizes it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> from vicinal.objectives import GivenPairsObjective
-    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
-    >>> weights = csr_array(([1.0], ([0], [1])), shape=(3, 3))
-    >>> value, gradient = GivenPairsObjective(X, weights).value_and_gradient(np.eye(2))
-    >>> gradient.shape
-    (2, 2)
-    """
-
-    _forces: tuple[FloatArray, FloatArray]
-
-    def __init__(
-        self,
-        X: FloatArray,
-        weights: csr_array,
-        normalization: Normalization = "pairs",
-        *,
-        n_jobs: int | None = None,
-    ) -> None:
-        n = len(X)
-        self.normalization = normalization
-        self._set_weights(weights)
-        super().__init__(X, np.arange(n), self._totals, np.ones(n), n_jobs)
-
-    @property
-    def row_counts(self) -> FloatArray:
-        """Counts of the rows: one point each, regardless of the number of pairs."""
-        return np.ones(self.n_rows)
-
-    def subset(self, points: IntArray) -> Self:
-        """Return the objective restricted to some points and the pairs among them."""
-        return self._with_weights(points, self.weights[points][:, points])
-
-    def draw(
-        self,
-        rng: Generator,
-        batch_size: int,
-        n_references: int,
-        pool: IntArray | None = None,  # noqa: ARG002  pairs are drawn, not points
-    ) -> tuple[Self, IntArray]:
-        """Return the objective of random pairs among random points, and its anchors."""
-        chosen = sample_indices(rng, self.weights.nnz, batch_size)
-        rows = np.searchsorted(self.weights.indptr, chosen, side="right") - 1
-        columns = self.weights.indices[chosen]
-        others = sample_indices(rng, self.n_rows, n_references)
-        points = np.union1d(np.union1d(rows, columns), others)
-        where = np.searchsorted(points, rows), np.searchsorted(points, columns)
-        shape = (len(points), len(points))
-        part = self._with_weights(
-            points, csr_array(coo_array((self.weights.data[chosen], where), shape))
-        )
-        return part, np.flatnonzero(part.counts)
-
-    def sample_queries(self, rng: Generator, m: int) -> IntArray:
-        """Return m random points that have partners; at most all."""
-        anchors = np.flatnonzero(self.counts)
-        return anchors[sample_indices(rng, len(anchors), m)]
-
-    def terms_and_gradient(
-        self, components: ArrayLike, queries: IntArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Evaluate the terms of some points; see `PairObjective`.
-
-        A term is Σ_b s_ab log p_ab with the shares s_ab = w_ab / Σ_b w_ab of a's
-        partners; points without partners have the term 0.
-        """
-        if self.normalization == "anchor":
-            asked = np.flatnonzero(self.counts) if queries is None else queries
-            terms, gradient = super().terms_and_gradient(components, asked)
-            if queries is not None:
-                return terms, gradient
-            whole = np.zeros(self.n_rows, dtype=terms.dtype)
-            whole[asked] = terms
-            return whole, gradient
-        log_sums = self._log_sums(components)
-        itself = self.normalization == "all"  # exp(−‖A x_c − A x_c‖²) = 1 for each c
-        peak = max(log_sums.max(), 0.0) if itself else log_sums.max()
-        parts = np.exp(log_sums - peak)
-        total = parts.sum() + itself * self.n_rows * np.exp(-peak)
-        asked = np.arange(self.n_rows) if queries is None else queries
-        attraction: FloatArray = np.zeros(self.n_rows)
-        attraction[asked] = self.counts[asked]
-        # All points repel each other, according to their share of the one sum.
-        repulsion = attraction.sum() * parts / total
-        self._rules = {}
-        self._forces = attraction, repulsion
-        values, gradient = super().terms_and_gradient(components)
-        log_total = peak + np.log(total)
-        terms = np.where(self.counts > 0, values + log_sums - log_total, 0)
-        return terms[asked].astype(values.dtype), gradient
-
-    def terms(self, components: ArrayLike, queries: IntArray) -> FloatArray:
-        """Return the terms of some points, with the sum over all pairs estimated.
-
-        The estimate uses as many random rows; up to some thousand points, it is exact.
-        """
-        self._rules = {}
-        self._forces = self.counts, self.counts
-        terms = super().terms(components, queries)
-        if self.normalization == "anchor":
-            return terms
-        rng = np.random.default_rng(0)
-        n = self.n_rows if self.n_rows <= _ALL_ROWS else len(queries)
-        rows = sample_indices(rng, self.n_rows, n)
-        log_sums = self._log_sums(components, rows)
-        total = np.logaddexp.reduce(log_sums) + np.log(self.n_rows / len(rows))
-        if self.normalization == "all":
-            total = np.logaddexp(total, np.log(self.n_rows))
-        return np.where(
-            self.counts[queries] > 0,
-            terms + self._log_sums(components, queries) - total,
-            0,
-        ).astype(terms.dtype)
-
-    def _log_sums(
-        self, components: ArrayLike, queries: IntArray | None = None
-    ) -> FloatArray:
-        """Return log Σ_{c≠a} exp(−‖A x_a − A x_c‖²) of some points; None is all."""
-        Z = self._project(components)[0]
-        rule = responsibilities(self._masses(Z.dtype))
-        return row_values(Z, rule, self._n_threads, queries).astype(np.float64)
-
-    def _with_weights(self, points: IntArray, weights: csr_array) -> Self:
-        other = super().subset(points)
-        other._set_weights(weights)
-        other._set_counts(other._totals)
-        return other
-
-    def _set_weights(self, weights: csr_array) -> None:
-        self.weights = weights
-        self._totals: FloatArray = np.asarray(weights.sum(axis=1), dtype=np.float64)
-        self._forces = self._totals, self._totals
-
-    def _masses(self, dtype: np.dtype[Any]) -> NeighborWeights:
-        # Weights belong to pairs: as neighbors, all points have the same weight.
-        ones = np.ones(self.n_rows)
-        return NeighborWeights.build(ones, ones, dtype)
-
-    def _make_rule(self, masses: NeighborWeights) -> Rule:
-        dtype = masses.log_offsets.dtype
-        sums = np.repeat(self._totals, np.diff(self.weights.indptr))
-        shares = csr_array(
-            (self.weights.data / sums, self.weights.indices, self.weights.indptr),
-            self.weights.shape,
-        )
-        attraction, repulsion = (force.astype(dtype) for force in self._forces)
-        return given_pairs(shares, masses, attraction, repulsion)
-
-
-def check_pairs(
-    pairs: ArrayLike, n_points: int, weights: ArrayLike | None = None
-) -> csr_array:
-    """Validate pairs, and return their weights as a sparse matrix.
-
-    Parameters
-    ----------
-    pairs : array-like of int of shape (n_pairs, 2)
-        Positions of two different points in each row.
-    n_points : int
-        Number of points.
-    weights : array-like of shape (n_pairs,) or None, default=None
-        Weights of the pairs; None is 1. The weights of duplicate pairs are added, and
-        pairs of weight 0 are ignored.
-
-    Returns
-    -------
-    csr_array of shape (n_points, n_points)
-        float64.
-
-    Raises
-    ------
-    ValueError
-        If a position is out of range, a point is paired with itself, a weight is
-        negative or not finite, or all weights are 0.
-    """
-    given = np.asarray(pairs)
-    if given.ndim != 2 or given.shape[1] != 2 or given.dtype.kind not in "iuf":
-        raise ValueError(
-            "pairs must be an array of shape (n_pairs, 2), the positions of two rows "
-            f"of X each; got shape {given.shape}, type {given.dtype}."
-        )
-    if given.dtype.kind == "f" and not (given == np.floor(given)).all():
-        raise ValueError("pairs must be whole numbers: positions of rows of X.")
-    outside = given[(given < 0) | (given >= n_points)]
-    if outside.size:
-        raise ValueError(
-            f"pairs names row {outside[0]}, but X has {n_points} rows: positions run "
-            f"from 0 to {n_points - 1}."
-        )
-    first, second = given.astype(np.intp).T
-    same = np.flatnonzero(first == second)
-    if same.size:
-        raise ValueError(
-            f"Pair {same[0]} is of row {first[same[0]]} with itself: a point is no "
-            "neighbour of its own. Leave such pairs out."
-        )
-    values = np.ones(len(given)) if weights is None else np.asarray(weights, float)
-    if values.shape != (len(given),):
-        raise ValueError(
-            f"weights must have one number for each of the {len(given)} pairs, got "
-            f"shape {values.shape}."
-        )
-    if not (np.isfinite(values).all() and (values >= 0).all()):
-        raise ValueError("weights of pairs must be finite and not negative.")
-    matrix = csr_array(coo_array((values, (first, second)), (n_points, n_points)))
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    if not matrix.nnz:
-        raise ValueError("No pair weighs anything: there is nothing to learn from.")
-    return matrix
