@@ -994,7 +994,7 @@ def maximize(
     unit : float, default=1.0
         Unit of the map's entries for the solver, a power of two. Tolerances and first
         steps assume entries between 0.01 and 100 in this unit; otherwise, the unit of
-        the start is used.
+        the start is used. A solver whose `chooses_unit` is True has its own.
 
     Returns
     -------

@@ -167,8 +167,8 @@ class ClassProblem(Problem):
             sample_weight=self.weights, class_prior=self.prior, n_jobs=self.n_jobs,
             check_input=False,
         )  # fmt: skip
-        if objective.lists_too_long:
-            k = est.n_neighbors
+        k = est.n_neighbors
+        if not objective.may_truncate and k < objective.n_rows - 1:
             warn_caller(
                 f"n_neighbors={k} lists {k * objective.n_rows:.1e} neighbors, more "
                 "than fit in memory; sums run over all pairs. Lower n_neighbors, or "

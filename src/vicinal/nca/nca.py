@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -77,6 +78,8 @@ STOCHASTIC_FROM = 10_000, 7_000
 """Number of rows from which solver="auto" is stochastic: for "expected" and
 "class-density", and for other objectives. An iteration then costs as much as an
 evaluation over all pairs."""
+SAMPLING = StochasticOptimizer, NoOptimization
+"""Solvers that evaluate samples of the pairs, with a penalty of their own."""
 
 
 class NCA(CallbackSupportMixin, LinearMetric):
@@ -524,27 +527,27 @@ def learn(
         start = best_of_starts(est, train, alpha, unit)
     else:
         start = first_map(est, train, objective, solver, alpha, unit)
+    stochastic = isinstance(solver, StochasticOptimizer)
     stopper = None
     if held is not None:
-        judge = None if isinstance(solver, StochasticOptimizer) else objective
+        # Maps of mini-batches have a scale of their own.
+        judge = None if stochastic else objective
         score = held_out_score(est, train, held, judge)
         stopper = EarlyStopping(score, est.n_iter_no_change, start)
     run = (make_run or Run)(est, problem, objective, solver, selected, stopper)
-    monitor = Monitor(
-        est, *problem.given, start,
-        lambda A: est._attributes_of(problem, A), run.optimizer,
-        isinstance(solver, StochasticOptimizer),
-    )  # fmt: skip
+    state = partial(est._attributes_of, problem)
+    monitor = Monitor(est, *problem.given, start, state, run.optimizer, stochastic)
     watch = monitor if stopper is None else stopper.watch(monitor)
-    plain = not alpha or isinstance(solver, SAMPLING)  # these have their own penalty
-    target = objective if plain else Ridge(objective, alpha * objective.n_points)
+    target: Any = objective
+    if alpha and not isinstance(solver, SAMPLING):  # which have their own penalty
+        target = Ridge(objective, alpha * objective.n_points)
     try:
         with monitor:
             result = maximize(target, start, watch, solver=run.optimizer, **how)
     except KeyboardInterrupt:
         if est.warm_start and monitor.n_iter:  # keep the current map
             A = monitor.components
-            if isinstance(solver, StochasticOptimizer):
+            if stochastic:
                 A = solver.rescaled(objective, A)
             run.finish(OptimizeResult(x=A, nit=monitor.n_iter, curve=monitor.curve))
         raise
@@ -553,9 +556,6 @@ def learn(
         result.x = best_loss_scale(problem.scale_objective(), result.x)
     run.finish(result)
     return result
-
-
-SAMPLING = StochasticOptimizer, NoOptimization
 
 
 def choose_solver(

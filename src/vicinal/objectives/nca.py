@@ -684,12 +684,6 @@ class TruncatedNCA(NCAObjective):
         return isinstance(k, str) or (k < n - 1 and n * k <= _MAX_LISTED)
 
     @property
-    def lists_too_long(self) -> bool:
-        """Whether a given n_neighbors is ignored because lists would be too long."""
-        k, n = self._n_neighbors, self.n_rows
-        return not isinstance(k, str) and k < n - 1 and n * k > _MAX_LISTED
-
-    @property
     def list_lifetime(self) -> int:
         """Maximum number of iterations between updates; "auto" uses `is_stale`."""
         return 10**9 if isinstance(self._n_neighbors, str) else 10
