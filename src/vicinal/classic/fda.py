@@ -1,5 +1,6 @@
 """Fisher discriminant analysis, with a within-class scatter that is shrunk."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -27,6 +28,7 @@ from vicinal.classic._shared import (
 from vicinal.neighborhood import single_threaded_blas
 
 
+@dataclass(eq=False, repr=False)
 class FDA(LearnsFromClasses, LinearMetric):
     """Fisher discriminant analysis.
 
@@ -94,14 +96,9 @@ class FDA(LearnsFromClasses, LinearMetric):
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     }
 
-    def __init__(
-        self,
-        n_components: int | str | None = "auto",
-        *,
-        shrinkage: str | float = "auto",
-    ) -> None:
-        self.n_components = n_components
-        self.shrinkage = shrinkage
+    n_components: int | str | None = "auto"
+    _: KW_ONLY
+    shrinkage: str | float = "auto"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

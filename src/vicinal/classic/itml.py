@@ -1,6 +1,6 @@
 """Information-theoretic metric learning."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -31,6 +31,7 @@ Bounds = tuple[float, float]
 Pairs = tuple[FloatArray, FloatArray, Bounds]
 
 
+@dataclass(eq=False, repr=False)
 class ITML(TupleMetric):
     """Information-theoretic metric learning.
 
@@ -152,28 +153,16 @@ default=None
         "bounds": [tuple, list, None],
     }
 
-    def __init__(
-        self,
-        gamma: float | str = "auto",
-        *,
-        prior: str | ArrayLike = "identity",
-        bounds: tuple[float, float] | None = None,
-        n_constraints: int | str = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        preprocessor: Preprocessor | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.prior = prior
-        self.bounds = bounds
-        self.n_constraints = n_constraints
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.preprocessor = preprocessor
+    gamma: float | str = "auto"
+    _: KW_ONLY
+    prior: str | ArrayLike = "identity"
+    bounds: tuple[float, float] | None = None
+    n_constraints: int | str = "auto"
+    max_iter: int = 200
+    tol: float = 1e-5
+    verbose: int = 0
+    random_state: int | RandomState | None = None
+    preprocessor: Preprocessor | None = None
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         learn_from_drawn_pairs(self, X, codes, bounds=self._checked_bounds())

@@ -1,5 +1,6 @@
 """Local Fisher discriminant analysis."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -31,6 +32,7 @@ from vicinal.neighborhood import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class LFDA(LearnsFromClasses, LinearMetric):
     """Local Fisher discriminant analysis.
 
@@ -108,18 +110,11 @@ class LFDA(LearnsFromClasses, LinearMetric):
         "embedding": [StrOptions({"auto", "weighted", "orthonormalized", "plain"})],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        n_neighbors: int = 7,
-        alpha: float = 0.01,
-        embedding: str = "auto",
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.embedding = embedding
+    n_components: int | None = None
+    _: KW_ONLY
+    n_neighbors: int = 7
+    alpha: float = 0.01
+    embedding: str = "auto"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

@@ -1,6 +1,6 @@
 """Least squared-residual metric learning."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -24,6 +24,7 @@ from vicinal.classic.tuples import Differences, Preprocessor, TupleMetric, Tuple
 from vicinal.neighborhood import effective_n_threads
 
 
+@dataclass(eq=False, repr=False)
 class LSML(TupleMetric):
     """Least squared-residual metric learning.
 
@@ -111,26 +112,15 @@ default=None
         "n_constraints": [at_least_one, StrOptions({"auto"})],
     }
 
-    def __init__(
-        self,
-        gamma: float = 1.0,
-        *,
-        prior: str | ArrayLike = "identity",
-        n_constraints: int | str = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        preprocessor: Preprocessor | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.prior = prior
-        self.n_constraints = n_constraints
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.preprocessor = preprocessor
+    gamma: float = 1.0
+    _: KW_ONLY
+    prior: str | ArrayLike = "identity"
+    n_constraints: int | str = "auto"
+    max_iter: int = 200
+    tol: float = 1e-6
+    verbose: int = 0
+    random_state: int | RandomState | None = None
+    preprocessor: Preprocessor | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

@@ -1,6 +1,7 @@
 """Maximally collapsing metric learning."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import MCMLObjective
 
 
+@dataclass(eq=False, repr=False)
 class MCML(CallbackSupportMixin, LearnsFromClasses, LinearMetric):
     """Maximally collapsing metric learning.
 
@@ -113,26 +115,15 @@ array-like, default="auto"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {**GRADIENT_CONSTRAINTS}
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        init: str | ArrayLike = "auto",
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | None = None
+    _: KW_ONLY
+    init: str | ArrayLike = "auto"
+    max_iter: int = 50
+    tol: float = 1e-5
+    callback: Callable[[FloatArray, int], object] | None = None
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

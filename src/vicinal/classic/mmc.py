@@ -1,5 +1,6 @@
 """Mahalanobis metric for clustering."""
 
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ from vicinal.neighborhood import effective_n_threads
 PRIOR_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0)
 
 
+@dataclass(eq=False, repr=False)
 class MMC(TupleMetric):
     """Mahalanobis metric for clustering of Xing et al.
 
@@ -122,28 +124,16 @@ default=None
         "prior_weight": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     }
 
-    def __init__(
-        self,
-        form: str = "full",
-        *,
-        alpha: float = 1.0,
-        prior_weight: float | str = "auto",
-        n_constraints: int | str = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        preprocessor: Preprocessor | None = None,
-    ) -> None:
-        self.form = form
-        self.alpha = alpha
-        self.prior_weight = prior_weight
-        self.n_constraints = n_constraints
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.preprocessor = preprocessor
+    form: str = "full"
+    _: KW_ONLY
+    alpha: float = 1.0
+    prior_weight: float | str = "auto"
+    n_constraints: int | str = "auto"
+    max_iter: int = 200
+    tol: float = 1e-6
+    verbose: int = 0
+    random_state: int | RandomState | None = None
+    preprocessor: Preprocessor | None = None
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         random_state = check_random_state(self.random_state)

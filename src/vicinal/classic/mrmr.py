@@ -1,5 +1,6 @@
 """Feature selection by maximal relevance and minimal redundancy."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -17,6 +18,7 @@ from vicinal.classic._shared import at_least_one
 from vicinal.neighborhood.threads import blocks, rows_per_block
 
 
+@dataclass(eq=False, repr=False)
 class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
     """Maximal relevance, minimal redundancy: feature selection.
 
@@ -92,18 +94,11 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
         "n_bins": [Interval(Integral, 2, 127, closed="both")],
     }
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | str = 0.5,
-        *,
-        criterion: str = "difference",
-        discretize: str = "mean",
-        n_bins: int = 4,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.criterion = criterion
-        self.discretize = discretize
-        self.n_bins = n_bins
+    n_features_to_select: int | float | str = 0.5
+    _: KW_ONLY
+    criterion: str = "difference"
+    discretize: str = "mean"
+    n_bins: int = 4
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

@@ -1,6 +1,7 @@
 """Non-Gaussian component analysis."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -26,6 +27,7 @@ Contrast = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """The values h(z) and slopes h'(z) of functions with one parameter each."""
 
 
+@dataclass(eq=False, repr=False)
 class NGCA(LinearMetric):
     """Non-Gaussian component analysis.
 
@@ -99,20 +101,12 @@ class NGCA(LinearMetric):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        n_functions: int = 250,
-        n_iter: int = 10,
-        threshold: float = 1.6,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_functions = n_functions
-        self.n_iter = n_iter
-        self.threshold = threshold
-        self.random_state = random_state
+    n_components: int | None = None
+    _: KW_ONLY
+    n_functions: int = 250
+    n_iter: int = 10
+    threshold: float = 1.6
+    random_state: int | np.random.RandomState | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002

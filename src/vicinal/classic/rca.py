@@ -1,6 +1,7 @@
 """Relevant component analysis."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -32,6 +33,7 @@ from vicinal.neighborhood import single_threaded_blas
 SHRINKAGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
+@dataclass(eq=False, repr=False)
 class RCA(LearnsFromClasses, LinearMetric):
     """Relevant component analysis.
 
@@ -101,11 +103,9 @@ class RCA(LearnsFromClasses, LinearMetric):
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     }
 
-    def __init__(
-        self, n_components: int | None = None, *, shrinkage: float | str = "auto"
-    ) -> None:
-        self.n_components = n_components
-        self.shrinkage = shrinkage
+    n_components: int | None = None
+    _: KW_ONLY
+    shrinkage: float | str = "auto"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

@@ -1,6 +1,6 @@
 """Sparse compositional metric learning."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from vicinal.classic.constraints import nearest_triplets
 from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
 
 
+@dataclass(eq=False, repr=False)
 class SCML(TupleMetric):
     """Sparse compositional metric learning.
 
@@ -117,30 +118,17 @@ default=None
         "n_far": [at_least_one],
     }
 
-    def __init__(
-        self,
-        beta: float = 0.01,
-        *,
-        basis: str | ArrayLike = "auto",
-        n_basis: int | str = "auto",
-        n_near: int = 3,
-        n_far: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        preprocessor: Preprocessor | None = None,
-    ) -> None:
-        self.beta = beta
-        self.basis = basis
-        self.n_basis = n_basis
-        self.n_near = n_near
-        self.n_far = n_far
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.preprocessor = preprocessor
+    beta: float = 0.01
+    _: KW_ONLY
+    basis: str | ArrayLike = "auto"
+    n_basis: int | str = "auto"
+    n_near: int = 3
+    n_far: int = 10
+    max_iter: int = 200
+    tol: float = 1e-6
+    verbose: int = 0
+    random_state: int | RandomState | None = None
+    preprocessor: Preprocessor | None = None
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         self._combine(X, codes=codes)

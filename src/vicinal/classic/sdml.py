@@ -1,6 +1,7 @@
 """Sparse distance metric learning."""
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
 from vicinal.neighborhood import effective_n_threads
 
 
+@dataclass(eq=False, repr=False)
 class SDML(TupleMetric):
     """Sparse distance metric learning.
 
@@ -119,26 +121,15 @@ default=None
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(
-        self,
-        sparsity: float | str = "auto",
-        *,
-        balance: float | str = "auto",
-        prior: str | ArrayLike = "identity",
-        n_constraints: int | str = "auto",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        random_state: int | RandomState | None = None,
-        preprocessor: Preprocessor | None = None,
-    ) -> None:
-        self.sparsity = sparsity
-        self.balance = balance
-        self.prior = prior
-        self.n_constraints = n_constraints
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.preprocessor = preprocessor
+    sparsity: float | str = "auto"
+    _: KW_ONLY
+    balance: float | str = "auto"
+    prior: str | ArrayLike = "identity"
+    n_constraints: int | str = "auto"
+    max_iter: int = 100
+    tol: float = 1e-4
+    random_state: int | RandomState | None = None
+    preprocessor: Preprocessor | None = None
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         n_pairs = default_n_pairs(self.n_constraints, int(codes.max()) + 1, 1)

@@ -1,5 +1,7 @@
 """The base of LCA and LCAGauss: EM with callbacks, and the fitted density."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -39,6 +41,7 @@ at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
     """Base of the estimators that maximize the leave-one-out likelihood by EM.
 
@@ -65,32 +68,35 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
     # The names of the ridge parameters.
     _alphas: ClassVar[tuple[str, ...]] = ()
     # Whether all features share one unit.
-    _isotropic: bool = False
+    _isotropic: ClassVar[bool] = False
     # Fitted attributes that depend on the parameters; a new fit removes them.
     _optional: ClassVar[tuple[str, ...]] = (
         "objective_curve_",
         "covariances_",
         "background_weight_",
     )
-    batch_size: int | str | None
-    n_references: int | str | None
-    discount: float
-    rescale: bool
-    debias: bool
-    contamination: float | str
-    rtol: float
-    warm_start: bool
-    max_iter: int
-    tol: float
-    random_state: int | np.random.RandomState | None
-    n_jobs: int | None
-    n_iter_: int
-    _density: ParzenDensity
-    _local_scatter: FloatArray
-    _weight: float
+    batch_size: int | str | None = None
+    n_references: int | str | None = None
+    discount: float = 0.6
+    rescale: bool = True
+    debias: bool = True
+    contamination: float | str = 0.1
+    cv: Any = None
+    rtol: float = 1e-4
+    warm_start: bool = False
+    max_iter: int = 100
+    tol: float = 1e-3
+    callback: Callable[[FloatArray, int], object] | None = None
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    n_iter_: int = field(init=False)
+    _density: ParzenDensity = field(init=False)
+    _local_scatter: FloatArray = field(init=False)
+    _weight: float = field(init=False)
     # Values that are computed on first use. A dict, since scikit-learn forbids
     # `predict` to set attributes.
-    _cache: dict[str, Any]
+    _cache: dict[str, Any] = field(init=False)
 
     # Fitting
 

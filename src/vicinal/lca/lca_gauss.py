@@ -1,7 +1,7 @@
 """LCA with a multiplicative Gaussian component (section 4), and proposition 1."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
@@ -209,6 +209,7 @@ class ProductMStep:
         return Kernel(A, inverse, n_local, log_det, float(penalty) / 2, n_floored)
 
 
+@dataclass(eq=False, repr=False)
 class LCAGauss(ParzenMetric):
     """LCA with a multiplicative Gaussian component.
 
@@ -353,48 +354,11 @@ class LCAGauss(ParzenMetric):
     }
     _alphas: ClassVar[tuple[str, ...]] = ("alpha_local", "alpha_global")
 
-    def __init__(
-        self,
-        n_gaussian: int | str = "auto",
-        *,
-        search: bool = False,
-        alpha_local: float | str = "auto",
-        alpha_global: float | str = "auto",
-        batch_size: int | str | None = None,
-        n_references: int | str | None = None,
-        discount: float = 0.6,
-        rescale: bool = True,
-        debias: bool = True,
-        contamination: float | str = 0.1,
-        cv: Any = None,
-        rtol: float = 1e-4,
-        warm_start: bool = False,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_gaussian = n_gaussian
-        self.search = search
-        self.alpha_local = alpha_local
-        self.alpha_global = alpha_global
-        self.batch_size = batch_size
-        self.n_references = n_references
-        self.discount = discount
-        self.rescale = rescale
-        self.debias = debias
-        self.contamination = contamination
-        self.cv = cv
-        self.rtol = rtol
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_gaussian: int | str = "auto"
+    _: KW_ONLY
+    search: bool = False
+    alpha_local: float | str = "auto"
+    alpha_global: float | str = "auto"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: None = None) -> Self:

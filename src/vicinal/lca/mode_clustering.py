@@ -1,5 +1,6 @@
 """Clustering by the modes of a density."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -21,6 +22,7 @@ __all__ = ["ModeClustering"]
 positive = Interval(Real, 0, None, closed="neither")
 
 
+@dataclass(eq=False, repr=False)
 class ModeClustering(ClusterMixin, BaseEstimator):
     """Clustering by mean shift under a learned kernel.
 
@@ -85,20 +87,12 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         "tol": [positive],
     }
 
-    def __init__(
-        self,
-        density: Any = None,
-        *,
-        width: float = 2.0,
-        merge: float = 0.5,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-    ) -> None:
-        self.density = density
-        self.width = width
-        self.merge = merge
-        self.max_iter = max_iter
-        self.tol = tol
+    density: Any = None
+    _: KW_ONLY
+    width: float = 2.0
+    merge: float = 0.5
+    max_iter: int = 500
+    tol: float = 1e-4
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, y: None = None) -> Self:  # noqa: ARG002

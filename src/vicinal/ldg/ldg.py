@@ -1,12 +1,13 @@
 """Local discriminative Gaussians: the estimator."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult
 from scipy.sparse import issparse
 from sklearn.base import _fit_context
@@ -15,7 +16,6 @@ from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._typing import FloatArray
 from vicinal.base.linalg import orthonormal, span_of, varying_axes
 from vicinal.base.metric import LearnsFromClasses, LinearMetric, labeled, warn_caller
 from vicinal.base.selection import checked_n_components
@@ -40,6 +40,7 @@ from vicinal.objectives.nca import check_class_prior
 from vicinal.optimize import maximize
 
 
+@dataclass(eq=False, repr=False)
 class LDG(LearnsFromClasses, LinearMetric):
     """Local discriminative Gaussians.
 
@@ -171,41 +172,19 @@ default="empirical"
         "verbose": ["verbose"],
     }
     _accept_sparse: ClassVar[list[str] | bool] = ["csr"]
-    components_: FloatArray
-    eigenvalues_: NDArray[np.float64]
-    n_components_: int
-    n_neighbors_: int
-    gamma_: float
-    classes_: NDArray[Any]
-    n_iter_: int
-    objective_curve_: NDArray[np.float64]
 
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        *,
-        n_neighbors: int | str = "auto",
-        gamma: float | str = "auto",
-        refine: bool = False,
-        class_prior: ArrayLike | str | None = "empirical",
-        var_floor: float = 1e-3,
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.gamma = gamma
-        self.refine = refine
-        self.class_prior = class_prior
-        self.var_floor = var_floor
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    n_neighbors: int | str = "auto"
+    gamma: float | str = "auto"
+    refine: bool = False
+    class_prior: ArrayLike | str | None = "empirical"
+    var_floor: float = 1e-3
+    max_iter: int = 50
+    tol: float = 1e-5
+    verbose: int = 0
+    random_state: int | RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

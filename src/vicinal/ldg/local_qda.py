@@ -1,5 +1,6 @@
 """Local quadratic discriminant analysis: the classifier behind LDG."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -20,6 +21,7 @@ from vicinal.neighborhood import effective_n_threads
 from vicinal.objectives.nca import check_class_prior
 
 
+@dataclass(eq=False, repr=False)
 class LocalQDA(ClassifierMixin, BaseEstimator):
     """Local quadratic discriminant analysis.
 
@@ -93,24 +95,13 @@ default="empirical"
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
-    classes_: NDArray[Any]
-    n_neighbors_: int
-    class_prior_: FloatArray
 
-    def __init__(
-        self,
-        n_neighbors: int | str = "auto",
-        *,
-        class_prior: ArrayLike | str | None = "empirical",
-        var_floor: float = 1e-3,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.class_prior = class_prior
-        self.var_floor = var_floor
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_neighbors: int | str = "auto"
+    _: KW_ONLY
+    class_prior: ArrayLike | str | None = "empirical"
+    var_floor: float = 1e-3
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

@@ -1,6 +1,7 @@
 """LDG for transfer learning: the estimator."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -36,6 +37,7 @@ from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives.nca import check_class_prior
 
 
+@dataclass(eq=False, repr=False)
 class TransferLDG(ClassifierMixin, LinearMetric):
     """Local discriminative Gaussians for transfer learning.
 
@@ -147,35 +149,17 @@ default="empirical"
         "alpha": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "standardize": ["boolean"],
     }
-    components_: FloatArray
-    offset_: FloatArray
-    source_components_: FloatArray
-    source_offset_: FloatArray
-    eigenvalues_: NDArray[np.float64]
-    classes_: NDArray[Any]
 
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        *,
-        n_neighbors: int | str = "auto",
-        gamma: float | str = "auto",
-        alpha: float | str = "auto",
-        standardize: bool = True,
-        class_prior: ArrayLike | str | None = "empirical",
-        var_floor: float = 1e-3,
-        random_state: int | RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.gamma = gamma
-        self.alpha = alpha
-        self.standardize = standardize
-        self.class_prior = class_prior
-        self.var_floor = var_floor
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    n_neighbors: int | str = "auto"
+    gamma: float | str = "auto"
+    alpha: float | str = "auto"
+    standardize: bool = True
+    class_prior: ArrayLike | str | None = "empirical"
+    var_floor: float = 1e-3
+    random_state: int | RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
