@@ -372,5 +372,4 @@ class _ClassSampler:
 def _codes(y: ArrayLike) -> IntArray:
     labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"))
     check_classification_targets(labels)
-    codes: IntArray = np.unique(labels, return_inverse=True)[1]
-    return codes
+    return np.unique(labels, return_inverse=True)[1]

@@ -213,8 +213,7 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
                         block, self._points, roots, k if last else m, n_threads
                     )
                 found[start : start + size] = near
-        shares: FloatArray = self._onehot[found].mean(axis=1)
-        return shares
+        return self._onehot[found].mean(axis=1)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the majority class of the nearest points; ties go to the first.

@@ -219,5 +219,4 @@ def shrunk_in_span(
         shrinkage = min(1.0, noise / distance) if distance > 0 else 0.0
     covariance *= 1 - shrinkage
     covariance[np.diag_indices(len(covariance))] += shrinkage * trace / n_features
-    shrunk: FloatArray = covariance * np.outer(scale, scale)
-    return shrunk
+    return covariance * np.outer(scale, scale)

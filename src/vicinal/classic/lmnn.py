@@ -371,8 +371,7 @@ callback, verbose, random_state, n_jobs
             effective_n_threads(self.n_jobs),
         )
         if len(self.classes_) == 2:
-            difference: FloatArray = energies[:, 0] - energies[:, 1]
-            return difference
+            return energies[:, 0] - energies[:, 1]
         return -energies
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

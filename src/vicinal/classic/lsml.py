@@ -219,5 +219,4 @@ def _checked_weights(weights: ArrayLike | None, n: int) -> FloatArray:
             f"weights must be {n} numbers, one for each of the quadruplets, none below "
             "0 and not all 0."
         )
-    scaled: FloatArray = w / w.mean()
-    return scaled
+    return w / w.mean()

@@ -256,5 +256,4 @@ def beta_vectors(
 
 def _unit(columns: FloatArray) -> FloatArray:
     norms = np.linalg.norm(columns, axis=0)
-    unit: FloatArray = columns / np.maximum(norms, np.finfo(np.float64).tiny)
-    return unit
+    return columns / np.maximum(norms, np.finfo(np.float64).tiny)

@@ -258,8 +258,7 @@ def _given_basis(basis: ArrayLike, space: PriorSpace) -> FloatArray:
     if space.span is not None:
         rows = rows @ space.span.to_features(np.eye(n_coordinates)).T
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: FloatArray = rows / np.where(lengths > 0, lengths, 1)
-    return unit
+    return rows / np.where(lengths > 0, lengths, 1)
 
 
 def local_discriminants(
@@ -319,8 +318,7 @@ def _discriminants(
     L = cholesky(within, lower=True)
     whitened = solve_triangular(L, apart.T, lower=True)
     axes = np.linalg.svd(whitened, full_matrices=False)[0]
-    rows: FloatArray = solve_triangular(L, axes[:, :d], lower=True, trans="T").T
-    return rows
+    return solve_triangular(L, axes[:, :d], lower=True, trans="T").T
 
 
 def triplet_discriminants(
@@ -365,5 +363,4 @@ def triplet_discriminants(
 def _unit_rows(rows: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(rows, axis=1)
     kept = lengths > 1e-12 * lengths.max(initial=0)
-    scaled: FloatArray = rows[kept] / lengths[kept, None]
-    return scaled
+    return rows[kept] / lengths[kept, None]

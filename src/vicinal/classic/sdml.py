@@ -199,8 +199,7 @@ def blocks_of(P: FloatArray, sparsity: float) -> IntArray:
     solution has the same blocks.
     """
     linked = csr_array(np.abs(P) > sparsity)
-    labels: IntArray = connected_components(linked, directed=False)[1]
-    return labels
+    return connected_components(linked, directed=False)[1]
 
 
 def sparsity_for_blocks(

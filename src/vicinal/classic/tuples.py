@@ -73,14 +73,12 @@ class Differences:
         return csr_array(entries, shape=(n, len(self.points))), self.points
 
     def _vectors(self) -> FloatArray:
-        moved: FloatArray = self.points[self.first] - self.points[self.second]
-        return moved
+        return self.points[self.first] - self.points[self.second]
 
     def project(self, components: FloatArray) -> FloatArray:
         """Return V Aᵀ, of shape (n_pairs, n_components)."""
         B, X = self._factors
-        Z: FloatArray = B @ project(X, components, self.n_threads)
-        return Z
+        return B @ project(X, components, self.n_threads)
 
     def back_project(self, G: FloatArray) -> FloatArray:
         """Return GᵀV, of shape (n_components, n_features)."""
@@ -92,8 +90,7 @@ class Differences:
         B, X = self._factors
         w = np.ones(len(self.first)) if weights is None else weights
         found = back_project(B.T @ (w[:, None] * (B @ X)), X, self.n_threads)
-        symmetric: FloatArray = (found + found.T) / 2
-        return symmetric
+        return (found + found.T) / 2
 
     def squares(self) -> FloatArray:
         """Return v² for each pair and feature."""

@@ -405,8 +405,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         if "loo_score_samples_" not in self._cache:
             found = self._density.leave_one_out(effective_n_threads(self.n_jobs))
             self._cache["loo_score_samples_"] = found
-        scores: FloatArray = self._cache["loo_score_samples_"]
-        return scores
+        return self._cache["loo_score_samples_"]
 
     @property
     def offset_(self) -> float:
@@ -436,8 +435,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
                 scores = density.log_density_of(U, n_threads)
                 offset = np.percentile(scores, 100 * float(self._contamination))
             self._cache["offset_"] = float(offset)
-        threshold: float = self._cache["offset_"]
-        return threshold
+        return self._cache["offset_"]
 
     def sample(
         self,

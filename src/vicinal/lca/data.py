@@ -253,8 +253,7 @@ class ScaledData:
         """
         if automatic:
             return alpha + self.constant_ridge()
-        ridge: FloatArray = alpha / np.square(self.units.scale)
-        return ridge
+        return alpha / np.square(self.units.scale)
 
 
 def covariance_of(U: FloatArray, n_threads: int) -> FloatArray:

@@ -160,10 +160,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         return nearest.kneighbors(arrived, return_distance=False)[:, 0]
 
     def _ascend(self, density: Any, points: FloatArray) -> tuple[FloatArray, int]:
-        found: tuple[FloatArray, int] = density._ascend(
-            points, self.width, self.max_iter, self.tol
-        )
-        return found
+        return density._ascend(points, self.width, self.max_iter, self.tol)
 
 
 def _mapped(density: Any, points: FloatArray) -> FloatArray:

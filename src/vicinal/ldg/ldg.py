@@ -218,7 +218,7 @@ default="empirical"
             floor = least_spread(points, self.var_floor)
             subset = ClassPoints.build(points, codes[order], floor)
             sample = Sample.draw(subset, priors, n_features, random_state, n_threads)
-            k = self._chosen_n_neighbors(sample)
+            k = choose_n_neighbors(sample, self.n_neighbors)
             neighbors = subset.nearest(k, None, n_threads)
             V, A = scatters(subset, neighbors, priors, n_features, n_threads)
             problem = EigenProblem.build(varying_axes(points, n_threads), V, A)
@@ -246,12 +246,6 @@ default="empirical"
             self.n_components, n_features, f"the {n_features} features of X", "'auto'"
         )
 
-    def _chosen_n_neighbors(self, sample: Sample) -> int:
-        """Return k, as given or chosen."""
-        if isinstance(self.n_neighbors, str):
-            return choose_n_neighbors(sample)
-        return self.n_neighbors
-
     def _solve(
         self,
         problem: EigenProblem,
@@ -278,9 +272,7 @@ default="empirical"
         objective : LocalGaussianObjective or None, default=None
             Eq. 2, to refine the map with.
         """
-        points, gamma = sample.points, self.gamma
-        if isinstance(gamma, str):
-            gamma = choose_gamma(problem, sample)
+        points, gamma = sample.points, choose_gamma(problem, sample, self.gamma)
         if self.n_components == "auto":
             wanted = choose_dimension(sample, k, gamma, max(1, problem.rank))
         # More than wanted, for `set_n_components`.
@@ -288,7 +280,7 @@ default="empirical"
         if self.n_components == "grow":
             Z = points @ found.astype(points.dtype)
             wanted = max(1, grow_dimension(Z, sample.codes, sample.n_threads))
-        solution: OptimizeResult | None = None
+        solution = None
         if objective is not None and problem.rank > wanted:
             solution = maximize(
                 objective, found[:, :wanted].T, max_iter=self.max_iter, tol=self.tol

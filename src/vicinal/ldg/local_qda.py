@@ -130,11 +130,11 @@ default="empirical"
             moved = centered(points[order])
             floor = least_spread(moved.points, self.var_floor)
             subset = ClassPoints.build(moved.points, codes[order], floor)
-            k, d = self.n_neighbors, points.shape[1]
-            if isinstance(k, str):
-                sample = Sample.draw(subset, priors, d, random_state, n_threads)
-                k = choose_n_neighbors(sample)
-            self.n_neighbors_, self.classes_, self.class_prior_ = k, classes, priors
+            sample = Sample.draw(
+                subset, priors, points.shape[1], random_state, n_threads
+            )
+            self.n_neighbors_ = choose_n_neighbors(sample, self.n_neighbors)
+            self.classes_, self.class_prior_ = classes, priors
             self._moved = moved._replace(points=moved.points[:0])
             self._references = subset
         return self
