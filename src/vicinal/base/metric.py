@@ -312,15 +312,16 @@ class LearnedMetric:
     components: FloatArray
 
     def __call__(self, u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
-        """Return the distance between u and v, or its square."""
-        # Convert to float: unsigned integers would wrap around.
-        difference = np.asarray(u, dtype=float) - np.asarray(v, dtype=float)
-        if difference.shape != self.components.shape[1:]:
+        """Return the distance between u and v, or its square; rows are vectors, too."""
+        n_features = self.components.shape[1]
+        if {np.shape(u), np.shape(v)} - {(n_features,), (1, n_features)}:
             raise ValueError(
-                f"Expected two vectors of {self.components.shape[1]} features, got "
-                f"shapes {np.shape(u)} and {np.shape(v)}."
+                f"Expected two vectors of {n_features} features, got shapes "
+                f"{np.shape(u)} and {np.shape(v)}."
             )
-        image = self.components @ difference
+        # Convert to float: unsigned integers would wrap around.
+        u, v = np.asarray(u, dtype=float), np.asarray(v, dtype=float)
+        image = self.components @ (u - v).ravel()
         distance = float(image @ image)
         return distance if squared else float(np.sqrt(distance))
 

@@ -187,7 +187,7 @@ def _root_of_matrix(prior: ArrayLike, n_features: int) -> FloatArray:
     symmetric = np.allclose(matrix, matrix.T, rtol=0, atol=1e-8 * size)
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     if not symmetric or values[0] <= 1e-12 * size:
-        raise ValueError("prior must be symmetric and positive definite.")
+        raise linalg.LinAlgError("prior must be symmetric and positive definite.")
     return vectors * np.sqrt(values)
 
 

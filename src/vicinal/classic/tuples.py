@@ -279,8 +279,8 @@ def best_threshold(
             f"strategy={strategy!r} needs min_rate, a number from 0 to 1; got "
             f"{min_rate!r}."
         )
-    if not (isinstance(beta, Real) and beta > 0):
-        raise ValueError(f"beta must be a number above 0; got {beta!r}.")
+    if not (isinstance(beta, Real) and beta >= 0):
+        raise ValueError(f"beta must be a number of at least 0; got {beta!r}.")
     order = np.argsort(distances, kind="stable")
     ordered = distances[order].astype(np.float64)
     # Pairs at equal distances pass together: thresholds lie behind the last of them.
@@ -570,7 +570,7 @@ class TupleMetric(LinearMetric):
         min_rate : float or None, default=None
             In [0, 1], for "max_tpr" and "max_tnr".
         beta : float, default=1.0
-            Weight of recall relative to precision, for "f_beta".
+            Weight of recall relative to precision, for "f_beta"; 0 is precision alone.
 
         Returns
         -------
