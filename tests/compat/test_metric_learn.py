@@ -253,7 +253,7 @@ def test_users_derive_from_the_base_class() -> None:
             return self
 
     model = Mine(preprocessor=X).fit(X)
-    assert model.get_params() == {"preprocessor": X}
+    assert list(model.get_params()) == ["preprocessor"]
     np.testing.assert_array_equal(model.transform([3, 5]), X[[3, 5]])
 
 

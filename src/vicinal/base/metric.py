@@ -36,7 +36,6 @@ _OURS = tuple(
 __all__ = [
     "CallbackSupportMixin",
     "LearnedMetric",
-    "LearnsFromClasses",
     "LinearMetric",
     "Monitor",
     "check_sample_weight",
@@ -145,15 +144,6 @@ def encoded(
             f"{name} has only one class: {classes.tolist()[0]!r}."
         )
     return classes, codes
-
-
-class LearnsFromClasses:
-    """Mixin with the scikit-learn tags of estimators that require y."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.target_tags.required = True
-        return tags
 
 
 try:

@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.linalg import centered
 from vicinal.base.metric import (
-    LearnsFromClasses,
     labeled,
     unchanged_on_error,
     validate_data,
@@ -26,7 +25,7 @@ from vicinal.neighborhood.threads import blocks, map_in_order
 
 
 @dataclass(eq=False, repr=False)
-class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
+class DANNClassifier(ClassifierMixin, BaseEstimator):
     """Discriminant adaptive nearest neighbours.
 
     k-NN with a separate metric for each query: neighborhoods are stretched along

@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import class_means, deviations, within_class_residuals
 from vicinal.base.metric import (
-    LearnsFromClasses,
     LinearMetric,
     labeled,
     unscale_components,
@@ -29,7 +28,7 @@ from vicinal.neighborhood import single_threaded_blas
 
 
 @dataclass(eq=False, repr=False)
-class FDA(LearnsFromClasses, LinearMetric):
+class FDA(LinearMetric):
     """Fisher discriminant analysis.
 
     Finds the directions along which the class means are far apart relative to the
@@ -91,6 +90,7 @@ class FDA(LearnsFromClasses, LinearMetric):
     True
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [at_least_one, StrOptions({"auto"}), None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],

@@ -21,7 +21,7 @@ from vicinal.classic._shared import (
     set_solution,
 )
 from vicinal.classic.constraints import default_n_pairs, random_pairs
-from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
+from vicinal.classic.tuples import TupleMetric, Tuples
 from vicinal.neighborhood import back_project, effective_n_threads, project
 
 # Candidates of gamma="auto"; 0, the prior, is tried as well.
@@ -158,11 +158,8 @@ default=None
     prior: str | ArrayLike = "identity"
     bounds: tuple[float, float] | None = None
     n_constraints: int | str = "auto"
-    max_iter: int = 200
     tol: float = 1e-5
     verbose: int = 0
-    random_state: int | RandomState | None = None
-    preprocessor: Preprocessor | None = None
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         learn_from_drawn_pairs(self, X, codes, bounds=self._checked_bounds())

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import (
-    LearnsFromClasses,
     LinearMetric,
     labeled,
     unscale_components,
@@ -33,7 +32,7 @@ from vicinal.neighborhood import (
 
 
 @dataclass(eq=False, repr=False)
-class LFDA(LearnsFromClasses, LinearMetric):
+class LFDA(LinearMetric):
     """Local Fisher discriminant analysis.
 
     Fisher's ratio of the scatter between classes to the scatter within them, with
@@ -103,6 +102,7 @@ class LFDA(LearnsFromClasses, LinearMetric):
     True
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [at_least_one, None],
         "n_neighbors": [at_least_one],

@@ -138,6 +138,7 @@ array-like, default="auto"
     True
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **GRADIENT_CONSTRAINTS,
         "n_neighbors": [at_least_one],
@@ -232,11 +233,6 @@ array-like, default="auto"
                 f"{len(sizes)} classes can give: the smallest has {sizes.min()} rows. "
                 "Their rows have as many target neighbors as there are."
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_array, check_random_state
@@ -20,7 +19,7 @@ from vicinal.classic._shared import (
     set_solution,
 )
 from vicinal.classic.constraints import default_n_pairs, quadruplets_from_labels
-from vicinal.classic.tuples import Differences, Preprocessor, TupleMetric, Tuples
+from vicinal.classic.tuples import Differences, TupleMetric, Tuples
 from vicinal.neighborhood import effective_n_threads
 
 
@@ -116,11 +115,7 @@ default=None
     _: KW_ONLY
     prior: str | ArrayLike = "identity"
     n_constraints: int | str = "auto"
-    max_iter: int = 200
-    tol: float = 1e-6
     verbose: int = 0
-    random_state: int | RandomState | None = None
-    preprocessor: Preprocessor | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

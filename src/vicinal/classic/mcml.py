@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from vicinal._typing import FloatArray
 from vicinal.base.metric import (
     CallbackSupportMixin,
-    LearnsFromClasses,
     LinearMetric,
     labeled,
 )
@@ -27,7 +26,7 @@ from vicinal.objectives import MCMLObjective
 
 
 @dataclass(eq=False, repr=False)
-class MCML(CallbackSupportMixin, LearnsFromClasses, LinearMetric):
+class MCML(CallbackSupportMixin, LinearMetric):
     """Maximally collapsing metric learning.
 
     Learns a linear map under which the neighbor distributions
@@ -113,6 +112,7 @@ array-like, default="auto"
     True
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {**GRADIENT_CONSTRAINTS}
 
     n_components: int | None = None

@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.random import RandomState
 from scipy.optimize import OptimizeResult
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -14,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._typing import FloatArray, IntArray
 from vicinal.classic._shared import PriorSpace, held_out_hits, maximize, set_solution
 from vicinal.classic.constraints import default_n_pairs, pairs_from_labels
-from vicinal.classic.tuples import Differences, Preprocessor, TupleMetric, Tuples
+from vicinal.classic.tuples import Differences, TupleMetric, Tuples
 from vicinal.neighborhood import effective_n_threads
 
 # Candidates of prior_weight="auto"; the last is the features as they are.
@@ -129,11 +128,7 @@ default=None
     alpha: float = 1.0
     prior_weight: float | str = "auto"
     n_constraints: int | str = "auto"
-    max_iter: int = 200
-    tol: float = 1e-6
     verbose: int = 0
-    random_state: int | RandomState | None = None
-    preprocessor: Preprocessor | None = None
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         random_state = check_random_state(self.random_state)

@@ -13,13 +13,13 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import LearnsFromClasses, labeled, unchanged_on_error
+from vicinal.base.metric import labeled, unchanged_on_error
 from vicinal.classic._shared import at_least_one
 from vicinal.neighborhood.threads import blocks, rows_per_block
 
 
 @dataclass(eq=False, repr=False)
-class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
+class MRMR(SelectorMixin, BaseEstimator):
     """Maximal relevance, minimal redundancy: feature selection.
 
     Selects features greedily: each time the one with the largest mutual information
@@ -154,6 +154,11 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
         self.redundancy_: FloatArray = redundancy
         self.scores_: FloatArray = scores
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)

@@ -19,7 +19,6 @@ from vicinal.base.linalg import (
     within_class_residuals,
 )
 from vicinal.base.metric import (
-    LearnsFromClasses,
     LinearMetric,
     unscale_components,
     validate_data,
@@ -34,7 +33,7 @@ SHRINKAGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
 @dataclass(eq=False, repr=False)
-class RCA(LearnsFromClasses, LinearMetric):
+class RCA(LinearMetric):
     """Relevant component analysis.
 
     Whitens the scatter within chunklets, small groups of points that are known to be
@@ -98,6 +97,7 @@ class RCA(LearnsFromClasses, LinearMetric):
     (178, 2)
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [at_least_one, None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],

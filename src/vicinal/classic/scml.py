@@ -17,7 +17,7 @@ from vicinal.base.linalg import class_means, mean
 from vicinal.base.selection import nearest_points
 from vicinal.classic._shared import PriorSpace, at_least_one, maximize, set_solution
 from vicinal.classic.constraints import nearest_triplets
-from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
+from vicinal.classic.tuples import TupleMetric, Tuples
 
 
 @dataclass(eq=False, repr=False)
@@ -124,11 +124,7 @@ default=None
     n_basis: int | str = "auto"
     n_near: int = 3
     n_far: int = 10
-    max_iter: int = 200
-    tol: float = 1e-6
     verbose: int = 0
-    random_state: int | RandomState | None = None
-    preprocessor: Preprocessor | None = None
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         self._combine(X, codes=codes)

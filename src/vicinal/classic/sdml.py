@@ -6,7 +6,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -18,7 +17,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import warn_caller
 from vicinal.classic._shared import PriorSpace
 from vicinal.classic.constraints import default_n_pairs, pairs_from_labels
-from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
+from vicinal.classic.tuples import TupleMetric, Tuples
 from vicinal.neighborhood import effective_n_threads
 
 
@@ -128,8 +127,6 @@ default=None
     n_constraints: int | str = "auto"
     max_iter: int = 100
     tol: float = 1e-4
-    random_state: int | RandomState | None = None
-    preprocessor: Preprocessor | None = None
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         n_pairs = default_n_pairs(self.n_constraints, int(codes.max()) + 1, 1)

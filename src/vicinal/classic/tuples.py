@@ -324,6 +324,7 @@ def _of_pairs(estimator: "TupleMetric") -> bool:
     return estimator._tuple_size == 2 and of_tuples(estimator)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TupleMetric(LinearMetric):
     """Base class of linear metrics that learn from labels or from tuples of points.
 
@@ -350,14 +351,14 @@ class TupleMetric(LinearMetric):
         "random_state": ["random_state"],
         "preprocessor": ["array-like", callable, None],
     }
-    preprocessor: Preprocessor | None
+    max_iter: int = 200
+    tol: float = 1e-6
+    random_state: int | np.random.RandomState | None = None
+    preprocessor: Preprocessor | None = None
     # Learn from validated points and class codes, pairs and their signs, or tuples.
-    _learn_labels: Callable[[FloatArray, IntArray], None]
-    _learn_pairs: Callable[[Tuples, IntArray], None]
-    _learn_tuples: Callable[..., None]
-    learned_from_: str
-    classes_: IntArray
-    threshold_: float
+    _learn_labels: ClassVar[Callable[..., None]]
+    _learn_pairs: ClassVar[Callable[..., None]]
+    _learn_tuples: ClassVar[Callable[..., None]]
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
@@ -383,8 +384,7 @@ class TupleMetric(LinearMetric):
         """Fit; `options` are arguments that only apply to tuples."""
         name = NAMES[self._tuple_size]
         with self._unchanged_on_error(), single_threaded_blas():
-            n_dimensions = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
-            if self.preprocessor is None and n_dimensions != 3:
+            if self.preprocessor is None and np.ndim(X) != 3:
                 if any(value is not None for value in options.values()):
                     raise ValueError(
                         f"{' and '.join(options)} can only be used with {name}, not "

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal.base.linalg import orthonormal, span_of, varying_axes
-from vicinal.base.metric import LearnsFromClasses, LinearMetric, labeled, warn_caller
+from vicinal.base.metric import LinearMetric, labeled, warn_caller
 from vicinal.base.selection import checked_n_components
 from vicinal.ldg.eigenproblem import (
     EigenProblem,
@@ -41,7 +41,7 @@ from vicinal.optimize import maximize
 
 
 @dataclass(eq=False, repr=False)
-class LDG(LearnsFromClasses, LinearMetric):
+class LDG(LinearMetric):
     """Local discriminative Gaussians.
 
     Supervised dimensionality reduction by one eigendecomposition [1]_. Around each
@@ -159,6 +159,7 @@ default="empirical"
     True
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LocalQDA._parameter_constraints,
         "n_components": [

@@ -295,7 +295,8 @@ default="empirical"
         -------
         ndarray of shape (n_samples,)
         """
-        return self._knn.predict(self._map(X))
+        Z = self._map(X)
+        return self._knn.predict(Z)
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return each class's share of the three nearest rows of both domains.
@@ -310,7 +311,8 @@ default="empirical"
         ndarray of shape (n_samples, n_classes)
             Classes in the order of `classes_`.
         """
-        return self._knn.predict_proba(self._map(X))
+        Z = self._map(X)
+        return self._knn.predict_proba(Z)
 
     def _wanted(self, n_varying: int, n_classes: int) -> int:
         """Return the dimension of the map."""
