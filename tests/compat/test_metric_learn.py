@@ -247,7 +247,7 @@ def test_a_covariance_without_inverse_is_shrunk() -> None:
 
 
 def test_users_derive_from_the_base_class() -> None:
-    class Mine(metric_learn.base_metric.MahalanobisMixin):  # type: ignore[misc]
+    class Mine(metric_learn.base_metric.MahalanobisMixin):
         def fit(self, X: Any, y: Any = None) -> Any:
             self.components_ = np.eye(len(X[0]))
             return self
@@ -378,3 +378,14 @@ def test_k_is_the_number_of_neighbours() -> None:
         )
     np.testing.assert_array_equal(by_k, by_name)
     assert not np.allclose(by_name, other)
+
+
+@pytest.mark.parametrize("name", ["NCA", "LFDA", "LMNN", "Covariance", *SUPERVISED[:3]])
+def test_scikit_learns_checks_of_input(name: str) -> None:
+    from sklearn.utils import estimator_checks as checks
+
+    model = make(name)
+    checks.check_estimator_sparse_tag(name, model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        checks.check_transformer_data_not_an_array(name, model)

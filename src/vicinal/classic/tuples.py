@@ -140,6 +140,11 @@ class Tuples:
         return np.sqrt(np.einsum("ij,ij->i", Z, Z))
 
 
+def n_dimensions(X: Any) -> int:
+    """Return the number of dimensions of any array-like, without array functions."""
+    return int(X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim)
+
+
 def check_tuples(X: ArrayLike, size: int, preprocessor: Preprocessor | None) -> Tuples:
     """Validate tuples of points, given as vectors or as indices.
 
@@ -384,7 +389,7 @@ class TupleMetric(LinearMetric):
         """Fit; `options` are arguments that only apply to tuples."""
         name = NAMES[self._tuple_size]
         with self._unchanged_on_error(), single_threaded_blas():
-            if self.preprocessor is None and np.ndim(X) != 3:
+            if self.preprocessor is None and n_dimensions(X) != 3:
                 if any(value is not None for value in options.values()):
                     raise ValueError(
                         f"{' and '.join(options)} can only be used with {name}, not "

@@ -27,6 +27,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_features
 
 from vicinal import classic
 from vicinal import nca as _nca
@@ -134,7 +135,7 @@ class LFDA(
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and labels."""
         points = self._points(X)
-        k = self.k or max(1, min(7, np.shape(points)[1] - 1))
+        k = self.k or max(1, min(7, _num_features(points) - 1))
         return self._fit(points, y, n_neighbors=k)
 
 
@@ -731,7 +732,7 @@ def _fit_chunks(learner: Any, points: Any, chunks: Any) -> Any:
     """Fit RCA, like metric-learn without shrinkage if the covariance is invertible."""
     inside = chunks != -1
     sizes = np.unique(chunks[inside], return_counts=True)[1]
-    if (sizes - 1).sum() < np.shape(points)[1]:
+    if (sizes - 1).sum() < _num_features(points):
         return learner._fit(points, chunks, shrinkage="auto")
     if (sizes > 1).all():  # without -1, RCA need not ask whether it is a class
         points, chunks = _safe_indexing(points, inside), chunks[inside]

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal._signatures import init_of
 from vicinal._typing import FloatArray
 from vicinal.base.metric import LinearMetric, warn_caller
+from vicinal.classic.tuples import n_dimensions
 
 __all__ = ["BaseMetricLearner", "MahalanobisMixin", "MetricTransformer"]
 
@@ -99,12 +100,14 @@ class BaseMetricLearner(LinearMetric):
         "ignored": "",
     }
     _defaults: ClassVar[Parameters]
-    _learns_from: ClassVar[str]
+    _learns_from: ClassVar[str] = "labels"
     _warned: ClassVar[set[tuple[str, str]]] = set()
+    preprocessor: Any
     estimator_: Any
 
-    def __init__(self, preprocessor: Any = None) -> None:
-        self.preprocessor = preprocessor
+    __init__ = init_of(
+        [Parameter("preprocessor", Parameter.POSITIONAL_OR_KEYWORD, default=None)]
+    )
 
     def __init_subclass__(
         cls,
@@ -121,8 +124,9 @@ class BaseMetricLearner(LinearMetric):
         defaults = known["defaults"] | settings.get("defaults", {})
         cls._settings = known | settings | {"defaults": defaults}
         cls._learns_from = learns_from
+        cls._accept_sparse = getattr(cls._settings["ours"], "_accept_sparse", False)
         cls._defaults = {name: defaults.get(name) for name in parameters.split()}
-        cls.__init__ = init_of(  # type: ignore[method-assign]
+        cls.__init__ = init_of(  # type: ignore[misc]
             Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=value)
             for name, value in cls._defaults.items()
         )
@@ -193,11 +197,11 @@ class BaseMetricLearner(LinearMetric):
     ) -> Self:
         """Fit to tuples of points, or with `preprocessor` of indices."""
         kind = self._learns_from
-        if np.ndim(tuples) != 3 and self.preprocessor is None:
+        if n_dimensions(tuples) != 3 and self.preprocessor is None:
             raise ValueError(
                 f"Expected {kind}, an array of shape (n_{kind}, {TUPLE_SIZES[kind]}, "
                 "n_features), or with a preprocessor of indices; got shape "
-                f"{np.shape(tuples)}."
+                f"{np.asarray(tuples).shape}."
             )
         self._fit(tuples, y, **more)
         if kind == "pairs":
@@ -207,13 +211,14 @@ class BaseMetricLearner(LinearMetric):
     def _given_parameters(self) -> Parameters:
         """Return the parameters by their new names; warn about those without effect."""
         given = self.get_params(deep=False)
-        for old in [name for name in given if self._defaults[name] == DEPRECATED]:
+        for old in [name for name in given if self._defaults.get(name) == DEPRECATED]:
             value = given.pop(old)
             if value != DEPRECATED:
                 warn_renamed(old)
                 given[RENAMED[old]] = value
         for name in self._settings["ignored"].split():
-            value, default = given.pop(name), self._defaults[name]
+            default = self._defaults[name]
+            value = given.pop(name, default)  # a user's subclass may lack it
             same = value is default or (np.ndim(value) == 0 and value == default)
             key = (type(self).__name__, name)
             if not same and key not in self._warned:
@@ -226,7 +231,7 @@ class BaseMetricLearner(LinearMetric):
 
     def _points(self, X: Any) -> Any:
         """Return the points of X, which may hold indices for the preprocessor."""
-        if self.preprocessor is None or np.ndim(X) != 1:
+        if self.preprocessor is None or n_dimensions(X) != 1:
             return X
         if callable(self.preprocessor):
             return self.preprocessor(np.asarray(X))
@@ -234,10 +239,10 @@ class BaseMetricLearner(LinearMetric):
 
     def _check_points(self, points: Any) -> None:
         """Raise ValueError if tuples are given instead of points."""
-        if np.ndim(points) == 3:
-            name = type(self).__name__
+        if n_dimensions(points) == 3:
+            name, shape = type(self).__name__, np.asarray(points).shape
             raise ValueError(
-                f"{name} learns from points and labels; got shape {np.shape(points)}. "
+                f"{name} learns from points and labels; got shape {shape}. "
                 f"{name.removesuffix('_Supervised')} learns from tuples."
             )
 
@@ -252,8 +257,9 @@ class BaseMetricLearner(LinearMetric):
             )
         from sklearn.datasets import make_spd_matrix  # slow to import
 
-        indices = self._learns_from in TUPLE_SIZES and np.ndim(X) == 2
-        n_features = np.shape(self._points(np.ravel(X)[:1]) if indices else X)[-1]
+        indices = self._learns_from in TUPLE_SIZES and n_dimensions(X) == 2
+        points = self._points(np.ravel(X)[:1]) if indices else np.asarray(X)
+        n_features = points.shape[-1]
         return make_spd_matrix(
             n_features, random_state=check_random_state(random_state)
         )
@@ -284,7 +290,7 @@ class BaseMetricLearner(LinearMetric):
         -------
         ndarray of shape (n_pairs,)
         """
-        if self.preprocessor is not None and np.ndim(pairs) == 2:
+        if self.preprocessor is not None and n_dimensions(pairs) == 2:
             pairs = np.stack([self._points(part) for part in np.asarray(pairs).T], 1)
         return super().pair_distance(pairs)
 
