@@ -242,15 +242,9 @@ def nearest_triplets(
         itself = np.arange(len(own))
         near = nearest_points(X[own], X[own], k, own=itself, n_threads=n_threads)[0]
         far = nearest_points(X[own], X[other], m, n_threads=n_threads)[0]
-        found.append(
-            np.column_stack(
-                [
-                    np.repeat(own, k * m),
-                    np.repeat(own[near].ravel(), m),
-                    np.repeat(other[far], k, axis=0).ravel(),
-                ]
-            )
-        )
+        first, second = np.repeat(own, k * m), np.repeat(own[near].ravel(), m)
+        third = np.repeat(other[far], k, axis=0).ravel()
+        found.append(np.column_stack([first, second, third]))
     return np.concatenate(found)
 
 

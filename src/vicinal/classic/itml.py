@@ -1,6 +1,6 @@
 """Information-theoretic metric learning."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -210,7 +210,7 @@ class LogDetObjective:
     near: FloatArray
     far: FloatArray
     gamma: float
-    n_threads: int
+    n_threads: int = field(default_factory=lambda: effective_n_threads(None))
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Return minus the loss and its gradient with respect to the map."""
@@ -318,7 +318,7 @@ def _gamma_path(near: FloatArray, far: FloatArray) -> list[FloatArray]:
     """Fit a map for each of GAMMAS, roughly, each starting from the one before."""
     maps: list[FloatArray] = [np.eye(near.shape[1])]
     for gamma in GAMMAS:
-        objective = LogDetObjective(near, far, gamma, effective_n_threads(None))
+        objective = LogDetObjective(near, far, gamma)
         maps.append(optimize.maximize(objective, maps[-1], max_iter=20, tol=1e-3).x)
     return maps[1:]
 
@@ -340,10 +340,7 @@ def _choose_gamma_for_pairs(
         maps = [np.eye(pairs.points.shape[1]), *_gamma_path(near, far)]
         lengths = [pairs.subset(held).lengths(A, 0, 1) for A in maps]
         areas.append([roc_auc_score(signs[held], -one) for one in lengths])
-    table = np.array(areas)
-    behind = table[:, [table.mean(axis=0).argmax()]] - table
-    error = behind.std(axis=0, ddof=1) / np.sqrt(len(table))
-    return (0.0, *GAMMAS)[int((behind.mean(axis=0) <= error).argmax())]
+    return (0.0, *GAMMAS)[one_standard_error_choice(np.array(areas).T)]
 
 
 def _fit_logdet(
@@ -356,7 +353,7 @@ def _fit_logdet(
     dtype: Any,
 ) -> None:
     """Solve the LogDet problem and set the fitted attributes."""
-    objective = LogDetObjective(near, far, gamma, effective_n_threads(None))
+    objective = LogDetObjective(near, far, gamma)
     solution = maximize(estimator, objective, np.eye(space.points.shape[1]))
     estimator.components_ = space.to_features(solution.x).astype(dtype)
     estimator.bounds_, estimator.gamma_ = bounds, gamma

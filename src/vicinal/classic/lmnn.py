@@ -311,11 +311,6 @@ callback, verbose, random_state, n_jobs
     True
     """
 
-    classes_: NDArray[Any]
-    _points: FloatArray
-    _bounds: IntArray
-    _reach: FloatArray
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the map, and store the mapped points.

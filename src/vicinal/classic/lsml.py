@@ -1,6 +1,6 @@
 """Least squared-residual metric learning."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -20,7 +20,6 @@ from vicinal.classic._shared import (
 )
 from vicinal.classic.constraints import default_n_pairs, quadruplets_from_labels
 from vicinal.classic.tuples import Differences, TupleMetric, Tuples
-from vicinal.neighborhood import effective_n_threads
 
 
 @dataclass(eq=False, repr=False)
@@ -154,17 +153,14 @@ default=None
         known = tuples.used()
         space = PriorSpace(known.points, self.prior)
         points = space.points - space.points.mean(axis=0)
-        n_threads = effective_n_threads(None)
-
-        def differences(points: FloatArray) -> tuple[Differences, Differences]:
-            all_four = Tuples(points, known.indices)
-            near, far = (all_four.differences(a, a + 1, n_threads) for a in (0, 2))
-            return near, far
-
         # The unit in which the mean squared distance of the pairs is 1.
-        total = sum(float(pairs.squares().sum()) for pairs in differences(points))
+        near, far = (
+            Tuples(points, known.indices).differences(a, a + 1) for a in (0, 2)
+        )
+        total = near.squares().sum() + far.squares().sum()
         unit = float(np.sqrt(total / (2 * len(tuples)))) or 1.0
-        objective = SquaredResiduals(*differences(points / unit), self.gamma * w)
+        near, far = (replace(pairs, points=points / unit) for pairs in (near, far))
+        objective = SquaredResiduals(near, far, self.gamma * w)
         solution = maximize(self, objective, np.eye(points.shape[1]))
         rows = space.to_features(solution.x)
         self.components_ = rows.astype(tuples.points.dtype)

@@ -1,6 +1,6 @@
 """Mahalanobis metric for clustering."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar
@@ -14,7 +14,6 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.classic._shared import PriorSpace, held_out_hits, maximize, set_solution
 from vicinal.classic.constraints import default_n_pairs, pairs_from_labels
 from vicinal.classic.tuples import Differences, TupleMetric, Tuples
-from vicinal.neighborhood import effective_n_threads
 
 # Candidates of prior_weight="auto"; the last is the features as they are.
 PRIOR_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0)
@@ -166,14 +165,13 @@ default=None
         if not (signs == -1).any():
             raise ValueError("Expected dissimilar pairs, too, but no y is -1.")
         diagonal = self.form == "diagonal"
-        n_threads = effective_n_threads(None)
         known = pairs.used()
         space = PriorSpace(known.points)
         # A diagonal matrix is one of the features, not of a span.
         points = known.points.astype(np.float64) if diagonal else space.points
         points = points - points.mean(axis=0)
         near, far = (
-            Tuples(points, known.indices[signs == sign]).differences(0, 1, n_threads)
+            Tuples(points, known.indices[signs == sign]).differences(0, 1)
             for sign in (1, -1)
         )
         if not (points[far.first] != points[far.second]).any():
@@ -200,7 +198,7 @@ default=None
             root = (axes / np.sqrt(variances)) @ axes.T
             start = np.eye(len(root))
         white = points * root if diagonal else points @ root
-        objective = FarApart(Differences(white, far.first, far.second, n_threads))
+        objective = FarApart(replace(far, points=white))
         solution = maximize(self, objective, start)
         B = solution.x / np.linalg.norm(solution.x)
         return B * root if diagonal else B @ root, space, solution

@@ -253,8 +253,7 @@ def _given_basis(basis: ArrayLike, space: PriorSpace) -> FloatArray:
         raise ValueError("basis must not contain rows of zeros.")
     if space.span is not None:
         rows = rows @ space.span.to_features(np.eye(n_coordinates)).T
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1)
+    return _unit_rows(rows)
 
 
 def local_discriminants(

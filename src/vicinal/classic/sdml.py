@@ -18,7 +18,6 @@ from vicinal.base.metric import warn_caller
 from vicinal.classic._shared import PriorSpace
 from vicinal.classic.constraints import default_n_pairs, pairs_from_labels
 from vicinal.classic.tuples import TupleMetric, Tuples
-from vicinal.neighborhood import effective_n_threads
 
 
 @dataclass(eq=False, repr=False)
@@ -146,9 +145,7 @@ default=None
             points /= float(np.abs(known.points).max()) or 1.0
         # Each kind of pairs by its own mean, so that the kinds have equal weight.
         weights = signs / np.where(signs > 0, (signs > 0).sum(), (signs < 0).sum())
-        n_threads = effective_n_threads(None)
-        pairs_of = Tuples(points, known.indices).differences(0, 1, n_threads)
-        scatter = pairs_of.scatter(weights)
+        scatter = Tuples(points, known.indices).differences(0, 1).scatter(weights)
         # M₀⁻¹, and the scatter in coordinates in which M₀ is the identity.
         inverse_prior, whitened = np.eye(n_features), scatter
         space = PriorSpace(known.points if covariance else points, self.prior)

@@ -5,7 +5,7 @@ whether the tuples were given as indices or as vectors.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeAlias
@@ -27,7 +27,12 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.linalg import mean
 from vicinal.base.metric import LinearMetric, labeled, validate_data, warn_caller
-from vicinal.neighborhood import back_project, project, single_threaded_blas
+from vicinal.neighborhood import (
+    back_project,
+    effective_n_threads,
+    project,
+    single_threaded_blas,
+)
 
 Preprocessor: TypeAlias = ArrayLike | Callable[[NDArray[Any]], ArrayLike]
 """The points that indices refer to, or a function from indices to points."""
@@ -56,7 +61,7 @@ class Differences:
     points: FloatArray
     first: IntArray
     second: IntArray
-    n_threads: int = 1
+    n_threads: int = field(default_factory=lambda: effective_n_threads(None))
 
     @cached_property
     def _factors(self) -> tuple[Any, FloatArray]:
@@ -126,10 +131,10 @@ class Tuples:
             return self
         return Tuples(self.points[rows], places.reshape(self.indices.shape))
 
-    def differences(self, a: int, b: int, n_threads: int = 1) -> Differences:
+    def differences(self, a: int, b: int) -> Differences:
         """Return the points at position a of each tuple minus those at position b."""
         i = self.indices
-        return Differences(self.points, i[:, a], i[:, b], n_threads)
+        return Differences(self.points, i[:, a], i[:, b])
 
     def lengths(self, components: FloatArray, a: int, b: int) -> FloatArray:
         """Return ‖A x_a − A x_b‖ for the points at positions a and b of each tuple."""

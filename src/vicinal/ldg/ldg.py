@@ -26,7 +26,7 @@ from vicinal.ldg.eigenproblem import (
     complete_rows,
 )
 from vicinal.ldg.local_gaussians import ClassPoints, least_spread, scatters
-from vicinal.ldg.local_qda import LocalQDA
+from vicinal.ldg.local_qda import LocalQDA, at_least_one
 from vicinal.ldg.selection import (
     Sample,
     choose_dimension,
@@ -162,13 +162,10 @@ default="empirical"
     _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LocalQDA._parameter_constraints,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto", "grow"}),
-        ],
+        "n_components": [at_least_one, StrOptions({"auto", "grow"})],
         "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "refine": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [at_least_one],
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
     }

@@ -20,6 +20,8 @@ from vicinal.ldg.selection import Sample, choose_n_neighbors, warn_of_small_clas
 from vicinal.neighborhood import effective_n_threads
 from vicinal.objectives.nca import check_class_prior
 
+at_least_one = Interval(Integral, 1, None, closed="left")
+
 
 @dataclass(eq=False, repr=False)
 class LocalQDA(ClassifierMixin, BaseEstimator):
@@ -86,10 +88,7 @@ default="empirical"
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
+        "n_neighbors": [at_least_one, StrOptions({"auto"})],
         "class_prior": ["array-like", StrOptions({"empirical"}), None],
         "var_floor": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +24,7 @@ from vicinal.base.selection import (
 )
 from vicinal.ldg.eigenproblem import EigenProblem, Matrix, complete_rows
 from vicinal.ldg.local_gaussians import ClassPoints, least_spread, scatters
-from vicinal.ldg.local_qda import LocalQDA
+from vicinal.ldg.local_qda import LocalQDA, at_least_one
 from vicinal.ldg.selection import (
     DIMENSIONS_BEYOND_CLASSES,
     Sample,
@@ -140,10 +140,7 @@ default="empirical"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LocalQDA._parameter_constraints,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
+        "n_components": [at_least_one, StrOptions({"auto"})],
         "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "alpha": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "standardize": ["boolean"],
