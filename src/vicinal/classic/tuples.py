@@ -25,7 +25,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.linalg import mean
+from vicinal.base.linalg import distinct_rows, mean
 from vicinal.base.metric import LinearMetric, labeled, validate_data, warn_caller
 from vicinal.neighborhood import (
     back_project,
@@ -176,11 +176,8 @@ def check_tuples(X: ArrayLike, size: int, preprocessor: Preprocessor | None) -> 
         )
     if not by_index:
         checked = check_array(given, dtype=FLOATS, allow_nd=True, input_name=name)
-        # Equal rows are one point, compared as bytes; + 0.0 turns -0.0 into 0.0.
-        rows = checked.reshape(len(checked) * size, checked.shape[2]) + 0.0
-        rows = check_array(rows, dtype=FLOATS, order="C")
-        as_bytes = rows.view(np.dtype((np.void, rows.strides[0]))).ravel()
-        _, first, places = np.unique(as_bytes, return_index=True, return_inverse=True)
+        rows = checked.reshape(len(checked) * size, checked.shape[2])
+        first, places = distinct_rows(check_array(rows, dtype=FLOATS))
         return Tuples(rows[first], places.reshape(-1, size))
     if callable(preprocessor):
         wanted, places = np.unique(given, return_inverse=True)

@@ -94,25 +94,15 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
     _density: ParzenDensity = field(init=False)
     _local_scatter: FloatArray = field(init=False)
     _weight: float = field(init=False)
+    # The M-step with fitted ridges, the start of EM, and the attributes of a kernel.
+    _m_step: ClassVar[Callable[..., MStep]]
+    _start: ClassVar[Callable[..., EMResult]]
+    _components_of: ClassVar[Callable[..., dict[str, Any]]]
     # Values that are computed on first use. A dict, since scikit-learn forbids
     # `predict` to set attributes.
     _cache: dict[str, Any] = field(init=False)
 
     # Fitting
-
-    def _m_step(self, data: ScaledData, alphas: dict[str, float]) -> MStep:
-        """Return the M-step with the fitted ridges."""
-        raise NotImplementedError
-
-    def _start(
-        self, data: ScaledData, m_step: Any, C: FloatArray | None = None
-    ) -> EMResult:
-        """Return the start of EM, given the C_L of the chosen ridge, if any."""
-        raise NotImplementedError
-
-    def _components_of(self, data: ScaledData, kernel: Kernel) -> dict[str, Any]:
-        """Return the fitted attributes for a kernel."""
-        raise NotImplementedError
 
     def _attributes_of(self, data: ScaledData, result: EMResult) -> dict[str, Any]:
         """Return the fitted attributes for the state of EM."""
