@@ -154,18 +154,6 @@ class ProductMStep:
     ridge: FloatArray
     n_gaussian: int | None
 
-    @classmethod
-    def build(
-        cls,
-        covariance: FloatArray,
-        ridge_global: FloatArray,
-        ridge_local: FloatArray,
-        n_gaussian: int | None,
-    ) -> "ProductMStep":
-        """Add the ridges, given in scaled units, and the floor."""
-        C_G = covariance + np.diag(ridge_global + FLOOR)
-        return cls(C_G, ridge_local + FLOOR, n_gaussian)
-
     @cached_property
     def root(self) -> tuple[FloatArray, FloatArray, float]:
         """A with AᵀA = C_G⁻¹, A⁻¹ and log|det A|."""
@@ -438,13 +426,9 @@ class LCAGauss(ParzenMetric):
         if alpha_local == "auto":
 
             def m_step_of(fold: Fold, ridge: float) -> ProductMStep:
-                constant, of_gaussian = fold.constant_ridge, fold.background.ridge
-                return ProductMStep.build(
-                    fold.covariance,
-                    of_gaussian + constant,
-                    ridge + constant,
-                    n_gaussian,
-                )
+                constant = fold.constant_ridge + FLOOR
+                C_G = fold.covariance + np.diag(fold.background.ridge + constant)
+                return ProductMStep(C_G, ridge + constant, n_gaussian)
 
             forced = n_gaussian is not None
             alpha_local, C, split = choose_split_ridge(
@@ -452,11 +436,8 @@ class LCAGauss(ParzenMetric):
             )
             if not split and not self.search:
                 n_gaussian = 0
-        alphas = {
-            "alpha_local_": float(alpha_local),
-            "alpha_global_": float(alpha_global),
-        }
-        return alphas, n_gaussian, C
+        chosen = {"alpha_local_": alpha_local, "alpha_global_": alpha_global}
+        return {name: float(a) for name, a in chosen.items()}, n_gaussian, C
 
     def _m_step(self, data: ScaledData, alphas: dict[str, float]) -> ProductMStep:
         """Return the M-step with the fitted ridges."""
@@ -466,9 +447,8 @@ class LCAGauss(ParzenMetric):
             # A constant feature is Gaussian: an eigenvalue just above 1.
             constant = data.units.constant
             of_local[constant] = of_global[constant] * (1 + 1e-6)
-        return ProductMStep.build(
-            data.covariance, of_global, of_local, self._n_given(data)
-        )
+        C_G = data.covariance + np.diag(of_global + FLOOR)
+        return ProductMStep(C_G, of_local + FLOOR, self._n_given(data))
 
     def _start(
         self, data: ScaledData, m_step: ProductMStep, C: FloatArray | None = None
