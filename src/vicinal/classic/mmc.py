@@ -141,19 +141,16 @@ default=None
             rows, space, _ = self._optimum(*draw(X, codes))
             return [_mixed(rows, space, t, X.dtype) for t in PRIOR_WEIGHTS[:-1]]
 
-        pairs, signs = draw(X, codes)
-        t = self.prior_weight
-        if isinstance(t, str):
+        (pairs, signs), best = draw(X, codes), 0
+        if isinstance(self.prior_weight, str):
             hits = held_out_hits(X, codes, learn, random_state)
             # If no row can be held out, there is nothing to choose by.
-            t = PRIOR_WEIGHTS[int(hits.sum(axis=1).argmax())] if hits.size else 0.0
-        self._learn_pairs(pairs, signs, t)
+            best = int(hits.sum(axis=1).argmax()) if hits.size else 0
+        self._learn_pairs(pairs, signs, PRIOR_WEIGHTS[best])
 
-    def _learn_pairs(
-        self, pairs: Tuples, signs: IntArray, prior_weight: float | str = "auto"
-    ) -> None:
-        t = self.prior_weight if isinstance(prior_weight, str) else prior_weight
-        self.prior_weight_ = 0.0 if isinstance(t, str) else float(t)
+    def _learn_pairs(self, pairs: Tuples, signs: IntArray, auto: float = 0.0) -> None:
+        t = self.prior_weight
+        self.prior_weight_ = auto if isinstance(t, str) else float(t)
         rows, space, solution = self._optimum(pairs, signs)
         self.components_ = _mixed(rows, space, self.prior_weight_, pairs.points.dtype)
         set_solution(self, solution)
