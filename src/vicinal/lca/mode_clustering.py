@@ -115,7 +115,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             )
             density = LCA() if self.density is None else clone(self.density)
             density.fit(points)
-            modes, n_iter = self._ascend(density, points)
+            modes, n_iter = density._ascend(points, self.width, self.max_iter, self.tol)
             # Points that arrived at the same place are compared once.
             mapped = _mapped(density, modes)
             rounded = np.round(mapped / (self.merge * self.width / 8))
@@ -156,11 +156,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         points = validate_data(self, X, reset=False, dtype=FLOATS)
         centers = _mapped(self.density_, self.cluster_centers_)
         nearest = NearestNeighbors(n_neighbors=1).fit(centers)
-        arrived = _mapped(self.density_, self._ascend(self.density_, points)[0])
+        modes, _ = self.density_._ascend(points, self.width, self.max_iter, self.tol)
+        arrived = _mapped(self.density_, modes)
         return nearest.kneighbors(arrived, return_distance=False)[:, 0]
-
-    def _ascend(self, density: Any, points: FloatArray) -> tuple[FloatArray, int]:
-        return density._ascend(points, self.width, self.max_iter, self.tol)
 
 
 def _mapped(density: Any, points: FloatArray) -> FloatArray:
