@@ -410,8 +410,7 @@ def import_extra(module: str, extra: str) -> Any:
 def _normalize(X: FloatArray) -> FloatArray:
     """Scale rows to length 1; rows of zeros stay."""
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
-    scaled: FloatArray = X / np.where(lengths > 0, lengths, 1)
-    return scaled
+    return X / np.where(lengths > 0, lengths, 1)
 
 
 def _float32(X: ArrayLike, center: FloatArray | float) -> FloatArray:

@@ -28,7 +28,7 @@ from vicinal.neighbors import import_extra
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -420,15 +420,15 @@ def _decode(node: Any, arrays: Arrays) -> Any:
             return array.reshape(node["shape"])
         return items if tag == "list" else tuple(items)
     if tag == "dict":
-        return dict(_decoded(content, arrays))
+        return _decoded(content, arrays)
     return _decode_object(node, tag, arrays)
 
 
 def _decode_object(node: dict[str, Any], tag: str, arrays: Arrays) -> Any:
     content = node[tag]
     if tag == "search":
-        search = _SEARCHES[content](**dict(_decoded(node["params"], arrays)))
-        return search.fit(**dict(_decoded(node["fit"], arrays)))
+        search = _SEARCHES[content](**_decoded(node["params"], arrays))
+        return search.fit(**_decoded(node["fit"], arrays))
     if tag == "estimator":
         return _decode_estimator(node, arrays)
     _demand(tag == "object", "the header")
@@ -438,7 +438,7 @@ def _decode_object(node: dict[str, Any], tag: str, arrays: Arrays) -> Any:
     _demand(ours and name.isidentifier(), f"the class {content}")
     kind = getattr(import_module(module), name)
     _demand(_is_state(kind) and kind.__module__ == module, f"the class {content}")
-    state = dict(_decoded(node["state"], arrays))
+    state = _decoded(node["state"], arrays)
     if issubclass(kind, tuple):
         return kind(**state)
     value = kind.__new__(kind)
@@ -461,8 +461,8 @@ def _decode_array(node: dict[str, Any], arrays: Arrays) -> Any:
 
 def _decode_estimator(node: dict[str, Any], arrays: Arrays) -> Any:
     kind = _public_class(str(node["estimator"]))
-    params = dict(_decoded(node["params"], arrays))
-    state = dict(_decoded(node["state"], arrays))
+    params = _decoded(node["params"], arrays)
+    state = _decoded(node["state"], arrays)
     _demand(
         set(params) == set(kind._get_param_names()), f"{kind.__name__}'s parameters"
     )
@@ -480,10 +480,9 @@ def _decode_estimator(node: dict[str, Any], arrays: Arrays) -> Any:
     return estimator
 
 
-def _decoded(children: Any, arrays: Arrays) -> Iterator[tuple[str, Any]]:
+def _decoded(children: Any, arrays: Arrays) -> dict[str, Any]:
     _demand(isinstance(children, dict), "the header")
-    for name, child in children.items():
-        yield name, _decode(child, arrays)
+    return {name: _decode(child, arrays) for name, child in children.items()}
 
 
 def _public_name(kind: type) -> str:

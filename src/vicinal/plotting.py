@@ -23,6 +23,8 @@ from sklearn.utils import (
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from vicinal.neighbors import import_extra
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -54,12 +56,7 @@ class Display:
 
     def _axes(self, ax: Any) -> Any:
         """Return the axes to draw on, new ones by default, and store them."""
-        try:
-            from matplotlib import pyplot as plt
-        except ImportError as error:
-            raise ImportError(
-                f"{type(self).__name__} needs matplotlib: pip install 'vicinal[plot]'."
-            ) from error
+        plt = import_extra("matplotlib.pyplot", "plot")
         # The constrained layout makes room for long names beside the axes.
         self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
         self.figure_ = self.ax_.figure

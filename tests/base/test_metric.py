@@ -96,8 +96,20 @@ def test_wrong_shapes_are_named(fitted: NCA) -> None:
         fitted.pair_distance(np.zeros((5, 2, 3)))
     with pytest.raises(ValueError, match="contains NaN"):
         fitted.pair_distance(np.full((5, 2, 4), np.nan))
-    with pytest.raises(ValueError, match="two vectors of 4 features"):
-        fitted.get_metric()(np.zeros(3), np.zeros(3))
+    for u, v in (
+        (np.zeros(3), np.zeros(3)),
+        (np.zeros(4), np.zeros(1)),
+        (np.zeros((4, 1)), np.zeros(4)),
+        (np.zeros((2, 4)), np.zeros(4)),
+    ):
+        with pytest.raises(ValueError, match="two vectors of 4 features"):
+            fitted.get_metric()(u, v)
+
+
+def test_rows_of_a_table_are_vectors(fitted: NCA) -> None:
+    metric = fitted.get_metric()
+    for u, v in ((X[:1], X[1:2]), (X[:1], X[1]), (X[0], X[1:2])):
+        assert metric(u, v) == metric(X[0], X[1])
 
 
 @pytest.mark.parametrize(

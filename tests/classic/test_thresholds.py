@@ -45,9 +45,16 @@ def test_no_other_threshold_is_better(seed: int, strategy: str) -> None:
         ({"strategy": "best"}, "strategy must be one of"),
         ({"strategy": "max_tpr"}, "needs min_rate"),
         ({"strategy": "max_tnr", "min_rate": 1.5}, "needs min_rate"),
-        ({"strategy": "f_beta", "beta": 0}, "beta must be"),
+        ({"strategy": "f_beta", "beta": -1}, "beta must be"),
     ],
 )
 def test_wrong_strategies(how: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         best_threshold(np.ones(2), np.array([True, False]), **how)
+
+
+def test_beta_of_zero_is_precision() -> None:
+    distances, alike = np.arange(6.0), np.array([1, 1, 0, 1, 1, 1], dtype=bool)
+    chosen = best_threshold(distances, alike, "f_beta", beta=0)
+    assert 0 < chosen < 2  # no other pair than similar ones passes
+    assert best_threshold(distances, alike, "f_beta", beta=5) > 5

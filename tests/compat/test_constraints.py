@@ -45,6 +45,17 @@ def test_the_old_name_of_the_number_stands_alone() -> None:
         constraints.positive_negative_pairs()
 
 
+@pytest.mark.parametrize(("k_genuine", "k_impostor"), [(3, 1), (1, 4)])
+def test_too_few_neighbours_warn(k_genuine: int, k_impostor: int) -> None:
+    constraints = Constraints([1, 1, 1, 2, 2, 2, -1])
+    points = np.array([[0, 0], [2, 2], [4, 4], [8, 8], [16, 16], [32, 32], [33, 33]])
+    whose = "the same class" if k_genuine == 3 else "other classes"
+    with pytest.warns(UserWarning, match=f"neighbors of {whose}, fewer than"):
+        found = constraints.generate_knntriplets(points, k_genuine, k_impostor)
+    assert len(found) == 6 * min(k_genuine, 2) * min(k_impostor, 3)
+    constraints.generate_knntriplets(points, 2, 3)  # a warning would be an error
+
+
 def test_messages_speak_of_chunks() -> None:
     for call in (
         lambda: Constraints(y).chunks(1000),

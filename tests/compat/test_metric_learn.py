@@ -229,6 +229,34 @@ def test_priors_and_bounds() -> None:
         assert kind(prior="random", random_state=0).fit(X, y).components_.shape
 
 
+def test_a_singular_prior_is_an_error() -> None:
+    pairs, _, labels = pairs_of()
+    for kind in (metric_learn.ITML, metric_learn.SDML):
+        with pytest.raises(np.linalg.LinAlgError, match="prior must be symmetric and"):
+            kind(prior=np.diag([1.0, 1.0, 1.0, 0.0])).fit(pairs, labels)
+    quadruplets = np.concatenate([pairs[labels == 1], pairs[labels == -1]], axis=1)
+    with pytest.raises(np.linalg.LinAlgError, match="prior must be symmetric and"):
+        metric_learn.LSML(prior=-np.eye(4)).fit(quadruplets)
+
+
+def test_a_covariance_without_inverse_is_shrunk() -> None:
+    pairs, _, labels = pairs_of()
+    pairs = np.concatenate([pairs, pairs[..., :2] @ [[2.0], [3.0]]], axis=-1)
+    model = metric_learn.ITML(prior="covariance").fit(pairs, labels)
+    assert np.isfinite(model.components_).all()
+
+
+def test_users_derive_from_the_base_class() -> None:
+    class Mine(metric_learn.base_metric.MahalanobisMixin):
+        def fit(self, X: Any, y: Any = None) -> Any:
+            self.components_ = np.eye(len(X[0]))
+            return self
+
+    model = Mine(preprocessor=X).fit(X)
+    assert list(model.get_params()) == ["preprocessor"]
+    np.testing.assert_array_equal(model.transform([3, 5]), X[[3, 5]])
+
+
 def test_what_means_nothing_warns_once(recwarn: pytest.WarningsRecorder) -> None:
     BaseMetricLearner._warned.clear()
     model = metric_learn.MMC_Supervised(max_proj=5, random_state=0)
@@ -350,3 +378,14 @@ def test_k_is_the_number_of_neighbours() -> None:
         )
     np.testing.assert_array_equal(by_k, by_name)
     assert not np.allclose(by_name, other)
+
+
+@pytest.mark.parametrize("name", ["NCA", "LFDA", "LMNN", "Covariance", *SUPERVISED[:3]])
+def test_scikit_learns_checks_of_input(name: str) -> None:
+    from sklearn.utils import estimator_checks as checks
+
+    model = make(name)
+    checks.check_estimator_sparse_tag(name, model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        checks.check_transformer_data_not_an_array(name, model)

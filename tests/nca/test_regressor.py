@@ -54,7 +54,7 @@ def test_it_listens_to_the_features_that_matter(kind: str) -> None:
 def test_mlkr_is_the_regressor_with_the_squared_error() -> None:
     given: dict[str, Any] = {"n_components": 2, "max_iter": 300}
     mlkr = MLKR(**given).fit(X, t)
-    same = NCARegressor(objective="squared-error", **given).fit(X, t)
+    same = NCARegressor(**given).fit(X, t)  # with its defaults
     np.testing.assert_array_equal(mlkr.components_, same.components_)
     mlkr = MLKR(**given, alpha=0.0).fit(X, t)
     same = NCARegressor(objective="squared-error", **given, alpha=0.0).fit(X, t)

@@ -37,6 +37,14 @@ def largest(X: FloatArray) -> FloatArray:
     return sizes.astype(np.float64)
 
 
+def distinct_rows(X: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return the first of each set of equal rows, and the number of each row's set."""
+    rows = np.ascontiguousarray(X + 0.0)  # compared as bytes: -0.0 becomes 0.0
+    as_bytes = rows.view(np.dtype((np.void, rows.strides[0]))).ravel()
+    _, first, which = np.unique(as_bytes, return_index=True, return_inverse=True)
+    return first, which
+
+
 def class_means(
     X: FloatArray, codes: IntArray, weights: FloatArray | None = None
 ) -> FloatArray:

@@ -36,7 +36,6 @@ _OURS = tuple(
 __all__ = [
     "CallbackSupportMixin",
     "LearnedMetric",
-    "LearnsFromClasses",
     "LinearMetric",
     "Monitor",
     "check_sample_weight",
@@ -145,15 +144,6 @@ def encoded(
             f"{name} has only one class: {classes.tolist()[0]!r}."
         )
     return classes, codes
-
-
-class LearnsFromClasses:
-    """Mixin with the scikit-learn tags of estimators that require y."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
-        tags.target_tags.required = True
-        return tags
 
 
 try:
@@ -315,15 +305,16 @@ class LearnedMetric:
     components: FloatArray
 
     def __call__(self, u: ArrayLike, v: ArrayLike, squared: bool = False) -> float:
-        """Return the distance between u and v, or its square."""
-        # Convert to float: unsigned integers would wrap around.
-        difference = np.asarray(u, dtype=float) - np.asarray(v, dtype=float)
-        if difference.shape != self.components.shape[1:]:
+        """Return the distance between u and v, or its square; rows are vectors, too."""
+        n_features = self.components.shape[1]
+        if {np.shape(u), np.shape(v)} - {(n_features,), (1, n_features)}:
             raise ValueError(
-                f"Expected two vectors of {self.components.shape[1]} features, got "
-                f"shapes {np.shape(u)} and {np.shape(v)}."
+                f"Expected two vectors of {n_features} features, got shapes "
+                f"{np.shape(u)} and {np.shape(v)}."
             )
-        image = self.components @ difference
+        # Convert to float: unsigned integers would wrap around.
+        u, v = np.asarray(u, dtype=float), np.asarray(v, dtype=float)
+        image = self.components @ (u - v).ravel()
         distance = float(image @ image)
         return distance if squared else float(np.sqrt(distance))
 

@@ -173,8 +173,7 @@ class PriorSpace:
         _, sizes, axes = np.linalg.svd(A, full_matrices=False)
         if self.span is not None:
             axes = self.span.basis_to_features(axes.T)
-        rows: FloatArray = sizes[:, None] * axes
-        return rows
+        return sizes[:, None] * axes
 
 
 def _root_of_matrix(prior: ArrayLike, n_features: int) -> FloatArray:
@@ -188,9 +187,8 @@ def _root_of_matrix(prior: ArrayLike, n_features: int) -> FloatArray:
     symmetric = np.allclose(matrix, matrix.T, rtol=0, atol=1e-8 * size)
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     if not symmetric or values[0] <= 1e-12 * size:
-        raise ValueError("prior must be symmetric and positive definite.")
-    root: FloatArray = vectors * np.sqrt(values)
-    return root
+        raise linalg.LinAlgError("prior must be symmetric and positive definite.")
+    return vectors * np.sqrt(values)
 
 
 def minus_logdet_divergence(A: FloatArray) -> tuple[float, FloatArray]:
@@ -247,8 +245,7 @@ def initial_map(
                 f"init must have shape ({rows}, {span.n_features}), got {given.shape}."
             )
         basis = span.basis_to_features(np.eye(span.n_coordinates))
-        start: FloatArray = span.unit * (given @ basis.T)
-        return start
+        return span.unit * (given @ basis.T)
     shape = len(codes), span.n_features
     d = checked_n_components(d, span.n_coordinates, f"X of shape {shape} allows")
     A = initial_components(init, span.coordinates, codes, d, random_state)
@@ -268,8 +265,7 @@ def initial_map(
     for _ in range(6):
         middle = (low + high) / 2
         low, high = (middle, high) if rises(middle) else (low, middle)
-    scaled: FloatArray = 2.0 ** ((low + high) / 2) * A
-    return scaled
+    return 2.0 ** ((low + high) / 2) * A
 
 
 def fit_map(

@@ -242,15 +242,9 @@ def nearest_triplets(
         itself = np.arange(len(own))
         near = nearest_points(X[own], X[own], k, own=itself, n_threads=n_threads)[0]
         far = nearest_points(X[own], X[other], m, n_threads=n_threads)[0]
-        found.append(
-            np.column_stack(
-                [
-                    np.repeat(own, k * m),
-                    np.repeat(own[near].ravel(), m),
-                    np.repeat(other[far], k, axis=0).ravel(),
-                ]
-            )
-        )
+        first, second = np.repeat(own, k * m), np.repeat(own[near].ravel(), m)
+        third = np.repeat(other[far], k, axis=0).ravel()
+        found.append(np.column_stack([first, second, third]))
     return np.concatenate(found)
 
 
@@ -372,5 +366,4 @@ class _ClassSampler:
 def _codes(y: ArrayLike) -> IntArray:
     labels = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"))
     check_classification_targets(labels)
-    codes: IntArray = np.unique(labels, return_inverse=True)[1]
-    return codes
+    return np.unique(labels, return_inverse=True)[1]

@@ -1,5 +1,6 @@
 """The Mahalanobis distance of the points' own covariance."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from vicinal.classic._shared import at_least_one
 from vicinal.neighborhood import single_threaded_blas
 
 
+@dataclass(eq=False, repr=False)
 class Covariance(LinearMetric):
     """The whitening map: the Mahalanobis distance of the points' covariance.
 
@@ -64,8 +66,7 @@ class Covariance(LinearMetric):
         "n_components": [at_least_one, None],
     }
 
-    def __init__(self, n_components: int | None = None) -> None:
-        self.n_components = n_components
+    n_components: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: Any = None) -> Self:  # noqa: ARG002

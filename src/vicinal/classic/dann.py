@@ -1,5 +1,6 @@
 """Discriminant adaptive nearest neighbours."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -13,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.base.linalg import centered
 from vicinal.base.metric import (
-    LearnsFromClasses,
     labeled,
     unchanged_on_error,
     validate_data,
@@ -24,7 +24,8 @@ from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.neighborhood.threads import blocks, map_in_order
 
 
-class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class DANNClassifier(ClassifierMixin, BaseEstimator):
     """Discriminant adaptive nearest neighbours.
 
     k-NN with a separate metric for each query: neighborhoods are stretched along
@@ -110,28 +111,15 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         "n_updates": [Interval(Integral, 0, None, closed="left")],
         "n_jobs": [Integral, None],
     }
-    classes_: NDArray[Any]
-    n_components_: int
-    n_neighborhood_: int
 
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        n_neighborhood: int | str = "auto",
-        epsilon: float = 1.0,
-        shrinkage: float | str = "auto",
-        n_components: int | str | None = "auto",
-        n_updates: int = 1,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_neighborhood = n_neighborhood
-        self.epsilon = epsilon
-        self.shrinkage = shrinkage
-        self.n_components = n_components
-        self.n_updates = n_updates
-        self.n_jobs = n_jobs
+    n_neighbors: int = 5
+    _: KW_ONLY
+    n_neighborhood: int | str = "auto"
+    epsilon: float = 1.0
+    shrinkage: float | str = "auto"
+    n_components: int | str | None = "auto"
+    n_updates: int = 1
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -169,7 +157,7 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
         few = self.n_neighborhood
         if isinstance(few, str):
             few = max(50, n // 5)
-        self.classes_ = classes
+        self.classes_: NDArray[Any] = classes
         self.n_components_ = axes.shape[1]
         self.n_neighborhood_ = min(few, n)
         self._middle = moved._replace(points=moved.points[:0])
@@ -224,8 +212,7 @@ class DANNClassifier(LearnsFromClasses, ClassifierMixin, BaseEstimator):
                         block, self._points, roots, k if last else m, n_threads
                     )
                 found[start : start + size] = near
-        shares: FloatArray = self._onehot[found].mean(axis=1)
-        return shares
+        return self._onehot[found].mean(axis=1)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Predict the majority class of the nearest points; ties go to the first.

@@ -1,5 +1,6 @@
 """Fisher discriminant analysis, with a within-class scatter that is shrunk."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -12,7 +13,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.linalg import class_means, deviations, within_class_residuals
 from vicinal.base.metric import (
-    LearnsFromClasses,
     LinearMetric,
     labeled,
     unscale_components,
@@ -27,7 +27,8 @@ from vicinal.classic._shared import (
 from vicinal.neighborhood import single_threaded_blas
 
 
-class FDA(LearnsFromClasses, LinearMetric):
+@dataclass(eq=False, repr=False)
+class FDA(LinearMetric):
     """Fisher discriminant analysis.
 
     Finds the directions along which the class means are far apart relative to the
@@ -89,19 +90,15 @@ class FDA(LearnsFromClasses, LinearMetric):
     True
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [at_least_one, StrOptions({"auto"}), None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     }
 
-    def __init__(
-        self,
-        n_components: int | str | None = "auto",
-        *,
-        shrinkage: str | float = "auto",
-    ) -> None:
-        self.n_components = n_components
-        self.shrinkage = shrinkage
+    n_components: int | str | None = "auto"
+    _: KW_ONLY
+    shrinkage: str | float = "auto"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -222,5 +219,4 @@ def shrunk_in_span(
         shrinkage = min(1.0, noise / distance) if distance > 0 else 0.0
     covariance *= 1 - shrinkage
     covariance[np.diag_indices(len(covariance))] += shrinkage * trace / n_features
-    shrunk: FloatArray = covariance * np.outer(scale, scale)
-    return shrunk
+    return covariance * np.outer(scale, scale)

@@ -1,6 +1,6 @@
 """Information-theoretic metric learning."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -21,7 +21,7 @@ from vicinal.classic._shared import (
     set_solution,
 )
 from vicinal.classic.constraints import default_n_pairs, random_pairs
-from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
+from vicinal.classic.tuples import TupleMetric, Tuples
 from vicinal.neighborhood import back_project, effective_n_threads, project
 
 # Candidates of gamma="auto"; 0, the prior, is tried as well.
@@ -31,6 +31,7 @@ Bounds = tuple[float, float]
 Pairs = tuple[FloatArray, FloatArray, Bounds]
 
 
+@dataclass(eq=False, repr=False)
 class ITML(TupleMetric):
     """Information-theoretic metric learning.
 
@@ -152,28 +153,13 @@ default=None
         "bounds": [tuple, list, None],
     }
 
-    def __init__(
-        self,
-        gamma: float | str = "auto",
-        *,
-        prior: str | ArrayLike = "identity",
-        bounds: tuple[float, float] | None = None,
-        n_constraints: int | str = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-5,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        preprocessor: Preprocessor | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.prior = prior
-        self.bounds = bounds
-        self.n_constraints = n_constraints
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.preprocessor = preprocessor
+    gamma: float | str = "auto"
+    _: KW_ONLY
+    prior: str | ArrayLike = "identity"
+    bounds: tuple[float, float] | None = None
+    n_constraints: int | str = "auto"
+    tol: float = 1e-5
+    verbose: int = 0
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         learn_from_drawn_pairs(self, X, codes, bounds=self._checked_bounds())
@@ -224,7 +210,7 @@ class LogDetObjective:
     near: FloatArray
     far: FloatArray
     gamma: float
-    n_threads: int
+    n_threads: int = field(default_factory=lambda: effective_n_threads(None))
 
     def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
         """Return minus the loss and its gradient with respect to the map."""
@@ -332,7 +318,7 @@ def _gamma_path(near: FloatArray, far: FloatArray) -> list[FloatArray]:
     """Fit a map for each of GAMMAS, roughly, each starting from the one before."""
     maps: list[FloatArray] = [np.eye(near.shape[1])]
     for gamma in GAMMAS:
-        objective = LogDetObjective(near, far, gamma, effective_n_threads(None))
+        objective = LogDetObjective(near, far, gamma)
         maps.append(optimize.maximize(objective, maps[-1], max_iter=20, tol=1e-3).x)
     return maps[1:]
 
@@ -354,10 +340,7 @@ def _choose_gamma_for_pairs(
         maps = [np.eye(pairs.points.shape[1]), *_gamma_path(near, far)]
         lengths = [pairs.subset(held).lengths(A, 0, 1) for A in maps]
         areas.append([roc_auc_score(signs[held], -one) for one in lengths])
-    table = np.array(areas)
-    behind = table[:, [table.mean(axis=0).argmax()]] - table
-    error = behind.std(axis=0, ddof=1) / np.sqrt(len(table))
-    return (0.0, *GAMMAS)[int((behind.mean(axis=0) <= error).argmax())]
+    return (0.0, *GAMMAS)[one_standard_error_choice(np.array(areas).T)]
 
 
 def _fit_logdet(
@@ -370,7 +353,7 @@ def _fit_logdet(
     dtype: Any,
 ) -> None:
     """Solve the LogDet problem and set the fitted attributes."""
-    objective = LogDetObjective(near, far, gamma, effective_n_threads(None))
+    objective = LogDetObjective(near, far, gamma)
     solution = maximize(estimator, objective, np.eye(space.points.shape[1]))
     estimator.components_ = space.to_features(solution.x).astype(dtype)
     estimator.bounds_, estimator.gamma_ = bounds, gamma

@@ -1,5 +1,6 @@
 """Local Fisher discriminant analysis."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -11,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import (
-    LearnsFromClasses,
     LinearMetric,
     labeled,
     unscale_components,
@@ -31,7 +31,8 @@ from vicinal.neighborhood import (
 )
 
 
-class LFDA(LearnsFromClasses, LinearMetric):
+@dataclass(eq=False, repr=False)
+class LFDA(LinearMetric):
     """Local Fisher discriminant analysis.
 
     Fisher's ratio of the scatter between classes to the scatter within them, with
@@ -101,6 +102,7 @@ class LFDA(LearnsFromClasses, LinearMetric):
     True
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [at_least_one, None],
         "n_neighbors": [at_least_one],
@@ -108,18 +110,11 @@ class LFDA(LearnsFromClasses, LinearMetric):
         "embedding": [StrOptions({"auto", "weighted", "orthonormalized", "plain"})],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        n_neighbors: int = 7,
-        alpha: float = 0.01,
-        embedding: str = "auto",
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.embedding = embedding
+    n_components: int | None = None
+    _: KW_ONLY
+    n_neighbors: int = 7
+    alpha: float = 0.01
+    embedding: str = "auto"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

@@ -1,7 +1,7 @@
 """Large margin nearest neighbors, and the energy-based classifier."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -37,6 +37,7 @@ from vicinal.optimize import Refreshed, Stochastic
 FEW_ROWS = 8_000
 
 
+@dataclass(eq=False, repr=False)
 class LMNN(CallbackSupportMixin, LinearMetric):
     """Large margin nearest neighbors.
 
@@ -137,6 +138,7 @@ array-like, default="auto"
     True
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **GRADIENT_CONSTRAINTS,
         "n_neighbors": [at_least_one],
@@ -144,32 +146,18 @@ array-like, default="auto"
         "batch_size": [at_least_one, StrOptions({"auto"}), None],
     }
 
-    def __init__(
-        self,
-        n_neighbors: int = 3,
-        *,
-        n_components: int | None = None,
-        init: str | ArrayLike = "auto",
-        regularization: float = 0.5,
-        batch_size: int | str | None = "auto",
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.init = init
-        self.regularization = regularization
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_neighbors: int = 3
+    _: KW_ONLY
+    n_components: int | None = None
+    init: str | ArrayLike = "auto"
+    regularization: float = 0.5
+    batch_size: int | str | None = "auto"
+    max_iter: int = 50
+    tol: float = 1e-5
+    callback: Callable[[FloatArray, int], object] | None = None
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -245,11 +233,6 @@ array-like, default="auto"
                 f"{len(sizes)} classes can give: the smallest has {sizes.min()} rows. "
                 "Their rows have as many target neighbors as there are."
             )
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 @dataclass(frozen=True)
@@ -328,11 +311,6 @@ callback, verbose, random_state, n_jobs
     True
     """
 
-    classes_: NDArray[Any]
-    _points: FloatArray
-    _bounds: IntArray
-    _reach: FloatArray
-
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit the map, and store the mapped points.
@@ -384,8 +362,7 @@ callback, verbose, random_state, n_jobs
             effective_n_threads(self.n_jobs),
         )
         if len(self.classes_) == 2:
-            difference: FloatArray = energies[:, 0] - energies[:, 1]
-            return difference
+            return energies[:, 0] - energies[:, 1]
         return -energies
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

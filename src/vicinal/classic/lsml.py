@@ -1,11 +1,10 @@
 """Least squared-residual metric learning."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_array, check_random_state
@@ -20,10 +19,10 @@ from vicinal.classic._shared import (
     set_solution,
 )
 from vicinal.classic.constraints import default_n_pairs, quadruplets_from_labels
-from vicinal.classic.tuples import Differences, Preprocessor, TupleMetric, Tuples
-from vicinal.neighborhood import effective_n_threads
+from vicinal.classic.tuples import Differences, TupleMetric, Tuples
 
 
+@dataclass(eq=False, repr=False)
 class LSML(TupleMetric):
     """Least squared-residual metric learning.
 
@@ -111,26 +110,11 @@ default=None
         "n_constraints": [at_least_one, StrOptions({"auto"})],
     }
 
-    def __init__(
-        self,
-        gamma: float = 1.0,
-        *,
-        prior: str | ArrayLike = "identity",
-        n_constraints: int | str = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        preprocessor: Preprocessor | None = None,
-    ) -> None:
-        self.gamma = gamma
-        self.prior = prior
-        self.n_constraints = n_constraints
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.preprocessor = preprocessor
+    gamma: float = 1.0
+    _: KW_ONLY
+    prior: str | ArrayLike = "identity"
+    n_constraints: int | str = "auto"
+    verbose: int = 0
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -169,17 +153,14 @@ default=None
         known = tuples.used()
         space = PriorSpace(known.points, self.prior)
         points = space.points - space.points.mean(axis=0)
-        n_threads = effective_n_threads(None)
-
-        def differences(points: FloatArray) -> tuple[Differences, Differences]:
-            all_four = Tuples(points, known.indices)
-            near, far = (all_four.differences(a, a + 1, n_threads) for a in (0, 2))
-            return near, far
-
         # The unit in which the mean squared distance of the pairs is 1.
-        total = sum(float(pairs.squares().sum()) for pairs in differences(points))
+        near, far = (
+            Tuples(points, known.indices).differences(a, a + 1) for a in (0, 2)
+        )
+        total = near.squares().sum() + far.squares().sum()
         unit = float(np.sqrt(total / (2 * len(tuples)))) or 1.0
-        objective = SquaredResiduals(*differences(points / unit), self.gamma * w)
+        near, far = (replace(pairs, points=points / unit) for pairs in (near, far))
+        objective = SquaredResiduals(near, far, self.gamma * w)
         solution = maximize(self, objective, np.eye(points.shape[1]))
         rows = space.to_features(solution.x)
         self.components_ = rows.astype(tuples.points.dtype)
@@ -229,5 +210,4 @@ def _checked_weights(weights: ArrayLike | None, n: int) -> FloatArray:
             f"weights must be {n} numbers, one for each of the quadruplets, none below "
             "0 and not all 0."
         )
-    scaled: FloatArray = w / w.mean()
-    return scaled
+    return w / w.mean()

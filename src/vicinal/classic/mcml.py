@@ -1,6 +1,7 @@
 """Maximally collapsing metric learning."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +12,6 @@ from sklearn.utils import check_random_state
 from vicinal._typing import FloatArray
 from vicinal.base.metric import (
     CallbackSupportMixin,
-    LearnsFromClasses,
     LinearMetric,
     labeled,
 )
@@ -25,7 +25,8 @@ from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives import MCMLObjective
 
 
-class MCML(CallbackSupportMixin, LearnsFromClasses, LinearMetric):
+@dataclass(eq=False, repr=False)
+class MCML(CallbackSupportMixin, LinearMetric):
     """Maximally collapsing metric learning.
 
     Learns a linear map under which the neighbor distributions
@@ -111,28 +112,18 @@ array-like, default="auto"
     True
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {**GRADIENT_CONSTRAINTS}
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        init: str | ArrayLike = "auto",
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | None = None
+    _: KW_ONLY
+    init: str | ArrayLike = "auto"
+    max_iter: int = 50
+    tol: float = 1e-5
+    callback: Callable[[FloatArray, int], object] | None = None
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

@@ -11,7 +11,9 @@ class MLKR(NCARegressor):
 
     Learns a linear map that minimizes the leave-one-out squared error Σ_i (y_i − ŷ_i)²
     of the kernel regression ŷ_i = Σ_j p_ij y_j with p_ij ∝ exp(−‖A x_i − A x_j‖²) [1]_.
-    It is :class:`vicinal.NCARegressor` with objective="squared-error".
+    It is :class:`vicinal.NCARegressor` with objective="squared-error", the default
+    there: `MLKR()` and `NCARegressor()` are the same to the last digit. The paper has
+    no penalty, which is alpha=0.
 
     Parameters
     ----------

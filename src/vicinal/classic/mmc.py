@@ -1,11 +1,11 @@
 """Mahalanobis metric for clustering."""
 
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.random import RandomState
 from scipy.optimize import OptimizeResult
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -13,13 +13,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from vicinal._typing import FloatArray, IntArray
 from vicinal.classic._shared import PriorSpace, held_out_hits, maximize, set_solution
 from vicinal.classic.constraints import default_n_pairs, pairs_from_labels
-from vicinal.classic.tuples import Differences, Preprocessor, TupleMetric, Tuples
-from vicinal.neighborhood import effective_n_threads
+from vicinal.classic.tuples import Differences, TupleMetric, Tuples
 
 # Candidates of prior_weight="auto"; the last is the features as they are.
 PRIOR_WEIGHTS = (0.0, 0.03, 0.1, 0.3, 0.6, 1.0)
 
 
+@dataclass(eq=False, repr=False)
 class MMC(TupleMetric):
     """Mahalanobis metric for clustering of Xing et al.
 
@@ -122,28 +122,12 @@ default=None
         "prior_weight": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     }
 
-    def __init__(
-        self,
-        form: str = "full",
-        *,
-        alpha: float = 1.0,
-        prior_weight: float | str = "auto",
-        n_constraints: int | str = "auto",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        preprocessor: Preprocessor | None = None,
-    ) -> None:
-        self.form = form
-        self.alpha = alpha
-        self.prior_weight = prior_weight
-        self.n_constraints = n_constraints
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.preprocessor = preprocessor
+    form: str = "full"
+    _: KW_ONLY
+    alpha: float = 1.0
+    prior_weight: float | str = "auto"
+    n_constraints: int | str = "auto"
+    verbose: int = 0
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         random_state = check_random_state(self.random_state)
@@ -157,19 +141,16 @@ default=None
             rows, space, _ = self._optimum(*draw(X, codes))
             return [_mixed(rows, space, t, X.dtype) for t in PRIOR_WEIGHTS[:-1]]
 
-        pairs, signs = draw(X, codes)
-        t = self.prior_weight
-        if isinstance(t, str):
+        (pairs, signs), best = draw(X, codes), 0
+        if isinstance(self.prior_weight, str):
             hits = held_out_hits(X, codes, learn, random_state)
             # If no row can be held out, there is nothing to choose by.
-            t = PRIOR_WEIGHTS[int(hits.sum(axis=1).argmax())] if hits.size else 0.0
-        self._learn_pairs(pairs, signs, t)
+            best = int(hits.sum(axis=1).argmax()) if hits.size else 0
+        self._learn_pairs(pairs, signs, PRIOR_WEIGHTS[best])
 
-    def _learn_pairs(
-        self, pairs: Tuples, signs: IntArray, prior_weight: float | str = "auto"
-    ) -> None:
-        t = self.prior_weight if isinstance(prior_weight, str) else prior_weight
-        self.prior_weight_ = 0.0 if isinstance(t, str) else float(t)
+    def _learn_pairs(self, pairs: Tuples, signs: IntArray, auto: float = 0.0) -> None:
+        t = self.prior_weight
+        self.prior_weight_ = auto if isinstance(t, str) else float(t)
         rows, space, solution = self._optimum(pairs, signs)
         self.components_ = _mixed(rows, space, self.prior_weight_, pairs.points.dtype)
         set_solution(self, solution)
@@ -181,14 +162,13 @@ default=None
         if not (signs == -1).any():
             raise ValueError("Expected dissimilar pairs, too, but no y is -1.")
         diagonal = self.form == "diagonal"
-        n_threads = effective_n_threads(None)
         known = pairs.used()
         space = PriorSpace(known.points)
         # A diagonal matrix is one of the features, not of a span.
         points = known.points.astype(np.float64) if diagonal else space.points
         points = points - points.mean(axis=0)
         near, far = (
-            Tuples(points, known.indices[signs == sign]).differences(0, 1, n_threads)
+            Tuples(points, known.indices[signs == sign]).differences(0, 1)
             for sign in (1, -1)
         )
         if not (points[far.first] != points[far.second]).any():
@@ -215,7 +195,7 @@ default=None
             root = (axes / np.sqrt(variances)) @ axes.T
             start = np.eye(len(root))
         white = points * root if diagonal else points @ root
-        objective = FarApart(Differences(white, far.first, far.second, n_threads))
+        objective = FarApart(replace(far, points=white))
         solution = maximize(self, objective, start)
         B = solution.x / np.linalg.norm(solution.x)
         return B * root if diagonal else B @ root, space, solution

@@ -1,5 +1,6 @@
 """Feature selection by maximal relevance and minimal redundancy."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -12,12 +13,13 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FloatArray, IntArray
-from vicinal.base.metric import LearnsFromClasses, labeled, unchanged_on_error
+from vicinal.base.metric import labeled, unchanged_on_error
 from vicinal.classic._shared import at_least_one
 from vicinal.neighborhood.threads import blocks, rows_per_block
 
 
-class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class MRMR(SelectorMixin, BaseEstimator):
     """Maximal relevance, minimal redundancy: feature selection.
 
     Selects features greedily: each time the one with the largest mutual information
@@ -92,18 +94,11 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
         "n_bins": [Interval(Integral, 2, 127, closed="both")],
     }
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | str = 0.5,
-        *,
-        criterion: str = "difference",
-        discretize: str = "mean",
-        n_bins: int = 4,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.criterion = criterion
-        self.discretize = discretize
-        self.n_bins = n_bins
+    n_features_to_select: int | float | str = 0.5
+    _: KW_ONLY
+    criterion: str = "difference"
+    discretize: str = "mean"
+    n_bins: int = 4
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -159,6 +154,11 @@ class MRMR(LearnsFromClasses, SelectorMixin, BaseEstimator):
         self.redundancy_: FloatArray = redundancy
         self.scores_: FloatArray = scores
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)

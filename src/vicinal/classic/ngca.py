@@ -1,6 +1,7 @@
 """Non-Gaussian component analysis."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -26,6 +27,7 @@ Contrast = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """The values h(z) and slopes h'(z) of functions with one parameter each."""
 
 
+@dataclass(eq=False, repr=False)
 class NGCA(LinearMetric):
     """Non-Gaussian component analysis.
 
@@ -99,20 +101,12 @@ class NGCA(LinearMetric):
         "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        n_functions: int = 250,
-        n_iter: int = 10,
-        threshold: float = 1.6,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_functions = n_functions
-        self.n_iter = n_iter
-        self.threshold = threshold
-        self.random_state = random_state
+    n_components: int | None = None
+    _: KW_ONLY
+    n_functions: int = 250
+    n_iter: int = 10
+    threshold: float = 1.6
+    random_state: int | np.random.RandomState | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> Self:  # noqa: ARG002
@@ -131,20 +125,30 @@ class NGCA(LinearMetric):
         """
         with self._unchanged_on_error():
             points = validate_data(self, X, dtype=FLOATS, ensure_min_samples=2)
-            found = spread(points)
-            if not found.variances.size:
+            principal, n = spread(points), len(points)
+            if not principal.variances.size:
                 raise ValueError("All rows of X are equal: there is nothing to whiten.")
-            whitening = found.whitening()
-            whitened = within_class_residuals(points, None) @ whitening
+            whitening = principal.whitening()
+            Z = within_class_residuals(points, None) @ whitening
             d = checked_n_components(
                 self.n_components,
-                whitened.shape[1],
+                Z.shape[1],
                 "the dimensions along which the rows of X differ",
             )
             random_state = check_random_state(self.random_state)
-            vectors = np.hstack(
-                [self._vectors(whitened, *family, random_state) for family in FAMILIES]
-            )
+            found = []
+            for contrast, lowest, highest in FAMILIES:
+                parameters = np.linspace(lowest, highest, self.n_functions)
+                omega = _unit(
+                    random_state.standard_normal((Z.shape[1], len(parameters)))
+                )
+                for _ in range(self.n_iter - 1):
+                    omega = _unit(beta_vectors(Z, contrast, parameters, omega)[0])
+                beta, variances = beta_vectors(Z, contrast, parameters, omega)
+                smallest = np.finfo(np.float64).eps * max(1.0, float(variances.max()))
+                # Each vector is divided by its standard deviation.
+                found.append(np.sqrt(n / np.maximum(variances, smallest)) * beta)
+            vectors = np.hstack(found)
             kept = np.linalg.norm(vectors, axis=0) > self.threshold
             enough = bool(kept.any())
             chosen = vectors[:, kept] if enough else vectors
@@ -159,23 +163,6 @@ class NGCA(LinearMetric):
                 " the components are those of all vectors.",
             )
         return self
-
-    def _vectors(
-        self,
-        X: FloatArray,
-        contrast: Contrast,
-        lowest: float,
-        highest: float,
-        random_state: np.random.RandomState,
-    ) -> FloatArray:
-        """Return the vectors of a family, each divided by its standard deviation."""
-        parameters = np.linspace(lowest, highest, self.n_functions)
-        omega = _unit(random_state.standard_normal((X.shape[1], self.n_functions)))
-        for _ in range(self.n_iter - 1):
-            omega = _unit(beta_vectors(X, contrast, parameters, omega)[0])
-        beta, variances = beta_vectors(X, contrast, parameters, omega)
-        smallest = np.finfo(np.float64).eps * max(1.0, float(variances.max()))
-        return np.sqrt(len(X) / np.maximum(variances, smallest)) * beta
 
 
 def gauss_power(z: FloatArray, sigma: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -262,5 +249,4 @@ def beta_vectors(
 
 def _unit(columns: FloatArray) -> FloatArray:
     norms = np.linalg.norm(columns, axis=0)
-    unit: FloatArray = columns / np.maximum(norms, np.finfo(np.float64).tiny)
-    return unit
+    return columns / np.maximum(norms, np.finfo(np.float64).tiny)

@@ -1,6 +1,7 @@
 """Relevant component analysis."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -18,7 +19,6 @@ from vicinal.base.linalg import (
     within_class_residuals,
 )
 from vicinal.base.metric import (
-    LearnsFromClasses,
     LinearMetric,
     unscale_components,
     validate_data,
@@ -32,7 +32,8 @@ from vicinal.neighborhood import single_threaded_blas
 SHRINKAGES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
 
 
-class RCA(LearnsFromClasses, LinearMetric):
+@dataclass(eq=False, repr=False)
+class RCA(LinearMetric):
     """Relevant component analysis.
 
     Whitens the scatter within chunklets, small groups of points that are known to be
@@ -96,16 +97,15 @@ class RCA(LearnsFromClasses, LinearMetric):
     (178, 2)
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_components": [at_least_one, None],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both")],
     }
 
-    def __init__(
-        self, n_components: int | None = None, *, shrinkage: float | str = "auto"
-    ) -> None:
-        self.n_components = n_components
-        self.shrinkage = shrinkage
+    n_components: int | None = None
+    _: KW_ONLY
+    shrinkage: float | str = "auto"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

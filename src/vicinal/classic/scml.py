@@ -1,6 +1,6 @@
 """Sparse compositional metric learning."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -17,9 +17,10 @@ from vicinal.base.linalg import class_means, mean
 from vicinal.base.selection import nearest_points
 from vicinal.classic._shared import PriorSpace, at_least_one, maximize, set_solution
 from vicinal.classic.constraints import nearest_triplets
-from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
+from vicinal.classic.tuples import TupleMetric, Tuples
 
 
+@dataclass(eq=False, repr=False)
 class SCML(TupleMetric):
     """Sparse compositional metric learning.
 
@@ -117,30 +118,13 @@ default=None
         "n_far": [at_least_one],
     }
 
-    def __init__(
-        self,
-        beta: float = 0.01,
-        *,
-        basis: str | ArrayLike = "auto",
-        n_basis: int | str = "auto",
-        n_near: int = 3,
-        n_far: int = 10,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        preprocessor: Preprocessor | None = None,
-    ) -> None:
-        self.beta = beta
-        self.basis = basis
-        self.n_basis = n_basis
-        self.n_near = n_near
-        self.n_far = n_far
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.preprocessor = preprocessor
+    beta: float = 0.01
+    _: KW_ONLY
+    basis: str | ArrayLike = "auto"
+    n_basis: int | str = "auto"
+    n_near: int = 3
+    n_far: int = 10
+    verbose: int = 0
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         self._combine(X, codes=codes)
@@ -269,9 +253,7 @@ def _given_basis(basis: ArrayLike, space: PriorSpace) -> FloatArray:
         raise ValueError("basis must not contain rows of zeros.")
     if space.span is not None:
         rows = rows @ space.span.to_features(np.eye(n_coordinates)).T
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit: FloatArray = rows / np.where(lengths > 0, lengths, 1)
-    return unit
+    return _unit_rows(rows)
 
 
 def local_discriminants(
@@ -331,8 +313,7 @@ def _discriminants(
     L = cholesky(within, lower=True)
     whitened = solve_triangular(L, apart.T, lower=True)
     axes = np.linalg.svd(whitened, full_matrices=False)[0]
-    rows: FloatArray = solve_triangular(L, axes[:, :d], lower=True, trans="T").T
-    return rows
+    return solve_triangular(L, axes[:, :d], lower=True, trans="T").T
 
 
 def triplet_discriminants(
@@ -377,5 +358,4 @@ def triplet_discriminants(
 def _unit_rows(rows: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(rows, axis=1)
     kept = lengths > 1e-12 * lengths.max(initial=0)
-    scaled: FloatArray = rows[kept] / lengths[kept, None]
-    return scaled
+    return rows[kept] / lengths[kept, None]

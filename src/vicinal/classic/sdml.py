@@ -1,11 +1,11 @@
 """Sparse distance metric learning."""
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
@@ -17,10 +17,10 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.base.metric import warn_caller
 from vicinal.classic._shared import PriorSpace
 from vicinal.classic.constraints import default_n_pairs, pairs_from_labels
-from vicinal.classic.tuples import Preprocessor, TupleMetric, Tuples
-from vicinal.neighborhood import effective_n_threads
+from vicinal.classic.tuples import TupleMetric, Tuples
 
 
+@dataclass(eq=False, repr=False)
 class SDML(TupleMetric):
     """Sparse distance metric learning.
 
@@ -119,26 +119,13 @@ default=None
         "tol": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(
-        self,
-        sparsity: float | str = "auto",
-        *,
-        balance: float | str = "auto",
-        prior: str | ArrayLike = "identity",
-        n_constraints: int | str = "auto",
-        max_iter: int = 100,
-        tol: float = 1e-4,
-        random_state: int | RandomState | None = None,
-        preprocessor: Preprocessor | None = None,
-    ) -> None:
-        self.sparsity = sparsity
-        self.balance = balance
-        self.prior = prior
-        self.n_constraints = n_constraints
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.preprocessor = preprocessor
+    sparsity: float | str = "auto"
+    _: KW_ONLY
+    balance: float | str = "auto"
+    prior: str | ArrayLike = "identity"
+    n_constraints: int | str = "auto"
+    max_iter: int = 100
+    tol: float = 1e-4
 
     def _learn_labels(self, X: FloatArray, codes: IntArray) -> None:
         n_pairs = default_n_pairs(self.n_constraints, int(codes.max()) + 1, 1)
@@ -158,9 +145,7 @@ default=None
             points /= float(np.abs(known.points).max()) or 1.0
         # Each kind of pairs by its own mean, so that the kinds have equal weight.
         weights = signs / np.where(signs > 0, (signs > 0).sum(), (signs < 0).sum())
-        n_threads = effective_n_threads(None)
-        pairs_of = Tuples(points, known.indices).differences(0, 1, n_threads)
-        scatter = pairs_of.scatter(weights)
+        scatter = Tuples(points, known.indices).differences(0, 1).scatter(weights)
         # M₀⁻¹, and the scatter in coordinates in which M₀ is the identity.
         inverse_prior, whitened = np.eye(n_features), scatter
         space = PriorSpace(known.points if covariance else points, self.prior)
@@ -208,8 +193,7 @@ def blocks_of(P: FloatArray, sparsity: float) -> IntArray:
     solution has the same blocks.
     """
     linked = csr_array(np.abs(P) > sparsity)
-    labels: IntArray = connected_components(linked, directed=False)[1]
-    return labels
+    return connected_components(linked, directed=False)[1]
 
 
 def sparsity_for_blocks(

@@ -12,7 +12,6 @@ from vicinal._signatures import init_like
 from vicinal._typing import FLOATS
 from vicinal.base.linalg import source_of
 from vicinal.base.metric import (
-    LearnsFromClasses,
     LinearMetric,
     encoded,
     validate_data,
@@ -21,7 +20,7 @@ from vicinal.classic.itml import ITML, learn_from_drawn_pairs
 from vicinal.neighborhood import single_threaded_blas
 
 
-class TransferITML(LearnsFromClasses, LinearMetric):
+class TransferITML(LinearMetric):
     """Information-theoretic metric learning for transfer.
 
     ITML with pairs of one point of the target domain, which has few labeled rows, and
@@ -81,6 +80,7 @@ class TransferITML(LearnsFromClasses, LinearMetric):
     True
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **ITML._parameter_constraints,
         "gamma": [Interval(Real, 0, None, closed="neither")],

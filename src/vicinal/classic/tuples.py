@@ -5,7 +5,7 @@ whether the tuples were given as indices or as vectors.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, TypeAlias
@@ -25,9 +25,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal._typing import FLOATS, FloatArray, IntArray
-from vicinal.base.linalg import mean
+from vicinal.base.linalg import distinct_rows, mean
 from vicinal.base.metric import LinearMetric, labeled, validate_data, warn_caller
-from vicinal.neighborhood import back_project, project, single_threaded_blas
+from vicinal.neighborhood import (
+    back_project,
+    effective_n_threads,
+    project,
+    single_threaded_blas,
+)
 
 Preprocessor: TypeAlias = ArrayLike | Callable[[NDArray[Any]], ArrayLike]
 """The points that indices refer to, or a function from indices to points."""
@@ -56,7 +61,7 @@ class Differences:
     points: FloatArray
     first: IntArray
     second: IntArray
-    n_threads: int = 1
+    n_threads: int = field(default_factory=lambda: effective_n_threads(None))
 
     @cached_property
     def _factors(self) -> tuple[Any, FloatArray]:
@@ -73,14 +78,12 @@ class Differences:
         return csr_array(entries, shape=(n, len(self.points))), self.points
 
     def _vectors(self) -> FloatArray:
-        moved: FloatArray = self.points[self.first] - self.points[self.second]
-        return moved
+        return self.points[self.first] - self.points[self.second]
 
     def project(self, components: FloatArray) -> FloatArray:
         """Return V Aᵀ, of shape (n_pairs, n_components)."""
         B, X = self._factors
-        Z: FloatArray = B @ project(X, components, self.n_threads)
-        return Z
+        return B @ project(X, components, self.n_threads)
 
     def back_project(self, G: FloatArray) -> FloatArray:
         """Return GᵀV, of shape (n_components, n_features)."""
@@ -92,8 +95,7 @@ class Differences:
         B, X = self._factors
         w = np.ones(len(self.first)) if weights is None else weights
         found = back_project(B.T @ (w[:, None] * (B @ X)), X, self.n_threads)
-        symmetric: FloatArray = (found + found.T) / 2
-        return symmetric
+        return (found + found.T) / 2
 
     def squares(self) -> FloatArray:
         """Return v² for each pair and feature."""
@@ -129,10 +131,10 @@ class Tuples:
             return self
         return Tuples(self.points[rows], places.reshape(self.indices.shape))
 
-    def differences(self, a: int, b: int, n_threads: int = 1) -> Differences:
+    def differences(self, a: int, b: int) -> Differences:
         """Return the points at position a of each tuple minus those at position b."""
         i = self.indices
-        return Differences(self.points, i[:, a], i[:, b], n_threads)
+        return Differences(self.points, i[:, a], i[:, b])
 
     def lengths(self, components: FloatArray, a: int, b: int) -> FloatArray:
         """Return ‖A x_a − A x_b‖ for the points at positions a and b of each tuple."""
@@ -141,6 +143,11 @@ class Tuples:
         A = components.astype(points.dtype, copy=False)
         Z = Differences(points, *needed.indices.T).project(A)
         return np.sqrt(np.einsum("ij,ij->i", Z, Z))
+
+
+def n_dimensions(X: Any) -> int:
+    """Return the number of dimensions of any array-like, without array functions."""
+    return int(X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim)
 
 
 def check_tuples(X: ArrayLike, size: int, preprocessor: Preprocessor | None) -> Tuples:
@@ -169,11 +176,8 @@ def check_tuples(X: ArrayLike, size: int, preprocessor: Preprocessor | None) -> 
         )
     if not by_index:
         checked = check_array(given, dtype=FLOATS, allow_nd=True, input_name=name)
-        # Equal rows are one point, compared as bytes; + 0.0 turns -0.0 into 0.0.
-        rows = checked.reshape(len(checked) * size, checked.shape[2]) + 0.0
-        rows = check_array(rows, dtype=FLOATS, order="C")
-        as_bytes = rows.view(np.dtype((np.void, rows.strides[0]))).ravel()
-        _, first, places = np.unique(as_bytes, return_index=True, return_inverse=True)
+        rows = checked.reshape(len(checked) * size, checked.shape[2])
+        first, places = distinct_rows(check_array(rows, dtype=FLOATS))
         return Tuples(rows[first], places.reshape(-1, size))
     if callable(preprocessor):
         wanted, places = np.unique(given, return_inverse=True)
@@ -282,8 +286,8 @@ def best_threshold(
             f"strategy={strategy!r} needs min_rate, a number from 0 to 1; got "
             f"{min_rate!r}."
         )
-    if not (isinstance(beta, Real) and beta > 0):
-        raise ValueError(f"beta must be a number above 0; got {beta!r}.")
+    if not (isinstance(beta, Real) and beta >= 0):
+        raise ValueError(f"beta must be a number of at least 0; got {beta!r}.")
     order = np.argsort(distances, kind="stable")
     ordered = distances[order].astype(np.float64)
     # Pairs at equal distances pass together: thresholds lie behind the last of them.
@@ -327,6 +331,7 @@ def _of_pairs(estimator: "TupleMetric") -> bool:
     return estimator._tuple_size == 2 and of_tuples(estimator)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TupleMetric(LinearMetric):
     """Base class of linear metrics that learn from labels or from tuples of points.
 
@@ -353,14 +358,14 @@ class TupleMetric(LinearMetric):
         "random_state": ["random_state"],
         "preprocessor": ["array-like", callable, None],
     }
-    preprocessor: Preprocessor | None
+    max_iter: int = 200
+    tol: float = 1e-6
+    random_state: int | np.random.RandomState | None = None
+    preprocessor: Preprocessor | None = None
     # Learn from validated points and class codes, pairs and their signs, or tuples.
-    _learn_labels: Callable[[FloatArray, IntArray], None]
-    _learn_pairs: Callable[[Tuples, IntArray], None]
-    _learn_tuples: Callable[..., None]
-    learned_from_: str
-    classes_: IntArray
-    threshold_: float
+    _learn_labels: ClassVar[Callable[..., None]]
+    _learn_pairs: ClassVar[Callable[..., None]]
+    _learn_tuples: ClassVar[Callable[..., None]]
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
@@ -386,8 +391,7 @@ class TupleMetric(LinearMetric):
         """Fit; `options` are arguments that only apply to tuples."""
         name = NAMES[self._tuple_size]
         with self._unchanged_on_error(), single_threaded_blas():
-            n_dimensions = X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
-            if self.preprocessor is None and n_dimensions != 3:
+            if self.preprocessor is None and n_dimensions(X) != 3:
                 if any(value is not None for value in options.values()):
                     raise ValueError(
                         f"{' and '.join(options)} can only be used with {name}, not "
@@ -573,7 +577,7 @@ class TupleMetric(LinearMetric):
         min_rate : float or None, default=None
             In [0, 1], for "max_tpr" and "max_tnr".
         beta : float, default=1.0
-            Weight of recall relative to precision, for "f_beta".
+            Weight of recall relative to precision, for "f_beta"; 0 is precision alone.
 
         Returns
         -------

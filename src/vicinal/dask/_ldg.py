@@ -19,7 +19,12 @@ from vicinal.dask._estimator import DaskMixin
 from vicinal.dask._sampling import Rows, draw_sample
 from vicinal.ldg.eigenproblem import EigenProblem
 from vicinal.ldg.local_gaussians import ClassPoints, Scatters, scatters
-from vicinal.ldg.selection import MOST_ROWS, Sample, warn_of_small_classes
+from vicinal.ldg.selection import (
+    MOST_ROWS,
+    Sample,
+    choose_n_neighbors,
+    warn_of_small_classes,
+)
 from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.neighborhood.nearest import capped
 from vicinal.objectives.nca import check_class_prior
@@ -121,7 +126,7 @@ n_features_in_, feature_names_in_
                 rows.X, rows.codes, priors, floor, n_features, random_state,
                 effective_n_threads(self.n_jobs),
             )  # fmt: skip
-            k = local._chosen_n_neighbors(sample)
+            k = choose_n_neighbors(sample, self.n_neighbors)
             n_references = self.n_references
             if n_references == "auto":
                 n_references = "all" if n <= 20_000 else 2**14

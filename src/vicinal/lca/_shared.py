@@ -1,5 +1,7 @@
 """The base of LCA and LCAGauss: EM with callbacks, and the fitted density."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -39,6 +41,7 @@ at_least_one = Interval(Integral, 1, None, closed="left")
 at_least_zero = Interval(Real, 0, None, closed="left")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
     """Base of the estimators that maximize the leave-one-out likelihood by EM.
 
@@ -65,48 +68,41 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
     # The names of the ridge parameters.
     _alphas: ClassVar[tuple[str, ...]] = ()
     # Whether all features share one unit.
-    _isotropic: bool = False
+    _isotropic: ClassVar[bool] = False
     # Fitted attributes that depend on the parameters; a new fit removes them.
     _optional: ClassVar[tuple[str, ...]] = (
         "objective_curve_",
         "covariances_",
         "background_weight_",
     )
-    batch_size: int | str | None
-    n_references: int | str | None
-    discount: float
-    rescale: bool
-    debias: bool
-    contamination: float | str
-    rtol: float
-    warm_start: bool
-    max_iter: int
-    tol: float
-    random_state: int | np.random.RandomState | None
-    n_jobs: int | None
-    n_iter_: int
-    _density: ParzenDensity
-    _local_scatter: FloatArray
-    _weight: float
+    batch_size: int | str | None = None
+    n_references: int | str | None = None
+    discount: float = 0.6
+    rescale: bool = True
+    debias: bool = True
+    contamination: float | str = 0.1
+    cv: Any = None
+    rtol: float = 1e-4
+    warm_start: bool = False
+    max_iter: int = 100
+    tol: float = 1e-3
+    callback: Callable[[FloatArray, int], object] | None = None
+    verbose: int = 0
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    n_iter_: int = field(init=False)
+    _density: ParzenDensity = field(init=False)
+    _local_scatter: FloatArray = field(init=False)
+    _weight: float = field(init=False)
+    # The M-step with fitted ridges, the start of EM, and the attributes of a kernel.
+    _m_step: ClassVar[Callable[..., MStep]]
+    _start: ClassVar[Callable[..., EMResult]]
+    _components_of: ClassVar[Callable[..., dict[str, Any]]]
     # Values that are computed on first use. A dict, since scikit-learn forbids
     # `predict` to set attributes.
-    _cache: dict[str, Any]
+    _cache: dict[str, Any] = field(init=False)
 
     # Fitting
-
-    def _m_step(self, data: ScaledData, alphas: dict[str, float]) -> MStep:
-        """Return the M-step with the fitted ridges."""
-        raise NotImplementedError
-
-    def _start(
-        self, data: ScaledData, m_step: Any, C: FloatArray | None = None
-    ) -> EMResult:
-        """Return the start of EM, given the C_L of the chosen ridge, if any."""
-        raise NotImplementedError
-
-    def _components_of(self, data: ScaledData, kernel: Kernel) -> dict[str, Any]:
-        """Return the fitted attributes for a kernel."""
-        raise NotImplementedError
 
     def _attributes_of(self, data: ScaledData, result: EMResult) -> dict[str, Any]:
         """Return the fitted attributes for the state of EM."""
@@ -399,8 +395,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
         if "loo_score_samples_" not in self._cache:
             found = self._density.leave_one_out(effective_n_threads(self.n_jobs))
             self._cache["loo_score_samples_"] = found
-        scores: FloatArray = self._cache["loo_score_samples_"]
-        return scores
+        return self._cache["loo_score_samples_"]
 
     @property
     def offset_(self) -> float:
@@ -430,8 +425,7 @@ class ParzenMetric(CallbackSupportMixin, OutlierMixin, LinearMetric):
                 scores = density.log_density_of(U, n_threads)
                 offset = np.percentile(scores, 100 * float(self._contamination))
             self._cache["offset_"] = float(offset)
-        threshold: float = self._cache["offset_"]
-        return threshold
+        return self._cache["offset_"]
 
     def sample(
         self,

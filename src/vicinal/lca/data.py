@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vicinal._typing import FloatArray, IntArray
+from vicinal.base.linalg import distinct_rows
 from vicinal.neighborhood import back_project, effective_n_threads
 
 
@@ -135,21 +136,9 @@ class DuplicateRows:
         DuplicateRows or None
             None if there are no accidental copies.
         """
-        candidates = np.arange(len(X))
-        for column in X.T:  # a row with a unique value in some column has no copy
-            _, which, counts = np.unique(
-                column[candidates], return_inverse=True, return_counts=True
-            )
-            candidates = candidates[counts[which.ravel()] > 1]
-        if not len(candidates):
-            return None
-        _, first, which = np.unique(
-            X[candidates], axis=0, return_index=True, return_inverse=True
-        )
-        representative = np.arange(len(X))
-        representative[candidates] = candidates[first[which.ravel()]]
+        first, which = distinct_rows(X)
         distinct, group, counts = np.unique(
-            representative, return_inverse=True, return_counts=True
+            first[which], return_inverse=True, return_counts=True
         )
         if not min_distinct <= len(distinct) < len(X):
             return None
@@ -253,8 +242,7 @@ class ScaledData:
         """
         if automatic:
             return alpha + self.constant_ridge()
-        ridge: FloatArray = alpha / np.square(self.units.scale)
-        return ridge
+        return alpha / np.square(self.units.scale)
 
 
 def covariance_of(U: FloatArray, n_threads: int) -> FloatArray:

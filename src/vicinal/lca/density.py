@@ -106,14 +106,12 @@ class Background:
         """Return the log-density of scaled points."""
         squares = np.square((U - self.mean) @ self.axes) @ (1 / self.variances)
         constant = np.log(self.variances).sum() + len(self.mean) * np.log(2 * np.pi)
-        density: FloatArray = -0.5 * (squares + constant)
-        return density
+        return -0.5 * (squares + constant)
 
     def sample(self, n_samples: int, rng: RandomState) -> FloatArray:
         """Draw scaled points."""
         noise = rng.standard_normal((n_samples, len(self.mean)))
-        points: FloatArray = self.mean + (noise * np.sqrt(self.variances)) @ self.axes.T
-        return points
+        return self.mean + (noise * np.sqrt(self.variances)) @ self.axes.T
 
 
 def mixture_weight(parzen: FloatArray, gaussian: FloatArray) -> float:
@@ -140,10 +138,7 @@ def mixture_weight(parzen: FloatArray, gaussian: FloatArray) -> float:
 
 def mix(parzen: FloatArray, gaussian: FloatArray, weight: float) -> FloatArray:
     """Return log((1 − π) exp(parzen) + π exp(gaussian))."""
-    mixed: FloatArray = np.logaddexp(
-        parzen + np.log1p(-weight), gaussian + np.log(weight)
-    )
-    return mixed
+    return np.logaddexp(parzen + np.log1p(-weight), gaussian + np.log(weight))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -338,8 +333,7 @@ class ParzenDensity:
 
     @cached_property
     def _mean(self) -> FloatArray:
-        mean: FloatArray = self.U.mean(axis=0, dtype=np.float64)
-        return mean
+        return self.U.mean(axis=0, dtype=np.float64)
 
     def _tree_log_means(self, Q: FloatArray, Z: FloatArray) -> FloatArray:
         """Return log mean_j exp(−‖q − z_j‖²), each mean with a relative error rtol."""

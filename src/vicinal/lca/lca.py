@@ -1,6 +1,6 @@
 """Local component analysis: the estimator."""
 
-from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -32,6 +32,7 @@ from vicinal.neighborhood import single_threaded_blas
 __all__ = ["LCA"]
 
 
+@dataclass(eq=False, repr=False)
 class LCA(ParzenMetric):
     """Local component analysis: a metric and a density, learned without labels.
 
@@ -180,48 +181,11 @@ default="full"
     }
     _alphas: ClassVar[tuple[str, ...]] = ("alpha",)
 
-    def __init__(
-        self,
-        covariance: str = "full",
-        *,
-        alpha: float | str = "auto",
-        n_components: int | None = None,
-        smoothing: float = 3.0,
-        batch_size: int | str | None = None,
-        n_references: int | str | None = None,
-        discount: float = 0.6,
-        rescale: bool = True,
-        debias: bool = True,
-        contamination: float | str = 0.1,
-        cv: Any = None,
-        rtol: float = 1e-4,
-        warm_start: bool = False,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.covariance = covariance
-        self.alpha = alpha
-        self.n_components = n_components
-        self.smoothing = smoothing
-        self.batch_size = batch_size
-        self.n_references = n_references
-        self.discount = discount
-        self.rescale = rescale
-        self.debias = debias
-        self.contamination = contamination
-        self.cv = cv
-        self.rtol = rtol
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    covariance: str = "full"
+    _: KW_ONLY
+    alpha: float | str = "auto"
+    n_components: int | None = None
+    smoothing: float = 3.0
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: None = None) -> Self:

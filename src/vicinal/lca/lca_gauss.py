@@ -1,7 +1,7 @@
 """LCA with a multiplicative Gaussian component (section 4), and proposition 1."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self
@@ -154,18 +154,6 @@ class ProductMStep:
     ridge: FloatArray
     n_gaussian: int | None
 
-    @classmethod
-    def build(
-        cls,
-        covariance: FloatArray,
-        ridge_global: FloatArray,
-        ridge_local: FloatArray,
-        n_gaussian: int | None,
-    ) -> "ProductMStep":
-        """Add the ridges, given in scaled units, and the floor."""
-        C_G = covariance + np.diag(ridge_global + FLOOR)
-        return cls(C_G, ridge_local + FLOOR, n_gaussian)
-
     @cached_property
     def root(self) -> tuple[FloatArray, FloatArray, float]:
         """A with AᵀA = C_G⁻¹, A⁻¹ and log|det A|."""
@@ -209,6 +197,7 @@ class ProductMStep:
         return Kernel(A, inverse, n_local, log_det, float(penalty) / 2, n_floored)
 
 
+@dataclass(eq=False, repr=False)
 class LCAGauss(ParzenMetric):
     """LCA with a multiplicative Gaussian component.
 
@@ -353,48 +342,11 @@ class LCAGauss(ParzenMetric):
     }
     _alphas: ClassVar[tuple[str, ...]] = ("alpha_local", "alpha_global")
 
-    def __init__(
-        self,
-        n_gaussian: int | str = "auto",
-        *,
-        search: bool = False,
-        alpha_local: float | str = "auto",
-        alpha_global: float | str = "auto",
-        batch_size: int | str | None = None,
-        n_references: int | str | None = None,
-        discount: float = 0.6,
-        rescale: bool = True,
-        debias: bool = True,
-        contamination: float | str = 0.1,
-        cv: Any = None,
-        rtol: float = 1e-4,
-        warm_start: bool = False,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        callback: Callable[[FloatArray, int], object] | None = None,
-        verbose: int = 0,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_gaussian = n_gaussian
-        self.search = search
-        self.alpha_local = alpha_local
-        self.alpha_global = alpha_global
-        self.batch_size = batch_size
-        self.n_references = n_references
-        self.discount = discount
-        self.rescale = rescale
-        self.debias = debias
-        self.contamination = contamination
-        self.cv = cv
-        self.rtol = rtol
-        self.warm_start = warm_start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.callback = callback
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_gaussian: int | str = "auto"
+    _: KW_ONLY
+    search: bool = False
+    alpha_local: float | str = "auto"
+    alpha_global: float | str = "auto"
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: None = None) -> Self:
@@ -474,13 +426,9 @@ class LCAGauss(ParzenMetric):
         if alpha_local == "auto":
 
             def m_step_of(fold: Fold, ridge: float) -> ProductMStep:
-                constant, of_gaussian = fold.constant_ridge, fold.background.ridge
-                return ProductMStep.build(
-                    fold.covariance,
-                    of_gaussian + constant,
-                    ridge + constant,
-                    n_gaussian,
-                )
+                constant = fold.constant_ridge + FLOOR
+                C_G = fold.covariance + np.diag(fold.background.ridge + constant)
+                return ProductMStep(C_G, ridge + constant, n_gaussian)
 
             forced = n_gaussian is not None
             alpha_local, C, split = choose_split_ridge(
@@ -488,11 +436,8 @@ class LCAGauss(ParzenMetric):
             )
             if not split and not self.search:
                 n_gaussian = 0
-        alphas = {
-            "alpha_local_": float(alpha_local),
-            "alpha_global_": float(alpha_global),
-        }
-        return alphas, n_gaussian, C
+        chosen = {"alpha_local_": alpha_local, "alpha_global_": alpha_global}
+        return {name: float(a) for name, a in chosen.items()}, n_gaussian, C
 
     def _m_step(self, data: ScaledData, alphas: dict[str, float]) -> ProductMStep:
         """Return the M-step with the fitted ridges."""
@@ -502,9 +447,8 @@ class LCAGauss(ParzenMetric):
             # A constant feature is Gaussian: an eigenvalue just above 1.
             constant = data.units.constant
             of_local[constant] = of_global[constant] * (1 + 1e-6)
-        return ProductMStep.build(
-            data.covariance, of_global, of_local, self._n_given(data)
-        )
+        C_G = data.covariance + np.diag(of_global + FLOOR)
+        return ProductMStep(C_G, of_local + FLOOR, self._n_given(data))
 
     def _start(
         self, data: ScaledData, m_step: ProductMStep, C: FloatArray | None = None

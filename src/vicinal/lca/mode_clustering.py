@@ -1,5 +1,6 @@
 """Clustering by the modes of a density."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -21,6 +22,7 @@ __all__ = ["ModeClustering"]
 positive = Interval(Real, 0, None, closed="neither")
 
 
+@dataclass(eq=False, repr=False)
 class ModeClustering(ClusterMixin, BaseEstimator):
     """Clustering by mean shift under a learned kernel.
 
@@ -85,20 +87,12 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         "tol": [positive],
     }
 
-    def __init__(
-        self,
-        density: Any = None,
-        *,
-        width: float = 2.0,
-        merge: float = 0.5,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-    ) -> None:
-        self.density = density
-        self.width = width
-        self.merge = merge
-        self.max_iter = max_iter
-        self.tol = tol
+    density: Any = None
+    _: KW_ONLY
+    width: float = 2.0
+    merge: float = 0.5
+    max_iter: int = 500
+    tol: float = 1e-4
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: ArrayLike, y: None = None) -> Self:  # noqa: ARG002
@@ -121,7 +115,7 @@ class ModeClustering(ClusterMixin, BaseEstimator):
             )
             density = LCA() if self.density is None else clone(self.density)
             density.fit(points)
-            modes, n_iter = self._ascend(density, points)
+            modes, n_iter = density._ascend(points, self.width, self.max_iter, self.tol)
             # Points that arrived at the same place are compared once.
             mapped = _mapped(density, modes)
             rounded = np.round(mapped / (self.merge * self.width / 8))
@@ -162,14 +156,9 @@ class ModeClustering(ClusterMixin, BaseEstimator):
         points = validate_data(self, X, reset=False, dtype=FLOATS)
         centers = _mapped(self.density_, self.cluster_centers_)
         nearest = NearestNeighbors(n_neighbors=1).fit(centers)
-        arrived = _mapped(self.density_, self._ascend(self.density_, points)[0])
+        modes, _ = self.density_._ascend(points, self.width, self.max_iter, self.tol)
+        arrived = _mapped(self.density_, modes)
         return nearest.kneighbors(arrived, return_distance=False)[:, 0]
-
-    def _ascend(self, density: Any, points: FloatArray) -> tuple[FloatArray, int]:
-        found: tuple[FloatArray, int] = density._ascend(
-            points, self.width, self.max_iter, self.tol
-        )
-        return found
 
 
 def _mapped(density: Any, points: FloatArray) -> FloatArray:

@@ -88,8 +88,7 @@ def varying_eigenvectors(matrix: Matrix, points: FloatArray) -> FloatArray:
     B = eigh(matrix)[1].astype(points.dtype)
     lengths = np.linalg.norm(points @ B, axis=0)
     noise = np.sqrt(negligible(points.dtype, *points.shape))
-    found: FloatArray = B[:, lengths > noise * lengths.max()]
-    return found
+    return B[:, lengths > noise * lengths.max()]
 
 
 def complete_rows(components: Matrix, n_components: int) -> Matrix:

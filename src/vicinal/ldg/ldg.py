@@ -1,12 +1,13 @@
 """Local discriminative Gaussians: the estimator."""
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult
 from scipy.sparse import issparse
 from sklearn.base import _fit_context
@@ -15,9 +16,8 @@ from sklearn.utils import check_random_state, check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._typing import FloatArray
 from vicinal.base.linalg import orthonormal, span_of, varying_axes
-from vicinal.base.metric import LearnsFromClasses, LinearMetric, labeled, warn_caller
+from vicinal.base.metric import LinearMetric, labeled, warn_caller
 from vicinal.base.selection import checked_n_components
 from vicinal.ldg.eigenproblem import (
     EigenProblem,
@@ -26,7 +26,7 @@ from vicinal.ldg.eigenproblem import (
     complete_rows,
 )
 from vicinal.ldg.local_gaussians import ClassPoints, least_spread, scatters
-from vicinal.ldg.local_qda import LocalQDA
+from vicinal.ldg.local_qda import LocalQDA, at_least_one
 from vicinal.ldg.selection import (
     Sample,
     choose_dimension,
@@ -40,7 +40,8 @@ from vicinal.objectives.nca import check_class_prior
 from vicinal.optimize import maximize
 
 
-class LDG(LearnsFromClasses, LinearMetric):
+@dataclass(eq=False, repr=False)
+class LDG(LinearMetric):
     """Local discriminative Gaussians.
 
     Supervised dimensionality reduction by one eigendecomposition [1]_. Around each
@@ -158,54 +159,30 @@ default="empirical"
     True
     """
 
+    _requires_y: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LocalQDA._parameter_constraints,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto", "grow"}),
-        ],
+        "n_components": [at_least_one, StrOptions({"auto", "grow"})],
         "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "refine": ["boolean"],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [at_least_one],
         "tol": [Interval(Real, 0, None, closed="left")],
         "verbose": ["verbose"],
     }
     _accept_sparse: ClassVar[list[str] | bool] = ["csr"]
-    components_: FloatArray
-    eigenvalues_: NDArray[np.float64]
-    n_components_: int
-    n_neighbors_: int
-    gamma_: float
-    classes_: NDArray[Any]
-    n_iter_: int
-    objective_curve_: NDArray[np.float64]
 
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        *,
-        n_neighbors: int | str = "auto",
-        gamma: float | str = "auto",
-        refine: bool = False,
-        class_prior: ArrayLike | str | None = "empirical",
-        var_floor: float = 1e-3,
-        max_iter: int = 50,
-        tol: float = 1e-5,
-        verbose: int = 0,
-        random_state: int | RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.gamma = gamma
-        self.refine = refine
-        self.class_prior = class_prior
-        self.var_floor = var_floor
-        self.max_iter = max_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    n_neighbors: int | str = "auto"
+    gamma: float | str = "auto"
+    refine: bool = False
+    class_prior: ArrayLike | str | None = "empirical"
+    var_floor: float = 1e-3
+    max_iter: int = 50
+    tol: float = 1e-5
+    verbose: int = 0
+    random_state: int | RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -239,7 +216,7 @@ default="empirical"
             floor = least_spread(points, self.var_floor)
             subset = ClassPoints.build(points, codes[order], floor)
             sample = Sample.draw(subset, priors, n_features, random_state, n_threads)
-            k = self._chosen_n_neighbors(sample)
+            k = choose_n_neighbors(sample, self.n_neighbors)
             neighbors = subset.nearest(k, None, n_threads)
             V, A = scatters(subset, neighbors, priors, n_features, n_threads)
             problem = EigenProblem.build(varying_axes(points, n_threads), V, A)
@@ -267,12 +244,6 @@ default="empirical"
             self.n_components, n_features, f"the {n_features} features of X", "'auto'"
         )
 
-    def _chosen_n_neighbors(self, sample: Sample) -> int:
-        """Return k, as given or chosen."""
-        if isinstance(self.n_neighbors, str):
-            return choose_n_neighbors(sample)
-        return self.n_neighbors
-
     def _solve(
         self,
         problem: EigenProblem,
@@ -299,9 +270,7 @@ default="empirical"
         objective : LocalGaussianObjective or None, default=None
             Eq. 2, to refine the map with.
         """
-        points, gamma = sample.points, self.gamma
-        if isinstance(gamma, str):
-            gamma = choose_gamma(problem, sample)
+        points, gamma = sample.points, choose_gamma(problem, sample, self.gamma)
         if self.n_components == "auto":
             wanted = choose_dimension(sample, k, gamma, max(1, problem.rank))
         # More than wanted, for `set_n_components`.
@@ -309,7 +278,7 @@ default="empirical"
         if self.n_components == "grow":
             Z = points @ found.astype(points.dtype)
             wanted = max(1, grow_dimension(Z, sample.codes, sample.n_threads))
-        solution: OptimizeResult | None = None
+        solution = None
         if objective is not None and problem.rank > wanted:
             solution = maximize(
                 objective, found[:, :wanted].T, max_iter=self.max_iter, tol=self.tol

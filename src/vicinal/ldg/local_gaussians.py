@@ -254,8 +254,7 @@ def summing(neighbors: NDArray[np.int32], n_points: int, dtype: Any) -> csr_arra
 
 def squared_norms(points: FloatArray) -> NDArray[np.float64]:
     """Return ‖x‖² of each row, summed in float64."""
-    norms: NDArray[np.float64] = np.einsum("ij,ij->i", points, points, dtype=np.float64)
-    return norms
+    return np.einsum("ij,ij->i", points, points, dtype=np.float64)
 
 
 def least_spread(points: FloatArray, var_floor: float) -> float:

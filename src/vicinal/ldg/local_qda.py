@@ -1,5 +1,6 @@
 """Local quadratic discriminant analysis: the classifier behind LDG."""
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -19,7 +20,10 @@ from vicinal.ldg.selection import Sample, choose_n_neighbors, warn_of_small_clas
 from vicinal.neighborhood import effective_n_threads
 from vicinal.objectives.nca import check_class_prior
 
+at_least_one = Interval(Integral, 1, None, closed="left")
 
+
+@dataclass(eq=False, repr=False)
 class LocalQDA(ClassifierMixin, BaseEstimator):
     """Local quadratic discriminant analysis.
 
@@ -84,33 +88,19 @@ default="empirical"
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_neighbors": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
+        "n_neighbors": [at_least_one, StrOptions({"auto"})],
         "class_prior": ["array-like", StrOptions({"empirical"}), None],
         "var_floor": [Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
-    classes_: NDArray[Any]
-    n_neighbors_: int
-    class_prior_: FloatArray
 
-    def __init__(
-        self,
-        n_neighbors: int | str = "auto",
-        *,
-        class_prior: ArrayLike | str | None = "empirical",
-        var_floor: float = 1e-3,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.class_prior = class_prior
-        self.var_floor = var_floor
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_neighbors: int | str = "auto"
+    _: KW_ONLY
+    class_prior: ArrayLike | str | None = "empirical"
+    var_floor: float = 1e-3
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -139,11 +129,11 @@ default="empirical"
             moved = centered(points[order])
             floor = least_spread(moved.points, self.var_floor)
             subset = ClassPoints.build(moved.points, codes[order], floor)
-            k, d = self.n_neighbors, points.shape[1]
-            if isinstance(k, str):
-                sample = Sample.draw(subset, priors, d, random_state, n_threads)
-                k = choose_n_neighbors(sample)
-            self.n_neighbors_, self.classes_, self.class_prior_ = k, classes, priors
+            sample = Sample.draw(
+                subset, priors, points.shape[1], random_state, n_threads
+            )
+            self.n_neighbors_ = choose_n_neighbors(sample, self.n_neighbors)
+            self.classes_, self.class_prior_ = classes, priors
             self._moved = moved._replace(points=moved.points[:0])
             self._references = subset
         return self

@@ -128,13 +128,15 @@ class Sample:
         return cls(points, codes, priors, floor, n_features, random_state, n_threads)
 
 
-def choose_n_neighbors(sample: Sample) -> int:
-    """Return the k of N_NEIGHBORS for which local QDA is best in five folds.
+def choose_n_neighbors(sample: Sample, asked: int | str = "auto") -> int:
+    """Return k as asked for, or the one for which local QDA is best in five folds.
 
-    Of equally good ones the largest. The neighbors for the largest k, found once for
-    each fold, contain those for the others. A k is tried only if a class has more
-    points.
+    Of equally good ones of N_NEIGHBORS the largest. The neighbors for the largest k,
+    found once for each fold, contain those for the others. A k is tried only if a class
+    has more points.
     """
+    if not isinstance(asked, str):
+        return asked
     points, codes, n_threads = sample.points, sample.codes, sample.n_threads
     largest = np.bincount(codes).max()
     sizes = [k for k in N_NEIGHBORS if k < largest] or [N_NEIGHBORS[0]]
@@ -153,11 +155,13 @@ def choose_n_neighbors(sample: Sample) -> int:
     return max(zip(right.tolist(), sizes, strict=True))[1]
 
 
-def choose_gamma(problem: EigenProblem, sample: Sample) -> float:
-    """Return the γ of GAMMAS with the best leave-one-out 3-NN accuracy.
+def choose_gamma(problem: EigenProblem, sample: Sample, asked: float | str) -> float:
+    """Return γ as asked for, or the one with the best leave-one-out 3-NN accuracy.
 
-    Of equally good ones the largest.
+    Of equally good ones of GAMMAS the largest.
     """
+    if not isinstance(asked, str):
+        return asked
     d = int(sample.codes.max()) + 1 + DIMENSIONS_BEYOND_CLASSES
     right = []
     for gamma in GAMMAS:

@@ -1,8 +1,8 @@
 """LDG for transfer learning: the estimator."""
 
 from collections.abc import Callable
-from functools import partial
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._typing import FLOATS, FloatArray, IntArray
+from vicinal._typing import FLOATS, FloatArray
 from vicinal.base.linalg import Domain, source_of, span_of, varying_axes
 from vicinal.base.metric import LinearMetric, encoded, validate_data
 from vicinal.base.selection import (
@@ -24,7 +24,7 @@ from vicinal.base.selection import (
 )
 from vicinal.ldg.eigenproblem import EigenProblem, Matrix, complete_rows
 from vicinal.ldg.local_gaussians import ClassPoints, least_spread, scatters
-from vicinal.ldg.local_qda import LocalQDA
+from vicinal.ldg.local_qda import LocalQDA, at_least_one
 from vicinal.ldg.selection import (
     DIMENSIONS_BEYOND_CLASSES,
     Sample,
@@ -36,6 +36,7 @@ from vicinal.neighborhood import effective_n_threads, single_threaded_blas
 from vicinal.objectives.nca import check_class_prior
 
 
+@dataclass(eq=False, repr=False)
 class TransferLDG(ClassifierMixin, LinearMetric):
     """Local discriminative Gaussians for transfer learning.
 
@@ -139,43 +140,22 @@ default="empirical"
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LocalQDA._parameter_constraints,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            StrOptions({"auto"}),
-        ],
+        "n_components": [at_least_one, StrOptions({"auto"})],
         "gamma": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "alpha": [Interval(Real, 0, 1, closed="both"), StrOptions({"auto"})],
         "standardize": ["boolean"],
     }
-    components_: FloatArray
-    offset_: FloatArray
-    source_components_: FloatArray
-    source_offset_: FloatArray
-    eigenvalues_: NDArray[np.float64]
-    classes_: NDArray[Any]
 
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        *,
-        n_neighbors: int | str = "auto",
-        gamma: float | str = "auto",
-        alpha: float | str = "auto",
-        standardize: bool = True,
-        class_prior: ArrayLike | str | None = "empirical",
-        var_floor: float = 1e-3,
-        random_state: int | RandomState | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.gamma = gamma
-        self.alpha = alpha
-        self.standardize = standardize
-        self.class_prior = class_prior
-        self.var_floor = var_floor
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    n_neighbors: int | str = "auto"
+    gamma: float | str = "auto"
+    alpha: float | str = "auto"
+    standardize: bool = True
+    class_prior: ArrayLike | str | None = "empirical"
+    var_floor: float = 1e-3
+    random_state: int | RandomState | None = None
+    n_jobs: int | None = None
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -240,28 +220,28 @@ default="empirical"
             sample = Sample.draw(
                 subset, priors, int(kept.sum()), random_state, n_threads
             )
-            k, gamma, alpha = self.n_neighbors, self.gamma, self.alpha
-            if isinstance(k, str):
-                k = choose_n_neighbors(sample)
-            matrices = partial(_matrices, varying_axes(both), subset, sample, k)
+            k, axes = choose_n_neighbors(sample, self.n_neighbors), varying_axes(both)
+
+            def matrices(queries: ClassPoints | None = None) -> EigenProblem:
+                """Return V_t and A_t of target points, or V_s and A_s without any."""
+                centers = None if queries is None else queries.points
+                neighbors = subset.nearest(k, centers, n_threads)  # source points
+                V, A = scatters(
+                    subset, neighbors, priors, sample.n_features, n_threads, queries
+                )
+                return EigenProblem.build(axes, V, A)
+
             of_source = problem = matrices()
-            if isinstance(gamma, str):
-                gamma = choose_gamma(of_source, sample)
+            gamma, alpha = choose_gamma(of_source, sample, self.gamma), self.alpha
             if given is None:
                 alpha = 1.0
             else:
+                queries = ClassPoints.build(both[n:], target.codes, 0, len(classes))
                 if isinstance(alpha, str):
                     alpha = _choose_alpha(
-                        subset,
-                        both[n:],
-                        target.codes,
-                        sample,
-                        of_source,
-                        matrices,
-                        gamma,
+                        subset, queries, sample, gamma, of_source, matrices
                     )
-                of_target = matrices(both[n:], target.codes)
-                problem = of_target.mixed(of_source, alpha)
+                problem = matrices(queries).mixed(of_source, alpha)
             values, found = problem.smallest(gamma, wanted)
             directions = complete_rows(span.basis_to_features(found), wanted)
             self._store(source, target, directions, kept, classes)
@@ -313,8 +293,7 @@ default="empirical"
         ndarray of shape (n_samples,)
         """
         Z = self._map(X)
-        found: NDArray[Any] = self._knn.predict(Z)
-        return found
+        return self._knn.predict(Z)
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Return each class's share of the three nearest rows of both domains.
@@ -330,8 +309,7 @@ default="empirical"
             Classes in the order of `classes_`.
         """
         Z = self._map(X)
-        proba: FloatArray = self._knn.predict_proba(Z)
-        return proba
+        return self._knn.predict_proba(Z)
 
     def _wanted(self, n_varying: int, n_classes: int) -> int:
         """Return the dimension of the map."""
@@ -379,47 +357,26 @@ default="empirical"
         return points @ components.T + offset
 
 
-def _matrices(
-    axes: Matrix,
-    source: ClassPoints,
-    sample: Sample,
-    n_neighbors: int,
-    points: FloatArray | None = None,
-    codes: IntArray | None = None,
-) -> EigenProblem:
-    """Return V_t and A_t of target points, or V_s and A_s if there are none.
-
-    The neighbors are source points in either case.
-    """
-    queries = None
-    if points is not None and codes is not None:
-        queries = ClassPoints.build(points, codes, 0, source.n_classes)
-    neighbors = source.nearest(n_neighbors, points, sample.n_threads)
-    V, A = scatters(
-        source, neighbors, sample.priors, sample.n_features, sample.n_threads, queries
-    )
-    return EigenProblem.build(axes, V, A)
-
-
 def _choose_alpha(
     source: ClassPoints,
-    points: FloatArray,
-    codes: IntArray,
+    target: ClassPoints,
     sample: Sample,
-    of_source: EigenProblem,
-    matrices: Callable[..., EigenProblem],
     gamma: float,
+    of_source: EigenProblem,
+    matrices: Callable[[ClassPoints], EigenProblem],
 ) -> float:
     """Return the α whose 3-NN is best in folds of the target rows.
 
     Of equally good ones the largest. Held-out rows are used neither for the map nor as
     neighbors. The candidates were chosen on other draws of figure 5 (docs/ldg.md).
     """
+    points, codes = target.points, target.codes
     alphas = (0.0, 0.1, 0.3, 0.5)
     d = source.n_classes + DIMENSIONS_BEYOND_CLASSES
     right = np.zeros(len(alphas), dtype=np.intp)
     for held in held_out(codes, sample.random_state):
-        of_target = matrices(points[~held], codes[~held])
+        rest = ClassPoints.build(points[~held], codes[~held], 0, source.n_classes)
+        of_target = matrices(rest)
         known = np.vstack([source.points, points[~held]])
         labels = np.concatenate([source.codes, codes[~held]])
         for a, alpha in enumerate(alphas):

@@ -81,7 +81,7 @@ verbose, random_state, n_jobs
 
     See Also
     --------
-    vicinal.classic.MLKR : The map alone.
+    vicinal.classic.MLKR : The same with objective="squared-error" alone.
     vicinal.NCAClassifier : Soft neighbors for classes.
 
     Notes

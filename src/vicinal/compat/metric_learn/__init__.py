@@ -27,6 +27,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_features
 
 from vicinal import classic
 from vicinal import nca as _nca
@@ -100,7 +101,7 @@ class LFDA(
     BaseMetricLearner,
     ours=classic.LFDA,
     parameters="n_components k embedding_type preprocessor",
-    defaults={"k": None, "embedding_type": "weighted"},
+    defaults={"k": None},
     translate=lambda given: {"embedding": given["embedding_type"], "alpha": 1e-6},
 ):
     """`vicinal.classic.LFDA` with metric-learn's parameters.
@@ -134,7 +135,7 @@ class LFDA(
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from points, or their indices, and labels."""
         points = self._points(X)
-        k = self.k or max(1, min(7, np.shape(points)[1] - 1))
+        k = self.k or max(1, min(7, _num_features(points) - 1))
         return self._fit(points, y, n_neighbors=k)
 
 
@@ -143,13 +144,6 @@ class LMNN(
     ours=classic.LMNN,
     parameters="init n_neighbors min_iter max_iter learn_rate regularization "
     "convergence_tol verbose preprocessor n_components random_state k",
-    defaults={
-        "n_neighbors": 3,
-        "min_iter": 50,
-        "learn_rate": 1e-7,
-        "regularization": 0.5,
-        "convergence_tol": 1e-3,
-    },
     translate=lambda given: {"tol": min(given["convergence_tol"], 1e-5)},
     ignored="min_iter learn_rate",
 ):
@@ -280,9 +274,8 @@ class RCA(
 
 class RCA_Supervised(  # noqa: N801
     BaseMetricLearner,
-    ours=classic.RCA,
+    like=RCA,
     parameters="n_components n_chunks chunk_size preprocessor random_state num_chunks",
-    defaults={"n_chunks": 100, "chunk_size": 2},
 ):
     """RCA from labels, with random chunks.
 
@@ -370,7 +363,7 @@ class ITML(
 
 class ITML_Supervised(  # noqa: N801
     BaseMetricLearner,
-    ours=classic.ITML,
+    like=ITML,
     parameters="gamma max_iter tol n_constraints prior verbose preprocessor "
     "random_state num_constraints convergence_threshold",
 ):
@@ -405,26 +398,13 @@ class ITML_Supervised(  # noqa: N801
         return self._fit_labels(X, y, bounds=_bounds(bounds))
 
 
-MMC_DEFAULTS: Parameters = {
-    "max_iter": 100,
-    "max_proj": 10_000,
-    "init": "identity",
-    "diagonal": False,
-    "diagonal_c": 1.0,
-}
-
-
-def _mmc(given: Parameters) -> Parameters:
-    return {"form": "diagonal" if given["diagonal"] else "full"}
-
-
 class MMC(
     BaseMetricLearner,
     ours=classic.MMC,
     parameters="max_iter max_proj tol init diagonal diagonal_c verbose preprocessor "
     "random_state convergence_threshold",
-    defaults=MMC_DEFAULTS,
-    translate=_mmc,
+    defaults={"max_iter": 100, "init": "identity"},
+    translate=lambda given: {"form": "diagonal" if given["diagonal"] else "full"},
     learns_from="pairs",
     ignored="max_proj init",
 ):
@@ -467,18 +447,15 @@ class MMC(
         self, pairs: ArrayLike, y: ArrayLike, calibration_params: Any = None
     ) -> Self:
         """Learn from pairs and 1 or -1 for each; then set the threshold."""
-        _scale_diagonal(self._fit_tuples(pairs, y))
-        return self.calibrate_threshold(pairs, y, **(calibration_params or {}))
+        return self._fit_tuples(pairs, y, calibration_params)
 
 
 class MMC_Supervised(  # noqa: N801
     BaseMetricLearner,
-    ours=classic.MMC,
+    like=MMC,
     parameters="max_iter max_proj tol n_constraints init diagonal diagonal_c verbose "
     "preprocessor random_state num_constraints convergence_threshold",
-    defaults=MMC_DEFAULTS | {"tol": 1e-6},
-    translate=_mmc,
-    ignored="max_proj init",
+    defaults={"tol": 1e-6},
 ):
     """MMC from labels.
 
@@ -507,25 +484,16 @@ random_state
     (4, 4)
     """
 
-    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
-        """Learn from points, or their indices, and labels."""
-        return _scale_diagonal(self._fit_labels(X, y))
-
-
-SDML_DEFAULTS: Parameters = {"balance_param": 0.5, "sparsity_param": 0.01}
-
 
 def _sdml(given: Parameters) -> Parameters:
     sparsity = given["sparsity_param"]
-    usual = sparsity == SDML_DEFAULTS["sparsity_param"]
-    return {"sparsity": "auto" if usual else sparsity}
+    return {"sparsity": "auto" if sparsity == 0.01 else sparsity}
 
 
 class SDML(
     BaseMetricLearner,
     ours=classic.SDML,
     parameters="balance_param sparsity_param prior verbose preprocessor random_state",
-    defaults=SDML_DEFAULTS,
     translate=_sdml,
     learns_from="pairs",
     ignored="balance_param",
@@ -569,12 +537,9 @@ class SDML(
 
 class SDML_Supervised(  # noqa: N801
     BaseMetricLearner,
-    ours=classic.SDML,
+    like=SDML,
     parameters="balance_param sparsity_param prior n_constraints verbose preprocessor "
     "random_state num_constraints",
-    defaults=SDML_DEFAULTS,
-    translate=_sdml,
-    ignored="balance_param",
 ):
     """SDML from labels.
 
@@ -642,7 +607,7 @@ class LSML(
 
 class LSML_Supervised(  # noqa: N801
     BaseMetricLearner,
-    ours=classic.LSML,
+    like=LSML,
     parameters="tol max_iter prior n_constraints weights verbose preprocessor "
     "random_state num_constraints",
     ignored="weights",
@@ -675,23 +640,6 @@ class LSML_Supervised(  # noqa: N801
     """
 
 
-SCML_PARAMETERS = (
-    "beta basis n_basis gamma max_iter output_iter batch_size verbose preprocessor "
-    "random_state"
-)
-SCML_DEFAULTS: Parameters = {
-    "k_genuine": 3,
-    "k_impostor": 10,
-    "beta": 1e-5,
-    "basis": "triplet_diffs",
-    "gamma": 5e-3,
-    "max_iter": 10_000,
-    "output_iter": 500,
-    "batch_size": 10,
-}
-SCML_IGNORED = "gamma max_iter output_iter batch_size"
-
-
 def _scml(given: Parameters) -> Parameters:
     basis = given["basis"]
     return {
@@ -705,11 +653,12 @@ def _scml(given: Parameters) -> Parameters:
 class SCML(
     BaseMetricLearner,
     ours=classic.SCML,
-    parameters=SCML_PARAMETERS,
-    defaults=SCML_DEFAULTS,
+    parameters="beta basis n_basis gamma max_iter output_iter batch_size verbose "
+    "preprocessor random_state",
+    defaults={"basis": "triplet_diffs", "gamma": 5e-3, "max_iter": 10_000},
     translate=_scml,
     learns_from="triplets",
-    ignored=SCML_IGNORED,
+    ignored="gamma max_iter output_iter batch_size",
 ):
     """`vicinal.classic.SCML` with metric-learn's parameters.
 
@@ -744,11 +693,10 @@ class SCML(
 
 class SCML_Supervised(  # noqa: N801
     BaseMetricLearner,
-    ours=classic.SCML,
-    parameters=f"k_genuine k_impostor {SCML_PARAMETERS}",
-    defaults=SCML_DEFAULTS | {"basis": "lda"},
-    translate=_scml,
-    ignored=SCML_IGNORED,
+    like=SCML,
+    parameters="k_genuine k_impostor beta basis n_basis gamma max_iter output_iter "
+    "batch_size verbose preprocessor random_state",
+    defaults={"basis": "lda"},
 ):
     """SCML from labels.
 
@@ -784,19 +732,11 @@ def _fit_chunks(learner: Any, points: Any, chunks: Any) -> Any:
     """Fit RCA, like metric-learn without shrinkage if the covariance is invertible."""
     inside = chunks != -1
     sizes = np.unique(chunks[inside], return_counts=True)[1]
-    if (sizes - 1).sum() < np.shape(points)[1]:
+    if (sizes - 1).sum() < _num_features(points):
         return learner._fit(points, chunks, shrinkage="auto")
     if (sizes > 1).all():  # without -1, RCA need not ask whether it is a class
         points, chunks = _safe_indexing(points, inside), chunks[inside]
     return learner._fit(points, chunks, shrinkage=0.0)
-
-
-def _scale_diagonal(learner: Any) -> Any:
-    """Scale a diagonal M as metric-learn does."""
-    if learner.diagonal:
-        components = learner.estimator_.components_
-        components *= components.dtype.type(np.sqrt(learner.diagonal_c / 2))
-    return learner
 
 
 # Make metric-learn's modules importable, such as `itml` with ITML.

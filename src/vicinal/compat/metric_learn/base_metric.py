@@ -1,6 +1,5 @@
 """Base class of the estimators with metric-learn's names and parameters."""
 
-from collections.abc import Callable
 from inspect import Parameter
 from typing import Any, ClassVar, Self
 
@@ -13,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from vicinal._signatures import init_of
 from vicinal._typing import FloatArray
 from vicinal.base.metric import LinearMetric, warn_caller
+from vicinal.classic.tuples import n_dimensions
 
 __all__ = ["BaseMetricLearner", "MahalanobisMixin", "MetricTransformer"]
 
@@ -28,10 +28,28 @@ RENAMED = {
 # metric-learn's most frequent default of each parameter, if it is not None.
 DEFAULTS: Parameters = {
     **dict.fromkeys(RENAMED, DEPRECATED),
+    "balance_param": 0.5,
+    "batch_size": 10,
+    "beta": 1e-5,
+    "chunk_size": 2,
+    "convergence_tol": 1e-3,
+    "diagonal": False,
+    "diagonal_c": 1.0,
+    "embedding_type": "weighted",
     "gamma": 1.0,
     "init": "auto",
+    "k_genuine": 3,
+    "k_impostor": 10,
+    "learn_rate": 1e-7,
     "max_iter": 1000,
+    "max_proj": 10_000,
+    "min_iter": 50,
+    "n_chunks": 100,
+    "n_neighbors": 3,
+    "output_iter": 500,
     "prior": "identity",
+    "regularization": 0.5,
+    "sparsity_param": 0.01,
     "tol": 1e-3,
     "verbose": False,
 }
@@ -59,53 +77,58 @@ class BaseMetricLearner(LinearMetric):
 
     Parameters of a subclass
     ------------------------
-    ours : type
-        The estimator of vicinal.
     parameters : str
         The names of metric-learn's parameters in their order. Those that `ours` has,
         too, are passed on.
-    defaults : dict or None
-        Their defaults, if they differ from `DEFAULTS` and None.
+    learns_from : {"labels", "points", "chunks", "pairs", "triplets", "quadruplets"}
+        The type of training data.
+    like : type or None
+        Another subclass, whose settings below are the defaults.
+    ours : type
+        The estimator of vicinal.
+    defaults : dict
+        Defaults of the parameters, if they differ from `DEFAULTS` and None.
     translate : callable
         Maps the parameters in use to further parameters of `ours`.
-    learns_from : {"points", "chunks", "labels", "pairs", "triplets", "quadruplets"}
-        The type of training data.
     ignored : str
         Parameters without effect. Other values than the default cause a warning.
     """
 
-    _ours: ClassVar[Any]
+    _settings: ClassVar[Parameters] = {
+        "defaults": DEFAULTS,
+        "translate": lambda _: {},
+        "ignored": "",
+    }
     _defaults: ClassVar[Parameters]
-    _translate: ClassVar[Any]
-    _learns_from: ClassVar[str]
-    _ignored: ClassVar[list[str]]
+    _learns_from: ClassVar[str] = "labels"
     _warned: ClassVar[set[tuple[str, str]]] = set()
     preprocessor: Any
     estimator_: Any
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError  # replaced in each subclass
+    __init__ = init_of(
+        [Parameter("preprocessor", Parameter.POSITIONAL_OR_KEYWORD, default=None)]
+    )
 
     def __init_subclass__(
         cls,
         *,
-        ours: type | None = None,
         parameters: str = "",
-        defaults: Parameters | None = None,
-        translate: Callable[[Parameters], Parameters] = lambda _: {},
         learns_from: str = "labels",
-        ignored: str = "",
+        like: "type[BaseMetricLearner] | None" = None,
+        **settings: Any,
     ) -> None:
         super().__init_subclass__()
-        if ours is None:  # a user's subclass
+        if not parameters:  # a user's subclass
             return
-        cls._ours, cls._learns_from, cls._ignored = ours, learns_from, ignored.split()
-        cls._translate = staticmethod(translate)
-        known = DEFAULTS | (defaults or {})
-        values = cls._defaults = {name: known.get(name) for name in parameters.split()}
-        kind = Parameter.POSITIONAL_OR_KEYWORD
-        cls.__init__ = init_of(  # type: ignore[method-assign]
-            Parameter(name, kind, default=value) for name, value in values.items()
+        known = (like or BaseMetricLearner)._settings
+        defaults = known["defaults"] | settings.get("defaults", {})
+        cls._settings = known | settings | {"defaults": defaults}
+        cls._learns_from = learns_from
+        cls._accept_sparse = getattr(cls._settings["ours"], "_accept_sparse", False)
+        cls._defaults = {name: defaults.get(name) for name in parameters.split()}
+        cls.__init__ = init_of(  # type: ignore[misc]
+            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD, default=value)
+            for name, value in cls._defaults.items()
         )
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -135,29 +158,33 @@ class BaseMetricLearner(LinearMetric):
         self, X: Any, y: Any = None, fit_params: Parameters | None = None, **more: Any
     ) -> Self:
         """Fit the estimator of vicinal with translated and more parameters."""
-        defaults, given = self._ours().get_params(deep=False), self._given_parameters()
+        kind, given = self._settings["ours"], self._given_parameters()
+        defaults = kind().get_params(deep=False)
         if given.get("n_constraints", 0) is None:
             given["n_constraints"] = 20 * len(np.unique(np.asarray(y))) ** 2
         ours = {
             name: value
             for name, value in given.items()
-            if name in defaults and name not in self._ignored and value is not None
+            if name in defaults and value is not None
         }
         if self._defaults.get("tol") is not None:  # vicinal measures it otherwise
             ours["tol"] = min(given["tol"], defaults["tol"])
-        if "n_constraints" in ours and self._ours._tuple_size == 2:
+        if "n_constraints" in ours and kind._tuple_size == 2:
             ours["n_constraints"] *= 2  # metric-learn counts the pairs of each kind
         if "prior" in ours:
             ours["prior"] = self._prior(X, **given)
-        estimator = self._ours(**(ours | self._translate(given) | more))
+        estimator = kind(**(ours | self._settings["translate"](given) | more))
         estimator._strict = False  # metric-learn accepts contradictory tuples
         self.estimator_ = estimator.fit(X, y, **(fit_params or {}))
+        if given.get("diagonal"):  # metric-learn scales a diagonal M otherwise
+            components = self.estimator_.components_
+            components *= components.dtype.type(np.sqrt(self.diagonal_c / 2))
         return self
 
     def _fit_labels(self, X: Any, y: Any, **more: Any) -> Self:
         """Fit to points and labels. Those who draw tuples leave out negative labels."""
         points, labels = self._points(X), np.asarray(y)
-        if "preprocessor" in self._ours().get_params(deep=False):
+        if hasattr(self._settings["ours"], "preprocessor"):
             self._check_points(points)
             more["preprocessor"] = None
             known = labels >= 0 if labels.dtype.kind in "if" else np.array(True)
@@ -170,27 +197,28 @@ class BaseMetricLearner(LinearMetric):
     ) -> Self:
         """Fit to tuples of points, or with `preprocessor` of indices."""
         kind = self._learns_from
-        if np.ndim(tuples) != 3 and self.preprocessor is None:
+        if n_dimensions(tuples) != 3 and self.preprocessor is None:
             raise ValueError(
                 f"Expected {kind}, an array of shape (n_{kind}, {TUPLE_SIZES[kind]}, "
                 "n_features), or with a preprocessor of indices; got shape "
-                f"{np.shape(tuples)}."
+                f"{np.asarray(tuples).shape}."
             )
         self._fit(tuples, y, **more)
-        if calibration:
-            self.calibrate_threshold(tuples, y, **calibration)
+        if kind == "pairs":
+            self.calibrate_threshold(tuples, y, **(calibration or {}))
         return self
 
     def _given_parameters(self) -> Parameters:
         """Return the parameters by their new names; warn about those without effect."""
         given = self.get_params(deep=False)
-        for old in [name for name in given if self._defaults[name] == DEPRECATED]:
+        for old in [name for name in given if self._defaults.get(name) == DEPRECATED]:
             value = given.pop(old)
             if value != DEPRECATED:
                 warn_renamed(old)
                 given[RENAMED[old]] = value
-        for name in self._ignored:
-            value, default = given[name], self._defaults[name]
+        for name in self._settings["ignored"].split():
+            default = self._defaults[name]
+            value = given.pop(name, default)  # a user's subclass may lack it
             same = value is default or (np.ndim(value) == 0 and value == default)
             key = (type(self).__name__, name)
             if not same and key not in self._warned:
@@ -203,7 +231,7 @@ class BaseMetricLearner(LinearMetric):
 
     def _points(self, X: Any) -> Any:
         """Return the points of X, which may hold indices for the preprocessor."""
-        if self.preprocessor is None or np.ndim(X) != 1:
+        if self.preprocessor is None or n_dimensions(X) != 1:
             return X
         if callable(self.preprocessor):
             return self.preprocessor(np.asarray(X))
@@ -211,10 +239,10 @@ class BaseMetricLearner(LinearMetric):
 
     def _check_points(self, points: Any) -> None:
         """Raise ValueError if tuples are given instead of points."""
-        if np.ndim(points) == 3:
-            name = type(self).__name__
+        if n_dimensions(points) == 3:
+            name, shape = type(self).__name__, np.asarray(points).shape
             raise ValueError(
-                f"{name} learns from points and labels; got shape {np.shape(points)}. "
+                f"{name} learns from points and labels; got shape {shape}. "
                 f"{name.removesuffix('_Supervised')} learns from tuples."
             )
 
@@ -229,8 +257,9 @@ class BaseMetricLearner(LinearMetric):
             )
         from sklearn.datasets import make_spd_matrix  # slow to import
 
-        indices = self._learns_from in TUPLE_SIZES and np.ndim(X) == 2
-        n_features = np.shape(self._points(np.ravel(X)[:1]) if indices else X)[-1]
+        indices = self._learns_from in TUPLE_SIZES and n_dimensions(X) == 2
+        points = self._points(np.ravel(X)[:1]) if indices else np.asarray(X)
+        n_features = points.shape[-1]
         return make_spd_matrix(
             n_features, random_state=check_random_state(random_state)
         )
@@ -261,7 +290,7 @@ class BaseMetricLearner(LinearMetric):
         -------
         ndarray of shape (n_pairs,)
         """
-        if self.preprocessor is not None and np.ndim(pairs) == 2:
+        if self.preprocessor is not None and n_dimensions(pairs) == 2:
             pairs = np.stack([self._points(part) for part in np.asarray(pairs).T], 1)
         return super().pair_distance(pairs)
 

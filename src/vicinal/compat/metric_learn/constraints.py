@@ -100,6 +100,16 @@ class Constraints:
         """
         known = self._known
         labels = np.unique(self.partial_labels[known], return_inverse=True)[1]
+        sizes = np.bincount(labels)
+        for k, most, whose in (
+            (k_genuine, sizes.min() - 1, "the same class"),
+            (k_impostor, len(known) - sizes.max(), "other classes"),
+        ):
+            if k > most:
+                warn_caller(
+                    f"Some points have {most} neighbors of {whose}, fewer than {k}; "
+                    "they have triplets with those."
+                )
         points = np.asarray(X, dtype=float)[known]
         return known[nearest_triplets(points, labels, k_genuine, k_impostor)]
 
