@@ -1,5 +1,6 @@
 """Ranks of relevant documents, scores of queries, and scores before and after."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -126,6 +127,32 @@ class Evaluation:
     def __getitem__(self, name: str) -> Change:
         """Return the change of a score, as in ``evaluation["ndcg@10"].gain``."""
         return self.changes[name]
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if scores from an untrusted file cannot be printed."""
+        queries, seed = np.asarray(self.queries), self.seed
+        distinct = queries.dtype.kind == "i" and len(np.unique(queries)) == len(queries)
+        if not (distinct and queries.min(initial=0) >= 0):
+            raise ValueError("the positions of the queries")
+        if not (seed is None or (type(seed) is int and 0 <= seed < 2**32)):
+            raise ValueError("the seed")
+        if self.before.keys() != self.after.keys() or not all(
+            re.fullmatch(r"[a-z]{1,20}(@[0-9]{1,9})?", name) for name in self.before
+        ):
+            raise ValueError("the names of the scores")
+        for name, before in self.before.items():
+            both = np.stack([before, self.after[name]])
+            is_missing = np.isnan(both)
+            if (
+                both.shape != (2, len(queries))
+                or (is_missing[0] != is_missing[1]).any()
+            ):
+                raise ValueError("the scores have other queries")
+            scores = both[~is_missing]
+            # Scores are between 0 and 1, up to rounding.
+            if not scores.size or scores.min() < 0 or scores.max() > 1 + 1e-6:
+                raise ValueError("the scores are out of range")
+        vars(self).pop("changes", None)  # computed again from the scores
 
     def __str__(self) -> str:
         lines = [f"{'score':<10}{'before':>8}{'after':>8}{'gain':>9}   95 % interval"]

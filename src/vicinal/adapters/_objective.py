@@ -3,6 +3,7 @@
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -106,59 +107,7 @@ class RetrievalObjective:
         columns = sample_indices(rng, len(self.documents), n_candidates)
         return self.subset(rows, columns)
 
-    def mapped(self, components: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the mapped queries and documents."""
-        (U, _), (V, _) = self._images(components)
-        return U, V
-
-    def terms(self, components: FloatArray) -> FloatArray:
-        """Return Σ_j w_qj log p_qj for each query."""
-        return self._evaluate(components, with_gradient=False)[0]
-
-    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
-        """Return the sum of the terms and its gradient, in O(D n_queries n_documents).
-
-        Parameters
-        ----------
-        components : ndarray of shape (n_components, n_features), or two of them
-            The map; for side "two" those of the queries and of the documents.
-        """
-        terms, grad_U, grad_V = self._evaluate(components, with_gradient=True)
-        gradient = back_project(grad_U, self.queries, self.n_threads)
-        if grad_V is not None:
-            of_documents = back_project(grad_V, self.documents, self.n_threads)
-            if self.side == "two":
-                gradient = np.stack([gradient, of_documents])
-            else:
-                gradient = gradient + of_documents
-        return float(terms.sum()), gradient
-
-    def _evaluate(
-        self, components: FloatArray, with_gradient: bool
-    ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-        """Return the terms and the gradients by A q and B x (None if x stays)."""
-        (U, length_U), (V, length_V) = self._images(components)
-        # Centered, so that sums of squares lose few digits.
-        scale, center = U.dtype.type(np.sqrt(0.5 / self.temperature)), V.mean(axis=0)
-        P, Z = scale * (U - center), scale * (V - center)
-        maps_documents = with_gradient and self.side != "query"
-        carried = np.hstack([P, np.ones_like(P[:, :1])]) if maps_documents else None
-        found = soft_neighbors(P, Z, self.n_threads, carried)
-        wanted = self.weights @ Z
-        squares = np.einsum("ij,ij->i", P, P) - 2 * np.einsum("ij,ij->i", P, wanted)
-        squares += self.weights @ np.einsum("ij,ij->i", Z, Z)
-        terms: FloatArray = -squares.astype(np.float64) - found.log_sums
-        if not with_gradient:
-            return terms, U, None
-        grad_U = _through_length(U, length_U, 2 * scale * (wanted - found.means))
-        if not maps_documents:
-            return terms, grad_U, None
-        attraction = self.weights.T @ P - found.received[:, :-1]
-        mass = self.weights.sum(axis=0) - found.received[:, -1]
-        grad_V = 2 * scale * (attraction - mass[:, None] * Z)
-        return terms, grad_U, _through_length(V, length_V, grad_V)
-
-    def _images(
+    def mapped(
         self, components: FloatArray
     ) -> list[tuple[FloatArray, FloatArray | None]]:
         """Return mapped queries and documents, each with the lengths divided by."""
@@ -173,6 +122,57 @@ class RetrievalObjective:
                 Z = Z / length
             images.append((Z, length))
         return images
+
+    def terms(self, components: FloatArray) -> FloatArray:
+        """Return Σ_j w_qj log p_qj for each query."""
+        (U, _), (V, _) = self.mapped(components)
+        _, P, Z = self._scaled(U, V)
+        log_sums = soft_neighbors(P, Z, self.n_threads).log_sums
+        return self._terms(P, Z, self.weights @ Z, log_sums)
+
+    def value_and_gradient(self, components: FloatArray) -> tuple[float, FloatArray]:
+        """Return the sum of the terms and its gradient, in O(D n_queries n_documents).
+
+        Parameters
+        ----------
+        components : ndarray of shape (n_components, n_features), or two of them
+            The map; for side "two" those of the queries and of the documents.
+        """
+        (U, length_U), (V, length_V) = self.mapped(components)
+        scale, P, Z = self._scaled(U, V)
+        maps_documents = self.side != "query"
+        carried = np.hstack([P, np.ones_like(P[:, :1])]) if maps_documents else None
+        found = soft_neighbors(P, Z, self.n_threads, carried)
+        wanted = self.weights @ Z
+        value = float(self._terms(P, Z, wanted, found.log_sums).sum())
+        grad_U = _through_length(U, length_U, 2 * scale * (wanted - found.means))
+        gradient = back_project(grad_U, self.queries, self.n_threads)
+        if not maps_documents:
+            return value, gradient
+        attraction = self.weights.T @ P - found.received[:, :-1]
+        mass = self.weights.sum(axis=0) - found.received[:, -1]
+        grad_V = 2 * scale * (attraction - mass[:, None] * Z)
+        grad_V = _through_length(V, length_V, grad_V)
+        of_documents = back_project(grad_V, self.documents, self.n_threads)
+        if self.side == "two":
+            return value, np.stack([gradient, of_documents])
+        return value, gradient + of_documents
+
+    def _scaled(
+        self, U: FloatArray, V: FloatArray
+    ) -> tuple[Any, FloatArray, FloatArray]:
+        """Return 1 / √2T, and the points times it, centered to lose few digits."""
+        scale, center = U.dtype.type(np.sqrt(0.5 / self.temperature)), V.mean(axis=0)
+        return scale, scale * (U - center), scale * (V - center)
+
+    def _terms(
+        self, P: FloatArray, Z: FloatArray, wanted: FloatArray, log_sums: FloatArray
+    ) -> FloatArray:
+        """Return −Σ_j w_qj ‖p_q − z_j‖² − log Σ_j exp(−‖p_q − z_j‖²) of each query."""
+        squares = np.einsum("ij,ij->i", P, P) - 2 * np.einsum("ij,ij->i", P, wanted)
+        squares += self.weights @ np.einsum("ij,ij->i", Z, Z)
+        terms: FloatArray = -squares.astype(np.float64) - log_sums
+        return terms
 
     def closed_form(self, alpha: float) -> FloatArray:
         """Return the best map of the queries if the documents form one Gaussian cloud.

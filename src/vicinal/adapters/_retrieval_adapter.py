@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from vicinal._typing import FloatArray, IntArray
+from vicinal._typing import FLOATS, FloatArray, IntArray
 from vicinal.adapters._evaluation import Evaluation, check_k, score_vectors
 from vicinal.adapters._objective import MiniBatches, RetrievalObjective
 from vicinal.adapters._selection import HeldOutQueries
@@ -247,26 +247,24 @@ class RetrievalAdapter(BaseEstimator):
                     candidates, key=lambda one: one.precision.sum()
                 )
             objective.temperature = temperature
-            maps, n_iter, converged = start, 0, True
+            result = solution(start, 0, [], "converged", "the start is kept")
             if is_adapted:
                 result = solve(objective, float(alpha), start)
-                maps, n_iter = result.x, result.nit
-                converged = result.reason != "max_iter"
-        A, B = maps if self.side == "two" else (maps, maps)
+        A, B = result.x if self.side == "two" else (result.x, result.x)
+        B = np.eye(len(A)) if self.side == "query" else B
         self.query_components_ = A.astype(Q.dtype)
-        self.document_components_ = (
-            np.eye(len(A)) if self.side == "query" else B
-        ).astype(Q.dtype)
+        self.document_components_ = B.astype(Q.dtype)
         self.alpha_, self.temperature_ = float(alpha), temperature
         self.metric_, self.is_adapted_ = metric, is_adapted
-        self.n_features_in_, self.n_iter_ = Q.shape[1], n_iter
+        self.n_features_in_, self.n_iter_ = Q.shape[1], result.nit
         self.__dict__.pop("evaluation_", None)  # of an earlier fit
         if evaluation is not None:
             self.evaluation_ = evaluation
             self._report(evaluation)
-        if not converged:
+        if result.reason == "max_iter":
             warn_caller(
-                f"The fit did not converge in {n_iter} iterations: increase max_iter.",
+                f"The fit did not converge in {result.nit} iterations: increase "
+                "max_iter.",
                 ConvergenceWarning,
             )
         return self
@@ -413,10 +411,24 @@ class RetrievalAdapter(BaseEstimator):
         return to_unit_length(mapped, kind) if self.metric_ == "cosine" else mapped
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes from a file do not fit together."""
-        from vicinal.adapters._serialization import check_loaded
-
-        check_loaded(self)
+        """Raise ValueError if attributes from an untrusted file do not fit together."""
+        A, B = self.query_components_, self.document_components_
+        d = self.n_features_in_ if self.n_components is None else self.n_components
+        for holds, problem in (
+            (A.shape == B.shape == (d, self.n_features_in_), "the shapes of the maps"),
+            (A.dtype == B.dtype and A.dtype in FLOATS, "the maps are not floats"),
+            (type(self.is_adapted_) is bool, "is_adapted_ has another type"),
+            (type(self.n_iter_) is int, "n_iter_ has another type"),
+            (np.isfinite(A).all() and np.isfinite(B).all(), "the maps are not finite"),
+            (self.metric_ in ("cosine", "euclidean"), "the metric is unknown"),
+            (0 <= self.alpha_ < np.inf, "alpha or temperature is out of range"),
+            (0 < self.temperature_ < np.inf, "alpha or temperature is out of range"),
+        ):
+            if not holds:
+                raise ValueError(problem)
+        self._validate_params()
+        if hasattr(self, "evaluation_"):
+            self.evaluation_._check_loaded()
 
     def rank(
         self, queries: ArrayLike, documents: ArrayLike, k: int = 10

@@ -9,7 +9,7 @@ from scipy.optimize import OptimizeResult
 from vicinal._typing import FloatArray
 from vicinal.adapters._evaluation import score_vectors
 from vicinal.adapters._objective import N_SAMPLED_DOCUMENTS, RetrievalObjective
-from vicinal.base.selection import climb, paired_gains
+from vicinal.base.selection import paired_gains
 from vicinal.objectives.nca import sample_indices
 
 # From a map near the identity to one close to the unpenalized maximum.
@@ -113,25 +113,23 @@ class HeldOutQueries:
             Temperatures to try.
         """
         candidates: list[Candidate] = []
-
-        def attempt(alpha: float, temperature: float) -> float:
-            before = candidates[-1].maps if candidates else [start] * len(self.train)
-            maps = []
-            for objective, init in zip(self.train, before, strict=True):
-                objective.temperature = temperature
-                maps.append(solve(objective, alpha, init).x)
-            precision = [
-                self._scores(test, maps[fold])["map"].sum()
-                for fold, test in zip(self.folds, self.samples, strict=True)
-            ]
-            candidates.append(Candidate(alpha, temperature, maps, np.array(precision)))
-            return float(np.sum(precision))
-
-        best = climb(
-            lambda k: attempt(ALPHAS[k], temperatures[0]), len(ALPHAS), patience=2
-        )
-        for temperature in temperatures[1:]:
-            attempt(ALPHAS[best], temperature)
+        maps, best = [start] * len(self.train), 0
+        for temperature in temperatures:
+            is_first = temperature == temperatures[0]
+            for alpha in ALPHAS if is_first else [candidates[best].alpha]:
+                for k, objective in enumerate(self.train):
+                    objective.temperature = temperature
+                    maps[k] = solve(objective, alpha, maps[k]).x
+                precision = [
+                    self._scores(sample, maps[fold])["map"].sum()
+                    for fold, sample in zip(self.folds, self.samples, strict=True)
+                ]
+                tried = Candidate(alpha, temperature, [*maps], np.array(precision))
+                candidates.append(tried)
+                if tried.precision.sum() > candidates[best].precision.sum():
+                    best = len(candidates) - 1
+                elif is_first and len(candidates) - 1 - best == 2:
+                    break
         return candidates
 
     def evaluate(
@@ -171,9 +169,12 @@ class HeldOutQueries:
         }
 
     def _scores(self, test: RetrievalObjective, maps: FloatArray | None) -> Scores:
-        vectors = (test.queries, test.documents) if maps is None else test.mapped(maps)
+        U, V = test.queries, test.documents
+        if maps is not None:
+            (U, _), (V, _) = test.mapped(maps)
         return score_vectors(
-            *vectors,
+            U,
+            V,
             test.weights,
             self.ks,
             unit_length=test.unit_length,

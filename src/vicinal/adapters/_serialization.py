@@ -1,7 +1,6 @@
 """Adapters in files and in other runtimes: safetensors, ONNX, FAISS."""
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from vicinal import persistence
-from vicinal.adapters._evaluation import Evaluation
 from vicinal.adapters._retrieval_adapter import RetrievalAdapter
 from vicinal.neighbors import import_extra
 
@@ -99,53 +97,6 @@ def load_adapter(path: str | os.PathLike[str]) -> RetrievalAdapter:
             f"{name} is a model of another kind, not an adapter."
         )
     return adapter
-
-
-def check_loaded(adapter: RetrievalAdapter) -> None:
-    """Raise ValueError if attributes from an untrusted file do not fit together."""
-    A, B = adapter.query_components_, adapter.document_components_
-    d = adapter.n_features_in_ if adapter.n_components is None else adapter.n_components
-    if not A.shape == B.shape == (d, adapter.n_features_in_):
-        raise ValueError("the shapes of the maps differ")
-    if not (A.dtype == B.dtype and A.dtype in (np.float32, np.float64)):
-        raise ValueError("the maps are not floats")
-    if not (type(adapter.is_adapted_) is bool and type(adapter.n_iter_) is int):
-        raise ValueError("an attribute has another type")
-    if not (np.isfinite(A).all() and np.isfinite(B).all()):
-        raise ValueError("the maps are not finite")
-    if adapter.metric_ not in ("cosine", "euclidean"):
-        raise ValueError("the metric is unknown")
-    if not (0 <= adapter.alpha_ < np.inf and 0 < adapter.temperature_ < np.inf):
-        raise ValueError("alpha or temperature is out of range")
-    adapter._validate_params()
-    if hasattr(adapter, "evaluation_"):
-        _check_evaluation(adapter.evaluation_)
-
-
-def _check_evaluation(evaluation: Evaluation) -> None:
-    """Raise ValueError if scores from an untrusted file cannot be printed."""
-    queries = np.asarray(evaluation.queries)
-    n_queries = len(queries)
-    distinct = queries.dtype.kind == "i" and len(np.unique(queries)) == n_queries
-    if not (distinct and queries.min(initial=0) >= 0):
-        raise ValueError("the positions of the queries")
-    seed = evaluation.seed
-    if not (seed is None or (type(seed) is int and 0 <= seed < 2**32)):
-        raise ValueError("the seed")
-    if evaluation.before.keys() != evaluation.after.keys() or not all(
-        re.fullmatch(r"[a-z]{1,20}(@[0-9]{1,9})?", name) for name in evaluation.before
-    ):
-        raise ValueError("the names of the scores")
-    for name, before in evaluation.before.items():
-        both = np.stack([before, evaluation.after[name]])
-        is_missing = np.isnan(both)
-        scores = both[~is_missing]
-        if both.shape != (2, n_queries) or (is_missing[0] != is_missing[1]).any():
-            raise ValueError("the scores have other queries")
-        # Scores are between 0 and 1, up to rounding.
-        if not scores.size or scores.min() < 0 or scores.max() > 1 + 1e-6:
-            raise ValueError("the scores are out of range")
-    evaluation.__dict__.pop("changes", None)  # computed again from the scores
 
 
 def to_onnx(model: Any, *, side: str = "query", opset: int = 17) -> Any:

@@ -44,7 +44,7 @@ from vicinal.neural._columns import (
     is_missing,
     split_columns,
 )
-from vicinal.neural._loss import Kernel, NCALoss
+from vicinal.neural._loss import Kernel
 from vicinal.neural._members import Explanation, Member, embed, fit_linear_vote
 from vicinal.neural._network import (
     ModuleNetwork,
@@ -59,6 +59,7 @@ from vicinal.neural._training import (
     torch_state,
     train,
 )
+from vicinal.neural.saved import check_loaded, packed, unpacked
 
 
 def _at_least(least: int) -> Interval:
@@ -378,6 +379,19 @@ class NeuralEstimator(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def __getstate__(self) -> Any:
+        """Return plain values and arrays, unless a network is the user's own."""
+        state: Any = super().__getstate__()
+        networks = [one.network for one in state.get("_members", ())]
+        plain = networks and all(isinstance(one, TableNetwork) for one in networks)
+        return packed(state) if plain else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        is_packed = isinstance(state.get("_known"), dict)
+        super().__setstate__(unpacked(state) if is_packed else state)
+
+    _check_loaded = check_loaded
+
     def _check_rows(
         self, X: Any, y: ArrayLike, encoder: ColumnEncoder | None = None
     ) -> tuple[RawRows, NDArray[Any]]:
@@ -556,7 +570,6 @@ class NeuralEstimator(
         """
         known, encoder = state["_known"], state["_encoder"]
         device = torch.device(self.device)
-        loss = NCALoss(self._objective, distance=self.distance)
         kernel = Kernel(plain=self.distance == "plain")
         max_iter = self.max_iter if n_new is None else 1
         batch_size = self.batch_size
@@ -585,21 +598,8 @@ class NeuralEstimator(
                 if validation is None and n_new is None and self.early_stopping:
                     held_out = self._hold_out(known, seed, old)
                     judges = known[held_out] if len(held_out) else None
-                run = train(
-                    network,
-                    known[np.setdiff1d(known.counted, held_out)],
-                    judges,
-                    loss,
-                    batch_size=batch_size,
-                    n_references=self.n_references,
-                    learning_rate=self.learning_rate,
-                    weight_decay=self.weight_decay,
-                    max_iter=max_iter,
-                    n_iter_no_change=self.n_iter_no_change,
-                    device=device,
-                    after_epoch=monitor,
-                    n_new=n_new,
-                )
+                learned = known[np.setdiff1d(known.counted, held_out)]
+                run = train(self, network, learned, judges, batch_size, monitor, n_new)
                 kept = self.warm_start and n_new is None and i + 1 == n_networks
                 if run.interruption is not None and not kept:
                     raise run.interruption
@@ -647,8 +647,7 @@ class NeuralEstimator(
             if self.linear_vote == "auto":
                 return None, 0.0
         learner = self._linear_class(random_state=0, n_jobs=self.n_jobs)
-        device = members[0].points.device
-        return fit_linear_vote(learner, known, sizes, members, validation, device)
+        return fit_linear_vote(learner, known, sizes, members, validation)
 
     @property
     def _voters(self) -> list[Member]:

@@ -6,7 +6,6 @@ probability p_ij of being picked as the neighbor.
 
 import copy
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from vicinal._typing import FloatArray, IntArray
 from vicinal.neural._columns import ColumnSizes, Rows
 from vicinal.neural._loss import Kernel, Pairs
 from vicinal.neural._network import TableNetwork, linear_network
+from vicinal.objectives.nca import sample_indices
 
 # Calibration uses at most this number of pairs per temperature, but at least this
 # number of queries.
@@ -99,7 +99,7 @@ class Member:
         distance.
         """
         points = self.project(rows).double()
-        found = votes(points, self.points, known, self.kernel)[0]
+        found = votes(points, self.points, known, self.kernel)
         return found.to(rows.numbers.dtype)
 
     @torch.no_grad()
@@ -118,7 +118,7 @@ class Member:
         NaN for all but `max_rows` random training rows.
         """
         found = np.full(len(known), np.nan, dtype=np.float32)
-        rows = random_subset(len(known), max_rows, np.random.default_rng(0))
+        rows = sample_indices(np.random.default_rng(0), len(known), max_rows)
         own, logs, parts = torch.from_numpy(rows), known.log_weights(self.points), []
         pairs = Pairs(self.points[own], self.points, own, self.kernel, logs)
         for _, exponents, _ in pairs.blocks():
@@ -142,7 +142,7 @@ class Member:
         references, voters = self.points[inside], known[inside]
         # A subset of the queries, but all references: their density matters.
         most = max(MAX_CALIBRATION_PAIRS // len(voters), MIN_CALIBRATION_QUERIES)
-        asked = asked[random_subset(len(asked), most, np.random.default_rng(0))]
+        asked = asked[sample_indices(np.random.default_rng(0), len(asked), most)]
         queries = embed(self.network, asked, references.device)
         kernel = replace(self.kernel, temperature=1.0)
         # Every class has some probability, so that no single row decides.
@@ -150,19 +150,13 @@ class Member:
 
         def best_of(temperatures: FloatArray) -> float:
             """Return the temperature with the least loss."""
-            step = max(1, kernel.block // (len(temperatures) * max(known.n_classes, 1)))
-            parts = []
-            for some in gen_batches(len(asked), step):
-                truth = asked.target[some, None].long() * (known.n_classes > 0)
-                found = votes(queries[some], references, voters, kernel, temperatures)
-                column = truth.expand(len(temperatures), -1, 1)
-                parts.append(found.cpu().gather(2, column)[:, :, 0])
-            found = torch.cat(parts, dim=1)
-            if known.n_classes:
-                rest = floor / known.n_classes
-                losses = [-asked.mean(((1 - floor) * p + rest).log()) for p in found]
-            else:
-                losses = [asked.mean((mean - asked.target) ** 2) for mean in found]
+            losses = []
+            for temperature in temperatures.tolist():
+                warmer = replace(kernel, temperature=temperature)
+                found = votes(queries, references, voters, warmer).cpu()
+                if known.n_classes:
+                    found = (1 - floor) * found + floor / known.n_classes
+                losses.append(prediction_loss(found, asked, least=0.0))
             return float(temperatures[np.argmin(losses)])
 
         grid = np.geomspace(0.05, 8, 17)
@@ -184,20 +178,12 @@ def embed(
     return torch.cat(parts)
 
 
-def random_subset(n: int, most: int, rng: np.random.Generator) -> IntArray:
-    """Return all n positions, or a sorted random subset if there are more than most."""
-    if n <= most:
-        return np.arange(n)
-    return np.sort(rng.choice(n, most, replace=False))
-
-
 @torch.no_grad()
 def votes(
     queries: Tensor,
     references: Tensor,
     known: Rows,
     kernel: Kernel,
-    factors: Sequence[float] | FloatArray = (1.0,),
 ) -> Tensor:
     """Return the votes of references on queries.
 
@@ -211,18 +197,16 @@ def votes(
         Targets and weights of the references.
     kernel : Kernel
         Maps distances to exponents.
-    factors : sequence of float, default=(1.0,)
-        Factors of the temperature. Distances are computed once for all of them.
 
     Returns
     -------
-    Tensor of shape (n_factors, n_queries, n_classes or 1)
+    Tensor of shape (n_queries, n_classes or 1)
         Σ_j p_ij of each class, or Σ_j p_ij y_j.
     """
     n_classes, target = known.n_classes, known.target.to(queries.device)
-    found = queries.new_zeros(len(factors), len(queries), n_classes or 1)
+    found = queries.new_zeros(len(queries), n_classes or 1)
     logs = known.log_weights(queries)
-    pairs = Pairs(queries, references.to(queries.dtype), None, kernel)
+    pairs = Pairs(queries, references.to(queries.dtype), None, kernel, logs)
     # A product with one-hot labels is faster than sums by code, and takes no more
     # memory than the points.
     few = n_classes <= 32
@@ -231,13 +215,11 @@ def votes(
         classes = torch.arange(n_classes, device=target.device)
         values = (target[:, None] == classes).to(queries.dtype)
     for part, exponents, _ in pairs.blocks():
-        for k, factor in enumerate(factors):
-            scaled = exponents if factor == 1 else exponents / float(factor)
-            p = torch.softmax(scaled if logs is None else scaled + logs, dim=1)
-            if few:
-                found[k, part] = p @ values
-            else:
-                found[k, part].scatter_add_(1, target.expand(len(p), -1), p)
+        p = torch.softmax(exponents, dim=1)
+        if few:
+            found[part] = p @ values
+        else:
+            found[part].scatter_add_(1, target.expand(len(p), -1), p)
     return found
 
 
@@ -247,7 +229,6 @@ def fit_linear_vote(
     sizes: ColumnSizes,
     members: list[Member],
     validation: Rows | None,
-    device: Any,
 ) -> tuple[Member, float]:
     """Fit a linear map to all rows, and choose its share of the votes.
 
@@ -267,8 +248,6 @@ def fit_linear_vote(
         The networks.
     validation : Rows or None
         Rows to choose the share by; None is the rows held out of each network.
-    device : torch.device
-        Device of the computation.
 
     Returns
     -------
@@ -277,7 +256,7 @@ def fit_linear_vote(
     share : float
         Its share of the votes, between 0 and 1.
     """
-    kernel = Kernel(plain=False)
+    kernel, device = Kernel(plain=False), members[0].points.device
     network = _fit_linear(learner, known[known.counted], sizes).to(device)
     linear = Member(network, embed(network, known, device), kernel)
     shares = np.linspace(0, 1, 21)
@@ -291,7 +270,7 @@ def fit_linear_vote(
             inside = known[np.setdiff1d(known.counted, member.held_out)]
             fold_network = _fit_linear(learner, inside, sizes).to(device)
         by_network, by_linear = (
-            votes(embed(one, asked, device), embed(one, inside, device), inside, its)[0]
+            votes(embed(one, asked, device), embed(one, inside, device), inside, its)
             for one, its in ((member.network, member.kernel), (fold_network, kernel))
         )
         n = len(asked.counted)
