@@ -19,6 +19,7 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="a small version")
     parser.add_argument("--runs", type=int, help="repetitions; default: the page's")
+    parser.add_argument("--minutes", type=float, help="begin no case after so many")
     parser.add_argument("--fresh", action="store_true", help="do not go on: begin anew")
     parser.add_argument(
         "--redraw", action="store_true", help="run nothing: the page from its numbers"
@@ -31,7 +32,10 @@ def main() -> None:
         if given.redraw:
             print(redraw(EXPERIMENTS[name], given.pages), flush=True)
             continue
-        path = run(EXPERIMENTS[name], scope, pages=given.pages, fresh=given.fresh)
+        path = run(
+            EXPERIMENTS[name], scope,
+            pages=given.pages, fresh=given.fresh, minutes=given.minutes,
+        )  # fmt: skip
         print(path.read_text(encoding="utf-8"), flush=True)
 
 

@@ -1,7 +1,10 @@
 """Runs an experiment case by case, keeps what is done, and writes its page.
 
-An interrupted run goes on where it stopped: outcomes are kept in a working folder until
-all are there. They are dropped if versions or the scope have changed since.
+Repetitions are run one after another, each with all its cases. An interrupted run goes
+on where it stopped: outcomes are kept in a working folder until all are there. A run
+with a limit of time ends with the page of the repetitions that are complete; the same
+command goes on from that page's numbers. Outcomes are dropped if versions or the scope
+have changed since.
 """
 
 import json
@@ -32,6 +35,7 @@ def run(
     pages: Path = PAGES,
     work: Path = WORK,
     fresh: bool = False,
+    minutes: float | None = None,
     say: Callable[[str], object] = print,
 ) -> Path:
     """Run what is still to be run, write the page, and return its path.
@@ -48,23 +52,28 @@ def run(
         The folder for what is unfinished.
     fresh : bool, default=False
         Begin anew, even if part has been run.
+    minutes : float, optional
+        Begin no case after so many; the page then has the complete repetitions.
     say : callable
         Takes a line of progress.
     """
     cases = experiment.cases(scope)
     # A quick look shall not cost what was run of the whole.
     kept = work / f"{experiment.name}{'-quick' * scope.quick}.json"
-    state = _begin(experiment, scope) if fresh else _resume(kept, experiment, scope)
+    state = _begin(experiment, scope)
+    before = [kept, pages / f"{experiment.name}.json"]
+    state["runs"] = [] if fresh else _unfinished(before, state)
     done: dict[Case, dict[str, Any]] = {
         tuple(one["case"]): one for one in state["runs"] if tuple(one["case"]) in cases
     }
     if done:
         say(f"{experiment.name}: {len(done)} of {len(cases)} were run before")
-    started, before, commit = time.monotonic(), len(done), current_commit()
-    for number, case in enumerate(cases):
-        if case in done:
-            continue
+    started, n_before, commit = time.monotonic(), len(done), current_commit()
+    groups = repetitions(cases)
+    for case in (case for group in groups for case in group if case not in done):
         begun = time.monotonic()
+        if minutes is not None and begun - started > 60 * minutes:
+            break
         outcome = experiment.run(*case)
         spent = time.monotonic() - begun
         done[case] = {
@@ -74,14 +83,30 @@ def run(
             "outcome": outcome,
         }
         state["runs"] = list(done.values())
-        _write(kept, json.dumps(state))
-        left = _left(started, len(done) - before, len(cases) - len(done))
+        _write(kept, json.dumps(state | {"planned": len(cases)}))
+        left = _left(started, len(done) - n_before, len(cases) - len(done))
         words = " ".join(map(str, case))
-        say(f"{number + 1}/{len(cases)}  {words}  {spent:.1f} s{left}")
-    state["runs"] = [done[case] for case in cases]
-    path = write_page(experiment, state, pages)
-    kept.unlink(missing_ok=True)
+        say(f"{len(done)}/{len(cases)}  {words}  {spent:.1f} s{left}")
+    complete = {case for group in groups if done.keys() >= set(group) for case in group}
+    if not complete:
+        raise TimeoutError(
+            f"{experiment.name}: {minutes} minutes are less than one repetition takes; "
+            f"{len(done)} of {len(cases)} cases are kept in {kept}."
+        )
+    state["runs"] = [done[case] for case in cases if case in complete]
+    path = write_page(experiment, state | {"planned": len(cases)}, pages)
+    if len(done) == len(cases):
+        kept.unlink(missing_ok=True)
     return path
+
+
+def repetitions(cases: list[Case]) -> list[list[Case]]:
+    """Return the cases by the seed at their end; without seeds, all are one group."""
+    groups: dict[Any, list[Case]] = {}
+    for case in cases:
+        seed = case[-1] if isinstance(case[-1], int) else None
+        groups.setdefault(seed, []).append(case)
+    return list(groups.values())
 
 
 def write_page(experiment: Experiment, state: dict[str, Any], pages: Path) -> Path:
@@ -117,6 +142,12 @@ def write_page(experiment: Experiment, state: dict[str, Any], pages: Path) -> Pa
     commits = dict.fromkeys(one.get("commit", "") for one in state["runs"])
     if named := ", ".join(commit for commit in commits if commit):
         versions += f", at commit {named}"
+    n_planned = state.get("planned", len(outcomes))
+    if n_planned > len(outcomes):
+        parts.append(
+            f"**Unfinished: {len(outcomes)} of {n_planned} runs**; the command at the "
+            "end of the page goes on."
+        )
     parts += [
         page.text.strip(),
         f"`{state['command']}`: {len(outcomes)} runs in {_duration(seconds)} on "
@@ -173,15 +204,20 @@ def _begin(experiment: Experiment, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _resume(kept: Path, experiment: Experiment, scope: Scope) -> dict[str, Any]:
-    """Return what was kept of the same run, or begin."""
-    new = _begin(experiment, scope)
-    try:
-        state: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return new
-    same = all(state.get(key) == new[key] for key in ("name", "command", "versions"))
-    return state if same and isinstance(state.get("runs"), list) else new
+def _unfinished(files: list[Path], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what the first of the files has of the same run that is not finished."""
+    for path in files:
+        try:
+            state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        runs = state.get("runs")
+        same = all(
+            state.get(key) == new[key] for key in ("name", "command", "versions")
+        )
+        if same and isinstance(runs, list) and len(runs) < state.get("planned", 0):
+            return runs
+    return []
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,5 +1,6 @@
 import importlib.util
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from benchmarks.papers.experiment import (
 )
 from benchmarks.papers.ranks import MARKS, ranked_table, ranks, ranks_by_method, written
 from benchmarks.papers.registry import EXPERIMENTS
-from benchmarks.papers.runner import redraw, run
+from benchmarks.papers.runner import redraw, repetitions, run
 
 # Those that take over three seconds even when they are quick.
 LONG = {
@@ -126,6 +127,31 @@ def test_other_runs_begin_anew(scope: Scope, fresh: bool, tmp_path: Path) -> Non
     work = tmp_path / "work"
     run(counting.experiment, scope, pages=tmp_path, work=work, fresh=fresh)
     assert len(counting.ran) == (scope.runs or 4)
+
+
+def test_a_limited_run_ends_with_a_page_and_goes_on_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = iter(range(1000))  # each look at the clock is a second later
+    monkeypatch.setattr("benchmarks.papers.runner.time.monotonic", lambda: next(ticks))
+    counting, pages, work = Counting(), tmp_path / "pages", tmp_path / "work"
+    path = run(counting.experiment, Scope(), pages=pages, work=work, minutes=0.1)
+    n_ran = len(counting.ran)
+    assert 0 < n_ran < 4
+    assert f"**Unfinished: {n_ran} of 4 runs**" in path.read_text(encoding="utf-8")
+    shutil.rmtree(work)  # only the page is left
+    run(counting.experiment, Scope(), pages=pages, work=work)
+    assert counting.ran == [("a", seed) for seed in range(4)]
+    assert "Unfinished" not in path.read_text(encoding="utf-8")
+    with pytest.raises(TimeoutError, match="less than one repetition"):
+        run(counting.experiment, Scope(), pages=pages, work=work, minutes=0)
+
+
+def test_repetitions_are_run_one_after_another() -> None:
+    cases: list[Case] = [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+    assert repetitions(cases) == [[("a", 0), ("b", 0)], [("a", 1), ("b", 1)]]
+    without_seeds: list[Case] = [("a", "x"), ("b", "y")]
+    assert repetitions(without_seeds) == [without_seeds]
 
 
 def test_a_quick_run_keeps_the_interrupted_one(tmp_path: Path) -> None:
