@@ -36,7 +36,8 @@ def main() -> None:
             EXPERIMENTS[name], scope,
             pages=given.pages, fresh=given.fresh, minutes=given.minutes,
         )  # fmt: skip
-        print(path.read_text(encoding="utf-8"), flush=True)
+        if path is not None:
+            print(path.read_text(encoding="utf-8"), flush=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.papers.experiment import Case, Outcome, Results, mean_and_error
 from benchmarks.papers.ranks import by_defaults, by_papers_rules, ranked_table
 from benchmarks.papers.registry import EXPERIMENTS
-from benchmarks.papers.runner import PAGES
+from benchmarks.papers.runner import PAGES, WORK
 from benchmarks.speed.timing import table
 
 DOCS = PAGES.parent
@@ -57,11 +57,13 @@ def commits(page: str) -> list[str]:
 
 
 def unfinished(page: str) -> str:
-    """Return what is missing of a page that was not run to its end, or nothing."""
-    state = state_of(page)
-    n_runs = len(state["runs"])
-    n_planned = state.get("planned", n_runs)
-    return "" if n_runs == n_planned else f"unfinished: {n_runs} of {n_planned} runs"
+    """Return how much of a page's next run is done, if it was not run to its end."""
+    try:
+        text = (WORK / f"{page}.json").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+    state = json.loads(text)
+    return f"run again: {len(state['runs'])} of {state['planned']} cells"
 
 
 def source(page: str) -> str:
@@ -80,7 +82,7 @@ def pages_table() -> str:
     rows = []
     for name in EXPERIMENTS:
         if not (PAGES / f"{name}.json").exists():
-            rows.append([f"`{name}`", "", "no page yet", "", ""])
+            rows.append([f"`{name}`", "", unfinished(name) or "no page yet", ""])
             continue
         state = state_of(name)
         minutes = sum(one["seconds"] for one in state["runs"]) / 60
@@ -94,7 +96,7 @@ def pages_table() -> str:
             ]
         )
     head = ["page", "n", "run at", "took"]
-    return table(head, [row[: len(head)] for row in rows])
+    return table(head, rows)
 
 
 def percent(page: str, key: str, *head: str) -> str:
@@ -116,6 +118,11 @@ def gain(page: str, key: str, other: str, *head: str) -> str:
     """Return by how many points one outcome is above another, paired by run."""
     values = _values(page, key, *head) - _values(page, other, *head)
     return mean_and_error(values, factor=100)
+
+
+def less(page: str, key: str, other: str, *head: str) -> str:
+    """Return the difference of two outcomes, paired by run."""
+    return mean_and_error(_values(page, key, *head) - _values(page, other, *head))
 
 
 def gain_of(page: str, key: str, way: str, other: str, *head: str) -> str:
@@ -159,6 +166,7 @@ def ranks() -> str:
 PIECES: dict[str, Callable[..., str]] = {
     "gain": gain,
     "gain-of": gain_of,
+    "less": less,
     "mean": mean,
     "number": number,
     "pages": pages_table,

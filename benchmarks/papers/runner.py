@@ -1,10 +1,9 @@
 """Runs an experiment case by case, keeps what is done, and writes its page.
 
 Repetitions are run one after another, each with all its cases. An interrupted run goes
-on where it stopped: outcomes are kept in a working folder until all are there. A run
-with a limit of time ends with the page of the repetitions that are complete; the same
-command goes on from that page's numbers. Outcomes are dropped if versions or the scope
-have changed since.
+on where it stopped, also with another number of repetitions: outcomes are kept in a
+folder of unfinished runs until all are there. They are dropped if versions have changed
+since.
 """
 
 import json
@@ -23,8 +22,8 @@ from benchmarks.papers.experiment import Case, Experiment, Outcome, Results, Sco
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "papers"
 """Where pages, figures and data go that are committed."""
-WORK = ROOT / "build" / "papers"
-"""Where unfinished runs are kept."""
+WORK = PAGES / "unfinished"
+"""Where unfinished runs are kept, and committed if others shall go on."""
 _PACKAGES = ("vicinal", "scikit-learn", "numpy", "scipy", "numba")
 
 
@@ -37,7 +36,7 @@ def run(
     fresh: bool = False,
     minutes: float | None = None,
     say: Callable[[str], object] = print,
-) -> Path:
+) -> Path | None:
     """Run what is still to be run, write the page, and return its path.
 
     Parameters
@@ -53,27 +52,33 @@ def run(
     fresh : bool, default=False
         Begin anew, even if part has been run.
     minutes : float, optional
-        Begin no case after so many; the page then has the complete repetitions.
+        Begin no case after so many.
     say : callable
         Takes a line of progress.
+
+    Returns
+    -------
+    Path or None
+        None if the time ended before all was run.
     """
     cases = experiment.cases(scope)
     # A quick look shall not cost what was run of the whole.
     kept = work / f"{experiment.name}{'-quick' * scope.quick}.json"
     state = _begin(experiment, scope)
     before = [kept, pages / f"{experiment.name}.json"]
-    state["runs"] = [] if fresh else _unfinished(before, state)
+    state["runs"] = [] if fresh else _known(before, state)
     done: dict[Case, dict[str, Any]] = {
         tuple(one["case"]): one for one in state["runs"] if tuple(one["case"]) in cases
     }
     if done:
         say(f"{experiment.name}: {len(done)} of {len(cases)} were run before")
     started, n_before, commit = time.monotonic(), len(done), current_commit()
-    groups = repetitions(cases)
-    for case in (case for group in groups for case in group if case not in done):
+    in_order = [case for group in repetitions(cases) for case in group]
+    for case in (case for case in in_order if case not in done):
         begun = time.monotonic()
         if minutes is not None and begun - started > 60 * minutes:
-            break
+            say(f"{experiment.name}: {len(done)} of {len(cases)} were run; see {kept}")
+            return None
         outcome = experiment.run(*case)
         spent = time.monotonic() - begun
         done[case] = {
@@ -83,20 +88,13 @@ def run(
             "outcome": outcome,
         }
         state["runs"] = list(done.values())
-        _write(kept, json.dumps(state | {"planned": len(cases)}))
+        _write(kept, json.dumps(state | {"planned": len(cases)}) + "\n")
         left = _left(started, len(done) - n_before, len(cases) - len(done))
         words = " ".join(map(str, case))
         say(f"{len(done)}/{len(cases)}  {words}  {spent:.1f} s{left}")
-    complete = {case for group in groups if done.keys() >= set(group) for case in group}
-    if not complete:
-        raise TimeoutError(
-            f"{experiment.name}: {minutes} minutes are less than one repetition takes; "
-            f"{len(done)} of {len(cases)} cases are kept in {kept}."
-        )
-    state["runs"] = [done[case] for case in cases if case in complete]
-    path = write_page(experiment, state | {"planned": len(cases)}, pages)
-    if len(done) == len(cases):
-        kept.unlink(missing_ok=True)
+    state["runs"] = [done[case] for case in cases]
+    path = write_page(experiment, state, pages)
+    kept.unlink(missing_ok=True)
     return path
 
 
@@ -142,12 +140,6 @@ def write_page(experiment: Experiment, state: dict[str, Any], pages: Path) -> Pa
     commits = dict.fromkeys(one.get("commit", "") for one in state["runs"])
     if named := ", ".join(commit for commit in commits if commit):
         versions += f", at commit {named}"
-    n_planned = state.get("planned", len(outcomes))
-    if n_planned > len(outcomes):
-        parts.append(
-            f"**Unfinished: {len(outcomes)} of {n_planned} runs**; the command at the "
-            "end of the page goes on."
-        )
     parts += [
         page.text.strip(),
         f"`{state['command']}`: {len(outcomes)} runs in {_duration(seconds)} on "
@@ -204,19 +196,18 @@ def _begin(experiment: Experiment, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _unfinished(files: list[Path], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what the first of the files has of the same run that is not finished."""
+def _known(files: list[Path], new: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the runs of the first file that is unfinished or has few repetitions."""
     for path in files:
         try:
             state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue
         runs = state.get("runs")
-        same = all(
-            state.get(key) == new[key] for key in ("name", "command", "versions")
-        )
-        if same and isinstance(runs, list) and len(runs) < state.get("planned", 0):
-            return runs
+        same = all(state.get(key) == new[key] for key in ("name", "versions"))
+        partial = "planned" in state or "--runs" in state.get("command", "")
+        if same and partial and isinstance(runs, list):
+            return [one for one in runs if "commit" in one]
     return []
 
 

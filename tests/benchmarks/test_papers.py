@@ -1,7 +1,6 @@
 import importlib.util
 import json
 import os
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -124,31 +123,48 @@ def test_interrupted_runs_go_on(tmp_path: Path) -> None:
     assert "1.5 ± 0.6" in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("scope", "fresh"), [(Scope(runs=3), False), (Scope(), True)])
-def test_other_runs_begin_anew(scope: Scope, fresh: bool, tmp_path: Path) -> None:
+def test_interrupted_runs_go_on_with_other_repetitions(tmp_path: Path) -> None:
+    counting = interrupted(tmp_path)
+    run(counting.experiment, Scope(runs=3), pages=tmp_path, work=tmp_path / "work")
+    assert counting.ran == [("a", seed) for seed in range(3)]
+
+
+def test_fresh_runs_begin_anew(tmp_path: Path) -> None:
     counting = interrupted(tmp_path)
     counting.ran.clear()
-    work = tmp_path / "work"
-    run(counting.experiment, scope, pages=tmp_path, work=work, fresh=fresh)
-    assert len(counting.ran) == (scope.runs or 4)
+    run(
+        counting.experiment, Scope(),
+        pages=tmp_path, work=tmp_path / "work", fresh=True,
+    )  # fmt: skip
+    assert len(counting.ran) == 4
 
 
-def test_a_limited_run_ends_with_a_page_and_goes_on_from_it(
+def test_a_limited_run_is_kept_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ticks = iter(range(1000))  # each look at the clock is a second later
     monkeypatch.setattr("benchmarks.papers.runner.time.monotonic", lambda: next(ticks))
-    counting, pages, work = Counting(), tmp_path / "pages", tmp_path / "work"
-    path = run(counting.experiment, Scope(), pages=pages, work=work, minutes=0.1)
+    counting, work = Counting(), tmp_path / "work"
+    said: list[str] = []
+    path = run(
+        counting.experiment, Scope(),
+        pages=tmp_path, work=work, minutes=0.1, say=said.append,
+    )  # fmt: skip
+    assert path is None
     n_ran = len(counting.ran)
     assert 0 < n_ran < 4
-    assert f"**Unfinished: {n_ran} of 4 runs**" in path.read_text(encoding="utf-8")
-    shutil.rmtree(work)  # only the page is left
-    run(counting.experiment, Scope(), pages=pages, work=work)
+    assert said[-1].startswith(f"counting: {n_ran} of 4 were run")
+    run(counting.experiment, Scope(), pages=tmp_path, work=work)
     assert counting.ran == [("a", seed) for seed in range(4)]
-    assert "Unfinished" not in path.read_text(encoding="utf-8")
-    with pytest.raises(TimeoutError, match="less than one repetition"):
-        run(counting.experiment, Scope(), pages=pages, work=work, minutes=0)
+
+
+def test_a_page_of_few_repetitions_gets_more(tmp_path: Path) -> None:
+    counting, work = Counting(), tmp_path / "work"
+    run(counting.experiment, Scope(runs=2), pages=tmp_path, work=work)
+    run(counting.experiment, Scope(), pages=tmp_path, work=work)
+    assert counting.ran == [("a", seed) for seed in range(4)]
+    run(counting.experiment, Scope(), pages=tmp_path, work=work)  # all of it again
+    assert counting.ran == 2 * [("a", seed) for seed in range(4)]
 
 
 def test_repetitions_are_run_one_after_another() -> None:
