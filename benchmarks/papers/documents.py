@@ -120,6 +120,17 @@ def gain(page: str, key: str, other: str, *head: str) -> str:
     return mean_and_error(values, factor=100)
 
 
+def mean_gain(page: str, key: str, other: str) -> str:
+    """Return the mean gain in points over the rows of a page's table."""
+    results = stored(page)
+    depth = len(next(iter(results.outcomes))) - 1
+    gains = [
+        (results.values(key, *head) - results.values(other, *head)).mean()
+        for head in results.heads(depth)
+    ]
+    return mean_and_error(gains, factor=100)
+
+
 def less(page: str, key: str, other: str, *head: str) -> str:
     """Return the difference of two outcomes, paired by run."""
     return mean_and_error(_values(page, key, *head) - _values(page, other, *head))
@@ -168,6 +179,7 @@ PIECES: dict[str, Callable[..., str]] = {
     "gain-of": gain_of,
     "less": less,
     "mean": mean,
+    "mean-gain": mean_gain,
     "number": number,
     "pages": pages_table,
     "percent": percent,

@@ -35,6 +35,7 @@ def run(
     work: Path = WORK,
     fresh: bool = False,
     minutes: float | None = None,
+    only: str | None = None,
     say: Callable[[str], object] = print,
 ) -> Path | None:
     """Run what is still to be run, write the page, and return its path.
@@ -53,13 +54,15 @@ def run(
         Begin anew, even if part has been run.
     minutes : float, optional
         Begin no case after so many.
+    only : str, optional
+        Run only cases with this entry, such as a data set or a method.
     say : callable
         Takes a line of progress.
 
     Returns
     -------
     Path or None
-        None if the time ended before all was run.
+        None if not all was run.
     """
     cases = experiment.cases(scope)
     # A quick look shall not cost what was run of the whole.
@@ -77,8 +80,9 @@ def run(
     for case in (case for case in in_order if case not in done):
         begun = time.monotonic()
         if minutes is not None and begun - started > 60 * minutes:
-            say(f"{experiment.name}: {len(done)} of {len(cases)} were run; see {kept}")
-            return None
+            break
+        if only is not None and only not in case:
+            continue
         outcome = experiment.run(*case)
         spent = time.monotonic() - begun
         done[case] = {
@@ -92,6 +96,9 @@ def run(
         left = _left(started, len(done) - n_before, len(cases) - len(done))
         words = " ".join(map(str, case))
         say(f"{len(done)}/{len(cases)}  {words}  {spent:.1f} s{left}")
+    if len(done) < len(cases):
+        say(f"{experiment.name}: {len(done)} of {len(cases)} were run; see {kept}")
+        return None
     state["runs"] = [done[case] for case in cases]
     path = write_page(experiment, state, pages)
     kept.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from benchmarks.papers.experiment import (
 )
 from benchmarks.papers.ranks import ranked_table, ranks, ranks_by_method
 from benchmarks.papers.registry import EXPERIMENTS
-from benchmarks.papers.runner import redraw, repetitions, run
+from benchmarks.papers.runner import PAGES, redraw, repetitions, run
 
 # Those that take over three seconds even when they are quick.
 LONG = {
@@ -62,6 +62,7 @@ def test_quick_versions_write_a_page(name: str, tmp_path: Path) -> None:
         work=tmp_path / "work",
         say=said.append,
     )
+    assert path is not None
     text = path.read_text(encoding="utf-8")
     stored = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     assert text.startswith(f"# {EXPERIMENTS[name].title}")
@@ -118,6 +119,7 @@ def test_interrupted_runs_go_on(tmp_path: Path) -> None:
         work=tmp_path / "work",
         say=said.append,
     )
+    assert path is not None
     assert counting.ran == [("a", 0), ("a", 1), ("a", 2), ("a", 3)]
     assert said[0] == "counting: 2 of 4 were run before"
     assert "1.5 ± 0.6" in path.read_text(encoding="utf-8")
@@ -158,6 +160,15 @@ def test_a_limited_run_is_kept_and_goes_on(
     assert counting.ran == [("a", seed) for seed in range(4)]
 
 
+def test_only_some_cases_are_run(tmp_path: Path) -> None:
+    counting, work = Counting(), tmp_path / "work"
+    assert (
+        run(counting.experiment, Scope(), pages=tmp_path, work=work, only="b") is None
+    )
+    assert not counting.ran
+    assert run(counting.experiment, Scope(), pages=tmp_path, work=work, only="a")
+
+
 def test_a_page_of_few_repetitions_gets_more(tmp_path: Path) -> None:
     counting, work = Counting(), tmp_path / "work"
     run(counting.experiment, Scope(runs=2), pages=tmp_path, work=work)
@@ -186,6 +197,7 @@ def test_a_quick_run_keeps_the_interrupted_one(tmp_path: Path) -> None:
 def test_pages_are_drawn_anew_from_their_numbers(tmp_path: Path) -> None:
     counting = Counting()
     path = run(counting.experiment, Scope(), pages=tmp_path, work=tmp_path / "work")
+    assert path is not None
     before = path.read_text(encoding="utf-8")
     path.unlink()
     counting.ran.clear()
@@ -272,7 +284,7 @@ def cheapest(name: str) -> tuple[Case, Outcome, float]:
     return tuple(run["case"]), run["outcome"], run["seconds"]
 
 
-PAGES = [name for name in EXPERIMENTS if (documents.PAGES / f"{name}.json").exists()]
+STORED = [name for name in EXPERIMENTS if (PAGES / f"{name}.json").exists()]
 
 
 @pytest.mark.skipif("VICINAL_DATA" not in os.environ, reason="needs the data sets")
@@ -285,7 +297,7 @@ PAGES = [name for name in EXPERIMENTS if (documents.PAGES / f"{name}.json").exis
             + [WITHOUT_TORCH] * (name in NEURAL)
             + [pytest.mark.xfail(strict=True)] * (name in STALE),
         )
-        for name in PAGES
+        for name in STORED
     ],
 )
 def test_a_cheap_cell_of_every_page_comes_out_again(name: str) -> None:
