@@ -17,6 +17,7 @@ from vicinal.nca._learning import learn as learn
 from vicinal.nca._learning import store as store
 from vicinal.nca._learning import warn_unless_learned as warn_unless_learned
 from vicinal.nca._problems import ClassProblem as ClassProblem
+from vicinal.nca._schedules import Annealing
 from vicinal.nca._stochastic import sample_size as sample_size
 from vicinal.nca.classifier import NCAClassifier
 from vicinal.nca.nca import NCA
@@ -26,6 +27,7 @@ from vicinal.nca.regressor import NCARegressor
 __all__ = [
     "NCA",
     "STARTS",
+    "Annealing",
     "NCAClassifier",
     "NCARegressor",
     "PairNCA",

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state, gen_batches
 
 from vicinal._typing import FloatArray
 from vicinal.nca._learning import map_attributes, map_queries
+from vicinal.nca._schedules import Annealing
 from vicinal.nca.nca import NCA
 from vicinal.neighborhood import NeighborWeights, effective_n_threads
 from vicinal.objectives.nca import vote
@@ -100,7 +101,7 @@ max_iter, tol, callback, verbose, random_state, n_jobs
         batch_size: int | str = "auto",
         n_references: int | str = "auto",
         alpha: float | str = "auto",
-        anneal: bool | str = False,
+        anneal: bool | str | Annealing = False,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 25,

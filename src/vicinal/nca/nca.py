@@ -23,7 +23,7 @@ from vicinal.nca._learning import (
 )
 from vicinal.nca._partial_fit import learn_piece
 from vicinal.nca._problems import ClassProblem, MatchProblem
-from vicinal.nca._schedules import ANNEALED
+from vicinal.nca._schedules import ANNEALED, Annealing
 from vicinal.neighborhood import single_threaded_blas
 from vicinal.objectives.nca import KINDS
 from vicinal.optimize import SOLVERS
@@ -123,11 +123,12 @@ default="expected"
         overfitting. "auto" selects it, together with the start, on held-out rows; see
         :class:`vicinal.NCAClassifier`. The solver is then limited to six iterations,
         as many as were scored.
-    anneal : bool or {"magnitude", "data-variance", "projected-variance"}, \
+    anneal : bool, {"magnitude", "data-variance", "projected-variance"} or Annealing, \
 default=False
         Start at full rank and remove rows one by one down to n_components (algorithm
         3.2 of [2]_): each time the row of the smallest norm, or the row along which
-        the data, or the mapped points, vary least. True is "magnitude".
+        the data, or the mapped points, vary least. True is "magnitude". A
+        :class:`vicinal.nca.Annealing` also sets how slowly.
     early_stopping : bool, default=False
         Hold out some of the points, stop if their score no longer improves, and keep
         the map with the best score.
@@ -237,7 +238,7 @@ default=False
             Interval(Integral, 2, None, closed="left"),
             StrOptions({"auto", "all"}),
         ],
-        "anneal": ["boolean", StrOptions(set(ANNEALED))],
+        "anneal": ["boolean", StrOptions(set(ANNEALED)), Annealing],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [_at_least_one],
@@ -271,7 +272,7 @@ default=False
         batch_size: int | str = "auto",
         n_references: int | str = "auto",
         alpha: float | str = 0.0,
-        anneal: bool | str = False,
+        anneal: bool | str | Annealing = False,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 25,
