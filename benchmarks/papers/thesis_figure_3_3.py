@@ -24,7 +24,7 @@ from benchmarks.papers.splits import (
 )
 from benchmarks.speed.timing import table
 from vicinal import NCA
-from vicinal.nca._initialization import initial_components
+from vicinal.nca import initial_components
 
 DATA = ("wine", "iris", "balance_scale")
 STARTS = ("random", "pca", "lda", "rca")
