@@ -131,6 +131,16 @@ def mean_gain(page: str, key: str, other: str) -> str:
     return mean_and_error(gains, factor=100)
 
 
+def mean_gain_at(page: str, key: str, other: str, *head: str) -> str:
+    """Return the same over what follows the head: the data sets, say."""
+    results = stored(page)
+    gains = [
+        (results.values(key, *one) - results.values(other, *one)).mean()
+        for one in results.heads(len(head) + 1, *head)
+    ]
+    return mean_and_error(gains, factor=100)
+
+
 def less(page: str, key: str, other: str, *head: str) -> str:
     """Return the difference of two outcomes, paired by run."""
     return mean_and_error(_values(page, key, *head) - _values(page, other, *head))
@@ -180,6 +190,7 @@ PIECES: dict[str, Callable[..., str]] = {
     "less": less,
     "mean": mean,
     "mean-gain": mean_gain,
+    "mean-gain-at": mean_gain_at,
     "number": number,
     "pages": pages_table,
     "percent": percent,
