@@ -38,7 +38,7 @@ FAMILIES = [
         "From labels, numbers, pairs or soft labels to a linear map. The guide is "
         ":doc:`/nca`, what happens with many rows :doc:`/scale`.",
         "vicinal.NCA vicinal.NCAClassifier vicinal.NCARegressor vicinal.PairNCA "
-        "vicinal.nca.Annealing",
+        "vicinal.nca.Annealing vicinal.nca.StochasticGradient",
     ),
     Family(
         "lca",

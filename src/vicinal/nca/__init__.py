@@ -23,6 +23,7 @@ from vicinal.nca.classifier import NCAClassifier
 from vicinal.nca.nca import NCA
 from vicinal.nca.pairs import PairNCA
 from vicinal.nca.regressor import NCARegressor
+from vicinal.nca.stochastic_gradient import StochasticGradient
 
 __all__ = [
     "NCA",
@@ -31,5 +32,6 @@ __all__ = [
     "NCAClassifier",
     "NCARegressor",
     "PairNCA",
+    "StochasticGradient",
     "initial_components",
 ]
