@@ -81,7 +81,7 @@ class StochasticGradient:
             raise TypeError(
                 "StochasticGradient needs the terms of single points; use alpha=0."
             )
-        A = start.astype(np.float64)
+        A: FloatArray = start.astype(np.float64)
         value, gradient = objective.value_and_gradient(A)
         curve = [value]
         if not gradient.any():
